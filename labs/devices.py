@@ -1,0 +1,193 @@
+"""What this machine has: devices, cores, memory, SLURM, Horovod, data; and the workers that follow."""
+
+import importlib.util
+import os
+import platform
+import shutil
+import warnings
+from importlib import metadata
+from pathlib import Path
+
+
+class DeviceError(ValueError):
+    """The devices asked for cannot be had; the text says why and what to do."""
+
+
+def cores():
+    """Number of cores that this process may use (affinity and container limit, not the machine's total)."""
+    count = len(os.sched_getaffinity(0))
+    try:  # a container's limit: "quota period" in microseconds, or "max period"
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        count = min(count, max(1, int(quota) // int(period)))
+    except (OSError, ValueError):
+        pass
+    return count
+
+
+def memory():
+    """Memory in bytes that is free for this process: the machine's, or the container's limit if lower."""
+    import psutil
+
+    free = psutil.virtual_memory().available
+    try:
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        free = min(free, limit - used)
+    except (OSError, ValueError):
+        pass
+    return free
+
+
+def gpus():
+    """TensorFlow's GPUs, as names such as "GPU:0"; an empty list on a machine without one."""
+    import tensorflow as tf
+
+    return [f"GPU:{i}" for i in range(len(tf.config.list_physical_devices("GPU")))]
+
+
+def oversubscribed(workers):
+    """True where `workers` must share cores or GPUs: then no speedup can be expected from the last ones."""
+    return workers > (len(gpus()) or cores())
+
+
+def _idle_cores(count):
+    """The `count` cores with the least to do at this moment."""
+    import psutil
+
+    allowed = sorted(os.sched_getaffinity(0))
+    load = psutil.cpu_percent(interval=0.1, percpu=True)
+    return sorted(allowed, key=lambda core: load[core] if core < len(load) else 0.0)[:count]
+
+
+def workers(count, pin=True):
+    """Set up `count` workers in this process and return their device names.
+
+    A worker is a GPU where there are GPUs. Elsewhere it is one core: TensorFlow's CPU is divided into
+    `count` logical devices with one thread each, and the process is pinned to `count` cores (unless
+    `pin` is False), so that one worker does not secretly compute on two cores.
+
+    Returns: list of str, such as ["GPU:0", "GPU:1"] or ["CPU:0", "CPU:1"].
+    Raises DeviceError: count below 1; more workers than GPUs; TensorFlow already set up with fewer.
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise DeviceError(f"{count!r} workers: a training needs a whole number of workers, at least 1.")
+    import tensorflow as tf
+
+    found = gpus()
+    if found:
+        if count > len(found):
+            raise DeviceError(
+                f"{count} workers asked for, but this machine shows {len(found)} GPU(s); a worker is a GPU here. "
+                "Ask for more GPUs (in SLURM: --gres=gpu:N) or for fewer workers."
+            )
+        return found[:count]
+    if oversubscribed(count):
+        warnings.warn(
+            f"{count} workers on {cores()} core(s): they share cores (oversubscribed), so expect no speedup.",
+            stacklevel=2,
+        )
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(count)
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+        if pin:
+            os.sched_setaffinity(0, _idle_cores(min(count, cores())))
+    except RuntimeError:  # TensorFlow has computed something: its devices are fixed now
+        have = len(tf.config.list_logical_devices("CPU"))
+        if have < count:
+            raise DeviceError(
+                f"{count} workers asked for, but TensorFlow runs already with {have} in this process and cannot "
+                "add more. Restart the kernel and set up the largest number first."
+            ) from None
+    return [f"CPU:{i}" for i in range(count)]
+
+
+def machine():
+    """Description of this machine for a run record: cpu, cores, memory in bytes, gpus, platform. No host name."""
+    import psutil
+    import tensorflow as tf
+
+    cpu = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                cpu = line.split(":", 1)[1].strip()
+                break
+    except OSError:
+        pass
+    details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
+    return {
+        "cpu": cpu,
+        "cores": cores(),
+        "memory": psutil.virtual_memory().total,
+        "gpus": [d.get("device_name", "GPU") for d in details],
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def versions():
+    """Versions of everything that shapes a measurement, as a dict; None for what is not installed."""
+    found = {"python": platform.python_version()}
+    for name, packages in {
+        "tensorflow": ("tensorflow-cpu", "tensorflow"),
+        "keras": ("keras",),
+        "horovod": ("horovod",),
+        "labs": ("labs",),
+    }.items():
+        found[name] = None
+        for package in packages:
+            try:
+                found[name] = metadata.version(package)
+                break
+            except metadata.PackageNotFoundError:
+                continue
+    return found
+
+
+def mode():
+    """The mode that follows from what is here: "gpu" or "cpu"."""
+    return "gpu" if gpus() else "cpu"
+
+
+def doctor():
+    """Look at this machine: a list of rows {what, found, means, fix}; `fix` is None where all is well."""
+    from labs import data
+
+    rows = []
+
+    def row(what, found, means, fix=None):
+        rows.append({"what": what, "found": found, "means": means, "fix": fix})
+
+    count, free, have = cores(), memory(), versions()
+    try:
+        found = gpus()
+    except ImportError as problem:
+        row("TensorFlow", "missing", "no training can run", f"run `make lab` again ({problem})")
+        return rows
+    row("TensorFlow", f"{have['tensorflow']}, Keras {have['keras']}", "trainings run")
+    if found:
+        row("GPUs", f"{len(found)}", f"a worker is a GPU; up to {len(found)} workers")
+    else:
+        row("GPUs", "none", f"a worker is a CPU core; up to {count} workers without sharing cores")
+    row("cores", str(count), "1, 2 and 4 workers can be measured" if count >= 4 or found else
+        f"more than {count} workers run, but share cores and are marked oversubscribed",
+        None if count >= 2 or found else "speedup needs a second core: give the machine 2 cores or more")
+    row("memory", f"{free / 2**30:.1f} GiB free", "enough for every notebook" if free > 4 * 2**30 else
+        "notebook 04 or 05 may run out of memory",
+        None if free > 4 * 2**30 else "close other programs: 4 GiB free are enough")
+    if importlib.util.find_spec("horovod"):
+        row("Horovod", have["horovod"], "notebooks on Horovod run")
+    else:
+        row("Horovod", "not installed", "notebooks on MirroredStrategy run, those on Horovod do not",
+            "install a C++ compiler (Debian, Ubuntu: build-essential), then `make horovod`")
+    slurm = shutil.which("sbatch")
+    row("SLURM", "sbatch found" if slurm else "none",
+        "jobs can be submitted from here" if slurm else "jobs run on this machine; the scripts are the same")
+    try:
+        data.find_cifar10()
+        row("CIFAR-10", "found", "--dataset cifar10 works")
+    except (OSError, ValueError):
+        row("CIFAR-10", "not found", "the bundled digits are used (real, small)",
+            None if not found else "put cifar-10-batches-py into $LABS_DATA for the course's own figures")
+    return rows

@@ -1,0 +1,105 @@
+"""The networks of the course for one image size, and what they need: parameters and memory."""
+
+APPLICATIONS = ("ResNet50V2", "ResNet101V2", "ResNet152V2")
+NAMES = (*APPLICATIONS, "SmallCNN")
+
+
+class ModelError(ValueError):
+    """The network asked for does not exist or cannot be built."""
+
+
+def preprocessing(image_size):
+    """First layers of every network here: uint8 images (N x H x W x 3) to floats in [-1, 1], N x S x S x 3.
+
+    They stand in the model, not in the input pipeline: so small uint8 images travel to the worker, and
+    each worker resizes its own share (S = `image_size`, pixels).
+    """
+    import keras
+
+    return keras.Sequential(
+        [keras.layers.Rescaling(1 / 127.5, offset=-1.0), keras.layers.Resizing(image_size, image_size)],
+        name="preprocessing",
+    )
+
+
+def small_cnn(image_size, classes):
+    """Three convolutions with batch normalisation and one dense layer: starts fast, for tests of the tools."""
+    import keras
+    from keras import layers
+
+    model = keras.Sequential(name="SmallCNN")
+    model.add(keras.Input((image_size, image_size, 3)))
+    for filters in (16, 32, 64):
+        model.add(layers.Conv2D(filters, 3, strides=2, padding="same", use_bias=False))
+        model.add(layers.BatchNormalization())
+        model.add(layers.ReLU())
+    model.add(layers.GlobalAveragePooling2D())
+    model.add(layers.Dense(classes, activation="softmax"))
+    return model
+
+
+def network(name, image_size, classes):
+    """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes."""
+    if name not in NAMES:
+        raise ModelError(f"Unknown model {name!r}: this course trains {', '.join(NAMES)}. Check the spelling.")
+    if name in APPLICATIONS and image_size < 32:
+        raise ModelError(f"{name} needs images of at least 32x32, not {image_size}x{image_size}: pass --image_size 32.")
+    if name == "SmallCNN":
+        return small_cnn(image_size, classes)
+    import keras
+
+    build = getattr(keras.applications, name)
+    return build(include_top=True, weights=None, input_shape=(image_size, image_size, 3), classes=classes)
+
+
+def build(name, image_size, classes):
+    """preprocessing + network as one model: uint8 images in, class probabilities (N x classes) out."""
+    import keras
+
+    return keras.Sequential([preprocessing(image_size), network(name, image_size, classes)], name=name)
+
+
+def _layers(model):
+    for layer in model.layers:
+        if hasattr(layer, "layers"):
+            yield from _layers(layer)
+        else:
+            yield layer
+
+
+def activation_bytes(model, batch=1, bytes_per_value=4):
+    """Bytes of all layer outputs for `batch` images: what backward needs kept, as an upper estimate.
+
+    Every layer's output is counted once. In-place operations and fused kernels keep less, workspaces
+    of convolutions need more: the search for the largest batch measures the truth.
+    """
+    import math
+
+    values = 0
+    for layer in _layers(model):
+        shape = layer.output.shape
+        values += math.prod(d for d in shape[1:] if d is not None)
+    return values * batch * bytes_per_value
+
+
+def memory(model, batch, optimizer_slots=0, bytes_per_value=4):
+    """Memory of one training step by part, in bytes: weights, gradients, optimizer, activations.
+
+    weights: all variables; gradients: one value per trainable weight; optimizer: `optimizer_slots`
+    values per trainable weight (SGD 0, SGD with momentum 1, Adam 2); activations: see activation_bytes.
+    Only the activations grow with the batch.
+    """
+    trainable = sum(_size(w) for w in model.trainable_weights)
+    frozen = sum(_size(w) for w in model.non_trainable_weights)
+    return {
+        "weights": (trainable + frozen) * bytes_per_value,
+        "gradients": trainable * bytes_per_value,
+        "optimizer": optimizer_slots * trainable * bytes_per_value,
+        "activations": activation_bytes(model, batch, bytes_per_value),
+    }
+
+
+def _size(variable):
+    import math
+
+    return math.prod(variable.shape)
