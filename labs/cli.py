@@ -1,1 +1,153 @@
-def main(): ...
+"""The `labs` command: a thin layer over the modules. Exit code 0: done, 1: found a problem, 2: wrong use."""
+
+import argparse
+import dataclasses
+import json
+import sys
+
+
+def _doctor(args):
+    from labs import devices
+
+    rows = devices.doctor()
+    if args.json:
+        print(json.dumps(rows, indent=1))
+    else:
+        width = max(len(row["what"]) for row in rows)
+        for row in rows:
+            print(f"{row['what']:<{width}}  {row['found']}: {row['means']}")
+            if row["fix"]:
+                print(f"{'':<{width}}  -> {row['fix']}")
+    return 1 if any(row["fix"] for row in rows) else 0
+
+
+def _study(args):
+    from labs import results, study
+
+    plan = study.preset(args.preset)
+    given = {"repeats": args.repeats, "epochs": args.epochs, "local_batch": args.local_batch,
+             "dataset": args.dataset, "images": args.images, "image_size": args.image_size}  # fmt: skip
+    plan = dataclasses.replace(plan, **{key: value for key, value in given.items() if value is not None})
+    say = (lambda text: print(text, file=sys.stderr)) if args.json else print
+    paths = study.run(plan, models=args.models, workers=args.workers, strategy=args.strategy, out=args.out,
+                      fresh=args.fresh, seed=args.seed, report=say)  # fmt: skip
+    rows = results.results(paths)
+    pictures = study.draw(rows, args.out)
+    table = results.table(rows)
+    with open(f"{args.out}/table.txt", "w") as file:
+        file.write(table + "\n")
+    if args.json:
+        print(json.dumps({"runs": rows, "records": [str(p) for p in paths], "plots": [str(p) for p in pictures]}))
+    else:
+        print(table)
+        print("Plots:", *pictures)
+    return 0
+
+
+def _results(args):
+    from labs import results
+
+    rows = results.results(args.files, images=args.images, model=args.model, workers=args.workers,
+                           global_batch=args.batch)  # fmt: skip
+    print(json.dumps({"runs": rows}, indent=1) if args.json else results.table(rows))
+    return 0
+
+
+def _maxbatch(args):
+    from labs import maxbatch
+
+    limit = maxbatch.parse_memory(args.memory) if args.memory else None
+    result = maxbatch.search(args.model, image_size=args.image_size, memory=limit, bisect=args.bisect,
+                             start=args.start, limit=args.limit, runs=args.out)  # fmt: skip
+    print(json.dumps(result, indent=1) if args.json else maxbatch.table(result))
+    return 0
+
+
+def _build(args):
+    from labs import build
+
+    if args.check:
+        problems = build.check(".")
+        for problem in problems:
+            print(problem)
+        print(f"{len(problems)} problem(s)" if problems else "Sources and generated files agree.")
+        return 1 if problems else 0
+    if args.student:
+        build.student_tree(".", args.student)
+        print(f"The tree for students is in {args.student}.")
+        return 0
+    build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)
+    return 0
+
+
+def parser():
+    """The argument parser of the `labs` command."""
+    top = argparse.ArgumentParser(prog="labs", description="Tools of the course on training on many devices.")
+    commands = top.add_subparsers(dest="name", required=True, metavar="COMMAND")
+
+    def command(name, function, text):
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(function=function)
+        return sub
+
+    sub = command("doctor", _doctor, "what is here, what mode follows, what to fix")
+    sub.add_argument("--json", action="store_true")
+
+    sub = command("study", _study, "measure models on several numbers of workers: records, table, plots")
+    sub.add_argument("--models", nargs="+", metavar="MODEL", help="default: the preset's")
+    sub.add_argument("--workers", nargs="+", type=int, metavar="N", help="default: the preset's")
+    sub.add_argument("--strategy", default="mirrored", choices=("single", "mirrored"))
+    sub.add_argument("--preset", help="test, laptop or course (default: $LABS_PRESET, else by what is here)")
+    sub.add_argument("--repeats", type=int, help="trainings per configuration")
+    sub.add_argument("--epochs", type=int, help="epochs per training; the first is warm-up")
+    sub.add_argument("--local_batch", type=int, help="images per step and worker")
+    sub.add_argument("--dataset", help="digits, cifar10, folder:PATH or synthetic")
+    sub.add_argument("--images", type=int, help="train on this many images only")
+    sub.add_argument("--image_size", type=int, help="pixels per side")
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--out", default="runs", help="folder of records, logs and plots (default: runs)")
+    sub.add_argument("--fresh", action="store_true", help="measure again what is on record")
+    sub.add_argument("--json", action="store_true")
+
+    sub = command("results", _results, "logs and records to epoch time, throughput, speedup, efficiency")
+    sub.add_argument("files", nargs="+", metavar="FILE", help=".out, .err, .json, or a folder of them")
+    sub.add_argument("--images", type=int, help="images per epoch, where the log does not say")
+    sub.add_argument("--model", help="where the log does not say")
+    sub.add_argument("--workers", type=int, help="where the log does not say")
+    sub.add_argument("--batch", type=int, help="global batch, where the log does not say")
+    sub.add_argument("--json", action="store_true")
+
+    sub = command("maxbatch", _maxbatch, "largest batch size that fits into memory, with evidence")
+    sub.add_argument("--model", default="ResNet50V2")
+    sub.add_argument("--image_size", type=int, default=32)
+    sub.add_argument("--memory", help="for a step, such as 1GiB (default: 1GiB, or the GPU's)")
+    sub.add_argument("--bisect", type=int, default=0, help="halve the last gap this many times")
+    sub.add_argument("--start", type=int, default=1)
+    sub.add_argument("--limit", type=int, default=65536)
+    sub.add_argument("--out", help="folder of the evidence (default: runs)")
+    sub.add_argument("--json", action="store_true")
+
+    sub = command("build", _build, "notebooks from their sources in solutions/")
+    sub.add_argument("names", nargs="*", help="such as 05_resnet50_scaling (default: all)")
+    sub.add_argument("--check", action="store_true", help="only say whether all generated files are up to date")
+    sub.add_argument("--force", action="store_true", help="execute also what did not change")
+    sub.add_argument("--no-execute", action="store_true", help="only the student's notebooks and scripts")
+    sub.add_argument("--student", metavar="DIR", help="write the tree that students get")
+    return top
+
+
+def main(argv=None):
+    """Run the `labs` command; returns its exit code."""
+    args = parser().parse_args(argv)
+    try:
+        return args.function(args)
+    except (ValueError, OSError, RuntimeError) as problem:
+        print(f"labs {args.name}: {problem}", file=sys.stderr)
+        return 2 if isinstance(problem, ValueError | FileNotFoundError) else 1
+    except KeyboardInterrupt:
+        print(f"labs {args.name}: interrupted; what was measured so far is kept.", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""Self-checks: compare an answer, give a hint, and keep what was done in runs/progress.json.
+
+The questions themselves stand in labs/tasks, one module for each notebook. A question gets the student's answer
+and returns None if it is right, else a hint that names the likely mistake and not the answer.
+"""
+
+import html
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+REGISTRY = {}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One item of the course. kind: check (self-checked), prediction (kept, not judged), answer (written)."""
+
+    id: str
+    title: str
+    notebook: str
+    kind: str
+    points: int = 0
+    judge: Callable | None = field(default=None, repr=False)
+    why: str = ""
+
+
+def _register(task):
+    if task.id in REGISTRY:
+        raise ValueError(f"Two tasks have the id {task.id}.")
+    REGISTRY[task.id] = task
+    return task
+
+
+def question(id, title, notebook, points=1, why=""):
+    """Decorator: register a function `judge(*answer) -> hint or None` as question `id`; why: shown when right."""
+
+    def decorate(judge):
+        _register(Task(id, title, notebook, "check", points, judge, why))
+        return judge
+
+    return decorate
+
+
+def choice(id, title, notebook, right, wrong, why="", points=1):
+    """Register a question with choices. right: letter; wrong: {letter: why this choice is wrong}."""
+
+    def judge(answer):
+        letter = str(answer).strip().lower().strip(".()")
+        if letter == right:
+            return None
+        return wrong.get(letter) or f"{answer!r} is none of the choices: {', '.join(sorted([right, *wrong]))}."
+
+    _register(Task(id, title, notebook, "check", points, judge, why))
+
+
+def prediction(id, title, notebook):
+    """Register a prediction: what you expect before the run; kept, not judged."""
+    _register(Task(id, title, notebook, "prediction"))
+
+
+def written(id, title, notebook, points):
+    """Register a written task: its answer stands in the markdown cell of the notebook that carries this id."""
+    _register(Task(id, title, notebook, "answer", points))
+
+
+def task(id):
+    """The task with this id. Raises KeyError with the ids that exist."""
+    import labs.tasks  # noqa: F401  (registers all questions)
+
+    if id not in REGISTRY:
+        raise KeyError(f"There is no task {id!r}. The tasks are: {', '.join(REGISTRY)}.")
+    return REGISTRY[id]
+
+
+def unfilled(answers):
+    """True if any answer is still blank: `...`, None, or a container that holds `...`."""
+    for answer in answers:
+        if answer is ... or answer is None:
+            return True
+        if isinstance(answer, list | tuple | dict | set):
+            values = answer.values() if isinstance(answer, dict) else answer
+            if any(value is ... for value in values):
+                return True
+    return False
+
+
+def judge(id, *answers):
+    """(state, text) of an answer, without showing or keeping it; state: right, wrong or open."""
+    item = task(id)
+    if unfilled(answers):
+        return "open", "not done yet. Fill the blank above (`...`) and run the cell again."
+    try:
+        hint = item.judge(*answers)
+    except Exception as problem:  # a student's answer may be anything; the check must outlive it
+        return "wrong", f"your answer cannot be read ({type(problem).__name__}: {problem}). What type does it have?"
+    return ("wrong", hint) if hint else ("right", item.why)
+
+
+def check(id, *answers):
+    """Check an answer, show the result, and keep it. Returns True only if the answer is right."""
+    state, text = judge(id, *answers)
+    keep(id, state, answers)
+    _show(id, state, text)
+    return state == "right"
+
+
+def predict(id, value):
+    """Keep a prediction before you run anything; returns it. A blank one is asked for again."""
+    item = task(id)
+    state = "open" if unfilled([value]) else "predicted"
+    keep(id, state, [value])
+    _show(id, state, f"{item.title}: {value}. Kept; now find out." if state == "predicted" else
+          "not done yet. Commit yourself before you look: a wrong prediction teaches more than none.")  # fmt: skip
+    return value
+
+
+WORDS = {"right": "right.", "wrong": "not yet.", "open": "", "predicted": "prediction."}
+COLOURS = {"right": "#009E73", "wrong": "#D55E00", "open": "#6b6b6b", "predicted": "#0072B2"}
+
+
+def _show(id, state, text):
+    line = f"{id}: {WORDS[state]} {text}".replace(":  ", ": ").rstrip()
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        get_ipython = lambda: None  # noqa: E731
+    if get_ipython() is None:
+        print(line)
+        return
+    box = (f'<div role="status" style="border-left:5px solid {COLOURS[state]};padding:.3em .8em">'
+           f"<b>{html.escape(id)}</b>: <b>{WORDS[state]}</b> {html.escape(text)}</div>")  # fmt: skip
+    display({"text/html": box, "text/plain": line}, raw=True)
+
+
+def progress_file():
+    """Path of progress.json, in the folder of the runs."""
+    from labs import jobs
+
+    return jobs.folder() / "progress.json"
+
+
+def read_progress():
+    """{id: {state, points, attempts, when, answer}}; empty if nothing was done yet."""
+    try:
+        return json.loads(progress_file().read_text())["items"]
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError) as problem:
+        print(f"Warning: {progress_file()} cannot be read ({problem}); progress starts anew.")
+        return {}
+
+
+def keep(id, state, answers):
+    """Write the state of one item into progress.json, atomically. What was right stays right."""
+    item, items = task(id), read_progress()
+    before = items.get(id, {})
+    if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
+        state = before["state"]
+    items[id] = {
+        "state": state,
+        "points": item.points if state == "right" else 0,
+        "attempts": before.get("attempts", 0) + 1,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "answer": repr(answers[0] if len(answers) == 1 else answers)[:200],
+    }
+    path = progress_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".progress.{os.getpid()}")
+        temporary.write_text(json.dumps({"version": 1, "items": items}, indent=1))
+        os.replace(temporary, path)
+    except OSError as problem:
+        print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
+
+
+PLACEHOLDER = "Write your answer here"
+
+
+def answers(notebook):
+    """{id: text} of the written answers in a notebook file; text is None where nothing was written yet."""
+    found = {}
+    for cell in json.loads(Path(notebook).read_text())["cells"]:
+        mark = cell["metadata"].get("labs", {})
+        if mark.get("kind") == "answer":
+            text = "".join(cell["source"])
+            found[mark["id"]] = None if PLACEHOLDER in text else text
+    return found
+
+
+def progress(folder="."):
+    """All tasks in order with their state, as rows {id, title, notebook, kind, points, state}."""
+    import labs.tasks  # noqa: F401
+
+    items, texts = read_progress(), {}
+    for notebook in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
+        texts |= answers(notebook)
+    rows = []
+    for item in sorted(REGISTRY.values(), key=lambda t: (t.notebook, t.id.startswith("T"), t.id)):
+        state = items.get(item.id, {}).get("state", "open")
+        if item.kind == "answer":
+            state = "written" if texts.get(item.id) else "open"
+        rows.append({"id": item.id, "title": item.title, "notebook": item.notebook, "kind": item.kind,
+                     "points": item.points, "state": state})  # fmt: skip
+    return rows

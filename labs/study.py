@@ -1,0 +1,128 @@
+"""A scaling study: models x workers x repeats, as jobs; their records, a table and plots."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+from labs import devices, jobs
+
+
+class StudyError(ValueError):
+    """The study cannot be run as asked."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """Sizes of a study. local_batch: images per step and worker, so more workers see larger global batches
+    (weak scaling). The first epoch of each repeat is warm-up. images: None means all of the data set."""
+
+    name: str
+    models: tuple
+    workers: tuple
+    dataset: str
+    images: int | None
+    image_size: int
+    local_batch: int
+    epochs: int
+    repeats: int
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset("test", ("SmallCNN",), (1, 2), "digits", 512, 32, 32, 2, 2),
+        Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 768, 32, 64, 3, 3),
+        # CTE-POWER's: CIFAR-10 at 128x128, 256 images per GPU, 5 epochs
+        Preset("course", ("ResNet50V2",), (1, 2, 4), "cifar10", None, 128, 256, 5, 3),
+    )
+}
+
+
+def preset(name=None):
+    """Preset by name; without one $LABS_PRESET, else `course` where there are GPUs and `laptop` elsewhere."""
+    name = name or os.environ.get("LABS_PRESET") or ("course" if devices.gpus() else "laptop")
+    if name not in PRESETS:
+        raise StudyError(f"Unknown preset {name!r}: choose one of {', '.join(PRESETS)}.")
+    return PRESETS[name]
+
+
+def configuration(plan, model, workers, strategy, seed=0):
+    """Fields of the run record that a run of this plan must show to count as the same configuration."""
+    return {
+        "model": model, "strategy": strategy, "workers": workers, "global_batch": plan.local_batch * workers,
+        "dataset": plan.dataset, "image_size": plan.image_size, "repeats": plan.repeats, "seed": seed,
+        "epochs_per_repeat": plan.epochs, "requested_images": plan.images,
+    }  # fmt: skip
+
+
+def reusable(path, wanted):
+    """True if `path` holds a finished record of the configuration `wanted`, made with these versions."""
+    from labs import devices
+
+    try:
+        record = json.loads(Path(path).read_text())
+    except (OSError, ValueError):
+        return False
+    return (
+        record.get("state") == "finished"
+        and record.get("versions") == devices.versions()
+        and all(record.get(key) == value for key, value in wanted.items())
+    )
+
+
+def run(plan, *, models=None, workers=None, strategy="mirrored", out="runs", fresh=False, seed=0, show=True,
+        report=print):  # fmt: skip
+    """Run every combination of the plan that is not on record yet; return the paths of all records.
+
+    Raises StudyError at the first run that fails, with the reason that its .err gives; records of
+    the runs before it stay, and the next call goes on from there.
+    """
+    from labs import models as networks
+
+    names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
+    for name in names:
+        if name not in networks.NAMES:
+            raise StudyError(f"Unknown model {name!r}: this course trains {', '.join(networks.NAMES)}.")
+    for value, what in ((plan.repeats, "repeats"), (plan.epochs, "epochs"), (plan.local_batch, "batch"),
+                        *((count, "workers") for count in counts)):  # fmt: skip
+        if value < 1:
+            raise StudyError(f"{value} {what}: a study needs at least 1.")
+    combinations = [(name, count) for name in names for count in counts]
+    paths = []
+    for number, (name, count) in enumerate(combinations, 1):
+        wanted = configuration(plan, name, count, strategy, seed)
+        run_name = f"{name}_{strategy}_w{count}_b{wanted['global_batch']}"
+        path = Path(out) / f"{run_name}.json"
+        paths.append(path)
+        title = f"[{number}/{len(combinations)}] {run_name}"
+        if not fresh and reusable(path, wanted):
+            report(f"{title}: on record, reused (--fresh measures again)")
+            continue
+        shared = " (oversubscribed: workers share cores)" if devices.oversubscribed(count) else ""
+        report(f"{title}: {plan.repeats} x {plan.epochs} epochs{shared}")
+        arguments = ["labs.train", "--model", name, "--strategy", strategy, "--workers", count,
+                     "--epochs", plan.epochs, "--batch_size", wanted["global_batch"], "--dataset", plan.dataset,
+                     "--image_size", plan.image_size, "--repeats", plan.repeats, "--seed", seed]  # fmt: skip
+        if plan.images:
+            arguments += ["--images", plan.images]
+        job = jobs.start("-m", *arguments, name=run_name, runs=out).wait(show=show)
+        if job.state != "finished":
+            raise StudyError(f"The study stops here. {job.explain()}")
+    return paths
+
+
+def draw(rows, out):
+    """Write epoch_time.png, throughput.png, speedup.png and learning.png into `out`, each with its text
+    alternative beside it (.txt); return the paths of the pictures."""
+    from labs import plots
+
+    figures = {name.replace(" ", "_"): plots.scaling(rows, (name,)) for name in ("epoch time", "throughput", "speedup")}
+    figures["learning"] = plots.learning(rows)
+    pictures = []
+    for name, figure in figures.items():
+        picture = Path(out) / f"{name}.png"
+        picture.write_bytes(plots.png(figure))
+        picture.with_suffix(".txt").write_text(figure.alt + "\n")
+        pictures.append(picture)
+    return pictures

@@ -1,0 +1,58 @@
+"""The training program of `labs study`: one model on a number of workers. Prints a log, leaves a record.
+
+The scripts that students write (notebooks/scripts) say the same in plain sight, for one model each.
+"""
+
+import argparse
+
+import keras
+import tensorflow as tf
+
+from labs import data, devices, models, training
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="python -m labs.train", description=__doc__)
+    parser.add_argument("--model", default="ResNet50V2", help=f"one of {', '.join(models.NAMES)}")
+    parser.add_argument("--strategy", default="mirrored", choices=("single", "mirrored"))
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch_size", type=int, default=256, help="images per step, over all workers")
+    parser.add_argument("--learning_rate", type=float, default=0.01, help="rate of one worker (default: 0.01)")
+    training.arguments(parser)
+    args = parser.parse_args(argv)
+
+    if args.strategy == "single" and args.workers != 1:
+        parser.error(f"--strategy single uses one worker, not {args.workers}; use --strategy mirrored.")
+    keras.utils.set_random_seed(args.seed)
+    names = devices.workers(args.workers)
+    dataset = data.load(args.dataset, images=args.images)
+    pipeline = data.pipeline(dataset, args.batch_size, workers=args.workers, seed=args.seed)
+    strategy = tf.distribute.get_strategy()
+    if args.strategy == "mirrored":
+        strategy = tf.distribute.MirroredStrategy(devices=names)
+    learning_rate = args.learning_rate * args.workers
+    print(f"Model {args.model} {args.workers} workers")
+    print(f"Strategy: {args.strategy}")
+    print(f"Batch_size: {args.batch_size}")
+    print(f"N_replicas: {strategy.num_replicas_in_sync}")
+    print(f"Images: {len(dataset)}")
+    print(f"Learning_rate: {learning_rate}", flush=True)
+    with strategy.scope():
+        model = models.build(args.model, args.image_size, len(dataset.classes))
+        model.compile(
+            optimizer=keras.optimizers.SGD(learning_rate),
+            loss="sparse_categorical_crossentropy",
+            metrics=["accuracy"],
+            jit_compile=False,  # as on one GPU, so on many: XLA must not speed up only the baseline
+        )
+    recorder = training.Recorder(
+        args, model=args.model, strategy=args.strategy, workers=args.workers,
+        images=len(dataset.images), learning_rate=learning_rate,
+    )  # fmt: skip
+    for _ in training.repeats(args, recorder, model):
+        model.fit(pipeline, epochs=args.epochs, shuffle=False, verbose=2, callbacks=[recorder])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""The run record: a Keras callback that times every step and writes `runs/<name>.json`.
+
+One training program leaves one record. It may hold several repeats of the same training, each from
+newly drawn weights, which share TensorFlow's start-up and tracing.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import keras
+
+from labs import blanks, devices
+
+VERSION = 1
+
+
+class RecordError(OSError):
+    """A run record cannot be read or written."""
+
+
+def write_record(path, record):
+    """Write a record atomically: whoever reads `path` sees the old record or the new one, never half of one.
+
+    Raises RecordError (unwritable folder, full disk); an older record then stays as it was.
+    """
+    path = Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "w") as file:
+            json.dump(record, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as problem:
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        raise RecordError(
+            f"Cannot write the run record {path}: {problem.strerror or problem}. Without it the run leaves no "
+            "evidence. Check that the folder is yours and that the disk has room, or choose another with --runs."
+        ) from None
+
+
+def arguments(parser):
+    """Add the options that every training script of the course shares to an argparse parser."""
+    add = parser.add_argument
+    add("--dataset", default="digits", help="digits, cifar10, folder:PATH or synthetic (default: digits)")
+    add("--image_size", type=int, default=32, help="pixels per side that the network sees (default: 32)")
+    add("--images", type=int, help="train on this many images only (default: all)")
+    add("--repeats", type=int, default=1, help="train this many times, each from new weights (default: 1)")
+    add("--seed", type=int, default=0, help="seed of weights and shuffling (default: 0)")
+    add("--run", help="name of the run record (default: made from model, workers and batch)")
+    add("--runs", default=os.environ.get("LABS_RUNS", "runs"), help="folder of the run records (default: runs)")
+
+
+def parse(parser):
+    """Arguments of the command line; a script that still has blanks stops here with one clear line."""
+    script = Path(sys.argv[0])
+    args = parser.parse_args()
+    for line, text in blanks.blanks(script):
+        sys.exit(f"{script.name}, line {line}: not done yet: {text.strip()}")
+    return args
+
+
+def repeats(args, recorder, model):
+    """Count from 0 to args.repeats - 1; before each training but the first, draw new weights.
+
+    Seed of repeat r: args.seed + r. The compiled step is reused, so only the first repeat traces.
+    """
+    for repeat in range(args.repeats):
+        if repeat:
+            print(f"Repeat {repeat + 1} of {args.repeats}", flush=True)
+            reinitialise(model, args.seed + repeat)
+        recorder.repeat = repeat
+        yield repeat
+
+
+def reinitialise(model, seed):
+    """Give the variables of `model` and its optimizer the start that a new model with this seed would have.
+
+    Keras' initializers draw their seeds from Python's `random`. tf.random.set_seed would do more than needed:
+    it empties TensorFlow's cache of compiled steps, and the next step would take as long as the first one.
+    """
+    random.seed(seed)
+    model.set_weights(keras.models.clone_model(model).get_weights())
+    for variable in model.optimizer.variables:
+        if variable.path.endswith("learning_rate"):
+            continue
+        variable.assign(keras.ops.zeros(variable.shape, dtype=variable.dtype))
+
+
+class Recorder(keras.callbacks.Callback):
+    """Times every step of `fit` and keeps runs/<name>.json up to date.
+
+    args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
+    model: name of the network; strategy: "single", "mirrored" or "horovod"
+    workers, nodes: how many take part; images: number of images in the data set
+    learning_rate: the rate in use (after scaling)
+
+    A step's time runs from the end of the step before (of the epoch's start, for the first) to its own
+    end; so the steps of an epoch add up to the epoch. On a GPU, Python runs ahead of the device: single
+    step times are then smoothed, their sum is exact, because the end of an epoch waits for the metrics.
+    """
+
+    def __init__(self, args, *, model, strategy, workers, images, learning_rate, nodes=1):
+        super().__init__()
+        name = args.run or os.environ.get("LABS_RUN") or f"{model}_{strategy}_w{workers}_b{args.batch_size}"
+        if not args.run and os.environ.get("SLURM_JOB_ID"):
+            name = f"{os.environ.get('SLURM_JOB_NAME', name)}_{os.environ['SLURM_JOB_ID']}_w{workers}"
+        self.path = Path(args.runs) / f"{name}.json"
+        self.progress = self.path.with_suffix(".progress")
+        self.repeat = 0
+        self.total_images = images
+        self.record = {
+            "version": VERSION, "name": name, "kind": "measured", "state": "running", "model": model,
+            "strategy": strategy, "workers": workers, "nodes": nodes, "global_batch": args.batch_size,
+            "local_batch": args.batch_size // workers, "learning_rate": learning_rate, "dataset": args.dataset,
+            "image_size": args.image_size, "precision": keras.config.dtype_policy().name, "steps": None,
+            "repeats": args.repeats, "epochs_per_repeat": args.epochs, "dataset_images": images,
+            "requested_images": args.images,
+            "oversubscribed": devices.oversubscribed(workers), "seed": args.seed, "epochs": [],
+            "machine": devices.machine(), "versions": devices.versions(), "command": sys.argv,
+            "started": _now(), "finished": None, "job_id": os.environ.get("SLURM_JOB_ID"),
+        }  # fmt: skip
+        write_record(self.path, self.record)  # an unwritable folder is found before the training, not after
+        atexit.register(self._close)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._steps = []
+        self._begin = self._last = time.perf_counter()
+
+    def on_train_batch_end(self, batch, logs=None):
+        now = time.perf_counter()
+        self._steps.append(now - self._last)
+        self._last = now
+        if now - self._reported > 0.5:
+            self._report(now)
+
+    _reported = 0.0
+
+    def _report(self, now):
+        """A few bytes for the progress bar, twice a second; losing them loses nothing."""
+        self._reported = now
+        done = len(self.record["epochs"])
+        total = self.record["epochs_per_repeat"] * self.record["repeats"]
+        steps = self.record["steps"] or (self.params or {}).get("steps")
+        spent = self._steps[1:] or self._steps
+        rate = self.record["global_batch"] * len(spent) / sum(spent)
+        fraction = (done + (len(self._steps) / steps if steps else 0)) / total
+        state = {"epochs_done": done, "epochs": total, "step": len(self._steps), "steps": steps,
+                 "images_per_second": rate, "fraction": fraction}  # fmt: skip
+        with contextlib.suppress(OSError):
+            self.progress.write_text(json.dumps(state))
+
+    def on_epoch_end(self, epoch, logs=None):
+        metrics = {key: float(value) for key, value in (logs or {}).items()}  # waits for the device
+        seconds = time.perf_counter() - self._begin
+        steps = len(self._steps)
+        self.record["steps"] = steps
+        self.record["epochs"].append({
+            "repeat": self.repeat, "epoch": epoch, "seconds": seconds,
+            "images": min(self.total_images, steps * self.record["global_batch"]),
+            "step_seconds": self._steps, "metrics": metrics,
+        })  # fmt: skip
+        self._save()
+
+    def on_train_end(self, logs=None):
+        if self.repeat + 1 >= self.record["repeats"]:
+            self.record.update(state="finished", finished=_now())
+            write_record(self.path, self.record)
+
+    def _save(self):
+        try:
+            write_record(self.path, self.record)
+        except RecordError as problem:  # the training goes on; the next epoch tries again
+            print(f"Warning: {problem}", file=sys.stderr, flush=True)
+
+    def _close(self):
+        with contextlib.suppress(OSError):
+            self.progress.unlink(missing_ok=True)
+        if self.record["state"] == "running":
+            self.record.update(state="failed", finished=_now())
+            self._save()
+
+
+def _now():
+    return datetime.now(UTC).isoformat(timespec="seconds")
