@@ -18,7 +18,7 @@ _HOST = "Halve the batch size, or ask for more host memory (in SLURM: --mem or m
 _SIGNS = [  # in order of how much they prove
     ("out of memory", r"OOM when allocating tensor with shape", _MEMORY),
     ("out of memory", r"ResourceExhaustedError|RESOURCE_EXHAUSTED: (?!End of)|CUDA out of memory", _MEMORY),
-    ("out of memory", r"oom[-_]kill event|oom_kill|out-of-memory handler|OUT_OF_MEMORY \*\*\*", _HOST),
+    ("out of memory", r"oom[-_]kill event|oom_kill|out-of-memory handler|task .*: Out Of Memory", _HOST),
     ("out of memory", r"^(?:[\w.]*\.)?_?(?:Array)?MemoryError\b|std::bad_alloc|annot allocate memory", _HOST),
     (
         "time limit",
@@ -31,13 +31,20 @@ _LATE_SIGNS = [  # often only the consequence of what is above, or of a tracebac
     ("cancelled", r"\*\*\* .*CANCELLED|^KeyboardInterrupt\b", "Someone stopped the job; submit it again."),
     (
         "missing file",
-        r"can't open file|: No such file or directory|: command not found|: not found$",
+        r"can't open file|(?<!shared object file): No such file or directory|: command not found|: not found$"
+        r"|Unable to locate a modulefile|Lmod has detected the following error",
         "Check the path and the folder the job starts in, and load the modules or the environment first.",
     ),
     (
         "killed",
-        r"^(?:\S+: line \d+: +\d+ )?Killed\b|KILLED BY SIGNAL|signal 9\b|Segmentation fault|CODE: 13[79]\b",
+        r"^(?:\S+: line \d+: +\d+ )?Killed\b|KILLED BY SIGNAL|task .*: Killed|signal 9\b|Segmentation fault"
+        r"|CODE: 13[79]\b",
         "The system ended the process, most often for lack of memory: halve the batch size and run again.",
+    ),
+    (
+        "job error",
+        r"^(?:srun|sbatch|slurmstepd|mpiexec|horovodrun): error: |[Ee]xited with exit code [1-9]",
+        "The launcher gives no reason here: read the lines above it in the .err.",
     ),
 ]
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?::\s.*|:?)$")
@@ -76,15 +83,13 @@ def decode(data: bytes) -> str:
 def failure(text_or_path) -> dict | None:
     """The failure that a text or a file names, or None.
 
-    Args: a Path, the text itself, or a file name (one word without a line break).
+    Args: a Path, a file name (one line that ends in .err, .out, .log ...), or the text itself.
     Returns: {"kind", "line_number" (from 1), "line", "advice"}; kind is one of "out of memory",
-    "time limit", "import error", "missing file", "python error", "cancelled", "killed".
+    "time limit", "import error", "missing file", "python error", "cancelled", "killed", "job error".
     Errors: FileNotFoundError for a path that does not exist.
     """
-    if isinstance(text_or_path, Path) or (text_or_path and not re.search(r"\s", text_or_path.strip("\n"))):
-        path = Path(text_or_path)
-        if path.suffix or isinstance(text_or_path, Path) or path.exists():
-            text_or_path = decode(path.read_bytes())
+    if isinstance(text_or_path, Path) or re.fullmatch(r"[^\n]*\.(?:err|error|out|output|log|txt)", text_or_path):
+        text_or_path = decode(Path(text_or_path).read_bytes())
     lines = [re.split(r"[\r\b]+", line.rstrip("\r"))[-1].rstrip() for line in text_or_path.split("\n")]
     ranked = [split_rank(line) for line in lines]
     found = _find(_SIGNS, ranked) or _traceback(ranked) or _find(_LATE_SIGNS, ranked)
@@ -104,7 +109,7 @@ def _find(signs, ranked):
 
 
 def _traceback(ranked):
-    """(index, kind, advice) of the exception that ended the program: the last that is not Horovod's echo."""
+    """(index, kind, advice) of the exception that ended the program: the last but Horovod's echoes."""
     inside, ends = set(), []
     for index, (rank, line) in enumerate(ranked):
         match = _EXCEPTION.match(line)

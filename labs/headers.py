@@ -87,8 +87,10 @@ def _command(text):
     except ValueError:
         words = text.split()
     words = [part for word in words for part in (word.split("=", 1) if word.startswith("-") else [word])]
-    start = next(n for n, word in enumerate(words) if re.match(r"(?:.*/)?python[\d.]*$", word))
-    script = next(n for n, word in enumerate(words) if n > start and word.endswith(".py"))
+    start = next((n for n, word in enumerate(words) if re.match(r"(?:.*/)?python[\d.]*$", word)), None)
+    script = next((n for n, word in enumerate(words) if start is not None and n > start and word.endswith(".py")), None)
+    if script is None:
+        return []  # quoted in an unusual way
     found = [("command", " ".join(words), "command")]
     for launcher, options in _LAUNCHERS.items():
         names = [word.rsplit("/", 1)[-1] for word in words[:start]]
@@ -96,7 +98,7 @@ def _command(text):
             for option, value in zip(words[:start], words[1:start], strict=False):
                 found += _value("workers", value, "command") if option in options else []
             found += [("strategy", "horovod", "command")] if launcher == "horovodrun" else []
-    for option, value in zip(words[script + 1 :], [*words[script + 2 :], ""], strict=True):
+    for option, value in zip(words[script + 1 :], words[script + 2 :], strict=False):
         name = option[2:].replace("-", "_")
         if option.startswith("--") and name in _NAMES and name not in _NOT_OPTIONS:
             found += _value(_NAMES[name], value, "command")

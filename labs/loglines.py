@@ -16,7 +16,7 @@ from labs.failures import split_rank
 from labs.runs import Epoch
 
 _EPOCH = re.compile(r"^Epoch (\d+)/(\d+)\s*$")
-_REPEAT = re.compile(r"^Repeat (\d+) of \d+\b")
+_REPEAT = re.compile(r"^Repeat (\d+) of (\d+)\b")
 _STOPPED = re.compile(r"^Epoch \d+: early stopping")
 _SIZE = re.compile(r"^Train on (\d+) (samples|steps)")
 _LINE = re.compile(r"^(?:(\d+)/(\d+) ?)?(\[[=>.\s-]*\]|[━ ]+)? ?(?:- )?(\d+)s(?= |$)(.*)$")
@@ -29,7 +29,14 @@ _NAMES |= {f"val_{old}": f"val_{new}" for old, new in _NAMES.items()} | {"lr": "
 
 
 class LogError(ValueError):
-    """A log cannot be read or holds no finished epoch; the message names the path, what is there, what to do."""
+    """A log cannot be read or holds no finished epoch; the message names the path, what is there, what to do.
+
+    `runs`: the runs that the log names nevertheless (they have no epochs), with their failure.
+    """
+
+    def __init__(self, message: str, runs=()):
+        super().__init__(message)
+        self.runs = list(runs)
 
 
 @dataclass
@@ -101,6 +108,7 @@ class Section:
     repeats: list[list[Epoch]] = field(default_factory=lambda: [[]])
     number: int | None = None  # of the epoch that began last
     planned: int | None = None  # epochs, as the log says
+    planned_repeats: int = 1
     open: bool = False  # an epoch began and did not end
     stopped: bool = False
     last: Result | None = None
@@ -115,7 +123,7 @@ class Section:
     @property
     def truncated(self):
         early = self.planned and self.number and self.number < self.planned and not self.stopped
-        return bool(self.open or not self.epochs or early)
+        return bool(self.open or early or not self.repeats[-1] or len(self.repeats) < self.planned_repeats)
 
 
 def sections(visible, name):
@@ -129,7 +137,7 @@ def sections(visible, name):
             if not runs[-1].epochs:
                 runs[-1].facts.add(found)
         elif match := _REPEAT.match(line):
-            _repeat(runs, int(match[1]))
+            _repeat(runs, int(match[1]), int(match[2]))
         elif match := _EPOCH.match(line):
             _open(runs, int(match[1]), int(match[2]), name)
         elif match := _SIZE.match(line):
@@ -147,16 +155,18 @@ def _begins(section, found):
     return headers.starts(found) or (not section.truncated and any(f[0] != "learning_rate" for f in found))
 
 
-def _repeat(runs, number):
+def _repeat(runs, number, planned):
     if number == 1:
         if runs[-1].epochs:
             runs.append(Section())
+        runs[-1].planned_repeats = planned
         return
     if not runs[-1].epochs and len(runs) > 1 and not runs[-1].facts.said.get("model"):
         runs.pop()  # lines between two repeats that looked like headers
     if runs[-1].epochs:
         runs[-1].repeats.append([])
-        runs[-1].number = None
+        runs[-1].number, runs[-1].stopped = None, False
+    runs[-1].planned_repeats = planned
 
 
 def _open(runs, number, planned, name):
@@ -167,7 +177,7 @@ def _open(runs, number, planned, name):
                 f"{name}: epoch {number} begins twice: several ranks print into this log, and their lines cannot be "
                 "told apart. Print on rank 0 only (verbose=2 if rank == 0 else 0), or use horovodrun or srun --label."
             )
-        runs.append(section := Section())
+        runs.append(section := Section(samples=section.samples))
         section.notes.append("this run starts without a header: the epoch counter began again")
     elif section.planned is None and section.epochs:
         section.repeats, section.steps = [[]], set()
@@ -179,7 +189,8 @@ def _close(runs, found, whole):
     """A line of results ends the open epoch; in a run without `Epoch` lines it is an epoch."""
     section = runs[-1]
     if section.planned is not None and not section.open:
-        if not (found.bar and section.last.bar and not section.last.seconds and found.count == section.last.count):
+        last = section.last
+        if not (found.bar and found.count == last.count and found.seconds > last.seconds == 0):
             return  # `evaluate`, or the same epoch of another rank
         section.repeats[-1].pop()  # a bar that was printed before its epoch was over
     if not whole and not (section.last and found.whole and found.same_form(section.last) and not found.bar):

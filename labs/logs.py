@@ -35,8 +35,6 @@ def read(source, *, model=None, workers=None, global_batch=None, images=None) ->
     text, path, name = _load(source)
     problem = _problem(path, name, text)
     found = sections(lines(text), name)
-    if not any(section.epochs for section in found):
-        raise LogError(_explain(name, text, found, problem))
     options = {"model": model, "workers": workers, "global_batch": global_batch, "images": images}
     runs = [_run(section, name, index) for index, section in enumerate(found, 1)]
     record = _record(path)
@@ -49,6 +47,8 @@ def read(source, *, model=None, workers=None, global_batch=None, images=None) ->
         _fill(run, options, "the option")
         _complete(run)
     _blame(runs, problem)
+    if not any(run.repeats for run in runs):
+        raise LogError(_explain(name, text, found, problem), runs)
     return runs
 
 
@@ -123,9 +123,10 @@ def _complete(run):
 
 
 def _blame(runs, problem):
-    """Give the failure to the run that did not end. A refused GPU allocation after which all went well is none."""
+    """Give the failure to the run that did not end. A refused request after which all went well is no failure."""
     unfinished = [run for run in runs if run.truncated]
-    if problem and (unfinished or "CUDA_ERROR_OUT_OF_MEMORY" not in problem["line"]):
+    harmless = problem and ("CUDA_ERROR_OUT_OF_MEMORY" in problem["line"] or problem["kind"] == "missing file")
+    if problem and runs and (unfinished or not harmless):
         run = (unfinished or runs)[-1]
         run.failure = problem
         if len(unfinished) > 1:

@@ -28,9 +28,10 @@ def results(paths, *, images=None, model=None, workers=None, global_batch=None) 
             runs += _read(stem, files, options)
         except (logs.LogError, MetricsError) as error:
             errors.append(error)
-            source = next((files[kind] for kind in TYPES if kind in files)).name
-            problem = failure(files[".err"]) if ".err" in files else None
-            runs.append(Run(source, failure=problem, truncated=True, notes=[str(error)]))
+            source = next(files[kind] for kind in TYPES if kind in files).name
+            failed = getattr(error, "runs", []) or [Run(source, truncated=True)]
+            failed[-1].notes.append(str(error))
+            runs += failed
     if errors and len(errors) == len(jobs):
         raise errors[0]
     return metrics.summarise(runs)
@@ -45,7 +46,7 @@ def _jobs(paths):
             if not inside:
                 raise MetricsError(f"{path}: no results ({', '.join(TYPES)}) in this folder. Did the jobs write here?")
         elif path.suffix not in TYPES:
-            raise MetricsError(f"{path}: type {path.suffix or 'without a suffix'} is not read, only {', '.join(TYPES)}.")
+            raise MetricsError(f"{path}: type {path.suffix or '(none)'} is not read, only {', '.join(TYPES)}.")
         elif not path.exists():
             raise MetricsError(f"{path}: no such file. Check its name, and where the job wrote its output.")
         else:
@@ -68,7 +69,7 @@ def _belongs(path):
 def _read(stem, files, options):
     record = load_record(files[".json"]) if ".json" in files else None
     log = next((files[kind] for kind in LOGS if kind in files), None)
-    err = files.get(".err") or stem.with_suffix(stem.suffix + ".err")
+    err = files.get(".err") or stem.with_name(stem.name + ".err")
     if record and (record.repeats or not log):
         for key, value in options.items():
             if getattr(record, key) is None:
@@ -114,7 +115,7 @@ def table(rows) -> str:
     used = [n for n in range(len(_COLUMNS)) if any(line[n] != "-" for line in cells)]
     lines = [[_COLUMNS[n][0] for n in used], *([line[n] for n in used] for line in cells)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    text = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
     text.insert(1, "  ".join("-" * width for width in widths))
     notes = {}
     for number, row in enumerate(rows, 1):
@@ -123,7 +124,8 @@ def table(rows) -> str:
         failed = [f"failed: {problem['kind']} ({where}: {problem['line'][:200]})"] if problem else []
         for note in [*failed, *row["notes"]]:
             notes.setdefault(note, []).append(str(number))
-    text += ["", "[low, high]: 95 % interval over repeats and rounding."] if rows else ["(no runs)"]
+    legend = ["", "[low, high]: 95 % interval over repeats, widened by the rounding of the log."]
+    text += legend if rows else ["(no runs)"]
     return "\n".join([*text, *(f"Run {', '.join(numbers)}: {note}" for note, numbers in notes.items())])
 
 
