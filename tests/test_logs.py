@@ -243,7 +243,8 @@ def test_headers_and_commands(line, expected):
 @pytest.mark.parametrize(
     "line",
     ['Model: "functional"', "Model: sequential", "Batch size: 32", "Batch_size: auto", "Batch_size: 0",
-     "N_replicas: -2", "Total params: 25,583,592", "Reading train.py", "I use python and batch_size 4", "Loss: 0.5686, Accuracy: 0.7"],
+     "N_replicas: -2", "Total params: 25,583,592", "Reading train.py",
+     "I use python and batch_size 4", "Loss: 0.5686, Accuracy: 0.7"],
 )  # fmt: skip
 def test_lines_that_say_nothing_certain(line):
     assert headers.facts(line) == []
