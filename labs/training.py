@@ -111,10 +111,15 @@ class Recorder(keras.callbacks.Callback):
     A step's time runs from the end of the step before (of the epoch's start, for the first) to its own
     end; so the steps of an epoch add up to the epoch. On a GPU, Python runs ahead of the device: single
     step times are then smoothed, their sum is exact, because the end of an epoch waits for the metrics.
+
+    Raises RecordError if the record cannot be written, ValueError for less than 1 epoch or repeat.
     """
 
     def __init__(self, args, *, model, strategy, workers, images, learning_rate, nodes=1):
         super().__init__()
+        for value, what in ((args.epochs, "epochs"), (args.repeats, "repeats")):
+            if value < 1:
+                raise ValueError(f"{value} {what}: nothing would be trained. Pass --{what} 1 or more.")
         name = args.run or os.environ.get("LABS_RUN") or f"{model}_{strategy}_w{workers}_b{args.batch_size}"
         if not args.run and os.environ.get("SLURM_JOB_ID"):
             name = f"{os.environ.get('SLURM_JOB_NAME', name)}_{os.environ['SLURM_JOB_ID']}_w{workers}"
