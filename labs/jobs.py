@@ -5,6 +5,7 @@ and the three files can be read.
 """
 
 import contextlib
+import html
 import json
 import os
 import signal
@@ -118,16 +119,16 @@ class Job:
         ended = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         if reason:
             where = f"{self.err}, line {reason['line_number']}"
-            return f"{self.name} {ended}: {reason['kind']} ({where}): {reason['line'].strip()} {reason['advice']}"
+            return f"{self.name} {ended}: {reason['kind']} ({where}: \"{reason['line'].strip()}\"). {reason['advice']}"
         return f"{self.name} {ended}. Read the end of {self.err}."
 
     def _close_record(self):
         """A process that was killed could not say so: the record says it now."""
         with contextlib.suppress(OSError, ValueError):
-            for progress in [self.record.with_suffix(".progress")]:
-                progress.unlink(missing_ok=True)
+            self.record.with_suffix(".progress").unlink(missing_ok=True)
             record = json.loads(self.record.read_text())
-            if self.process.poll() is not None and (record["state"] == "running" or self.stopped):
+            ended = self.process.poll() is not None and isinstance(record, dict)
+            if ended and (record.get("state") == "running" or self.stopped):
                 record["state"] = self.state
                 temporary = self.record.with_suffix(".tmp")
                 temporary.write_text(json.dumps(record, indent=1))
@@ -146,13 +147,18 @@ def start(script, *arguments, name, runs=None, env=None):
     if script != "-m":
         if not Path(script).is_file():
             raise JobError(f"There is no script {script}, so nothing was started. Check the path.")
-        for line, text in blanks.blanks(Path(script)):
+        try:
+            open_lines = blanks.blanks(Path(script))
+        except blanks.BuildError as problem:
+            raise JobError(f"{problem}. Nothing was started.") from None
+        for line, text in open_lines:
             raise JobError(f"Not done yet: {script}, line {line} is still blank ({text.strip()}). Nothing was started.")
     files = {kind: runs / f"{name}.{kind}" for kind in ("out", "err", "json")}
     command = [sys.executable, str(script), *map(str, arguments)]
     try:
         runs.mkdir(parents=True, exist_ok=True)
-        files["json"].unlink(missing_ok=True)  # a run that fails early must not leave an older run's record
+        for old in (files["json"], files["json"].with_suffix(".progress")):
+            old.unlink(missing_ok=True)  # a run that fails early must not leave an older run's record
         out, err = files["out"].open("wb"), files["err"].open("wb")
     except OSError as problem:
         raise JobError(
@@ -197,9 +203,9 @@ class _Bar:
 
     def _line(self, fraction, text):
         return (
-            f'<div style="display:flex;gap:.8em;align-items:center"><code>{self.name}</code>'
-            f'<progress max="1" value="{fraction:.3f}" aria-label="progress of {self.name}"></progress>'
-            f"<span>{text}</span></div>"
+            f'<div style="display:flex;gap:.8em;align-items:center"><code>{html.escape(self.name)}</code>'
+            f'<progress max="1" value="{fraction:.3f}" aria-label="progress of {html.escape(self.name)}"></progress>'
+            f"<span>{html.escape(text)}</span></div>"
         )
 
     def update(self, progress, seconds, last=None):
