@@ -76,10 +76,18 @@ def task(id):
     return REGISTRY[id]
 
 
+def _does_nothing(function):
+    """True for a function whose body is still blank: it consists of the instructions of `def f(): ...`."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_code[::2] != (lambda: None).__code__.co_code[::2]:
+        return False
+    return all(const in (None, ..., function.__doc__) for const in code.co_consts)
+
+
 def unfilled(answers):
-    """True if any answer is still blank: `...`, None, or a container that holds `...`."""
+    """True if any answer is still blank: `...`, None, a function without a body, or a container that holds `...`."""
     for answer in answers:
-        if answer is ... or answer is None:
+        if answer is ... or answer is None or _does_nothing(answer):
             return True
         if isinstance(answer, list | tuple | dict | set):
             values = answer.values() if isinstance(answer, dict) else answer
@@ -100,22 +108,34 @@ def judge(id, *answers):
     return ("wrong", hint) if hint else ("right", item.why)
 
 
+class Verdict:
+    """What `check` returns: true only if the answer is right. A notebook shows nothing for it at a cell's end."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def __bool__(self):
+        return self.state == "right"
+
+    def _ipython_display_(self):
+        pass
+
+
 def check(id, *answers):
-    """Check an answer, show the result, and keep it. Returns True only if the answer is right."""
+    """Check an answer, show the result, and keep it. Returns a Verdict: true only if the answer is right."""
     state, text = judge(id, *answers)
     keep(id, state, answers)
     _show(id, state, text)
-    return state == "right"
+    return Verdict(state)
 
 
 def predict(id, value):
-    """Keep a prediction before you run anything; returns it. A blank one is asked for again."""
+    """Keep a prediction before you run anything. A blank one is asked for again."""
     item = task(id)
     state = "open" if unfilled([value]) else "predicted"
     keep(id, state, [value])
     _show(id, state, f"{item.title}: {value}. Kept; now find out." if state == "predicted" else
           "not done yet. Commit yourself before you look: a wrong prediction teaches more than none.")  # fmt: skip
-    return value
 
 
 WORDS = {"right": "right.", "wrong": "not yet.", "open": "", "predicted": "prediction."}

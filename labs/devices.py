@@ -13,9 +13,19 @@ class DeviceError(ValueError):
     """The devices asked for cannot be had; the text says why and what to do."""
 
 
+_unpinned = None  # the cores that were allowed before `workers` pinned this process to some of them
+
+
+def _allowed():
+    return _unpinned or os.sched_getaffinity(0)
+
+
 def cores():
-    """Number of cores that this process may use (affinity and container limit, not the machine's total)."""
-    count = len(os.sched_getaffinity(0))
+    """Number of cores that this process may use (affinity and container limit, not the machine's total).
+
+    That `workers` has pinned the process to some of them does not change the number.
+    """
+    count = len(_allowed())
     try:  # a container's limit: "quota period" in microseconds, or "max period"
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         count = min(count, max(1, int(quota) // int(period)))
@@ -54,26 +64,29 @@ def _idle_cores(count):
     """The `count` cores with the least to do at this moment."""
     import psutil
 
-    allowed = sorted(os.sched_getaffinity(0))
+    allowed = sorted(_allowed())
     load = psutil.cpu_percent(interval=0.1, percpu=True)
     return sorted(allowed, key=lambda core: load[core] if core < len(load) else 0.0)[:count]
 
 
-def workers(count, pin=True):
+def workers(count, pin=True, kind=None):
     """Set up `count` workers in this process and return their device names.
 
     A worker is a GPU where there are GPUs. Elsewhere it is one core: TensorFlow's CPU is divided into
     `count` logical devices with one thread each, and the process is pinned to `count` cores (unless
     `pin` is False), so that one worker does not secretly compute on two cores.
 
+    kind: "cpu" takes logical CPU devices also where there are GPUs, for looking at how things work.
+
     Returns: list of str, such as ["GPU:0", "GPU:1"] or ["CPU:0", "CPU:1"].
     Raises DeviceError: count below 1; more workers than GPUs; TensorFlow already set up with fewer.
     """
+    global _unpinned
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise DeviceError(f"{count!r} workers: a training needs a whole number of workers, at least 1.")
     import tensorflow as tf
 
-    found = gpus()
+    found = gpus() if kind != "cpu" else []
     if found:
         if count > len(found):
             raise DeviceError(
@@ -81,17 +94,20 @@ def workers(count, pin=True):
                 "Ask for more GPUs (in SLURM: --gres=gpu:N) or for fewer workers."
             )
         return found[:count]
-    if oversubscribed(count):
+    if pin and oversubscribed(count):
         warnings.warn(
             f"{count} workers on {cores()} core(s): they share cores (oversubscribed), so expect no speedup.",
             stacklevel=2,
         )
     cpu = tf.config.list_physical_devices("CPU")[0]
     try:
+        if kind == "cpu":
+            tf.config.set_visible_devices([], "GPU")
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(count)
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
         if pin:
+            _unpinned = _allowed()
             os.sched_setaffinity(0, _idle_cores(min(count, cores())))
     except RuntimeError:  # TensorFlow has computed something: its devices are fixed now
         have = len(tf.config.list_logical_devices("CPU"))

@@ -86,8 +86,10 @@ def _attempt(result, batches, name, runs, show):
     result["memory"] = int(budget[1]) if budget else result["memory"]
     tried = {}
     for batch, outcome, seconds in _TRIAL.findall(text):
-        tried[int(batch)] = {"batch": int(batch), "fits": outcome.startswith("fits"),
-                             "seconds": float(seconds) if seconds else None, "out": str(job.out), "err": str(job.err)}  # fmt: skip
+        tried[int(batch)] = {
+            "batch": int(batch), "fits": outcome.startswith("fits"),
+            "seconds": float(seconds) if seconds else None, "out": str(job.out), "err": str(job.err),
+        }  # fmt: skip
     if not tried or job.state == "stopped":
         raise BatchError(f"The search gave no result. {job.explain()}")
     result["trials"] += tried.values()
@@ -154,7 +156,8 @@ def _trials(argv=None):
     def step(images, labels):
         with tf.GradientTape() as tape:
             value = loss(labels, model(images, training=True))
-        optimizer.apply_gradients(zip(tape.gradient(value, model.trainable_variables), model.trainable_variables))
+        weights = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(value, weights), weights, strict=True))
         return value
 
     def train(batch):

@@ -171,3 +171,19 @@ def show(figure):
     alt = html.escape(figure.alt, quote=True)
     image = f'<img alt="{alt}" src="data:image/png;base64,{data}" style="max-width:100%;background:white">'
     display({"text/html": image, "image/png": data, "text/plain": figure.alt}, raw=True)
+
+
+def curves(series, *, x, y, title, kind="measured", start=0):
+    """Several curves over steps or epochs. series: {name: values}; x, y: axis labels with units."""
+    figure, (axis,) = _figure(1, width=6.0)
+    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
+    for (name, values), (colour, marker) in zip(series.items(), styles, strict=False):
+        axis.plot(range(start, start + len(values)), values, color=colour, marker=marker, ms=4, label=name)
+    axis.set(xlabel=x, ylabel=y, title=title)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.legend(fontsize=8)
+    _stamp(figure, [{"kind": kind}])
+    figure.alt = f"{title}: {y} over {x}. " + " ".join(
+        f"{name}: from {values[0]:.3g} to {values[-1]:.3g}." for name, values in series.items()
+    )
+    return figure

@@ -15,7 +15,8 @@ class StudyError(ValueError):
 @dataclasses.dataclass(frozen=True)
 class Preset:
     """Sizes of a study. local_batch: images per step and worker, so more workers see larger global batches
-    (weak scaling). The first epoch of each repeat is warm-up. images: None means all of the data set."""
+    (weak scaling). The first epoch of each repeat is warm-up. images: None means all of the data set.
+    memory: bytes for the search of the largest batch; None means all of the device's."""
 
     name: str
     models: tuple
@@ -26,13 +27,20 @@ class Preset:
     local_batch: int
     epochs: int
     repeats: int
+    memory: int | None = None
+
+    def arguments(self):
+        """The sizes as options of a training script (`training.arguments` and --epochs)."""
+        given = ["--dataset", self.dataset, "--image_size", self.image_size, "--epochs", self.epochs,
+                 "--repeats", self.repeats]  # fmt: skip
+        return [str(item) for item in (given + ["--images", self.images] if self.images else given)]
 
 
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("test", ("SmallCNN",), (1, 2), "digits", 512, 32, 32, 2, 2),
-        Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 768, 32, 64, 3, 3),
+        Preset("test", ("SmallCNN",), (1, 2), "digits", 256, 32, 32, 2, 2, 2**27),
+        Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 768, 32, 64, 3, 3, 2**30),
         # CTE-POWER's: CIFAR-10 at 128x128, 256 images per GPU, 5 epochs
         Preset("course", ("ResNet50V2",), (1, 2, 4), "cifar10", None, 128, 256, 5, 3),
     )
@@ -58,8 +66,6 @@ def configuration(plan, model, workers, strategy, seed=0):
 
 def reusable(path, wanted):
     """True if `path` holds a finished record of the configuration `wanted`, made with these versions."""
-    from labs import devices
-
     try:
         record = json.loads(Path(path).read_text())
     except (OSError, ValueError):
@@ -101,11 +107,8 @@ def run(plan, *, models=None, workers=None, strategy="mirrored", out="runs", fre
             continue
         shared = " (oversubscribed: workers share cores)" if devices.oversubscribed(count) else ""
         report(f"{title}: {plan.repeats} x {plan.epochs} epochs{shared}")
-        arguments = ["labs.train", "--model", name, "--strategy", strategy, "--workers", count,
-                     "--epochs", plan.epochs, "--batch_size", wanted["global_batch"], "--dataset", plan.dataset,
-                     "--image_size", plan.image_size, "--repeats", plan.repeats, "--seed", seed]  # fmt: skip
-        if plan.images:
-            arguments += ["--images", plan.images]
+        arguments = ["labs.train", "--model", name, "--strategy", strategy, "--workers", count, "--seed", seed,
+                     "--batch_size", wanted["global_batch"], *plan.arguments()]  # fmt: skip
         job = jobs.start("-m", *arguments, name=run_name, runs=out).wait(show=show)
         if job.state != "finished":
             raise StudyError(f"The study stops here. {job.explain()}")

@@ -36,7 +36,7 @@ def main(argv=None):
     print(f"Strategy: {args.strategy}")
     print(f"Batch_size: {args.batch_size}")
     print(f"N_replicas: {strategy.num_replicas_in_sync}")
-    print(f"Images: {len(dataset)}")
+    print(f"Images: {len(dataset.images)}")
     print(f"Learning_rate: {learning_rate}", flush=True)
     with strategy.scope():
         model = models.build(args.model, args.image_size, len(dataset.classes))

@@ -47,7 +47,7 @@ def local_batch(sizes):
 
 
 @question("03.5", "The loss that makes the summed gradient right", HERE, points=2,
-          why="Each replica divides by the global batch; the sum over replicas is then the mean over all images.")  # fmt: skip
+          why="Each replica divides by the global batch; the sum of all is then the mean over all images.")  # fmt: skip
 def scaled_loss(function):
     import numpy as np
 
@@ -66,7 +66,7 @@ def scaled_loss(function):
 
 
 @question("03.6", "Largest difference between the copies", HERE, points=2,
-          why="Equal start, equal averaged gradient, equal update: the copies stay the same to the last bit.")  # fmt: skip
+          why="Equal start, equal averaged gradient, equal update: the copies stay the same, bit by bit.")  # fmt: skip
 def copies(function):
     import numpy as np
 
@@ -129,7 +129,7 @@ def model_in_scope(model):
     if not getattr(model, "optimizer", None):
         return "The model is mirrored, but not compiled: the optimizer must be created in the scope as well."
     if getattr(model, "jit_compile", False):
-        return "Compiled with XLA (jit_compile): the course compiles with jit_compile=False everywhere, to compare alike."
+        return "Compiled with XLA (jit_compile): the course compares without it: jit_compile=False."
 
 
 written("T3", "MirroredStrategy: where parameters live, how replicas stay consistent", HERE, points=3)

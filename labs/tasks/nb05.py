@@ -160,7 +160,7 @@ def _alike(line, values):
 
 
 @question("05.9", "Updates of the weights in one epoch", HERE, points=2,
-          why="Twice the global batch, half the updates: the same epochs are not the same number of updates.")  # fmt: skip
+          why="Twice the global batch, half the updates: the same epochs are fewer updates.")  # fmt: skip
 def updates(one, two, rows):
     steps = {row["workers"]: row["steps"] for row in rows}
     if (one, two) == (steps.get(1), steps.get(2)):

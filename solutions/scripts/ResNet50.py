@@ -35,7 +35,7 @@ learning_rate = 0.01 * args.n_gpus
 print(f"Model ResNet50V2 {args.n_gpus} workers")
 print(f"Batch_size: {args.batch_size}")
 print(f"N_replicas: {strategy.num_replicas_in_sync}")
-print(f"Images: {len(dataset)}")
+print(f"Images: {len(dataset.images)}")
 print(f"Learning_rate: {learning_rate}", flush=True)
 
 with strategy.scope():  # variables are created in here, so that each worker gets its copy

@@ -1,0 +1,52 @@
+"""Rows as a table in a notebook; numbers keep their digits, None is an empty cell."""
+
+import html
+
+
+def _text(value):
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def show(rows, columns, headers=None):
+    """Display rows (dicts) as a table of `columns`; headers: {column: heading}, else the column's own name."""
+    from IPython.display import display
+
+    headers = headers or {}
+    names = [headers.get(column, column) for column in columns]
+    body = [[_text(row.get(column)) for column in columns] for row in rows]
+    widths = [max(len(line[i]) for line in [names, *body]) for i in range(len(columns))]
+    plain = "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+                      for line in [names, *body])  # fmt: skip
+    head = "".join(f'<th scope="col" style="text-align:left">{html.escape(n)}</th>' for n in names)
+    lines = "".join("<tr>" + "".join(f'<td style="text-align:left">{html.escape(c)}</td>' for c in line) + "</tr>"
+                    for line in body)  # fmt: skip
+    display({"text/html": f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>",
+             "text/plain": plain}, raw=True)  # fmt: skip
+
+
+def scaling(rows):
+    """Display rows of labs.results as a table for a notebook: values with their 95 % intervals in brackets."""
+
+    def cell(row, key):
+        value, interval = row.get(key), row.get(f"{key}_interval")
+        if value is None or not interval:
+            return _text(value)
+        return f"{value:.3g} [{interval[0]:.3g}, {interval[1]:.3g}]"
+
+    columns = {
+        "model": "model", "workers": "workers", "global_batch": "global batch (images)", "steps": "steps per epoch",
+        "repeats": "repeats", "epoch_seconds": "epoch (s)", "images_per_second": "images/s", "speedup": "speedup",
+        "efficiency": "efficiency", "final_accuracy": "final accuracy", "kind": "kind",
+    }  # fmt: skip
+    shown = [{key: cell(row, key) for key in columns} for row in rows]
+    for line, row in zip(shown, rows, strict=True):
+        if row.get("oversubscribed"):
+            line["workers"] += " (oversubscribed)"
+    show(shown, tuple(columns), columns)
+    notes = list(dict.fromkeys(note for row in rows for note in row["notes"]))
+    if notes:
+        print("Notes: " + "; ".join(notes) + ".")

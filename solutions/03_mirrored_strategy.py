@@ -1,0 +1,327 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # MirroredStrategy: one network, several copies
+#
+# **Time: 30 minutes, of which 1 minute on 2 cores is computing.**
+#
+# You have one network and several devices. Where do the weights live? What travels between the devices, and when?
+# And why do all copies stay the same network? At the end you answer task **T3** in your own words.
+
+# %% [markdown]
+# ## Four devices
+#
+# This notebook looks at *how* it works, not at speed. So it takes 4 logical devices on the CPU, on any machine:
+# TensorFlow treats them as it treats 4 GPUs.
+
+# %%
+import numpy as np
+
+from labs import data, devices, models, plots, tables
+from labs.checks import check, predict
+
+import keras
+import tensorflow as tf
+
+tf.get_logger().setLevel("ERROR")
+workers = devices.workers(4, pin=False, kind="cpu")
+print(workers)
+
+# %% [markdown]
+# ## Without a strategy
+#
+# You create a variable and compute with it, as in any TensorFlow program. Four devices are there.
+# **Predict first:** how many of them will do anything?
+
+# %% labs={"id": "03.1"}
+### BEGIN SOLUTION
+devices_at_work = 1
+### END SOLUTION
+predict("03.1", devices_at_work)
+
+# %%
+plain = tf.Variable([1.0, 2.0, 3.0])
+result = plain * 2
+print("variable on", plain.device)
+print("result on  ", result.device)
+
+# %% [markdown]
+# On how many devices does `plain` live?
+
+# %% labs={"id": "03.2"}
+### BEGIN SOLUTION
+devices_with_plain = 1
+### END SOLUTION
+check("03.2", devices_with_plain)
+
+# %% [markdown]
+# TensorFlow alone takes the first device and leaves the others idle. It is the same with GPUs: without a strategy
+# only the GPU with the lowest number works.
+#
+# ## With a strategy
+#
+# `tf.distribute.MirroredStrategy(devices=...)` knows all four. Whatever *variable* is created inside
+# `with strategy.scope():` gets one copy on each of them.
+
+# %%
+strategy = tf.distribute.MirroredStrategy(devices=workers)
+print("replicas:", strategy.num_replicas_in_sync)
+
+# %% [markdown]
+# Create the variable `mirrored` from `[1.0, 2.0, 3.0]`, inside the scope.
+
+# %% labs={"id": "03.3"}
+### BEGIN SOLUTION
+with strategy.scope():
+    mirrored = tf.Variable([1.0, 2.0, 3.0])
+### END SOLUTION
+if check("03.3", mirrored):
+    tables.show([{"device": copy.device[-13:], "copy": copy.numpy()} for copy in mirrored.values], ("device", "copy"))
+
+# %% [markdown]
+# One name, four copies, one on each device. Now: what keeps them equal?
+#
+# ## Each replica gets its share of the batch
+#
+# `strategy.run(f)` calls `f` once on each replica. Here `f` counts the images that it was given; the batch has 16.
+
+# %%
+dataset = data.load("digits", images=64)
+batches = strategy.experimental_distribute_dataset(data.pipeline(dataset, 16, workers=4))
+
+
+@tf.function
+def count(images, labels):
+    return tf.shape(images)[0]
+
+
+images, labels = next(iter(batches))
+shares = strategy.experimental_local_results(strategy.run(count, args=(images, labels)))
+print("images given to the pipeline as one batch: 16")
+for worker, share in zip(workers, shares):
+    print(f"{worker}: {int(share)} images")
+
+# %% [markdown]
+# The batch of 16 is the **global batch**. What is the **local batch**, the share of one replica?
+
+# %% labs={"id": "03.4"}
+### BEGIN SOLUTION
+local_batch = 4
+### END SOLUTION
+check("03.4", local_batch)
+
+# %% [markdown]
+# ## One gradient from four
+#
+# Each replica computes a gradient from its own share. Then all gradients are **summed** over the replicas (an
+# *all-reduce*), and every replica gets the sum. For this sum to be the gradient of the mean loss over the whole batch,
+#
+# $$ \nabla L = \frac{1}{16} \sum_{i=1}^{16} \nabla L_i , $$
+#
+# each replica must scale its loss in the right way. Write `scaled_loss`: `losses` are the losses of the images
+# of *one* replica, `global_batch` is the number of images over all replicas. `tf.reduce_sum` and `tf.reduce_mean` are
+# there for you.
+
+# %% labs={"id": "03.5"}
+def scaled_loss(losses, global_batch):
+    ### BEGIN SOLUTION
+    return tf.reduce_sum(losses) / global_batch
+    ### END SOLUTION
+
+
+right = check("03.5", scaled_loss)
+
+# %% [markdown]
+# Now the proof, on numbers. A small network without batch normalisation; its gradient from four shares of 4 images,
+# summed, against the gradient of all 16 images on one device.
+
+# %%
+with strategy.scope():
+    keras.utils.set_random_seed(1)
+    network = keras.Sequential([keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 255), keras.layers.Flatten(),
+                                keras.layers.Dense(10, activation="softmax")])  # fmt: skip
+per_image = keras.losses.SparseCategoricalCrossentropy(reduction=None)
+
+
+def gradient(images, labels, global_batch, loss=scaled_loss if right else lambda x, n: tf.reduce_sum(x) / n):
+    with tf.GradientTape() as tape:
+        value = loss(per_image(labels, network(images)), global_batch)
+    return tape.gradient(value, network.trainable_weights[0].value)
+
+
+@tf.function
+def summed(images, labels):
+    def on_replica(images, labels):
+        return tf.distribute.get_replica_context().all_reduce("SUM", gradient(images, labels, 16))
+
+    return strategy.run(on_replica, args=(images, labels))
+
+
+from_shares = strategy.experimental_local_results(summed(images, labels))
+all_images = tf.concat(strategy.experimental_local_results(images), 0)
+all_labels = tf.concat(strategy.experimental_local_results(labels), 0)
+whole = gradient(all_images, all_labels, 16)
+difference = max(float(tf.reduce_max(abs(share - whole))) for share in from_shares)
+print(f"largest entry of the gradient: {float(tf.reduce_max(abs(whole))):.6f}")
+print(f"largest difference between summed shares and whole batch: {difference:.1e}")
+
+# %%
+assert difference < 1e-6  # equal, but for the order in which numbers were added
+
+# %% [markdown]
+# If each replica took the *mean* over its own 4 images, the sum of four means would be 4 times too large. Keras' own
+# `fit` does the scaling for you; in a training loop of your own you must do it.
+#
+# ## Do the copies stay equal?
+#
+# Equal copies at the start, the same summed gradient for all, the same update. To see whether that is enough, measure
+# it: write a function that takes a list of copies (NumPy arrays of one shape) and returns the largest absolute difference
+# between any copy and the first one.
+
+# %% labs={"id": "03.6"}
+def largest_difference(copies):
+    ### BEGIN SOLUTION
+    return max(np.max(np.abs(copy - copies[0])) for copy in copies)
+    ### END SOLUTION
+
+
+check("03.6", largest_difference)
+
+# %% [markdown]
+# Two trainings of a one-layer network, 20 steps each, with 4 copies; in plain NumPy, so that no step is hidden. In the
+# first, the gradients of the 4 shares are averaged before the update. In the second, each copy is updated with its own
+# gradient, as if nobody had told it about the others.
+
+
+# %%
+def train(exchange, steps=20, rate=0.5):
+    """20 steps of SGD on 4 copies of one weight matrix; the distance between the copies after each step."""
+    start = np.random.default_rng(0).normal(0, 0.05, (3072, 10)).astype("float32")
+    copies, distances = [start.copy() for _ in range(4)], [0.0]
+    for images, labels in data.pipeline(dataset, 16, workers=4).repeat().take(steps):
+        gradients = []
+        for copy, x, y in zip(copies, np.split(images, 4), np.split(labels, 4)):
+            x = x.reshape(4, -1) / 255
+            scores = np.exp(x @ copy)
+            error = scores / scores.sum(1, keepdims=True) - np.eye(10)[y]
+            gradients.append(x.T @ error / 4)
+        if exchange:
+            gradients = [sum(gradients) / 4] * 4
+        copies = [copy - rate / 10 * g for copy, g in zip(copies, gradients)]
+        distances.append(float(max(np.max(np.abs(copy - copies[0])) for copy in copies)))
+    return distances
+
+
+together, alone = train(exchange=True), train(exchange=False)
+plots.show(plots.curves({"gradients averaged at every step": together, "each replica alone": alone},
+                        x="step", y="largest difference between copies", title="4 copies of one network"))  # fmt: skip
+
+# %%
+assert together[-1] == 0.0 and alone[-1] > 0.01
+
+# %% [markdown]
+# With the exchange the distance is exactly zero, at every step. Without it, four different networks grow. Nothing
+# fails and nothing warns: the loss of each goes down. Compare copies whenever you are not sure.
+#
+# ## What travels
+#
+# At every step each replica's whole gradient is summed over the replicas. How many bytes is that for ResNet50V2
+# with 10 classes, in float32 (4 bytes)? Only trainable weights have a gradient.
+
+# %%
+resnet = models.network("ResNet50V2", image_size=32, classes=10)
+print(f"trainable weights:     {sum(np.prod(w.shape) for w in resnet.trainable_weights):>12,}")
+print(f"not trainable weights: {sum(np.prod(w.shape) for w in resnet.non_trainable_weights):>12,}")
+
+# %% labs={"id": "03.7"}
+### BEGIN SOLUTION
+gradient_bytes = 4 * sum(int(np.prod(w.shape)) for w in resnet.trainable_weights)
+### END SOLUTION
+check("03.7", gradient_bytes)
+
+# %% [markdown]
+# When is this exchange done?
+#
+# - **a**: after every epoch, when the replicas exchange their parameters
+# - **b**: at every step, after backward and before the update
+# - **c**: at every step, through replica 0, which collects all gradients and hands out new parameters
+# - **d**: at every step, before forward, when the batch is divided
+
+# %% labs={"id": "03.8"}
+### BEGIN SOLUTION
+when = "b"
+### END SOLUTION
+check("03.8", when)
+
+# %% [markdown]
+# ## From the sequential script to four replicas
+#
+# This is a whole training for one device:
+#
+# ```python
+# model = models.build("SmallCNN", image_size=32, classes=10)
+# model.compile(optimizer=keras.optimizers.SGD(0.01), loss="sparse_categorical_crossentropy",
+#               metrics=["accuracy"], jit_compile=False)
+# model.fit(data.pipeline(dataset, 16), epochs=2, verbose=2)
+# ```
+#
+# Three things change for K replicas: model and optimizer are *created* inside the scope, the *global* batch is passed, and
+# the rate grows with the replicas (notebook 04 says why). `fit` may stay outside the scope. Write it for the strategy
+# above; call the model `model`.
+
+# %% labs={"id": "03.9"}
+### BEGIN SOLUTION
+with strategy.scope():
+    model = models.build("SmallCNN", image_size=32, classes=10)
+    model.compile(optimizer=keras.optimizers.SGD(4 * 0.01), loss="sparse_categorical_crossentropy",
+                  metrics=["accuracy"], jit_compile=False)  # fmt: skip
+### END SOLUTION
+ready = check("03.9", model)
+
+# %%
+if ready:
+    model.fit(data.pipeline(dataset, 16, workers=4), epochs=2, shuffle=False, verbose=2)
+    kernels = [v for v in model.trainable_variables if v.path.endswith("kernel")]
+    copies = [copy.numpy() for copy in kernels[0].value.values]
+    print("first kernel, largest difference between its 4 copies:", max(abs(c - copies[0]).max() for c in copies))
+else:
+    print("Skipped: this cell trains the model of 03.9.")
+
+# %% [markdown]
+# One exception: **batch normalisation** uses the mean and variance of the *local* batch, so each replica normalises with
+# its own. A local batch of 2 or 4 makes these noisy. The moving averages are averaged over the replicas, so the
+# copies of these variables stay equal too.
+#
+# You may know PyTorch: `MirroredStrategy` does within one machine what `DistributedDataParallel` does.
+#
+# ## T3
+#
+# Explain MirroredStrategy in 5 to 10 sentences: where do parameters live, what does each replica compute, what
+# travels and when, and why do the replicas stay consistent? Name what would happen if one step of it were left out.
+
+# %% [markdown] labs={"id": "T3", "kind": "answer", "points": 3}
+# ### T3: your answer
+# ### BEGIN SOLUTION
+# Every variable that is created inside `strategy.scope()` has one copy on each device, with the same values at the start.
+# The global batch is divided; each replica runs forward and backward on its own share, with its own copy. The
+# gradients are then summed over all replicas by an all-reduce, at every step, scaled so that the sum is the gradient of the
+# mean loss over the global batch. Each replica applies this same gradient to its copy. Equal start and equal updates
+# keep the copies equal, to the last bit: parameters need not travel, and no replica is special. Without the all-reduce
+# each replica would train a network of its own, without any error message; with a mean over the local batch only, the summed
+# gradient would be K times too large. Batch normalisation uses each replica's own share.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - A strategy mirrors **variables**, splits **batches**, and sums **gradients**, at every step.
+# - The batch that you pass is the global one.
+# - Equal copies can be checked, and should be.
+#
+# Next: `04_batch_size_and_learning_rate`.

@@ -1,0 +1,229 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Batch size and learning rate
+#
+# **Time: 40 minutes, of which 4 minutes on 2 cores are computing.**
+#
+# How many images can one device take at a step? What fills its memory? And if more workers make the batch larger, what
+# does that ask of the learning rate? At the end you hand in task **T4**: the largest batch size that fits, with evidence.
+
+# %%
+from labs import jobs, maxbatch, models, plots, results, study, tables
+from labs.checks import check, predict
+
+plan = study.preset()
+print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.image_size}")
+
+# %% [markdown]
+# ## What fills the memory
+#
+# A training step needs four things at once: the **weights**, one **gradient** per weight, what the **optimizer** keeps
+# per weight (SGD nothing, SGD with momentum one number, Adam two), and the **activations**: the outputs of all layers,
+# kept until backward has used them.
+#
+# How much is the first of them? `network.count_params()` is the number of weights, each a float32 of 4 bytes.
+
+# %%
+network = models.network("ResNet50V2", image_size=32, classes=10)
+print(f"{network.count_params():,} weights")
+
+# %% labs={"id": "04.2"}
+### BEGIN SOLUTION
+weight_bytes = 4 * network.count_params()
+### END SOLUTION
+check("04.2", weight_bytes)
+
+# %% [markdown]
+# The four parts for several batch sizes, computed from the layers of the model (momentum: 1 number per weight):
+
+# %%
+parts = {batch: models.memory(network, batch, optimizer_slots=1) for batch in (1, 64, 256, 512)}
+plots.show(plots.memory(parts))
+
+# %% [markdown]
+# Which part grows with the batch? **a** weights, **b** gradients, **c** optimizer, **d** activations
+
+# %% labs={"id": "04.1"}
+### BEGIN SOLUTION
+part = "d"
+### END SOLUTION
+check("04.1", part)
+
+# %% [markdown]
+# The picture is an estimate: some layers work in place, others need scratch space that no formula shows. To know, you
+# must try.
+#
+# ## The search
+#
+# `maxbatch.search` makes real training steps with 1, 2, 4, 8, ... images until memory runs out, in a process of its own:
+# this notebook goes on whatever happens there. On a GPU the limit is the GPU's memory. Without one, the process may grow
+# by a fixed budget once weights and gradients are in place, and no further, so that TensorFlow itself runs out of memory.
+
+# %%
+print(f"budget for a step: {plan.memory / 2**30:.3g} GiB" if plan.memory else "budget: the memory of the GPU")
+
+# %% [markdown]
+# **Predict first**, from the picture above: what is the largest batch size that fits?
+
+# %% labs={"id": "04.3"}
+### BEGIN SOLUTION
+largest = 256
+### END SOLUTION
+predict("04.3", largest)
+
+# %%
+result = maxbatch.search(plan.models[0], image_size=plan.image_size, memory=plan.memory)
+print(maxbatch.table(result))
+
+# %%
+plots.show(plots.search(result))
+
+# %% [markdown]
+# Images per second rise with the batch at first, then hardly any more: larger batches keep the device busy, but once it
+# *is* busy they only cost memory. (One step per size: these speeds are rough.)
+#
+# ## The evidence
+#
+# The file `.err` of the search holds what TensorFlow said when memory ran out. A file is evidence; a sentence is not.
+
+# %%
+error_file = (result["evidence"] or result["trials"][-1]).get("file") or result["trials"][-1]["err"]
+text = open(error_file, errors="replace").read()
+print(f"{error_file}, its last 900 characters:\n")
+print(text[-900:])
+
+# %% [markdown]
+# Copy the one line that names the tensor for which there was no memory (you need not copy it by hand: read the file,
+# find the line).
+
+# %% labs={"id": "04.5"}
+### BEGIN SOLUTION
+evidence_line = next(line for line in text.splitlines() if line.startswith("OOM"))
+### END SOLUTION
+check("04.5", evidence_line, result)
+
+# %% [markdown]
+# ## Closer to the border
+#
+# Doubling leaves a gap: one size fits, twice that size does not. Write the size to try next.
+
+# %% labs={"id": "04.4"}
+def next_batch(fits, fails):
+    ### BEGIN SOLUTION
+    return (fits + fails) // 2
+    ### END SOLUTION
+
+
+check("04.4", next_batch)
+
+# %% [markdown]
+# In a terminal, `uv run labs maxbatch --model ResNet50V2 --memory 1GiB --bisect 3` halves the gap three times. Powers of
+# two are usual all the same: the last few images per step gain little.
+
+# %% [markdown]
+# ## More workers, larger batches
+#
+# One worker takes 256 images per step with a rate of 0.01. Now there are 4 workers, each still with 256 images. Which batch
+# size do you pass to the pipeline, and which rate does the **linear rule** give? The rule (Goyal et al. 2017): multiply the
+# rate by the factor by which the batch grew.
+
+# %% labs={"id": "04.6"}
+### BEGIN SOLUTION
+global_batch, learning_rate = 4 * 256, 4 * 0.01
+### END SOLUTION
+check("04.6", global_batch, learning_rate)
+
+# %% [markdown]
+# The opposite mistake is to pass the local batch: each of 4 workers then gets 64 images, and the training is slower
+# *and* another one.
+#
+# Batches seldom divide the data evenly. 50,000 images in batches of 8192: how many steps has an epoch, if no image
+# is left out, and how many images has the last step?
+
+# %% labs={"id": "04.7"}
+### BEGIN SOLUTION
+steps, last = -(-50_000 // 8192), 50_000 % 8192
+### END SOLUTION
+check("04.7", steps, last)
+
+# %% [markdown]
+# That last step has a tenth of the images and costs most of a full step, so images per second come out lower. The kit's
+# pipeline leaves the rest out of each epoch (shuffled anew, so other images every time) and counts only what was used.
+#
+# ## Does the rule hold?
+#
+# Three trainings on *one* worker, so that only batch and rate differ: batch 32; batch 256; batch 256 with 8 times the rate.
+# The network is a small one, for speed.
+
+# %%
+epochs = 2 if plan.name == "test" else 10
+files = {}
+for name, batch, rate in (("batch 32, rate 0.01", 32, 0.01), ("batch 256, rate 0.01", 256, 0.01),
+                          ("batch 256, rate 0.08", 256, 0.08)):  # fmt: skip
+    job = jobs.run("-m", "labs.train", "--model", "SmallCNN", "--epochs", epochs, "--batch_size", batch,
+                   "--learning_rate", rate, name=f"rule_b{batch}_r{rate}")  # fmt: skip
+    files[name] = job.record
+
+# %%
+runs = {name: results.results([file])[0] for name, file in files.items()}
+plots.show(plots.curves({name: run["loss"] for name, run in runs.items()}, start=1, x="epoch",
+                        y="training loss (cross-entropy, nats)", title="batch and rate on one worker"))  # fmt: skip
+tables.show([{"training": name, "updates per epoch": run["steps"], "final loss": run["final_loss"],
+              "final accuracy": run["final_accuracy"], "images/s": run["images_per_second"]}
+             for name, run in runs.items()],
+            ("training", "updates per epoch", "final loss", "final accuracy", "images/s"))  # fmt: skip
+
+# %%
+loss = {name: run["final_loss"] for name, run in runs.items()}
+assert loss["batch 256, rate 0.01"] > loss["batch 256, rate 0.08"]
+
+# %% [markdown]
+# What do the curves say?
+#
+# - **a**: with more workers, training gets worse
+# - **b**: a larger batch sees fewer images per epoch and learns less
+# - **c**: a larger batch makes fewer updates per epoch and falls behind; a larger rate makes up for much of it
+# - **d**: the rate makes no difference
+
+# %% labs={"id": "04.8"}
+### BEGIN SOLUTION
+answer = "c"
+### END SOLUTION
+check("04.8", answer)
+
+# %% [markdown]
+# The rule has an end: rates cannot grow for ever, and very large batches generalise worse (Keskar et al. 2016). Other rules
+# multiply by the square root of the factor, or by its power 2/3. And a large rate is dangerous in the first steps, which is why
+# it is often reached over a warm-up of some epochs.
+#
+# ## T4
+#
+# What is the largest batch size for your network that fits? Show the steps of your search, the `.err` line that proves it, and
+# say which part of the memory set the limit. Compare with your prediction 04.3.
+
+# %% [markdown] labs={"id": "T4", "kind": "answer", "points": 4}
+# ### T4: your answer
+# ### BEGIN SOLUTION
+# I doubled the batch from 1 until memory ran out, with real training steps in a process of their own. The table above shows
+# each step. The largest batch that fits is the last one marked "fits"; twice as much ends with
+# `OOM when allocating tensor with shape[...]` in the .err file of the search, whose first number is the batch that failed.
+# The activations set the limit: weights, gradients and optimizer state do not depend on the batch, and the tensor
+# that could not be allocated is an activation or its gradient, of shape batch x height x width x channels. With momentum
+# there would be one more number per weight; that would lower the limit only a little.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - Only activations grow with the batch; the rest is paid once.
+# - The largest batch is measured, with the line of `.err` that proves the border.
+# - The batch that you pass is the global one; the linear rule scales the rate with it.
+#
+# Next: `05_resnet50_scaling`.

@@ -1,0 +1,298 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # How much faster do more workers train ResNet50V2?
+#
+# **Time: 45 minutes, of which 5 minutes on 2 cores are computing.**
+#
+# You train ResNet50V2 on 1 and 2 workers (and on more, if you have them), with a script that you complete yourself. From your
+# own logs you compute epoch time, images per second, speedup and efficiency, with intervals that say how sure you can be. Then
+# you read a log from a cluster, critically. You hand in tasks **T5** and **T6**.
+
+# %%
+
+from labs import devices, jobs, logs, plots, recorded, results, study
+from labs.checks import check, predict
+
+plan = study.preset()
+unit = "GPU" if devices.gpus() else "CPU core"
+print(f"preset {plan.name}: {plan.images or 'all'} images of {plan.dataset}, {plan.local_batch} per worker and step,")
+print(f"{plan.epochs} epochs, {plan.repeats} repeats. A worker is one {unit}; this machine has {devices.cores()} cores.")
+
+# %% [markdown]
+# ## Predict first
+#
+# Each worker gets the same number of images per step (**weak scaling**): with 2 workers a step takes twice the images, so an
+# epoch has half the steps. How much faster is an epoch with 2 workers: 1 (no gain), 2 (ideal), or something between?
+
+# %% labs={"id": "05.1"}
+### BEGIN SOLUTION
+speedup_expected = 1.6
+### END SOLUTION
+predict("05.1", speedup_expected)
+
+# %% [markdown]
+# And after the same number of epochs: will the accuracy be `"higher"`, `"equal"` or `"lower"` than with 1 worker?
+
+# %% labs={"id": "05.2"}
+### BEGIN SOLUTION
+accuracy_expected = "lower"
+### END SOLUTION
+predict("05.2", accuracy_expected)
+
+# %% [markdown]
+# ## The script
+#
+# Open `scripts/ResNet50.py` (in the file browser on the left). It is the whole training in plain sight. Four blanks are yours:
+#
+# 1. the **strategy** over the given `workers`,
+# 2. the **learning rate** by the linear rule (one worker: 0.01),
+# 3. the **network**: `keras.applications.ResNet50V2` with its top layer, without pretrained weights, for
+#    `len(dataset.classes)` classes and images of `args.image_size` pixels,
+# 4. the **training**: `fit` with `epochs=args.epochs`, `shuffle=False`, `verbose=2` and `callbacks=[recorder]`.
+#
+# Save it, then run the check. It reads the script without running it.
+
+# %% labs={"id": "05.3"}
+script = "scripts/ResNet50.py"
+ready = check("05.3", script)
+
+# %% [markdown]
+# ## Run it
+#
+# One job for each number of workers. Each trains several times from new weights: one measurement is no measurement. While
+# a job runs, the line below shows where it is. *Kernel, Interrupt* stops it and keeps what was measured.
+#
+# As long as the script has blanks, this notebook goes on with *recorded* runs, made on a machine with 2 cores.
+
+# %%
+if ready:
+    files = []
+    for workers in plan.workers:
+        job = jobs.run(script, "--n_gpus", workers, "--batch_size", workers * plan.local_batch, *plan.arguments(),
+                       name=f"ResNet50_w{workers}")  # fmt: skip
+        files.append(job.out)
+else:
+    files = recorded.laptop()
+    print("Not done yet: the script has blanks. From here on you see recorded runs:", *(file.name for file in files))
+
+# %% [markdown]
+# In a terminal the same is
+#
+# ```
+# uv run python scripts/ResNet50.py --n_gpus 2 --batch_size 128 > runs/my.out 2> runs/my.err
+# ```
+#
+# ## Read the log
+#
+# This is the `.out` file of the first job, as Keras wrote it:
+
+# %%
+print(files[0].read_text())
+
+# %% [markdown]
+# `12/12` are the steps, then come the whole seconds of the epoch, then the time per step. The time per step is the finer
+# number: 12 steps of 763 ms are 9.16 s, where the log says 9 s.
+#
+# **By hand:** how many seconds does a *steady* epoch take on 1 worker? Use the first repeat, and think about which epochs count.
+
+# %% labs={"id": "05.4"}
+first = logs.read(files[0])[0]
+### BEGIN SOLUTION
+steady = [epoch.seconds for epoch in first.repeats[0][1:]]
+epoch_1 = sum(steady) / len(steady)
+### END SOLUTION
+check("05.4", epoch_1, first)
+
+# %% [markdown]
+# ## The metrics
+#
+# Write the three formulas. They are tried on numbers of another machine.
+
+# %% labs={"id": "05.5"}
+def throughput(images, seconds):
+    """Images per second of an epoch."""
+    ### BEGIN SOLUTION
+    return images / seconds
+    ### END SOLUTION
+
+
+check("05.5", throughput)
+
+
+# %% labs={"id": "05.6"}
+def speedup(seconds_1, seconds_p):
+    """Speedup S(p), from the epoch times of 1 and of p workers."""
+    ### BEGIN SOLUTION
+    return seconds_1 / seconds_p
+    ### END SOLUTION
+
+
+check("05.6", speedup)
+
+
+# %% labs={"id": "05.7"}
+def efficiency(speedup, workers):
+    """Efficiency E(p): the share of the ideal speedup."""
+    ### BEGIN SOLUTION
+    return speedup / workers
+    ### END SOLUTION
+
+
+check("05.7", efficiency)
+
+# %% [markdown]
+# `labs` computes the same from all your files, with a 95 % interval over the repeats. (In a terminal:
+# `uv run labs results runs/ResNet50_w*.out`.)
+
+# %%
+rows = results.results([file.with_suffix(".json") for file in files])
+tables.scaling(rows)
+
+# %% labs={"id": "05.8"}
+check("05.8", rows if ready else ...)
+
+# %% [markdown]
+# An interval says: with other repeats, on the same machine, the true value would lie inside in 95 of 100 such studies. Few
+# repeats and a busy machine make it wide; that is not a defect of the interval but of the measurement.
+#
+# ## T6: the three plots
+#
+# Plot epoch time, images per second and speedup over the number of workers, from your `rows`, in one `figure` with three
+# plots. Each row is a dictionary with the keys `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Label all axes, with
+# units. Start with `figure = Figure(figsize=(12, 3.2), layout="constrained")` and `figure.subplots(1, 3)`.
+
+# %% labs={"id": "T6"}
+from matplotlib.figure import Figure
+
+### BEGIN SOLUTION
+figure = Figure(figsize=(12, 3.2), layout="constrained")
+quantities = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup (times)"}
+for axis, (key, label) in zip(figure.subplots(1, 3), quantities.items()):
+    axis.plot([row["workers"] for row in rows], [row[key] for row in rows], "o-")
+    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
+### END SOLUTION
+if check("T6", figure, rows):
+    figure.alt = "Your plots of epoch time, images per second and speedup over the number of workers."
+    plots.show(figure)
+
+# %% [markdown]
+# The kit's own plot of the same rows adds the intervals and the ideal line:
+
+# %%
+plots.show(plots.scaling(rows))
+
+# %% [markdown]
+# Compare with your prediction 05.1. Why is the speedup below the number of workers?
+#
+# - **a**: worker 0 has to collect the parameters of all others after each epoch
+# - **b**: the larger global batch makes each worker's step slower
+# - **c**: at every step all workers wait for the slowest and then sum their gradients
+# - **d**: TensorFlow traces the program for each worker
+
+# %% labs={"id": "05.11"}
+### BEGIN SOLUTION
+why = "c"
+### END SOLUTION
+check("05.11", why)
+
+# %% [markdown]
+# ## Do they learn the same?
+#
+# Faster is worth nothing if the network learns less. Loss and accuracy after each epoch, averaged over the repeats:
+
+# %%
+plots.show(plots.learning(rows))
+
+# %% [markdown]
+# "Twice as fast and just as good" is a claim to check. The epochs are the same and the images are the same. How many times are
+# the weights updated in one epoch, on 1 and on 2 workers?
+
+# %% labs={"id": "05.9"}
+### BEGIN SOLUTION
+updates_1, updates_2 = (row["steps"] for row in rows if row["workers"] in (1, 2))
+### END SOLUTION
+check("05.9", updates_1, updates_2, rows)
+
+# %% [markdown]
+# With so few updates the difference shows. In a long training with a scaled rate it can nearly vanish: look at the
+# accuracies of the cluster log below.
+
+# %% [markdown]
+# ## More workers than cores
+#
+# What do 4 workers bring on this machine? If it has fewer cores, they share them. The run is then marked **oversubscribed**, here
+# and in every table and plot: it shows that the program works with 4 workers, and nothing about speed.
+
+# %%
+if not ready or plan.name == "test":
+    print("Skipped: this run needs the finished script", "and the preset laptop or course.")
+elif 4 not in plan.workers:
+    arguments = [*plan.arguments(), "--n_gpus", 4, "--batch_size", 4 * plan.local_batch, "--repeats", 1]
+    job = jobs.run(script, *arguments, name="ResNet50_w4")
+    if job.state == "finished":
+        files.append(job.out)
+        rows = results.results([file.with_suffix(".json") for file in files])
+        tables.scaling(rows)
+
+# %% [markdown]
+# ## A log from a cluster
+#
+# CTE-POWER: one node with 4 V100 GPUs, CIFAR-10 resized to 128x128, 256 images per GPU, the same program. This log is
+# **recorded**: you can compute with it, but its machine is not yours.
+
+# %%
+cluster = results.results([recorded.CTE_POWER], images=50_000)
+tables.scaling(cluster)
+
+# %%
+plots.show(plots.scaling(cluster, ("epoch time", "speedup", "efficiency")))
+
+# %% [markdown]
+# The log gives whole seconds: 45 s on 1 GPU and 12 s on 4. What it calls 12 s was anything from 11.5 s to 12.5 s. Compute the
+# lowest and the highest efficiency on 4 GPUs that fit these two numbers.
+
+# %% labs={"id": "05.10"}
+### BEGIN SOLUTION
+low, high = 44.5 / 12.5 / 4, 45.5 / 11.5 / 4
+### END SOLUTION
+check("05.10", low, high)
+
+# %% [markdown]
+# The interval is wider than most differences that people argue about. From this log nobody can say whether the efficiency is
+# 0.92 or 0.97. Your own record keeps every step to the microsecond, and repeats.
+#
+# One more trap: these are ratios between GPUs and GPUs. "75 times faster than on the CPU" is *acceleration*, other hardware; *speedup*
+# counts more of the same. Never divide one by the other.
+#
+# ## T5
+#
+# Hand in: your `ResNet50.py`, the relevant lines of `.out` and `.err` of each number of workers, and a short account: what you ran
+# on which machine, epoch time and speedup with their intervals, the accuracy beside them, and what limits the speedup.
+
+# %% [markdown] labs={"id": "T5", "kind": "answer", "points": 6}
+# ### T5: your answer
+# ### BEGIN SOLUTION
+# The script is scripts/ResNet50.py. I ran it on 1 and 2 workers (one worker is one CPU core, or one GPU where there are GPUs),
+# with the batch per worker fixed, several repeats each; the files are runs/ResNet50_w1 and _w2 with .out, .err and .json.
+# From .out: the header names model, workers and global batch; the lines `N/N - ..s - ..ms/step - accuracy: .. - loss: ..` after
+# the first epoch of each repeat are what I averaged. The .err files hold no error. Epoch time, images/second, speedup
+# and efficiency with their 95 % intervals are in the table above. With 2 workers an epoch has half the updates, so after the same few
+# epochs the loss is not the same; the rate was doubled to make up for it. The speedup stays below 2: at each step the
+# replicas wait for the slowest one and sum 94 MB of gradients, and they share the memory of one machine. The run on 4 workers is
+# oversubscribed where there are fewer than 4 cores, and says nothing about speed.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - Steady epochs only, several repeats, an interval with every ratio.
+# - Weak scaling: fixed batch per worker; the same epochs are then fewer updates.
+# - Speed without accuracy is half a result.
+# - Whole seconds hide more than they show.
