@@ -42,8 +42,10 @@ def network(name, image_size, classes):
     """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes."""
     if name not in NAMES:
         raise ModelError(f"Unknown model {name!r}: this course trains {', '.join(NAMES)}. Check the spelling.")
-    if name in APPLICATIONS and image_size < 32:
-        raise ModelError(f"{name} needs images of at least 32x32, not {image_size}x{image_size}: pass --image_size 32.")
+    least = 32 if name in APPLICATIONS else 8
+    if image_size < least:
+        raise ModelError(f"{name} needs images of at least {least}x{least}, not {image_size}x{image_size}: "
+                         f"pass --image_size {least} or more.")  # fmt: skip
     if name == "SmallCNN":
         return small_cnn(image_size, classes)
     import keras
@@ -56,7 +58,8 @@ def build(name, image_size, classes):
     """preprocessing + network as one model: uint8 images in, class probabilities (N x classes) out."""
     import keras
 
-    return keras.Sequential([preprocessing(image_size), network(name, image_size, classes)], name=name)
+    trained = network(name, image_size, classes)
+    return keras.Sequential([preprocessing(image_size), trained], name=name)
 
 
 def _layers(model):

@@ -1,0 +1,203 @@
+"""labs.devices: the workers that follow from the machine, and what the doctor says about it.
+
+TensorFlow's devices are fixed after their first use, so each set-up is tried in a process of its own.
+"""
+
+import json
+import os
+import platform
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labs import devices
+
+ROOT = Path(__file__).parents[1]
+
+SET_UP = """
+import json, os, warnings
+from labs import devices
+import tensorflow as tf
+
+said = {"cores": devices.cores()}
+
+
+def set_up(count, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            names = devices.workers(count, **options)
+        except devices.DeviceError as problem:
+            names = str(problem)
+    return {"names": names, "warnings": [str(w.message) for w in caught], "pinned": len(os.sched_getaffinity(0)),
+            "cores": devices.cores(), "oversubscribed": devices.oversubscribed(count)}
+"""
+
+SECOND_THOUGHTS = SET_UP + """
+said["one"] = set_up(1)
+said["two"] = set_up(2)
+strategy = tf.distribute.MirroredStrategy(devices=said["two"]["names"])
+with strategy.scope():
+    variable = tf.Variable(1.0)
+said["placed"] = [copy.device for copy in variable.values]
+said["logical"] = len(tf.config.list_logical_devices("CPU"))
+said["threads"] = [tf.config.threading.get_intra_op_parallelism_threads(),
+                   tf.config.threading.get_inter_op_parallelism_threads()]
+said["later three"] = set_up(3)
+said["later one"] = set_up(1)
+print(json.dumps(said))
+"""
+
+MORE_THAN_CORES = SET_UP + """
+said["unpinned"] = set_up(said["cores"] + 1, pin=False)
+said["many"] = set_up(said["cores"] + 1)
+said["logical"] = len(tf.config.list_logical_devices("CPU"))
+print(json.dumps(said))
+"""
+
+
+def run(code):
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def second():
+    return run(SECOND_THOUGHTS)
+
+
+def test_two_workers_are_two_logical_devices_of_one_thread(second):
+    assert second["two"]["names"] == ["CPU:0", "CPU:1"] and second["logical"] == 2
+    assert [name.rsplit("/", 1)[1] for name in second["placed"]] == ["device:CPU:0", "device:CPU:1"]
+    assert second["threads"] == [1, 2]
+
+
+def test_workers_are_pinned_to_as_many_cores(second):
+    assert second["one"]["names"] == ["CPU:0"] and second["one"]["pinned"] == 1
+    assert second["two"]["pinned"] == min(2, second["cores"])
+
+
+def test_pinning_does_not_make_the_machine_smaller(second):
+    assert {second[key]["cores"] for key in ("one", "two", "later one")} == {second["cores"]}
+    assert bool(second["two"]["warnings"]) == (second["cores"] < 2)
+
+
+def test_more_workers_than_set_up_is_an_error_that_says_what_to_do(second):
+    text = second["later three"]["names"]
+    assert isinstance(text, str) and "\n" not in text
+    assert "3 workers" in text and "already with 2" in text and "Restart" in text
+    assert second["later one"]["names"] == ["CPU:0"]  # fewer are a subset
+
+
+def test_more_workers_than_cores_warn():
+    said = run(MORE_THAN_CORES)
+    count = said["cores"] + 1
+    assert len(said["many"]["names"]) == said["logical"] == count
+    (warning,) = said["many"]["warnings"]
+    assert f"{count} workers on {said['cores']} core(s)" in warning and "oversubscribed" in warning
+    assert said["many"]["oversubscribed"] and said["many"]["pinned"] == said["cores"]
+    assert said["unpinned"]["warnings"] == []  # for looking at how things work, not for speed
+
+
+@pytest.mark.parametrize("count", [0, -1, True, "2", 2.0, None])
+def test_workers_must_count(count):
+    with pytest.raises(devices.DeviceError) as caught:
+        devices.workers(count)
+    assert repr(count) in str(caught.value) and "at least 1" in str(caught.value)
+
+
+def test_gpus_are_workers_where_there_are_some(monkeypatch):
+    monkeypatch.setattr(devices, "gpus", lambda: ["GPU:0", "GPU:1"])
+    assert devices.workers(1) == ["GPU:0"] and devices.workers(2) == ["GPU:0", "GPU:1"]
+    with pytest.raises(devices.DeviceError, match="3 workers .* 2 GPU") as caught:
+        devices.workers(3)
+    assert "--gres" in str(caught.value)
+    assert devices.oversubscribed(3) and not devices.oversubscribed(2) and devices.mode() == "gpu"
+
+
+def test_cores_and_memory_are_those_of_this_process():
+    assert 1 <= devices.cores() <= os.cpu_count()
+    assert 2**20 < devices.memory() < 2**50  # bytes
+
+
+def test_machine_is_described_without_its_name():
+    machine = devices.machine()
+    assert set(machine) == {"cpu", "cores", "memory", "gpus", "platform"}
+    assert machine["cores"] == devices.cores() and machine["memory"] > 2**20
+    assert machine["platform"] == f"{platform.system()} {platform.machine()}" and machine["cpu"]
+    text = json.dumps(machine)
+    for private in {socket.gethostname(), platform.node()}:
+        assert len(private) < 4 or private not in text
+
+
+def test_versions(monkeypatch):
+    import keras
+    import tensorflow as tf
+
+    import labs
+
+    found = devices.versions()
+    assert set(found) == {"python", "tensorflow", "keras", "horovod", "labs"}
+    assert found["python"] == platform.python_version()
+    assert (found["tensorflow"], found["keras"]) == (tf.__version__, keras.__version__)
+    assert found["labs"] == labs.__version__
+
+    def nowhere(name):
+        raise devices.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(devices.metadata, "version", nowhere)
+    assert devices.versions()["tensorflow"] is None
+
+
+# The doctor
+
+
+def doctor(monkeypatch, tmp_path, *, gpus=(), cores=4, memory=8 * 2**30, horovod=True, sbatch=None, cifar=False):
+    import importlib.util
+
+    from labs import data
+
+    def find_cifar10():
+        if not cifar:
+            raise data.DataNotFoundError("nowhere")
+
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(devices, "gpus", lambda: list(gpus))
+    monkeypatch.setattr(devices, "cores", lambda: cores)
+    monkeypatch.setattr(devices, "memory", lambda: memory)
+    monkeypatch.setattr(data, "find_cifar10", find_cifar10)
+    monkeypatch.setattr(devices.shutil, "which", lambda name: sbatch if name == "sbatch" else None)
+    monkeypatch.setattr(devices.importlib.util, "find_spec",
+                        lambda name: horovod or None if name == "horovod" else find_spec(name))  # fmt: skip
+    rows = devices.doctor()
+    assert all(set(row) == {"what", "found", "means", "fix"} for row in rows)
+    assert all(row["what"] and row["found"] and row["means"] for row in rows)
+    return {row["what"]: row for row in rows}
+
+
+def test_doctor_finds_nothing_to_fix_on_a_small_complete_machine(monkeypatch, tmp_path):
+    rows = doctor(monkeypatch, tmp_path, cores=2)
+    assert {"GPUs", "cores", "memory", "Horovod", "SLURM", "CIFAR-10"} <= set(rows)
+    assert [row["what"] for row in rows.values() if row["fix"]] == []
+    assert "a worker is a CPU core" in rows["GPUs"]["means"] and "oversubscribed" in rows["cores"]["means"]
+    assert "digits" in rows["CIFAR-10"]["means"]
+
+
+def test_doctor_names_a_fix_for_each_problem(monkeypatch, tmp_path):
+    rows = doctor(monkeypatch, tmp_path, cores=1, memory=2**30, horovod=False)
+    fixes = {what: row["fix"] for what, row in rows.items() if row["fix"]}
+    assert set(fixes) == {"cores", "memory", "Horovod"}
+    assert "1.0 GiB" in rows["memory"]["found"] and "compiler" in fixes["Horovod"] and "2 cores" in fixes["cores"]
+
+
+def test_doctor_on_a_gpu_node_with_slurm(monkeypatch, tmp_path):
+    rows = doctor(monkeypatch, tmp_path, gpus=["GPU:0", "GPU:1"], sbatch="/usr/bin/sbatch")
+    assert rows["GPUs"]["found"] == "2" and "a worker is a GPU" in rows["GPUs"]["means"]
+    assert rows["SLURM"]["found"] == "sbatch found"
+    assert rows["CIFAR-10"]["fix"] and "$LABS_DATA" in rows["CIFAR-10"]["fix"]
+    assert not doctor(monkeypatch, tmp_path, gpus=["GPU:0"], cifar=True)["CIFAR-10"]["fix"]
