@@ -1,0 +1,133 @@
+# Set-up and daily commands of the course; `make` alone lists them. Needs GNU make on Linux x86-64, no root.
+# A recipe is one shell script (.ONESHELL) that stops at its first error.
+.ONESHELL:
+.SHELLFLAGS := -ec
+.DEFAULT_GOAL := help
+.PHONY: help lab setup horovod test test-full notebooks check student benchmarks clean
+
+ENV := $(or $(UV_PROJECT_ENVIRONMENT),.venv)
+BIN := $(if $(filter /%,$(ENV)),,$(CURDIR)/)$(ENV)/bin
+STAMP := $(ENV)/.synced
+LOG := build/horovod.log
+UV_MIN := $(shell sed -n 's/^required-version = ">=\([0-9.]*\).*/\1/p' pyproject.toml)
+
+# The environment's programs first; `uv run` takes the environment as it is and never changes or downloads anything.
+ACTIVATE := export PATH="$(BIN):$$PATH" UV_NO_SYNC=1
+
+AFFECTED := notebooks 06 and 07 and the Horovod parts of later ones do not run, everything on MirroredStrategy does
+COMPILER := install a C++ compiler (Debian, Ubuntu: build-essential; conda: cxx-compiler make), then run `make horovod`
+OFFLINE := Failed to (fetch|download|resolve)|error sending request|dns error|network was disabled|timed out
+
+help: ## List the targets
+	@echo "make TARGET, where TARGET is one of"
+	sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r target text; do
+	  printf '  %-11s %s\n' "$$target" "$$text"
+	done
+
+lab: setup ## Open JupyterLab at the first notebook, after the set-up; options: make lab ARGS="--no-browser --port=8890"
+	@$(ACTIVATE)
+	export JUPYTER_PREFER_ENV_PATH=1 JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}"
+	echo "JupyterLab starts; Ctrl-C in this terminal stops it."
+	exec jupyter lab --ServerApp.root_dir="$(CURDIR)" $(if $(filter 0,$(shell id -u)),--allow-root) \
+	  $(ARGS) $(wildcard notebooks/00_start_here.ipynb)
+
+setup: $(STAMP) ## Install or update the environment, and nothing else
+	@cat "$(STAMP)"
+
+# The stamp is empty, or holds the line that says why Horovod is missing; it is shown at every start.
+$(STAMP): pyproject.toml uv.lock
+	@say() { printf '%s\n' "$$*"; }
+	say "Set-up. The first one downloads about 500 MB (2.5 GB on disk) and compiles Horovod, 3 minutes on 2 cores."
+	find_uv() {
+	  for uv in uv .tools/bin/uv "$$HOME/.local/bin/uv"; do
+	    version=$$("$$uv" --version 2>/dev/null | cut -d ' ' -f 2)
+	    if [ -n "$$version" ] && printf '%s\n' "$(UV_MIN)" "$$version" | sort -VC; then return 0; fi
+	  done
+	  return 1
+	}
+	if ! find_uv; then
+	  say "1/3 uv, the installer: no version $(UV_MIN) or newer here, so pip puts one into .tools (about 20 MB)."
+	  for python in python3 python3.11 python; do
+	    PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 "$$python" -m pip install --quiet --disable-pip-version-check \
+	      --root-user-action=ignore --upgrade --target .tools "uv>=$(UV_MIN)" && break
+	  done || true
+	  if ! find_uv; then
+	    say "Set-up stopped: pip could not install uv (see above); with a network and Python's pip, or with uv from" \
+	      "https://docs.astral.sh/uv on the PATH, run make again." >&2
+	    exit 1
+	  fi
+	fi
+	say "2/3 Python packages, as locked in uv.lock: one to five minutes, seconds if they are cached."
+	if ! "$$uv" sync --locked --inexact; then
+	  say "Set-up stopped: the packages could not be installed; uv says why above (network, disk space, ...)." \
+	    "This part needs no compiler. Run make again when it is solved." >&2
+	  exit 1
+	fi
+	say "3/3 Horovod, compiled for this TensorFlow: about 3 minutes on 2 cores, half a minute if it is cached; log: $(LOG)"
+	mkdir -p build
+	( seconds=0; while sleep 30 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do
+	    seconds=$$((seconds + 30)); say "    compiling, $$seconds s"; done ) & clock=$$!
+	trap 'kill $$clock 2>/dev/null || true' EXIT
+	export UV_COMPILE_BYTECODE="$${UV_COMPILE_BYTECODE:-1}"  # 20 s once; without it each first import compiles
+	missing=
+	if ! "$$uv" sync --locked --extra horovod >"$(LOG)" 2>&1; then
+	  if grep -Eq '$(OFFLINE)' "$(LOG)"; then
+	    missing='its parts could not be downloaded): $(AFFECTED); check the network, then run `make horovod`'
+	  elif grep -q 'No space left on device' "$(LOG)"; then
+	    missing='the disk is full): $(AFFECTED); free 2 GB, then run `make horovod`'
+	  elif ! command -v "$${CXX:-c++}" >/dev/null && ! command -v g++ >/dev/null && ! command -v clang++ >/dev/null; then
+	    missing='no C++ compiler here): $(AFFECTED); $(COMPILER)'
+	  else
+	    missing='it could not be compiled): $(AFFECTED); if the log names no other cause, $(COMPILER)'
+	  fi
+	  missing="Horovod is missing ($$missing; log: $(LOG)"
+	  "$$uv" sync --locked >>"$(LOG)" 2>&1
+	fi
+	ln -sfn "$$(readlink -f "$$(command -v "$$uv")")" "$(BIN)/uv"
+	printf '%s' "$${missing:+$$missing
+	}" >"$(STAMP)"
+
+horovod: ## Try again to compile Horovod, for example after installing a compiler
+	@rm -f "$(STAMP)"
+	$(MAKE) --no-print-directory setup
+	if [ -s "$(STAMP)" ]; then tail -n 20 "$(LOG)"; exit 1; fi
+	echo "Horovod is installed."
+
+test: setup ## Run every test: tests/, then every solution notebook again, on the small preset
+	@$(call run-tests,test,300)
+
+test-full: setup ## The same with the notebooks on the preset that a student measures with
+	@$(call run-tests,laptop,900)
+
+# $(1): preset of the notebooks, $(2): seconds that a cell may take. pytest fails where it finds no test.
+define run-tests
+$(ACTIVATE)
+runs=$$(mktemp -d)
+trap 'rm -rf "$$runs"' EXIT
+export TF_CPP_MIN_LOG_LEVEL=3
+python -m pytest tests $(ARGS)
+LABS_PRESET=$(1) LABS_RUNS="$$runs" python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout=$(2) \
+  --nbval-kernel-startup-timeout=60 --timeout=$(2)0 solutions
+endef
+
+notebooks: setup ## Build notebooks/ from solutions/; what did not change is not executed again
+	@$(ACTIVATE)
+	labs build $(ARGS)
+
+check: setup ## Check the code's style, and that notebooks/ agrees with solutions/
+	@$(ACTIVATE)
+	ruff check .
+	labs build --check
+
+student: setup ## Write the tree that students get, without solutions, to build/student
+	@$(ACTIVATE)
+	rm -rf build/student
+	labs build --student build/student
+
+benchmarks: setup ## Run the benchmarks behind the README's table "Measured"
+	@$(ACTIVATE)
+	for file in benchmarks/*.py; do echo "$$file"; python "$$file" $(ARGS); done
+
+clean: ## Remove what can be made again: .venv, .tools, build, caches; your runs stay
+	@rm -rf .venv .tools build .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

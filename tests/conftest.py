@@ -1,0 +1,65 @@
+"""Settings of all tests, and the machines that the tests of the set-up need."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|cpp|gcc|g\+\+|clang|clang\+\+|c[89]9|cmake|icp?x|nvcc|nvc\+\+)(-[\d.]+)?$")
+
+# What a test starts is quiet and needs no display.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(scope="session")
+def plain_path(tmp_path_factory):
+    """A folder for PATH with links to all programs of this machine but compilers, cmake and this environment's."""
+    folder = tmp_path_factory.mktemp("bin")
+    for name in ("python", "python3", "python3.11"):  # not pyenv's shims, which need pyenv
+        (folder / name).symlink_to(Path(sys._base_executable).resolve())
+    for place in [*os.environ["PATH"].split(os.pathsep), "/usr/bin", "/bin"]:
+        if not os.path.isdir(place) or Path(place).resolve().is_relative_to(Path(sys.prefix).resolve()):
+            continue
+        for program in os.scandir(place):
+            link = folder / program.name
+            if not link.is_symlink() and not COMPILERS.match(program.name) and os.access(program.path, os.X_OK):
+                link.symlink_to(program.path)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def uv():
+    """Path of uv itself: the one of this environment, of the set-up, or on PATH; None where there is none."""
+    found = [Path(sys.prefix) / "bin/uv", ROOT / ".tools/bin/uv", Path(shutil.which("uv") or "none")]
+    return next((path.resolve() for path in found if path.exists()), None)
+
+
+@pytest.fixture(scope="session")
+def checkout(tmp_path_factory):
+    """A copy of the working tree's files that git tracks or would track."""
+    folder = tmp_path_factory.mktemp("checkout") / "course"
+    for name in tracked("--cached", "--others", "--exclude-standard"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def tracked(*options):
+    """Names of the files that git lists in the working tree and that exist."""
+    listed = subprocess.run(["git", "ls-files", "-z", *options], cwd=ROOT, capture_output=True, check=True, text=True)
+    names = sorted({name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()})
+    assert names, "git lists no files: nothing would be tested"
+    return names
+
+
+def clean_environment(**changes):
+    """This process's environment without compilers, an active environment or settings of uv's own run."""
+    dropped = ("CC", "CXX", "VIRTUAL_ENV", "UV", "UV_NO_SYNC", "UV_PROJECT_ENVIRONMENT", "UV_CACHE_DIR",
+               "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHONDONTWRITEBYTECODE")  # fmt: skip
+    return {**{key: value for key, value in os.environ.items() if key not in dropped}, **changes}

@@ -1,0 +1,319 @@
+"""The set-up: `make`, the environment's files, a machine without compiler or network, JupyterLab itself."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.error
+import urllib.request
+import uuid
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+from conftest import ROOT, clean_environment, tracked
+
+TARGETS = "help lab setup horovod test test-full notebooks check student benchmarks clean".split()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+NAMED = ["jupyterlab", "tensorflow", "horovod", "ipywidgets", "matplotlib", "nbval"]
+
+
+def make(folder, *arguments, **environment):
+    """`make` in `folder`; returns the finished process, standard error in its stdout."""
+    return subprocess.run(["make", *arguments], cwd=folder, env=clean_environment(**environment), text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+
+
+# ---- files that must agree ----------------------------------------------------------------------------------------
+
+
+def test_environment_yml_agrees_with_the_lock():
+    text = (ROOT / "environment.yml").read_text()
+    conda = yaml.safe_load(text)
+    assert conda["channels"][0] == "conda-forge" and all(isinstance(line, str) for line in conda["dependencies"])
+    versions = dict(re.fullmatch(r"([a-z-]+)([=>]=?.*)?", line).groups() for line in conda["dependencies"])
+    assert versions == {"python": "=3.11", "cxx-compiler": None, "make": None,
+                        "uv": PROJECT["tool"]["uv"]["required-version"]}  # fmt: skip
+    assert PROJECT["project"]["requires-python"] == ">=3.11,<3.12"
+    assert (ROOT / ".python-version").read_text().strip() == "3.11"
+    locked = {package["name"] for package in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
+    for name in NAMED:
+        assert re.search(rf"\b{name}\b", text), f"environment.yml does not say where {name} comes from"
+        assert (name if name != "tensorflow" else "tensorflow-cpu") in locked
+
+
+def test_playwright_is_not_part_of_the_set_up():
+    groups = PROJECT["dependency-groups"]
+    assert any(line.startswith("playwright") for line in groups["browser"])
+    assert not any(line.startswith("playwright") for line in groups["dev"])
+    assert "default-groups" not in PROJECT["tool"]["uv"]  # so `dev` and nothing else
+
+
+def test_help_lists_every_target_with_a_line():
+    defined = re.findall(r"^([a-z][a-z-]*):(?!=)", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert sorted(defined) == sorted(TARGETS)
+    for arguments in ([], ["help"]):
+        listed = make(ROOT, *arguments).stdout
+        for name in TARGETS:
+            assert re.search(rf"^ +{name} +\S.{{9,110}}$", listed, flags=re.MULTILINE), f"{name} has no line"
+
+
+def test_readme_names_what_exists():
+    readme = (ROOT / "README.md").read_text()
+    assert set(re.findall(r"`make ([a-z-]+)", readme)) <= set(TARGETS)
+    listed = subprocess.run([sys.executable, "-m", "labs", "--help"], capture_output=True, text=True).stdout
+    commands = set(re.findall(r"^    ([a-z]+) ", listed, flags=re.MULTILINE))
+    assert commands and commands == set(re.findall(r"^\| `labs ([a-z]+)", readme, flags=re.MULTILINE))
+    notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert notebooks <= set(re.findall(r"^\| `(\d\d_\w+)`", readme, flags=re.MULTILINE))
+
+
+def test_ci_runs_make_test_and_nothing_else():
+    lines = [line.strip() for line in (ROOT / ".ci/run").read_text().splitlines()]
+    assert [line for line in lines if line and not line.startswith(("#", "set ", "cd "))] == ["make test"]
+    plan = make(ROOT, "-n", "test", "-o", ".venv/.synced", CI="true").stdout
+    assert "pytest tests" in plan and re.search(r"pytest --nbval-lax --nbval-current-env [^;]* solutions", plan, re.S)
+
+
+def test_no_path_of_a_machine_in_the_tree():
+    machine = re.compile(r"(?<![\w.~${}/*-])/(?:root|work|home|gpfs|Users|scratch)/\w" + f"|{re.escape(str(ROOT))}")
+    assert machine.search("see " + "/home" + "/me/x") and not machine.search("at ./work/x or https://a.b/home/x")
+    found = []
+    for name in tracked():
+        text = (ROOT / name).read_bytes().decode("utf-8", errors="ignore")
+        found += [f"{name}: {text[hit.start():hit.start() + 60]!r}" for hit in machine.finditer(text)]
+    assert found == []
+
+
+def test_importing_labs_loads_nothing_heavy():
+    code = "import sys, labs, labs.cli; print(*sorted(m for m in sys.modules if '.' not in m))"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "labs" in loaded.split()
+    assert not {"tensorflow", "keras", "scipy", "pandas", "matplotlib", "sklearn", "numpy"} & set(loaded.split())
+
+
+# ---- every way in which the set-up can end, with a uv that only pretends ------------------------------------------
+
+PRETENDER = """#!/bin/sh
+echo "$*" >> calls
+case "$*" in
+  --version) echo "uv ${FAKE_UV:-99.0.0}" ;;
+  *--extra*) printf '%s' "$FAKE_HOROVOD" >&2; test -z "$FAKE_HOROVOD" ;;
+  sync*) mkdir -p .venv/bin; printf '%s' "$FAKE_SYNC" >&2; test -z "$FAKE_SYNC" ;;
+esac
+"""
+# The python3 of this machine can only install: a uv new enough, or nothing.
+INSTALLER = """#!/bin/sh
+echo "python3 $*" >> calls
+test -n "$FAKE_PIP" || exit 1
+mkdir -p .tools/bin; sed 's/FAKE_UV/OWN_UV/' bin/uv > .tools/bin/uv; chmod +x .tools/bin/uv
+"""
+
+
+@pytest.fixture
+def pretend(tmp_path, plain_path):
+    """Function: run make in a small checkout whose uv pretends; gives (process, lines about Horovod, calls)."""
+    for name in ("Makefile", "pyproject.toml", "uv.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    programs = {"uv": PRETENDER, "python3": INSTALLER, "python3.11": "#!/bin/sh\nexit 1\n",
+                "python": "#!/bin/sh\nexit 1\n"}  # fmt: skip
+    (tmp_path / "bin").mkdir()
+
+    def run(*arguments, compiler=False, **environment):
+        for name, text in {**programs, **({"c++": "#!/bin/sh\n"} if compiler else {})}.items():
+            (tmp_path / "bin" / name).write_text(text)
+            (tmp_path / "bin" / name).chmod(0o755)
+        (tmp_path / "calls").write_text("")
+        done = make(tmp_path, *arguments, PATH=f"{tmp_path}/bin:{plain_path}", HOME=str(tmp_path), **environment)
+        about = [line for line in done.stdout.splitlines() if "Horovod is missing" in line]
+        return done, about, (tmp_path / "calls").read_text()
+
+    return run
+
+
+def test_set_up_runs_once_and_again_after_a_change(pretend, tmp_path):
+    done, about, calls = pretend("setup")
+    assert done.returncode == 0 and about == [] and "500 MB" in done.stdout and "3 minutes" in done.stdout
+    assert "sync --locked --inexact" in calls and "sync --locked --extra horovod" in calls
+    assert (tmp_path / ".venv/bin/uv").resolve() == tmp_path / "bin/uv"
+    assert pretend("setup")[2] == ""
+    later = time.time() + 10
+    os.utime(tmp_path / "uv.lock", (later, later))
+    assert "sync --locked --extra horovod" in pretend("setup")[2]
+
+
+@pytest.mark.parametrize(("log", "compiler", "says", "never"), [
+    ("CMake Error: CMAKE_CXX_COMPILER not set", False, "no C++ compiler here", "network"),
+    ("error: no member named 'x'", True, "could not be compiled", "network"),
+    ("  Caused by: Failed to fetch: `https://pypi.org/simple/cmake/`", False, "check the network", "build-essential"),
+    ("os error 28: No space left on device", True, "the disk is full", "build-essential"),
+])  # fmt: skip
+def test_a_set_up_without_horovod_ends_and_says_why_in_one_line(pretend, tmp_path, log, compiler, says, never):
+    done, about, calls = pretend("setup", compiler=compiler, FAKE_HOROVOD=log)
+    assert done.returncode == 0 and len(about) == 1, done.stdout
+    for part in (says, "notebooks 06 and 07", "MirroredStrategy", "`make horovod`", "build/horovod.log"):
+        assert part in about[0]
+    assert ("build-essential" in about[0] and "cxx-compiler" in about[0]) == (never != "build-essential")
+    assert never not in about[0] and log in (tmp_path / "build/horovod.log").read_text()
+    assert calls.strip().endswith("sync --locked")  # an older Horovod does not stay beside a newer TensorFlow
+    again, about_again, calls = pretend("setup")
+    assert about_again == about and calls == "", "the line is shown at each start"
+    failed = pretend("horovod", compiler=compiler, FAKE_HOROVOD=log)[0]
+    assert failed.returncode != 0 and log in failed.stdout
+    repaired, about, _ = pretend("horovod")
+    assert repaired.returncode == 0 and about == [] and "Horovod is installed" in repaired.stdout
+
+
+def test_a_failed_sync_is_not_taken_for_a_missing_compiler(pretend, tmp_path):
+    done, about, calls = pretend("setup", FAKE_SYNC="error: Failed to fetch: `https://pypi.org/simple/keras/`")
+    assert done.returncode != 0 and about == [] and "--extra" not in calls
+    assert "Set-up stopped: the packages could not be installed" in done.stdout
+    assert not (tmp_path / ".venv/.synced").exists() and pretend("setup")[0].returncode == 0
+
+
+def test_an_old_uv_is_not_used(pretend):
+    done, _, calls = pretend("setup", FAKE_UV="0.4.30")
+    assert done.returncode != 0 and "pip could not install uv" in done.stdout and "sync" not in calls
+    done, _, calls = pretend("setup", FAKE_UV="0.4.30", FAKE_PIP="works")
+    assert done.returncode == 0 and "python3 -m pip install" in calls and "--target .tools uv>=0.9" in calls
+    assert "sync --locked --extra horovod" in calls
+
+
+# ---- the real thing -----------------------------------------------------------------------------------------------
+
+
+def cache_without_horovod(cache, copy):
+    """A copy of uv's cache (hard links where possible; `cache` is only read) that knows no compiled Horovod."""
+    copy.mkdir()
+    for part in cache.iterdir() if cache.exists() else []:
+        if part.name.startswith("sdists-"):
+            for source in part.glob("pypi/horovod/*"):
+                shutil.copytree(source, copy / source.relative_to(cache), symlinks=True, ignore=_builds)
+        elif part.is_dir() and not part.name.startswith("builds-"):
+            shutil.copytree(part, copy / part.name, symlinks=True,
+                            copy_function=_link if part.name.startswith("archive-") else shutil.copy2)  # fmt: skip
+
+
+def _link(source, target):
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
+
+
+def _builds(folder, names):
+    built = any(name.endswith(".whl") for name in names)  # the folder of a compiled wheel
+    return names if built else [name for name in names if name == "build"]
+
+
+def test_without_a_compiler_everything_but_horovod_is_set_up(checkout, plain_path, uv, tmp_path):
+    assert not any(shutil.which(name, path=str(plain_path)) for name in ("cc", "gcc", "c++", "g++", "clang", "cmake"))
+    if uv:
+        cache = subprocess.run([uv, "cache", "dir"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        cache_without_horovod(Path(cache.strip()), tmp_path / "cache")
+        if not (plain_path / "uv").exists():
+            (plain_path / "uv").symlink_to(uv)
+    environment = {"PATH": str(plain_path), "UV_CACHE_DIR": str(tmp_path / "cache"), "UV_COMPILE_BYTECODE": "0"}
+    done = make(checkout, "setup", **environment)
+    assert done.returncode == 0, done.stdout
+    about = [line for line in done.stdout.splitlines() if "Horovod is missing" in line]
+    assert len(about) == 1 and "no C++ compiler here" in about[0], done.stdout
+    assert "06 and 07" in about[0] and "build-essential" in about[0] and "build/horovod.log" in about[0]
+    assert "COMPILER" in (checkout / "build/horovod.log").read_text()
+
+    def run(*command):
+        return subprocess.run(command, cwd=checkout, env=clean_environment(**environment), capture_output=True,
+                              text=True)  # fmt: skip
+
+    doctor = run(".venv/bin/labs", "doctor", "--json")
+    row = next(row for row in json.loads(doctor.stdout) if row["what"] == "Horovod")
+    assert doctor.returncode == 1 and row["found"] == "not installed" and "make horovod" in row["fix"]
+    assert run(".venv/bin/python", "-c", "import tensorflow").returncode == 0
+    # `uv run`, as texts write it: no second attempt at Horovod, and no network
+    assert run(".venv/bin/uv", "run", "--offline", "labs", "--help").returncode == 0
+    assert not list(checkout.glob(".venv/lib/*/site-packages/horovod"))
+
+
+def ask(port, path, token, method="GET"):
+    """What the Jupyter server on `port` answers, as Python objects."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", method=method,
+                                     headers={"Authorization": f"token {token}"})  # fmt: skip
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        text = answer.read().decode()
+    return json.loads(text) if path.startswith("api") else text
+
+
+def in_a_terminal(port, token, command):
+    """What a new terminal of JupyterLab shows for a command."""
+    import websocket
+
+    name = ask(port, "api/terminals", token, "POST")["name"]
+    connection = websocket.create_connection(f"ws://127.0.0.1:{port}/terminals/websocket/{name}", timeout=60,
+                                             header=[f"Authorization: token {token}"])  # fmt: skip
+    connection.send(json.dumps(["stdin", f"{command}; echo THE''END\r"]))
+    shown = ""
+    while "THEEND" not in shown:
+        kind, *content = json.loads(connection.recv())
+        shown += content[0] if kind == "stdout" else ""
+    connection.close()
+    return shown
+
+
+def marked(mark):
+    """Running processes that were started with `mark` in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("LABS_TEST_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_make_lab_serves_jupyterlab_and_leaves_no_process(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = mark = uuid.uuid4().hex
+    options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token={token}"
+    environment = clean_environment(LABS_TEST_MARK=mark, JUPYTER_RUNTIME_DIR=str(tmp_path / "runtime"))
+    with open(tmp_path / "log", "w") as log:
+        server = subprocess.Popen(["make", "lab", f"ARGS={options}"], cwd=ROOT, env=environment, stdout=log,
+                                  stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)  # fmt: skip
+    try:
+        for _ in range(240):
+            assert server.poll() is None, (tmp_path / "log").read_text()
+            try:
+                assert ask(port, "api", token)["version"]
+                break
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.5)
+        else:
+            pytest.fail("no answer from JupyterLab: " + (tmp_path / "log").read_text())
+        listed = {entry["name"] for entry in ask(port, "api/contents/notebooks", token)["content"]}
+        assert "00_start_here.ipynb" in listed
+        page = ask(port, "lab", token)
+        assert "apputils-extension:announcements" in page and "read-only" in page  # neither news nor lists of PyPI
+        shown = in_a_terminal(port, token, "for p in labs python mpiexec uv; do command -v $p; done; tty")
+        assert "/dev/" in shown
+        for program in ("labs", "python", "mpiexec", "uv"):
+            if program != "mpiexec" or list((ROOT / ".venv/bin").glob("horovodrun")):
+                assert f"{ROOT}/.venv/bin/{program}" in shown, shown
+    finally:
+        server.terminate()
+        server.wait(60)
+    for _ in range(60):
+        if not marked(mark):
+            break
+        time.sleep(0.5)
+    left = [" ".join(process.cmdline()) for process in marked(mark)]
+    for process in marked(mark):
+        process.kill()
+    assert left == []
