@@ -76,7 +76,7 @@ def test_readme_names_what_exists():
 
 def test_ci_runs_make_test_and_nothing_else():
     lines = [line.strip() for line in (ROOT / ".ci/run").read_text().splitlines()]
-    assert [line for line in lines if line and not line.startswith(("#", "set ", "cd "))] == ["make test"]
+    assert [line for line in lines if line and not line.startswith(("#", "set ", "cd "))] == ["exec make test"]
     plan = make(ROOT, "-n", "test", "-o", ".venv/.synced", CI="true").stdout
     assert "pytest tests" in plan and re.search(r"pytest --nbval-lax --nbval-current-env [^;]* solutions", plan, re.S)
 
