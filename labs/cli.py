@@ -56,8 +56,7 @@ def _results(args):
 def _maxbatch(args):
     from labs import maxbatch
 
-    limit = maxbatch.parse_memory(args.memory) if args.memory else None
-    result = maxbatch.search(args.model, image_size=args.image_size, memory=limit, bisect=args.bisect,
+    result = maxbatch.search(args.model, image_size=args.image_size, memory=args.memory, bisect=args.bisect,
                              start=args.start, limit=args.limit, runs=args.out)  # fmt: skip
     print(json.dumps(result, indent=1) if args.json else maxbatch.table(result))
     return 0

@@ -185,12 +185,18 @@ def run(script, *arguments, name, runs=None, env=None, timeout=None, show=True):
     return job
 
 
+def _in_notebook():
+    """True in a kernel that can show HTML; that a package of Jupyter's was imported says nothing."""
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
+    return hasattr(get_ipython(), "kernel")
+
+
 class _Bar:
     """Progress in a notebook as one line of HTML, in a terminal as tqdm's bar."""
 
     def __init__(self, name):
         self.name, self.handle, self.tqdm, self.rate = name, None, None, None
-        if "ipykernel" in sys.modules:
+        if _in_notebook():
             from IPython.display import HTML, display
 
             self.html = HTML

@@ -14,13 +14,19 @@ import traceback
 from pathlib import Path
 
 GIB = 2**30
-# One allocator arena, one thread, no oneDNN: then the border is the same in every run.
-_CPU = {"TF_ENABLE_ONEDNN_OPTS": "0", "MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"}
+# One thread, one arena, no oneDNN, and every tensor in pages of its own (a threshold that is set stays fixed, so no
+# freed tensor leaves a gap in the heap that the next one may or may not fit): the border is the same in every run.
+_CPU = {"TF_ENABLE_ONEDNN_OPTS": "0", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536",
+        "OMP_NUM_THREADS": "1"}  # fmt: skip
 _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")
 
 
 class BatchError(ValueError):
     """The search cannot be run as asked."""
+
+
+class SearchError(RuntimeError):
+    """The search began and broke off, but not for lack of memory."""
 
 
 def parse_memory(text):
@@ -40,19 +46,20 @@ def search(model="ResNet50V2", *, image_size=32, memory=None, bisect=0, start=1,
     Doubles from `start` until memory runs out (or `limit`), all in one process; then halves the gap
     `bisect` times, each in a new process, because memory that once ran out is fragmented.
 
-    memory: bytes beyond what the process holds after a warm-up step (default 1 GiB); with a GPU the
-        device's memory limit in bytes (default: all of it).
+    memory: bytes, or text such as "1GiB", beyond what the process holds after a warm-up step (default
+        1 GiB); with a GPU the device's memory limit (default: all of it).
+    Raises BatchError or models.ModelError for a search that cannot be run, SearchError for one that broke off.
     Returns a dict: model, image_size, memory, device, largest (None if not even `start` fits), fails
     (smallest that does not, or None), trials [{batch, fits, seconds, files}], evidence {file,
     line_number, line} of the out-of-memory line, or None. It is kept as <runs>/<name>.maxbatch.json.
     """
     from labs import models, training
 
-    if model not in models.NAMES:
-        raise models.ModelError(f"Unknown model {model!r}: this course trains {', '.join(models.NAMES)}.")
-    if start < 1 or limit < start or bisect < 0 or image_size < 1:
-        raise BatchError(f"A search from batch {start} to {limit}, image size {image_size}, cannot run: "
-                         "all must be at least 1, and the limit not below the start.")  # fmt: skip
+    models.check(model, image_size)
+    if start < 1 or limit < start or bisect < 0:
+        raise BatchError(f"A search from batch {start} to {limit} with {bisect} bisections cannot run: start with "
+                         "1 or more, at or below the limit; bisections are 0 or more.")  # fmt: skip
+    memory = None if memory is None else parse_memory(memory)
     name = name or f"maxbatch_{model}_{image_size}"
     result = {"version": 1, "name": name, "kind": "measured", "model": model, "image_size": image_size,
               "memory": memory, "device": None, "largest": None, "fails": None, "trials": [],
@@ -91,7 +98,7 @@ def _attempt(result, batches, name, runs, show):
             "seconds": float(seconds) if seconds else None, "out": str(job.out), "err": str(job.err),
         }  # fmt: skip
     if not tried or job.state == "stopped":
-        raise BatchError(f"The search gave no result. {job.explain()}")
+        raise SearchError(f"The search gave no result. {job.explain()}")
     result["trials"] += tried.values()
     fits = [t["batch"] for t in result["trials"] if t["fits"]]
     fails = [t["batch"] for t in result["trials"] if not t["fits"]]
@@ -100,7 +107,7 @@ def _attempt(result, batches, name, runs, show):
         found = logs.failure(job.err)
         if not found or found["kind"] != "out of memory":
             if job.state == "finished" or job.process.returncode > 0:
-                raise BatchError(f"A trial failed, but not for lack of memory. {job.explain()}")
+                raise SearchError(f"A trial failed, but not for lack of memory. {job.explain()}")
             found = None  # killed without a line: the trial counts, the evidence is missing and says so
         if found:
             result["evidence"] = {"file": str(job.err), "line_number": found["line_number"], "line": found["line"]}
@@ -108,10 +115,11 @@ def _attempt(result, batches, name, runs, show):
 
 def table(result):
     """The search as text: one line per trial, then the border and its evidence."""
-    lines = [f"{result['model']} at {result['image_size']}x{result['image_size']} on {result['device']}, "
-             f"{result['memory'] / GIB:.2f} GiB for a step", f"{'batch':>7}  result"]  # fmt: skip
+    memory = f"{result['memory'] / GIB:.3g} GiB for a step" if result["memory"] else "all of its memory"
+    lines = [f"{result['model']} at {result['image_size']}x{result['image_size']} on {result['device']}, {memory}",
+             f"{'batch':>7}  result"]  # fmt: skip
     for trial in result["trials"]:
-        outcome = f"fits ({trial['seconds']:.2f} s a step)" if trial["fits"] else "out of memory"
+        outcome = f"fits ({trial['seconds']:.3g} s a step)" if trial["fits"] else "out of memory"
         lines.append(f"{trial['batch']:>7}  {outcome}")
     lines.append(f"largest batch that fits: {result['largest']}")
     if result["evidence"]:
@@ -132,7 +140,6 @@ def _trials(argv=None):
     args = parser.parse_args(argv)
 
     import keras
-    import numpy as np
     import tensorflow as tf
 
     from labs import models
@@ -161,8 +168,7 @@ def _trials(argv=None):
         return value
 
     def train(batch):
-        images = np.zeros((batch, 32, 32, 3), np.uint8)
-        return float(step(tf.constant(images), tf.constant(np.zeros(batch, np.int64))))
+        return float(step(tf.zeros((batch, 32, 32, 3), tf.uint8), tf.zeros(batch, tf.int64)))
 
     print(f"Model {args.model} 1 workers", flush=True)
     train(1)
@@ -188,7 +194,7 @@ def _trials(argv=None):
             sys.stderr.flush()
             print(f"Trial batch {batch}: out of memory", flush=True)
             os._exit(0)  # tearing TensorFlow down needs memory that is not there
-        print(f"Trial batch {batch}: fits in {time.perf_counter() - begin:.2f} s", flush=True)
+        print(f"Trial batch {batch}: fits in {time.perf_counter() - begin:.5f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -38,14 +38,22 @@ def small_cnn(image_size, classes):
     return model
 
 
-def network(name, image_size, classes):
-    """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes."""
+def check(name, image_size):
+    """Raise ModelError if there is no network `name` for images of image_size x image_size pixels."""
     if name not in NAMES:
         raise ModelError(f"Unknown model {name!r}: this course trains {', '.join(NAMES)}. Check the spelling.")
     least = 32 if name in APPLICATIONS else 8
     if image_size < least:
         raise ModelError(f"{name} needs images of at least {least}x{least}, not {image_size}x{image_size}: "
                          f"pass --image_size {least} or more.")  # fmt: skip
+
+
+def network(name, image_size, classes):
+    """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes.
+
+    Raises ModelError: see `check`.
+    """
+    check(name, image_size)
     if name == "SmallCNN":
         return small_cnn(image_size, classes)
     import keras

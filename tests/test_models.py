@@ -42,7 +42,10 @@ def test_unknown_model(name):
     assert all(known in str(caught.value) for known in models.NAMES) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "size"), [("ResNet50V2", 31), ("ResNet152V2", 8), ("SmallCNN", 7), ("SmallCNN", 0), ("SmallCNN", -4)])
+SMALL = [("ResNet50V2", 31), ("ResNet152V2", 8), ("SmallCNN", 7), ("SmallCNN", 0), ("SmallCNN", -4)]
+
+
+@pytest.mark.parametrize(("name", "size"), SMALL)
 def test_image_too_small(name, size):
     with pytest.raises(models.ModelError, match=f"not {size}x{size}"):
         models.build(name, size, 10)
