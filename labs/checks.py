@@ -212,6 +212,11 @@ def answers(notebook):
     return found
 
 
+def _order(item):
+    """By notebook, then 05.2 before 05.10, then the course's own tasks (T5)."""
+    return item.notebook, item.id.startswith("T"), [int(n) for n in item.id.strip("T").split(".")]
+
+
 def progress(folder="."):
     """All tasks in order with their state, as rows {id, title, notebook, kind, points, state}."""
     import labs.tasks  # noqa: F401
@@ -220,7 +225,7 @@ def progress(folder="."):
     for notebook in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
         texts |= answers(notebook)
     rows = []
-    for item in sorted(REGISTRY.values(), key=lambda t: (t.notebook, t.id.startswith("T"), t.id)):
+    for item in sorted(REGISTRY.values(), key=_order):
         state = items.get(item.id, {}).get("state", "open")
         if item.kind == "answer":
             state = "written" if texts.get(item.id) else "open"

@@ -28,6 +28,28 @@ def show(rows, columns, headers=None):
              "text/plain": plain}, raw=True)  # fmt: skip
 
 
+def progress(rows):
+    """Display rows of labs.checks.progress: a bar for each notebook, then the items that are still open."""
+    from IPython.display import display
+
+    lines, plain, open_items = "", [], []
+    for notebook in dict.fromkeys(row["notebook"] for row in rows):
+        items = [row for row in rows if row["notebook"] == notebook]
+        done = [row for row in items if row["state"] not in ("open", "wrong")]
+        open_items += [row for row in items if row not in done]
+        points = sum(row["points"] for row in items if row["state"] == "right")
+        possible = sum(row["points"] for row in items if row["kind"] == "check")
+        text = f"{len(done)} of {len(items)} items done, {points} of {possible} points from checks"
+        plain.append(f"{notebook}: {text}")
+        lines += (f'<tr><td style="text-align:left"><a href="{notebook}.ipynb">{notebook}</a></td>'
+                  f'<td><progress max="{len(items)}" value="{len(done)}" aria-label="{notebook}"></progress></td>'
+                  f'<td style="text-align:left">{text}</td></tr>')  # fmt: skip
+    display({"text/html": f"<table>{lines}</table>", "text/plain": "\n".join(plain)}, raw=True)
+    if open_items:
+        print("Still open:")
+        show(open_items, ("id", "title", "kind", "points", "state"))
+
+
 def scaling(rows):
     """Display rows of labs.results as a table for a notebook: values with their 95 % intervals in brackets."""
 
