@@ -37,6 +37,10 @@ def _label(row):
     return f"{label}, {row['strategy']}" if row.get("strategy") else label
 
 
+def _digits(value):
+    return "not a number" if value is None else f"{value:.4g}"
+
+
 def _groups(rows):
     """Rows by curve: one for each model, strategy and kind."""
     groups = {}
@@ -79,8 +83,9 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
             values = ", ".join(f"{p[key]:.3g} {unit} on {p['workers']}" for p in points)
             sentences.append(f"{quantity.capitalize()} of {name} by workers: {values}.")
         axis.set(xlabel="workers", ylabel=label, xticks=ticks, title=quantity, ylim=(0, None))
-    handles, labels = axes[-1].get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
+    unique = {}  # a curve that has no speedup, for example, stands in the other panels only
+    for axis in axes[::-1]:
+        unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
     axes[-1].legend(unique.values(), unique.keys(), fontsize=7)
     _stamp(figure, rows)
     figure.alt = " ".join(sentences) + " Bars show 95 % intervals where there are repeats."
@@ -93,18 +98,20 @@ def learning(rows):
     sentences = []
     styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
     for row, (colour, marker) in zip(rows, styles, strict=False):
-        name = f"{_label(row)}, {row['workers']} worker{'s' if row['workers'] != 1 else ''}"
+        workers = f"{row['workers'] or '?'} worker{'s' if row['workers'] != 1 else ''}"
+        name = f"{_label(row)}, {workers} ({row['kind']})"
         for axis, key in zip(axes, ("loss", "accuracy"), strict=True):
             values = row.get(key) or []
             axis.plot(range(1, len(values) + 1), values, color=colour, marker=marker, label=name)
             if values:
-                sentences.append(f"{key.capitalize()} of {name}: " + ", ".join(f"{v:.3f}" for v in values) + ".")
+                sentences.append(f"{key.capitalize()} of {name}: " + ", ".join(map(_digits, values)) + ".")
     longest = max((len(row.get("loss") or []) for row in rows), default=1)
     axes[0].set(xlabel="epoch", ylabel="training loss (cross-entropy, nats)", title="loss",
                 xticks=range(1, longest + 1), ylim=(0, None))  # fmt: skip
     axes[1].set(xlabel="epoch", ylabel="training accuracy (share of images)", title="accuracy",
                 xticks=range(1, longest + 1), ylim=(0, 1))  # fmt: skip
-    axes[0].legend(fontsize=7)
+    if rows:
+        axes[0].legend(fontsize=7)
     _stamp(figure, rows)
     figure.alt = " ".join(sentences)
     return figure
@@ -151,8 +158,10 @@ def search(result):
              title=f"{result['model']}: doubling until memory runs out")  # fmt: skip
     axis.legend(fontsize=8)
     _stamp(figure, [result])
-    figure.alt = (f"Images per second over batch size for {result['model']}. Largest batch that fits: "
-                  f"{result['largest']}; {result['fails']} runs out of memory.")  # fmt: skip
+    largest = result["largest"] or "none that was tried"
+    border = f"{result['fails']} runs out of memory" if result["fails"] else "memory did not run out"
+    figure.alt = (f"Images per second over batch size for {result['model']}. Largest batch that fits: {largest}; "
+                  f"{border}.")  # fmt: skip
     return figure
 
 
@@ -184,6 +193,6 @@ def curves(series, *, x, y, title, kind="measured", start=0):
     axis.legend(fontsize=8)
     _stamp(figure, [{"kind": kind}])
     figure.alt = f"{title}: {y} over {x}. " + " ".join(
-        f"{name}: from {values[0]:.3g} to {values[-1]:.3g}." for name, values in series.items()
+        f"{name}: from {_digits(values[0])} to {_digits(values[-1])}." for name, values in series.items() if values
     )
     return figure

@@ -12,6 +12,10 @@ class StudyError(ValueError):
     """The study cannot be run as asked."""
 
 
+class RunError(RuntimeError):
+    """A run of the study did not finish; the message says why."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Preset:
     """Sizes of a study. local_batch: images per step and worker, so more workers see larger global batches
@@ -71,7 +75,8 @@ def reusable(path, wanted):
     except (OSError, ValueError):
         return False
     return (
-        record.get("state") == "finished"
+        isinstance(record, dict)
+        and record.get("state") == "finished"
         and record.get("versions") == devices.versions()
         and all(record.get(key) == value for key, value in wanted.items())
     )
@@ -81,19 +86,21 @@ def run(plan, *, models=None, workers=None, strategy="mirrored", out="runs", fre
         report=print):  # fmt: skip
     """Run every combination of the plan that is not on record yet; return the paths of all records.
 
-    Raises StudyError at the first run that fails, with the reason that its .err gives; records of
-    the runs before it stay, and the next call goes on from there.
+    Raises RunError at the first run that fails, with the reason that its .err gives; records of the runs
+    before it stay, and the next call goes on from there. Raises StudyError or models.ModelError, before
+    anything runs, for a study that cannot be run.
     """
     from labs import models as networks
 
     names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
     for name in names:
-        if name not in networks.NAMES:
-            raise StudyError(f"Unknown model {name!r}: this course trains {', '.join(networks.NAMES)}.")
+        networks.check(name, plan.image_size)
     for value, what in ((plan.repeats, "repeats"), (plan.epochs, "epochs"), (plan.local_batch, "batch"),
                         *((count, "workers") for count in counts)):  # fmt: skip
         if value < 1:
             raise StudyError(f"{value} {what}: a study needs at least 1.")
+    if strategy == "single" and counts != (1,):
+        raise StudyError(f"Strategy single is for 1 worker, not {max(counts)}: use --strategy mirrored.")
     combinations = [(name, count) for name in names for count in counts]
     paths = []
     for number, (name, count) in enumerate(combinations, 1):
@@ -111,7 +118,7 @@ def run(plan, *, models=None, workers=None, strategy="mirrored", out="runs", fre
                      "--batch_size", wanted["global_batch"], *plan.arguments()]  # fmt: skip
         job = jobs.start("-m", *arguments, name=run_name, runs=out).wait(show=show)
         if job.state != "finished":
-            raise StudyError(f"The study stops here. {job.explain()}")
+            raise RunError(f"The study stops here. {job.explain()}")
     return paths
 
 
