@@ -4,6 +4,7 @@ The questions themselves stand in labs/tasks, one module for each notebook. A qu
 and returns None if it is right, else a hint that names the likely mistake and not the answer.
 """
 
+import contextlib
 import html
 import json
 import os
@@ -13,6 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 REGISTRY = {}
+
+
+class NotDone(Exception):
+    """Raised by a question's function for an answer that still holds blanks; the text says where."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,8 @@ def judge(id, *answers):
         return "open", "not done yet. Fill the blank above (`...`) and run the cell again."
     try:
         hint = item.judge(*answers)
+    except NotDone as problem:
+        return "open", f"not done yet. {problem}"
     except Exception as problem:  # a student's answer may be anything; the check must outlive it
         return "wrong", f"your answer cannot be read ({type(problem).__name__}: {problem}). What type does it have?"
     return ("wrong", hint) if hint else ("right", item.why)
@@ -167,34 +174,36 @@ def progress_file():
 def read_progress():
     """{id: {state, points, attempts, when, answer}}; empty if nothing was done yet."""
     try:
-        return json.loads(progress_file().read_text())["items"]
+        return {id: dict(item) for id, item in json.loads(progress_file().read_text())["items"].items()}
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         print(f"Warning: {progress_file()} cannot be read ({problem}); progress starts anew.")
         return {}
 
 
 def keep(id, state, answers):
-    """Write the state of one item into progress.json, atomically. What was right stays right."""
+    """Write the state of one item into progress.json, atomically. What was right stays right, with its answer."""
     item, items = task(id), read_progress()
-    before = items.get(id, {})
+    before, answer = items.get(id, {}), repr(answers[0] if len(answers) == 1 else answers)[:200]
     if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
-        state = before["state"]
+        state, answer = before["state"], before.get("answer", answer)
     items[id] = {
         "state": state,
         "points": item.points if state == "right" else 0,
         "attempts": before.get("attempts", 0) + 1,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "answer": repr(answers[0] if len(answers) == 1 else answers)[:200],
+        "answer": answer,
     }
     path = progress_file()
+    temporary = path.with_name(f".progress.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".progress.{os.getpid()}")
         temporary.write_text(json.dumps({"version": 1, "items": items}, indent=1))
         os.replace(temporary, path)
     except OSError as problem:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
 
 

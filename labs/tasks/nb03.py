@@ -31,6 +31,8 @@ def mirrored(variable):
         return f"It has {len(variable.values)} copies: the strategy was made for fewer devices than the 4 given."
     if variable.shape != (3,):
         return f"The copies are there, but the shape is {tuple(variable.shape)}: create it from [1.0, 2.0, 3.0]."
+    if [float(x) for x in variable.values[-1]] != [1.0, 2.0, 3.0]:
+        return "The copies are there, but they hold other numbers than 1.0, 2.0, 3.0."
 
 
 @question("03.4", "Local batch of each replica", HERE,
@@ -73,12 +75,12 @@ def copies(function):
     same, apart = [np.array([1.0, -2.0])] * 3, [np.array([1.0, -2.0]), np.array([1.0, 3.0]), np.array([1.5, -2.0])]
     if float(function(same)) != 0.0:
         return "Your function does not give 0 for equal copies. Compare each copy with the first one."
-    value = float(function(apart))
-    if np.isclose(value, 5.0):
+    value, mirrored = float(function(apart)), float(function([-copy for copy in apart]))
+    if np.isclose(value, 5.0) and np.isclose(mirrored, 5.0):
         return None
-    if np.isclose(value, 0.5):
+    if np.isclose(value, 0.5) and np.isclose(mirrored, 0.5):
         return "Your function misses a copy in the middle: compare all of them, not only the first and the last."
-    if value <= 0:
+    if not np.isclose(value, mirrored):
         return "A copy that is larger and one that is smaller must not cancel: take the absolute difference."
     return "Take the largest absolute difference over all copies and all their elements."
 
@@ -98,7 +100,7 @@ def gradient_bytes(size):
         return "This is the number of gradients. How many bytes has a float32?"
     if near(parts["all"]):
         return "These are all variables. Moving means of batch normalisation are not trained and have no gradient."
-    if near(parts["gradient"] * 2) or near(parts["gradient"] * 4):
+    if any(near(parts["gradient"] * factor) for factor in (2, 4, 8)):
         return "Ask for the gradient of one replica; do not multiply by workers, nor count bits."
     return "Trainable weights times bytes per weight. `network.trainable_weights` holds them."
 
@@ -124,10 +126,16 @@ def model_in_scope(model):
     if not hasattr(model, "variables"):
         return f"This is a {type(model).__name__}, not a Keras model."
     plain = [v.path for v in model.variables if not hasattr(v.value, "values")]
+    if not model.variables:
+        return "The model has no variables yet: build it for images of a known size, as in the program above."
     if len(plain) == len(model.variables):
         return "No variable is mirrored: the model was built outside the scope."
+    if plain:
+        return f"{plain[0]} and perhaps others have one copy only: that part was built outside the scope."
     if not getattr(model, "optimizer", None):
         return "The model is mirrored, but not compiled: the optimizer must be created in the scope as well."
+    if any(not hasattr(v.value, "values") for v in model.optimizer.variables):
+        return "The network is mirrored, its optimizer is not: create and compile it inside the scope, too."
     if getattr(model, "jit_compile", False):
         return "Compiled with XLA (jit_compile): the course compares without it: jit_compile=False."
 

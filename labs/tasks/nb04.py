@@ -55,7 +55,8 @@ def evidence(line, result):
     if not result.get("evidence"):
         return "The search has not run out of memory yet: give it less memory, or a higher limit."
     file = Path(result["evidence"]["file"])
-    if not line or not file.exists() or line not in file.read_text(errors="replace"):
+    lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    if not line or line not in map(str.strip, lines):
         return f"This line does not stand in {file}. Copy it from there, whole."
     if "Traceback" in line or line.startswith("File "):
         return "That is where Python was when it happened. Look for the line that names what could not be had."

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 from types import SimpleNamespace
 
-from labs.checks import choice, prediction, question, written
+from labs.checks import NotDone, choice, prediction, question, written
 
 HERE = "05_resnet50_scaling"
 
@@ -31,7 +31,7 @@ def script(path):
 
     tree = ast.parse(Path(path).read_text())
     for line, text in blanks.blanks(Path(path)):
-        return f"Line {line} is still blank: {text.strip()}"
+        raise NotDone(f"Line {line} of {Path(path).name} is still blank: {text.strip()}")
     calls = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -122,6 +122,9 @@ def efficiency(function):
 def own_study(rows):
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
         return "Give the rows that `results.results(...)` returns."
+    foreign = [row["source"] for row in rows if row["kind"] != "measured"]
+    if foreign:
+        return f"{foreign[0]} was not measured by you: give the rows of the jobs that you ran yourself."
     workers = {row["workers"] for row in rows}
     if 1 not in workers:
         return "There is no run with 1 worker: without a baseline nothing can be called faster."
@@ -169,7 +172,7 @@ def updates(one, two, rows):
         return "The same number for both? The global batch of 2 workers is twice as large."
     if (two, one) == (steps.get(1), steps.get(2)):
         return "The other way round: more images per step are fewer steps."
-    return "One update per step: read how many steps an epoch has in the log (`12/12` is 12 steps)."
+    return "One update per step: read how many steps an epoch has in the log (`98/98` is 98 steps)."
 
 
 @question("05.10", "Efficiency of CTE-POWER on 4 GPUs, as an interval", HERE, points=2,
