@@ -108,9 +108,10 @@ class Recorder(keras.callbacks.Callback):
     workers, nodes: how many take part; images: number of images in the data set
     learning_rate: the rate in use (after scaling)
 
-    A step's time runs from the end of the step before (of the epoch's start, for the first) to its own
-    end; so the steps of an epoch add up to the epoch. On a GPU, Python runs ahead of the device: single
-    step times are then smoothed, their sum is exact, because the end of an epoch waits for the metrics.
+    A step's time runs from its begin (the epoch's, for the first) to the begin of the next one (the epoch's
+    end, or the begin of validation, for the last); so the steps of an epoch add up to the epoch. The recorder
+    never waits for the device: on a GPU, Python runs ahead and single step times are smoothed; their
+    sum is exact, because the end of an epoch waits for the metrics.
 
     Raises RecordError if the record cannot be written, ValueError for less than 1 epoch or repeat.
     """
@@ -142,17 +143,30 @@ class Recorder(keras.callbacks.Callback):
         atexit.register(self._close)
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._steps = []
+        self._steps, self._running = [], False
         self._begin = self._last = time.perf_counter()
 
-    def on_train_batch_end(self, batch, logs=None):
+    # Not on_train_batch_end: for a callback that has it, Keras fetches loss and metrics from the device after
+    # every step, and the training waits for them.
+    def on_train_batch_begin(self, batch, logs=None):
+        if self._running:
+            self._end_step()
+        self._running = True
+
+    def on_test_begin(self, logs=None):  # validation within the epoch
+        if self._running:
+            self._end_step()
+        self._running = False
+
+    def _end_step(self):
         now = time.perf_counter()
         self._steps.append(now - self._last)
         self._last = now
         if now - self._reported > 0.5:
             self._report(now)
 
-    _reported = 0.0
+    _running = False  # a step has begun and not ended
+    _reported = 0.0  # when the progress was last told
 
     def _report(self, now):
         """A few bytes for the progress bar, twice a second; losing them loses nothing."""
@@ -170,6 +184,9 @@ class Recorder(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         metrics = {key: float(value) for key, value in (logs or {}).items()}  # waits for the device
+        if self._running:
+            self._end_step()
+        self._running = False
         seconds = time.perf_counter() - self._begin
         steps = len(self._steps)
         self.record["steps"] = steps

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -115,9 +116,40 @@ def test_kept_remainder_is_counted_once(tmp_path):
     recorder = recorder_of(settings(tmp_path, repeats=1))
     recorder.on_epoch_begin(0)
     for step in range(5):  # 4 x 16 and a last one of 6
-        recorder.on_train_batch_end(step)
+        recorder.on_train_batch_begin(step)
     recorder.on_epoch_end(0, {"loss": np.float32(1)})
     assert recorder.record["epochs"][0]["images"] == 70
+
+
+def test_validation_is_part_of_the_epoch_but_of_no_step(tmp_path):
+    recorder = recorder_of(settings(tmp_path, repeats=1))
+    recorder.on_epoch_begin(0)
+    for step in range(4):
+        recorder.on_train_batch_begin(step)
+    recorder.on_test_begin()
+    time.sleep(0.02)
+    recorder.on_epoch_end(0, {"loss": 1.0})
+    (epoch,) = recorder.record["epochs"]
+    assert len(epoch["step_seconds"]) == 4 and epoch["seconds"] - sum(epoch["step_seconds"]) >= 0.02
+
+
+def test_an_interrupted_epoch_leaves_no_step_behind(tmp_path):
+    recorder = recorder_of(settings(tmp_path, repeats=1))
+    for _ in range(2):  # the first ends without on_epoch_end, as after an interrupt
+        recorder.on_epoch_begin(0)
+        recorder.on_train_batch_begin(0)
+    recorder.on_epoch_end(0, {"loss": 1.0})
+    assert len(recorder.record["epochs"]) == 1 and len(recorder.record["epochs"][0]["step_seconds"]) == 1
+
+
+def test_recorder_never_waits_for_the_device():
+    """A callback with one of these hooks makes Keras fetch loss and metrics from the device after every step."""
+    import keras
+
+    from labs import training
+
+    for hook in ("on_train_batch_end", "on_batch_end"):
+        assert getattr(training.Recorder, hook) is getattr(keras.callbacks.Callback, hook)
 
 
 def test_metrics_read_the_record(trained, record):
@@ -218,7 +250,7 @@ def test_full_disk_during_the_training_warns_and_the_next_epoch_tries_again(tmp_
     recorder = recorder_of(settings(tmp_path, repeats=1))
     for epoch in range(2):
         recorder.on_epoch_begin(epoch)
-        recorder.on_train_batch_end(0)
+        recorder.on_train_batch_begin(0)
         with monkeypatch.context() as disk:
             if epoch == 0:
                 disk.setattr("os.fsync", lambda _: (_ for _ in ()).throw(FULL))
