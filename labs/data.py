@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from labs import patches
+
 REMAINDERS = ("drop", "keep", "pad")
 CIFAR10 = "cifar-10-batches-py"
 UNPACK = f"Unpack the original cifar-10-python.tar.gz again, so that $LABS_DATA/{CIFAR10} holds it."
@@ -246,4 +248,6 @@ def pipeline(dataset, global_batch, *, workers=1, seed=0, remainder="drop", shuf
     batches = batches.apply(tf.data.experimental.assert_cardinality(steps(n, global_batch, remainder)))
     options = tf.data.Options()  # replicas share the batches: there is no file to shard by
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    return batches.with_options(options).prefetch(tf.data.AUTOTUNE)
+    options.autotune.enabled = False  # see labs.patches
+    patches.no_tuning_thread()
+    return batches.prefetch(2).with_options(options)

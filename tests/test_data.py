@@ -542,3 +542,28 @@ def test_mirrored_strategy_shares_batches_equally(workers):
     assert np.isfinite(out["loss"]).all()
     assert out["grown"] < out["bytes"] / 2  # no copy of the images per epoch
     assert "shard" not in done.stderr.lower().replace("getnextfromshard", "")
+
+
+def test_no_iterator_of_an_epoch_has_a_tuning_thread():
+    """Neither the pipeline nor the buffers that tf.distribute adds on the devices (see labs.patches)."""
+    code = """
+import tensorflow as tf
+from labs import data, devices
+workers = devices.workers(2, pin=False, kind="cpu")
+pipeline = data.pipeline(data.load("digits", images=64), 16, workers=2)
+assert pipeline.options().autotune.enabled is False, pipeline.options()
+from tensorflow.python.data.ops import dataset_ops, multi_device_iterator_ops
+made = []
+original = multi_device_iterator_ops._create_device_dataset
+def watch(*args):
+    made.append(original(*args))
+    return made[-1]
+multi_device_iterator_ops._create_device_dataset = watch
+strategy = tf.distribute.MirroredStrategy(devices=workers)
+batches = list(strategy.experimental_distribute_dataset(pipeline))
+assert len(batches) == 4
+assert len(made) == 2 and all(d.options().autotune.enabled is False for d in made), made
+print("fine")
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.strip() == "fine", result.stderr[-2000:]
