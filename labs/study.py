@@ -44,7 +44,7 @@ PRESETS = {
     preset.name: preset
     for preset in (
         Preset("test", ("SmallCNN",), (1, 2), "digits", 256, 32, 32, 2, 2, 2**27),
-        Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 768, 32, 64, 3, 3, 2**30),
+        Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 512, 32, 64, 3, 3, 2**30),
         # CTE-POWER's: CIFAR-10 at 128x128, 256 images per GPU, 5 epochs
         Preset("course", ("ResNet50V2",), (1, 2, 4), "cifar10", None, 128, 256, 5, 3),
     )

@@ -86,6 +86,9 @@ print(maxbatch.table(result))
 plots.show(plots.search(result))
 
 # %% [markdown]
+# Compare with your prediction. The estimate counts the output of every layer; TensorFlow frees an output as soon as backward no
+# longer needs it, so more images fit than the bars say.
+#
 # Images per second rise with the batch at first, then hardly any more: larger batches keep the device busy, but once it
 # *is* busy they only cost memory. (One step per size: these speeds are rough.)
 #

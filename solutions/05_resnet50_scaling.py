@@ -17,7 +17,7 @@
 
 # %%
 
-from labs import devices, jobs, logs, plots, recorded, results, study
+from labs import devices, jobs, logs, plots, recorded, results, study, tables
 from labs.checks import check, predict
 
 plan = study.preset()
@@ -98,8 +98,9 @@ if not own:
 print(files[0].read_text())
 
 # %% [markdown]
-# `12/12` are the steps, then come the whole seconds of the epoch, then the time per step. The time per step is the finer
-# number: 12 steps of 763 ms are 9.16 s, where the log says 9 s.
+# Each epoch's line begins with its steps; then come the whole seconds of the epoch, then the time per step. Where a step takes
+# less than a second, that time is in milliseconds and is the finer number: 12 steps of 763 ms are 9.16 s, where the log says 9 s.
+# Longer steps are rounded to whole seconds as well.
 #
 # **By hand:** how many seconds does a *steady* epoch take on 1 worker? Use the first repeat, and think about which epochs count.
 

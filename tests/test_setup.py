@@ -83,7 +83,7 @@ def test_ci_runs_make_test_and_nothing_else():
 
 def test_no_path_of_a_machine_in_the_tree():
     machine = re.compile(r"(?<![\w.~${}/*-])/(?:root|work|home|gpfs|Users|scratch)/\w" + f"|{re.escape(str(ROOT))}")
-    assert machine.search("see " + "/home" + "/me/x") and not machine.search("at ./work/x or https://a.b/home/x")
+    assert machine.search("see " + "/home" + "/me/x") and not machine.search("at ./" + "work/x or https://a.b/home/x")
     found = []
     for name in tracked():
         text = (ROOT / name).read_bytes().decode("utf-8", errors="ignore")
