@@ -31,6 +31,8 @@ from pathlib import Path
 
 from import_time import median  # beside this file
 
+import labs  # noqa: F401  (first: it silences TensorFlow's start-up messages)
+
 ROOT = Path(__file__).resolve().parents[1]
 STEP = 5e-3  # seconds: the step whose 1 % the recorder may cost
 REPORTS = 0.5  # seconds between two reports to the progress bar
