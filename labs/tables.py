@@ -7,8 +7,13 @@ def _text(value):
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
     return str(value)
+
+
+def _digits(value):
+    """Three digits, and never an exponent: 0.938, 45, 1,111."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def show(rows, columns, headers=None):
@@ -57,7 +62,7 @@ def scaling(rows):
         value, interval = row.get(key), row.get(f"{key}_interval")
         if value is None or not interval:
             return _text(value)
-        return f"{value:.3g} [{interval[0]:.3g}, {interval[1]:.3g}]"
+        return f"{_digits(value)} [{_digits(interval[0])}, {_digits(interval[1])}]"
 
     columns = {
         "model": "model", "workers": "workers", "global_batch": "global batch (images)", "steps": "steps per epoch",
