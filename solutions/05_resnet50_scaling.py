@@ -74,14 +74,18 @@ ready = check("05.3", script)
 # %%
 finished = []
 for workers in plan.workers if ready else ():
-    job = jobs.run(script, "--n_gpus", workers, "--batch_size", workers * plan.local_batch, *plan.arguments(),
-                   name=f"ResNet50_w{workers}")  # fmt: skip
+    batch = workers * plan.local_batch  # the global batch
+    name = f"ResNet50_w{workers}"
+    job = jobs.run(script, "--n_gpus", workers, "--batch_size", batch, *plan.arguments(), name=name)
     finished.append(job.state == "finished")
 
 own = bool(finished) and all(finished)
-files = [jobs.folder() / f"ResNet50_w{workers}.out" for workers in plan.workers] if own else recorded.laptop()
-if not own:
-    print("Your own runs are not done yet. From here on you see recorded ones:", *(file.name for file in files))
+if own:
+    files = [jobs.folder() / f"ResNet50_w{workers}.out" for workers in plan.workers]
+else:
+    files = recorded.laptop()
+    print("Your own runs are not done yet. From here on you see recorded ones:")
+    print(*(file.name for file in files))
 
 # %% [markdown]
 # In a terminal the same is
@@ -175,8 +179,11 @@ from matplotlib.figure import Figure
 
 ### BEGIN SOLUTION
 figure = Figure(figsize=(12, 3.2), layout="constrained")
-quantities = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup (times)"}
-for axis, (key, label) in zip(figure.subplots(1, 3), quantities.items()):
+for axis, key, label in zip(
+    figure.subplots(1, 3),
+    ("epoch_seconds", "images_per_second", "speedup"),
+    ("seconds per epoch", "images per second", "speedup (times)"),
+):
     axis.plot([row["workers"] for row in rows], [row[key] for row in rows], "o-")
     axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
 ### END SOLUTION
