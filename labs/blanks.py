@@ -2,7 +2,8 @@
 
 A region stands between two lines, a begin marker and an end marker (BEGIN and END below, any indentation),
 in a script or in a cell of a py:percent notebook. In the student's form every name that the region assigns
-becomes `name = ...  # your code here`; in a markdown cell the model answer becomes one line.
+becomes `name = ...  # your code here`; in a markdown cell the model answer becomes one line. A region with lines
+`### GIVEN: CODE` becomes this code instead: no blank, but a program that runs and is for the student to repair.
 """
 
 import ast
@@ -12,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 WORD = "SOLUTION"  # kept apart, so that this file itself holds no marker
-BEGIN, END = f"### BEGIN {WORD}", f"### END {WORD}"
+BEGIN, END, GIVEN = f"### BEGIN {WORD}", f"### END {WORD}", "### GIVEN: "
 YOUR_CODE = "...  # your code here"
 YOUR_ANSWER = "*Write your answer here.*"
 
 _CELL = re.compile(r"\s*#\s*%%+(\s.*)?$")
-_MARKER_LIKE = re.compile(rf"(?i:#\s*(begin|end)[ _-]*{WORD})|^\s*(#\s*)?###+\s*(BEGIN|END)\b")
+_MARKER_LIKE = re.compile(rf"(?i:#\s*(begin|end)[ _-]*{WORD})|^\s*(#\s*)?###+\s*(BEGIN|END|GIVEN)\b")
 _MAGIC = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
 _PART = "the region does not hold whole statements"
 DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -28,11 +29,12 @@ class BuildError(Exception):
 
 
 class Region(NamedTuple):
-    """One solution region: 0-based line numbers of its two markers, and whether it is a written answer."""
+    """One solution region: 0-based line numbers of its two markers and of its lines GIVEN; is it a written answer?"""
 
     begin: int
     end: int
     markdown: bool
+    given: tuple[int, ...] = ()
 
 
 def parse(text: str, flags: int = ast.PyCF_ONLY_AST):
@@ -58,36 +60,36 @@ def regions(source: str, name: str = "source") -> list[Region]:
 
     Raises BuildError (with `name` and line) for markers that are unbalanced, nested, unknown or cross a cell.
     """
-    found, begin, markdown = [], None, False
+    found, begin, markdown, given = [], None, False, ()
     for index, line in enumerate(source.split("\n")):
-        bare = line.strip()
         if _CELL.match(line):
             if begin is not None:
                 break
             markdown = re.search(r"\[(markdown|md)\]", line) is not None
-        if markdown:
-            bare = re.sub(r"^# ?(?=###)", "", bare)
+        bare = re.sub(r"^# ?(?=###)", "", line.strip()) if markdown else line.strip()
         if bare == BEGIN:
             if begin is not None:
                 raise BuildError(f"{name}:{index + 1}: a region begins inside the one of line {begin + 1}; "
                                  f"write '{END}' before it")
-            begin = index
+            begin, given = index, ()
+        elif bare.startswith(GIVEN) and begin is not None and not markdown:
+            given += (index,)
         elif bare == END:
             if begin is None:
                 raise BuildError(f"{name}:{index + 1}: '{END}' without a '{BEGIN}' before it")
-            found.append(Region(begin, index, markdown))
+            found.append(Region(begin, index, markdown, given))
             begin = None
         elif _MARKER_LIKE.search(line):
             raise BuildError(f"{name}:{index + 1}: unknown marker '{line.strip()}'; "
-                             f"only '{BEGIN}' and '{END}', alone on their line, are known")
+                             f"only '{BEGIN}', '{END}' alone on their line, and '{GIVEN}CODE' between are known")
     if begin is not None:
         raise BuildError(f"{name}:{begin + 1}: '{BEGIN}' has no '{END}' in the same cell; add it")
     return found
 
 
 def strip_markers(source: str, name: str = "source") -> str:
-    """The source without its marker lines; all code stays. Errors as in `regions`."""
-    markers = {line for region in regions(source, name) for line in (region.begin, region.end)}
+    """The source without its marker lines; all code of the solution stays. Errors as in `regions`."""
+    markers = {line for region in regions(source, name) for line in (region.begin, region.end, *region.given)}
     return "\n".join(line for index, line in enumerate(source.split("\n")) if index not in markers)
 
 
@@ -96,7 +98,7 @@ def blank(source: str, name: str = "source") -> str:
 
     A region becomes `target = ...` for every name that it assigns (also inside its with, if and try blocks,
     since later cells use those names), in order and once; a function or class keeps signature and docstring;
-    imports and loops leave nothing; where nothing is left, a bare `...` stands.
+    imports and loops leave nothing; where nothing is left, a bare `...` stands. Lines GIVEN stand in its place.
     Raises BuildError with `name` and line for wrong markers and for text that is not valid Python.
     """
     lines = source.split("\n")
@@ -111,7 +113,8 @@ def blank(source: str, name: str = "source") -> str:
             for node in statements:
                 if node.lineno not in starts:
                     raise BuildError(f"{name}:{node.lineno}: {_PART}; move its markers")
-            filled = _render(statements, indent, lines)
+            given = [lines[index].replace(GIVEN, "", 1).rstrip() for index in region.given]
+            filled = given or _render(statements, indent, lines)
         student += lines[position : region.begin] + filled
         origin += list(range(position, region.begin)) + [region.begin] * len(filled)
         position = region.end + 1
@@ -170,8 +173,7 @@ def _definition(node, lines: list[str], indent: str) -> list[str]:
     inner = lines[first.lineno - 1][: first.col_offset]
     if inner.strip():  # the body stands behind the signature's colon
         text = ast.unparse(node).split("\n")
-        header = [indent + line for line in text[: len(node.decorator_list) + 1]]
-        inner = indent + "    "
+        header, inner = [indent + line for line in text[: len(node.decorator_list) + 1]], indent + "    "
     else:
         header = lines[first_line(node) - 1 : first_line(first) - 1]
         while not header[-1].strip() or header[-1].lstrip().startswith("#"):
@@ -183,11 +185,9 @@ def _definition(node, lines: list[str], indent: str) -> list[str]:
 
 def _assigned(node: ast.stmt):
     """(name, annotation text) of each name that a statement binds and that later code may use."""
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
+    if isinstance(node, (ast.Assign, ast.AugAssign)):
+        for target in getattr(node, "targets", None) or [node.target]:
             yield from _names(target)
-    elif isinstance(node, ast.AugAssign):
-        yield from _names(node.target)
     elif isinstance(node, ast.AnnAssign) and node.value is not None:
         for name, _ in _names(node.target):
             yield name, f": {ast.unparse(node.annotation)}"

@@ -78,6 +78,26 @@ def test_region_with_return_and_two_regions_in_a_function():
     assert blank(region("y = x\nreturn y", "def f(x):\n", indent="    ")) == f"def f(x):\n    y = {FILL}\n"
 
 
+GIVEN = "### GIVEN: "  # what stands in the student's form instead of a blank
+
+
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_given_code_stands_in_the_place_of_the_region(indent):
+    before = "if x:\n" if indent else "x = 1\n"
+    source = region(f"mine = numbers.shard(2, rank)\n{GIVEN}mine = numbers\n{GIVEN}print(mine)\ntrain(mine)",
+                    before, f"{indent}print(x)\n", indent)
+    student = f"{before}{indent}mine = numbers\n{indent}print(mine)\n{indent}print(x)\n"
+    assert blank(source) == student and blanks(student) == []
+    solution = f"{before}{indent}mine = numbers.shard(2, rank)\n{indent}train(mine)\n{indent}print(x)\n"
+    assert strip_markers(source) == solution
+    assert [len(found.given) for found in regions(source)] == [2]
+
+
+def test_given_code_of_one_region_leaves_the_blanks_of_the_others():
+    source = region("a = 1", after=region(f"b = 2\n{GIVEN}b = 3"))
+    assert blank(source) == f"a = {FILL}\nb = 3\n" and [found.given for found in regions(source)] == [(), (5,)]
+
+
 def test_text_with_a_lower_indentation_inside_a_region():
     source = f'def f():\n    {B}\n    text = """\nlow\n    """\n    {E}\n    return text\n'
     assert blank(source) == f"def f():\n    text = {FILL}\n    return text\n"
@@ -110,6 +130,10 @@ def test_strip_markers_keeps_the_code():
     ("# ### BEGIN SOLUTION\n", 1, "unknown marker"),
     ("x = 1  ### BEGIN SOLUTION\n", 1, "unknown marker"),
     (f"{B} now\n", 1, "unknown marker"),
+    ("### GIVEN: x = 1\n", 1, "unknown marker"),
+    (f"# %% [markdown]\n# {B}\n# ### GIVEN: text\n# {E}\n", 3, "unknown marker"),
+    (f"{B}\nx = 1\n### GIVEN x = 2\n{E}\n", 3, "unknown marker"),
+    (f"{B}\nx = 1\n### GIVEN: x = = 2\n{E}\n", 1, "after blanking, the file is not valid Python"),
     (f"x = (1,\n{B}\n2,\n{E}\n)\n", 3, "whole statements"),
     (f"if x:\n    {B}\n    y = 1\nz = 2\n    {E}\n", 4, "of one block"),
     (f"x = f(\n    {B}\n    a=1,\n    b=2\n    {E}\n)\n", 3, "whole statements"),

@@ -13,6 +13,7 @@ import pytest
 from nbformat.v4 import reads_json
 
 from labs import build as kit
+from labs.blanks import regions, strip_markers
 from labs.sources import write_text
 from labs.students import normal, solution_lines
 
@@ -128,9 +129,12 @@ def test_images_have_a_text_alternative(name):
                          ids=str)
 def test_student_script_shows_no_solution_and_has_its_blanks(name):
     source, student = ROOT / "solutions/scripts" / name, ROOT / "notebooks/scripts" / name
+    text = source.read_text(encoding="utf-8")
     assert guard_leak(source, student) == []
     assert kit.blanks(source) == []
-    assert bool(kit.blanks(student)) == ("BEGIN SOLUTION" in source.read_text())
+    # a region leaves a blank, or the code given in its place; a script without regions is given whole
+    assert bool(kit.blanks(student)) == any(not region.given for region in regions(text))
+    assert (student.read_text(encoding="utf-8") != strip_markers(text)) == bool(regions(text))
 
 
 # ---- the guards at work -------------------------------------------------------------------------------
