@@ -10,10 +10,11 @@ that it uses: what did not change is not executed again, and `check` sees drift 
 import copy
 from pathlib import Path
 
+from labs import files
 from labs.blanks import BuildError, blank, blanks
 from labs.execute import clean
 from labs.execute import execute as run_all
-from labs.sources import as_text, label_of, pairs, scripts, sources, write_text
+from labs.sources import as_text, label_of, pairs, scripts, sources
 from labs.students import solution_lines, student_tree
 
 __all__ = ["BuildError", "blank", "blanks", "build", "check", "solution_lines", "student_tree"]
@@ -38,7 +39,7 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
 
     def write(path: Path, text: str) -> None:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            write_text(path, text)
+            files.write(path, text)
             done.append(f"wrote {label_of(root, path)}")
             report(done[-1])
 
@@ -52,7 +53,7 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
             label = label_of(root, path)
             if execute:
                 report(f"executing {label} ({len(solution.cells)} cells)")
-                write_text(path, as_text(executed(root, solution, label)))
+                files.write(path, as_text(executed(root, solution, label)))
                 done.append(f"executed {label}")
             else:
                 report(f"{label} is out of date and was not executed")

@@ -4,14 +4,14 @@ The questions themselves stand in labs/tasks, one module for each notebook. A qu
 and returns None if it is right, else a hint that names the likely mistake and not the answer.
 """
 
-import contextlib
 import html
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+
+from labs import files
 
 REGISTRY = {}
 
@@ -196,14 +196,9 @@ def keep(id, state, answers):
         "answer": answer,
     }
     path = progress_file()
-    temporary = path.with_name(f".progress.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps({"version": 1, "items": items}, indent=1))
-        os.replace(temporary, path)
+        files.write(path, json.dumps({"version": 1, "items": items}, indent=1))
     except OSError as problem:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
 
 

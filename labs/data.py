@@ -5,8 +5,6 @@ small: resizing and scaling happen batched, in the model, on the worker.
 """
 
 import itertools
-import os
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +13,6 @@ import numpy as np
 from labs import patches
 
 REMAINDERS = ("drop", "keep", "pad")
-CIFAR10 = "cifar-10-batches-py"
-UNPACK = f"Unpack the original cifar-10-python.tar.gz again, so that $LABS_DATA/{CIFAR10} holds it."
 
 
 class DataError(ValueError):
@@ -97,6 +93,12 @@ def _digits():
     return Dataset("digits", np.repeat(grey[..., None], 3, axis=3), bunch.target.astype(np.int64), list("0123456789"))
 
 
+def _cifar10(split):
+    from labs import cifar10
+
+    return Dataset("cifar10", *cifar10.read(split))
+
+
 def _synthetic(detail, images, seed):
     if detail and not (detail.isascii() and detail.isdecimal() and int(detail)):
         raise DataError(f"synthetic:{detail} names no number of images to make. Write it as synthetic:2048.")
@@ -129,60 +131,6 @@ def _folder(root, images, seed, size):
         except Exception as error:  # Pillow raises many kinds on bytes that are no image
             raise DataError(f"{files[i]} is no readable image ({error!r}). Replace or remove it.") from error
     return Dataset(f"folder:{root}", pixels, labels[chosen], [p.name for p in folders])
-
-
-def find_cifar10():
-    """The folder with CIFAR-10's batch files, in $LABS_DATA or else Keras' cache; DataNotFoundError if none."""
-    home = Path.home() if os.access(Path.home(), os.W_OK) else Path("/tmp")  # as Keras does
-    cache = Path(os.environ.get("KERAS_HOME") or home / ".keras").expanduser() / "datasets"
-    mine = Path(os.environ.get("LABS_DATA") or cache).expanduser()
-    places = [folder / CIFAR10 for folder in dict.fromkeys((mine, cache, cache / f"{CIFAR10}-target"))]
-    for place in places:
-        if any(place.glob("*_batch*")):
-            return place
-    raise DataNotFoundError(f"CIFAR-10 is not in {' or '.join(map(str, places))}; nothing is downloaded. {UNPACK}")
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads arrays, bytes, numbers, lists and dicts only: other pickles can run any program when loaded."""
-
-    makers = (np.ndarray, np.dtype, np.empty(1).__reduce__()[0], np.empty(1).__reduce_ex__(5)[0])
-
-    def find_class(self, module, name):
-        if module.startswith("numpy") and (maker := {m.__name__: m for m in self.makers}.get(name)):
-            return maker
-        if (module, name) == ("_codecs", "encode"):  # bytes, as Python 3 writes them in old protocols
-            return lambda text, encoding: text.encode("latin1")
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
-
-
-def _read_cifar10(path):
-    """What a file of CIFAR-10 holds: class names, or (images (10000, 32, 32, 3), labels (10000,))."""
-    try:
-        with open(path, "rb") as file:
-            content = _Unpickler(file, encoding="bytes").load()
-        content = {k if isinstance(k, str) else k.decode(): v for k, v in content.items()}
-        if path.name == "batches.meta":
-            names = [content["label_names"][i] for i in range(10)]
-            return [name if isinstance(name, str) else name.decode() for name in names]
-        pixels, labels = content["data"], np.array(content["labels"])
-        if pixels.shape != (10_000, 3072) or pixels.dtype != np.uint8:
-            raise ValueError(f"pixels {pixels.shape} {pixels.dtype}, not (10000, 3072) uint8")
-        if labels.shape != (10_000,) or labels.dtype.kind not in "iu" or not set(labels) <= set(range(10)):
-            raise ValueError("not 10000 labels from 0 to 9")
-        return pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), labels.astype(np.int64)
-    except FileNotFoundError as error:
-        raise DataNotFoundError(f"{path} is missing, so CIFAR-10 is incomplete. {UNPACK}") from error
-    except Exception as error:  # foreign or cut bytes can raise anything
-        raise DataError(f"{path} is cut short or not CIFAR-10's ({error!r}). {UNPACK}") from error
-
-
-def _cifar10(split):
-    folder = find_cifar10()
-    classes = _read_cifar10(folder / "batches.meta")
-    names = [f"data_batch_{i}" for i in range(1, 6)] if split == "train" else ["test_batch"]
-    images, labels = zip(*(_read_cifar10(folder / name) for name in names), strict=True)
-    return Dataset("cifar10", np.concatenate(images), np.concatenate(labels), classes)
 
 
 def steps(n_images, global_batch, remainder="drop"):
@@ -221,33 +169,61 @@ def check_batch(n_images, global_batch, workers=1, remainder="drop"):
                         "none, and BatchNormalization dies on it (nothing to average). Use remainder='drop' or 'pad'.")
 
 
-def pipeline(dataset, global_batch, *, workers=1, seed=0, remainder="drop", shuffle=True):
-    """A tf.data.Dataset of (images uint8 (B, H, W, 3), labels int64 (B,)); one pass is one epoch.
+def order(dataset, global_batch, *, seed=0, remainder="drop", shuffle=True):
+    """A tf.data.Dataset of sample numbers (int64 scalars, 0 to N-1); one pass is one epoch.
 
-    Pass k = 0, 1, ... takes the images in the order numpy.random.default_rng([seed, k]).permutation(N): a new one in
-    each epoch, the same whatever `workers` (which are only checked) and the global seeds are; without `shuffle` in the
-    dataset's order. The images after the last full batch are left out of this epoch ("drop"), or make a smaller batch
-    ("keep"), or are filled up with the first images of this epoch's order, which thus count twice ("pad").
-    Raises DataError: see `check_batch` and `steps`.
+    Pass k = 0, 1, ... has the order numpy.random.default_rng([seed, k]).permutation(N): a new one in each epoch, and
+    the same in every process with this seed, whatever the global seeds are; without `shuffle` 0, 1, ..., N-1. The
+    numbers after the last full global batch are left out of this epoch ("drop"), or stay ("keep"), or are filled up
+    with the first ones of this epoch's order, which thus come twice ("pad").
+    So `.shard(K, r)` of it gives the K workers disjoint and, with "drop" or "pad", equal shares. Raises DataError.
     """
     import tensorflow as tf
 
     n, seed, passes = len(dataset.labels), whole("seed", seed, least=0), itertools.count()
-    check_batch(n, global_batch, workers, remainder)
-    total = images_per_epoch(n, global_batch, remainder)
+    total = images_per_epoch(n, whole("global_batch", global_batch), remainder)
+
+    def numbers():
+        drawn = np.random.default_rng([seed, next(passes)]).permutation(n) if shuffle else np.arange(n)
+        return np.resize(drawn, total)  # cut ("drop"), whole ("keep") or begun anew at its end ("pad")
+
+    orders = tf.data.Dataset.range(1).map(lambda _: tf.ensure_shape(tf.numpy_function(numbers, [], tf.int64), [total]))
+    patches.no_tuning_thread()
+    flat = orders.unbatch().apply(tf.data.experimental.assert_cardinality(total))
+    return flat.with_options(_options())
+
+
+def batches(dataset, numbers, batch):
+    """A tf.data.Dataset of (images uint8 (B, H, W, 3), labels int64 (B,)): the samples with these numbers, in order.
+
+    numbers: tf.data.Dataset of sample numbers, such as `order(...)` or a shard of it; batch: B, images per step of
+    this process. A last, smaller batch stays; `order` makes none if B times the processes is its global batch.
+    """
+    import tensorflow as tf
+
     with tf.device("CPU:0"):  # captured below as tensors: no copy in the graph, none per epoch
         images, labels = tf.identity(dataset.images), tf.identity(dataset.labels)
+    count = int(numbers.cardinality())
+    grouped = numbers.batch(whole("batch", batch), drop_remainder=count >= 0 and count % batch == 0)
+    made = grouped.map(lambda rows: (tf.gather(images, rows), tf.gather(labels, rows)))
+    return made.prefetch(2).with_options(_options())
 
-    def order():
-        numbers = np.random.default_rng([seed, next(passes)]).permutation(n) if shuffle else np.arange(n)
-        return np.resize(numbers, total)  # cut ("drop"), whole ("keep") or begun anew at its end ("pad")
 
-    orders = tf.data.Dataset.range(1).map(lambda _: tf.ensure_shape(tf.numpy_function(order, [], tf.int64), [total]))
-    batches = orders.unbatch().batch(global_batch, drop_remainder=total % global_batch == 0)
-    batches = batches.map(lambda rows: (tf.gather(images, rows), tf.gather(labels, rows)))
-    batches = batches.apply(tf.data.experimental.assert_cardinality(steps(n, global_batch, remainder)))
+def _options():
+    import tensorflow as tf
+
     options = tf.data.Options()  # replicas share the batches: there is no file to shard by
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     options.autotune.enabled = False  # see labs.patches
-    patches.no_tuning_thread()
-    return batches.prefetch(2).with_options(options)
+    return options
+
+
+def pipeline(dataset, global_batch, *, workers=1, seed=0, remainder="drop", shuffle=True):
+    """The batches of one process that feeds all `workers`: `batches` of `order` (see there), one pass is one epoch.
+
+    The images are the same whatever `workers` is, which is only checked.
+    Raises DataError: see `check_batch` and `steps`.
+    """
+    check_batch(len(dataset.labels), global_batch, workers, remainder)
+    numbers = order(dataset, global_batch, seed=seed, remainder=remainder, shuffle=shuffle)
+    return batches(dataset, numbers, global_batch)

@@ -119,6 +119,36 @@ def workers(count, pin=True, kind=None):
     return [f"CPU:{i}" for i in range(count)]
 
 
+def pin(local_rank, local_size=1):
+    """Give this process (one of `local_size` on this machine) its own worker; returns it by name, for printing.
+
+    "GPU 1" for `local_rank` 1 where there are GPUs; else one core, such as "core 1", on which TensorFlow then
+    computes with one thread. Where there are fewer cores than processes, they share them. To be called before
+    TensorFlow computes anything. Raises DeviceError: more processes than GPUs; TensorFlow already in use.
+    """
+    global _unpinned
+    import tensorflow as tf
+
+    found = tf.config.list_physical_devices("GPU")
+    if found and local_size > len(found):
+        raise DeviceError(
+            f"{local_size} ranks on a machine that shows {len(found)} GPU(s): a rank is one GPU here, and two on one "
+            f"would share its memory. Start at most {len(found)} ranks per machine."
+        )
+    try:
+        if found:
+            tf.config.set_visible_devices(found[local_rank], "GPU")
+            return f"GPU {local_rank}"
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+    except RuntimeError:
+        raise DeviceError("TensorFlow has computed already, so its devices are fixed. Pin first.") from None
+    _unpinned = _allowed()
+    if len(_unpinned) > 1:  # a launcher that binds has done it already
+        os.sched_setaffinity(0, {sorted(_unpinned)[local_rank % cores()]})
+    return f"core {min(os.sched_getaffinity(0))}"
+
+
 def machine():
     """Description of this machine for a run record: cpu, cores, memory in bytes, gpus, platform. No host name."""
     import psutil
@@ -168,7 +198,7 @@ def mode():
 
 def doctor():
     """Look at this machine: a list of rows {what, found, means, fix}; `fix` is None where all is well."""
-    from labs import data
+    from labs import cifar10
 
     rows = []
 
@@ -201,7 +231,7 @@ def doctor():
     row("SLURM", "sbatch found" if slurm else "none",
         "jobs can be submitted from here" if slurm else "jobs run on this machine; the scripts are the same")
     try:
-        data.find_cifar10()
+        cifar10.find()
         row("CIFAR-10", "found", "--dataset cifar10 works")
     except (OSError, ValueError):
         row("CIFAR-10", "not found", "the bundled digits are used (real, small)",

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labs import blanks
+from labs import blanks, files, launch
 
 # Linux ends the job when the process that started it dies; the setting survives exec.
 _START = (
@@ -130,17 +130,16 @@ class Job:
             ended = self.process.poll() is not None and isinstance(record, dict)
             if ended and (record.get("state") == "running" or self.stopped):
                 record["state"] = self.state
-                temporary = self.record.with_suffix(".tmp")
-                temporary.write_text(json.dumps(record, indent=1))
-                os.replace(temporary, self.record)
+                files.write(self.record, json.dumps(record, indent=1))
 
 
-def start(script, *arguments, name, runs=None, env=None):
+def start(script, *arguments, name, runs=None, env=None, ranks=None, launcher=None):
     """Start `python SCRIPT ARGUMENTS` as a job and return at once.
 
     script: path of a Python file, or "-m" (then the first argument is a module)
     name: the job's files are <runs>/<name>.out, .err and .json
     env: further environment variables, as a dict
+    ranks: start this many connected processes with a launcher of Horovod's (see labs.launch), also for 1
     Raises JobError: no such script, blanks in it, a folder that cannot be written.
     """
     runs = Path(runs) if runs is not None else folder()
@@ -155,6 +154,8 @@ def start(script, *arguments, name, runs=None, env=None):
             raise JobError(f"Not done yet: {script}, line {line} is still blank ({text.strip()}). Nothing was started.")
     files = {kind: runs / f"{name}.{kind}" for kind in ("out", "err", "json")}
     command = [sys.executable, str(script), *map(str, arguments)]
+    if ranks is not None:
+        command = [*launch.command(ranks, launcher), sys.executable, "-c", _START, *command]
     try:
         runs.mkdir(parents=True, exist_ok=True)
         for old in (files["json"], files["json"].with_suffix(".progress")):
@@ -177,9 +178,9 @@ def start(script, *arguments, name, runs=None, env=None):
     return Job(name, command, files["out"], files["err"], files["json"], process)
 
 
-def run(script, *arguments, name, runs=None, env=None, timeout=None, show=True):
-    """start(...) and follow it to the end. Prints one sentence about how it ended; returns the Job."""
-    job = start(script, *arguments, name=name, runs=runs, env=env).wait(timeout, show)
+def run(script, *arguments, timeout=None, show=True, **options):
+    """start(script, *arguments, **options), follow it to the end, and say how it ended. Returns the Job."""
+    job = start(script, *arguments, **options).wait(timeout, show)
     if show or job.state != "finished":
         print(job.explain())
     return job

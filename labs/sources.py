@@ -6,7 +6,6 @@
 
 import ast
 import hashlib
-import os
 import re
 from collections import Counter
 from functools import lru_cache
@@ -159,14 +158,3 @@ def as_text(notebook) -> str:
     import nbformat
 
     return nbformat.writes(notebook, version=4).rstrip("\n") + "\n"
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write atomically: a reader sees the old file or the new one, also after a kill."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

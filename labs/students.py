@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from labs import files
 from labs.blanks import BEGIN, DEFINITION, BuildError, blank, first_line, regions, statements_of
-from labs.sources import as_text, label_of, pairs, scripts, sources, write_text
+from labs.sources import as_text, label_of, pairs, scripts, sources
 
 # A solution in one of these is an error; other files that show one are left out.
 _STAYS = re.compile(r"(README\.md|Makefile|environment\.yml|pyproject\.toml|uv\.lock)$|(labs|notebooks|slurm)/")
@@ -80,7 +81,7 @@ def student_tree(root, destination, report=print) -> list[str]:
             (partial / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, partial / name)
         for name, text in generated.items():
-            write_text(partial / name, text)
+            files.write(partial / name, text)
         written = sorted(label_of(partial, path) for path in partial.rglob("*") if path.is_file())
         for name in written:
             reason = _shows(partial / name, name, hidden.get(name, secret))

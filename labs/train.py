@@ -14,7 +14,7 @@ from labs import data, devices, models, training
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m labs.train", description=__doc__)
     parser.add_argument("--model", default="ResNet50V2", help=f"one of {', '.join(models.NAMES)}")
-    parser.add_argument("--strategy", default="mirrored", choices=("single", "mirrored"))
+    parser.add_argument("--strategy", default="mirrored", choices=("single", "mirrored", "horovod"))
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch_size", type=int, default=256, help="images per step, over all workers")
@@ -24,24 +24,41 @@ def main(argv=None):
 
     if args.strategy == "single" and args.workers != 1:
         parser.error(f"--strategy single uses one worker, not {args.workers}; use --strategy mirrored.")
-    keras.utils.set_random_seed(args.seed)
-    names = devices.workers(args.workers)
-    dataset = data.load(args.dataset, images=args.images)
-    pipeline = data.pipeline(dataset, args.batch_size, workers=args.workers, seed=args.seed)
-    strategy = tf.distribute.get_strategy()
-    if args.strategy == "mirrored":
-        strategy = tf.distribute.MirroredStrategy(devices=names)
     learning_rate = args.learning_rate * args.workers
-    print(f"Model {args.model} {args.workers} workers")
-    print(f"Strategy: {args.strategy}")
-    print(f"Batch_size: {args.batch_size}")
-    print(f"N_replicas: {strategy.num_replicas_in_sync}")
-    print(f"Images: {len(dataset.images)}")
-    print(f"Learning_rate: {learning_rate}", flush=True)
+    dataset = data.load(args.dataset, images=args.images)
+    strategy, rank, callbacks = tf.distribute.get_strategy(), 0, []
+    optimizer = keras.optimizers.SGD(learning_rate)
+    if args.strategy == "horovod":
+        from labs import hvd, ranks
+
+        hvd.init()
+        rank = hvd.rank()
+        if hvd.size() != args.workers:
+            parser.error(f"--workers {args.workers}, but {hvd.size()} rank(s) were started; start one for each worker.")
+        devices.pin(hvd.local_rank(), hvd.local_size())
+        numbers = data.order(dataset, args.batch_size, seed=args.seed).shard(hvd.size(), rank)
+        data.check_batch(len(dataset.labels), args.batch_size, args.workers)
+        ranks.check_shards(numbers, len(dataset.labels), dropped=len(dataset.labels) % args.batch_size)
+        pipeline = data.batches(dataset, numbers, args.batch_size // args.workers)
+        optimizer = hvd.DistributedOptimizer(optimizer)
+        callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
+    else:
+        names = devices.workers(args.workers)
+        pipeline = data.pipeline(dataset, args.batch_size, workers=args.workers, seed=args.seed)
+        if args.strategy == "mirrored":
+            strategy = tf.distribute.MirroredStrategy(devices=names)
+    keras.utils.set_random_seed(args.seed + rank)
+    if rank == 0:
+        print(f"Model {args.model} {args.workers} workers")
+        print(f"Strategy: {args.strategy}")
+        print(f"Batch_size: {args.batch_size}")
+        print(f"N_replicas: {args.workers}")
+        print(f"Images: {len(dataset.images)}")
+        print(f"Learning_rate: {learning_rate}", flush=True)
     with strategy.scope():
         model = models.build(args.model, args.image_size, len(dataset.classes))
         model.compile(
-            optimizer=keras.optimizers.SGD(learning_rate),
+            optimizer=optimizer,
             loss="sparse_categorical_crossentropy",
             metrics=["accuracy"],
             jit_compile=False,  # as on one GPU, so on many: XLA must not speed up only the baseline
@@ -51,7 +68,8 @@ def main(argv=None):
         images=len(dataset.images), learning_rate=learning_rate,
     )  # fmt: skip
     for _ in training.repeats(args, recorder, model):
-        model.fit(pipeline, epochs=args.epochs, shuffle=False, verbose=2, callbacks=[recorder])
+        verbose = 2 if rank == 0 else 0
+        model.fit(pipeline, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=[*callbacks, recorder])
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ import json
 import os
 import random
 import sys
-import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import keras
 
-from labs import blanks, devices
+from labs import blanks, devices, files, ranks
 
 VERSION = 1
 
@@ -31,21 +30,9 @@ def write_record(path, record):
 
     Raises RecordError (unwritable folder, full disk); an older record then stays as it was.
     """
-    path = Path(path)
-    temporary = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w") as file:
-            json.dump(record, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        files.write(path, json.dumps(record, indent=1))
     except OSError as problem:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
         raise RecordError(
             f"Cannot write the run record {path}: {problem.strerror or problem}. Without it the run leaves no "
             "evidence. Check that the folder is yours and that the disk has room, or choose another with --runs."
@@ -105,22 +92,31 @@ class Recorder(keras.callbacks.Callback):
 
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
     model: name of the network; strategy: "single", "mirrored" or "horovod"
-    workers, nodes: how many take part; images: number of images in the data set
+    workers: how many take part; images: number of images in the data set
     learning_rate: the rate in use (after scaling)
+
+    With "horovod" every rank has a recorder, and they compare: equal settings before the training, equal weights after
+    it. Rank 0 alone writes; if it dies, the others mark its record as failed.
 
     A step's time runs from its begin (the epoch's, for the first) to the begin of the next one (the epoch's
     end, or the begin of validation, for the last); so the steps of an epoch add up to the epoch. The recorder
     never waits for the device: on a GPU, Python runs ahead and single step times are smoothed; their
     sum is exact, because the end of an epoch waits for the metrics.
 
-    Raises RecordError if the record cannot be written, ValueError for less than 1 epoch or repeat.
+    Raises RecordError if the record cannot be written, ValueError for less than 1 epoch or repeat, with "horovod"
+    labs.ranks.RankError if ranks disagree.
     """
 
-    def __init__(self, args, *, model, strategy, workers, images, learning_rate, nodes=1):
+    def __init__(self, args, *, model, strategy, workers, images, learning_rate):
         super().__init__()
         for value, what in ((args.epochs, "epochs"), (args.repeats, "repeats")):
             if value < 1:
                 raise ValueError(f"{value} {what}: nothing would be trained. Pass --{what} 1 or more.")
+        self.rank, nodes, oversubscribed = 0, 1, devices.oversubscribed(workers)
+        if strategy == "horovod":
+            self.rank, nodes, oversubscribed = ranks.place()
+            ranks.agree(**vars(args) | {"workers": workers, "model": model, "learning_rate": learning_rate})
+            ranks.agree("they would not train on the same data", images=images)
         name = args.run or os.environ.get("LABS_RUN") or f"{model}_{strategy}_w{workers}_b{args.batch_size}"
         if not args.run and os.environ.get("SLURM_JOB_ID"):
             name = f"{os.environ.get('SLURM_JOB_NAME', name)}_{os.environ['SLURM_JOB_ID']}_w{workers}"
@@ -135,11 +131,12 @@ class Recorder(keras.callbacks.Callback):
             "image_size": args.image_size, "precision": keras.config.dtype_policy().name, "steps": None,
             "repeats": args.repeats, "epochs_per_repeat": args.epochs, "dataset_images": images,
             "requested_images": args.images,
-            "oversubscribed": devices.oversubscribed(workers), "seed": args.seed, "epochs": [],
+            "oversubscribed": oversubscribed, "seed": args.seed, "epochs": [],
             "machine": devices.machine(), "versions": devices.versions(), "command": sys.argv,
             "started": _now(), "finished": None, "job_id": os.environ.get("SLURM_JOB_ID"),
         }  # fmt: skip
-        write_record(self.path, self.record)  # an unwritable folder is found before the training, not after
+        if self.rank == 0:
+            write_record(self.path, self.record)  # an unwritable folder is found before the training, not after
         atexit.register(self._close)
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -162,7 +159,7 @@ class Recorder(keras.callbacks.Callback):
         now = time.perf_counter()
         self._steps.append(now - self._last)
         self._last = now
-        if now - self._reported > 0.5:
+        if self.rank == 0 and now - self._reported > 0.5:
             self._report(now)
 
     _running = False  # a step has begun and not ended
@@ -198,22 +195,31 @@ class Recorder(keras.callbacks.Callback):
         self._save()
 
     def on_train_end(self, logs=None):
+        if self.record["strategy"] == "horovod":
+            self.record["weights"] = ranks.same_weights(self.model)
         if self.repeat + 1 >= self.record["repeats"]:
             self.record.update(state="finished", finished=_now())
-            write_record(self.path, self.record)
+            if self.rank == 0:
+                write_record(self.path, self.record)
 
     def _save(self):
+        if self.rank:
+            return
         try:
             write_record(self.path, self.record)
         except RecordError as problem:  # the training goes on; the next epoch tries again
             print(f"Warning: {problem}", file=sys.stderr, flush=True)
 
     def _close(self):
-        with contextlib.suppress(OSError):
+        """The program ends. If the training has not, the record says so, whichever rank is left to write it."""
+        if self.record["state"] == "finished":
+            return
+        with contextlib.suppress(OSError, ValueError):
             self.progress.unlink(missing_ok=True)
-        if self.record["state"] == "running":
-            self.record.update(state="failed", finished=_now())
-            self._save()
+            record = self.record if self.rank == 0 else json.loads(self.path.read_text())
+            if record["state"] == "running":
+                record.update(state="failed", finished=_now())
+                write_record(self.path, record)
 
 
 def _now():

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labs import data
+from labs import cifar10, data
 from labs.data import DataError, DataNotFoundError
 
 ROOT = Path(__file__).parents[1]
@@ -149,7 +149,7 @@ def batch(number, **changed):
 @pytest.fixture(scope="module")
 def batches(tmp_path_factory):
     """A folder of files with CIFAR-10's names, keys, types and shapes; written once."""
-    folder = tmp_path_factory.mktemp("data") / data.CIFAR10
+    folder = tmp_path_factory.mktemp("data") / cifar10.FOLDER
     folder.mkdir()
     for i in range(1, 6):
         write(folder / f"data_batch_{i}", batch(i))
@@ -161,7 +161,7 @@ def batches(tmp_path_factory):
 @pytest.fixture
 def cifar(batches, tmp_path, monkeypatch):
     """The same files as links, to be changed one by one; $LABS_DATA points there."""
-    folder = tmp_path / "mine" / data.CIFAR10
+    folder = tmp_path / "mine" / cifar10.FOLDER
     folder.mkdir(parents=True)
     for file in batches.iterdir():
         (folder / file.name).symlink_to(file)
@@ -181,22 +181,22 @@ def test_cifar10_is_read_as_written(cifar):
     assert set(np.bincount(data.load("cifar10", images=200).labels)) == {20}
 
 
-@pytest.mark.parametrize("place", [data.CIFAR10, f"{data.CIFAR10}-target/{data.CIFAR10}"])
+@pytest.mark.parametrize("place", [cifar10.FOLDER, f"{cifar10.FOLDER}-target/{cifar10.FOLDER}"])
 def test_cifar10_in_keras_cache(batches, tmp_path, place):
     where = tmp_path / "keras" / "datasets" / place
     where.parent.mkdir(parents=True)
     where.symlink_to(batches)
-    assert data.find_cifar10() == where
+    assert cifar10.find() == where
     assert len(data.load("cifar10", split="test").labels) == 10_000
 
 
 def test_cifar10_nowhere(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_DATA", str(tmp_path / "mine"))
     text = message(data.load, "cifar10", error=FileNotFoundError)
-    assert str(tmp_path / "mine" / data.CIFAR10) in text and str(tmp_path / "keras") in text
+    assert str(tmp_path / "mine" / cifar10.FOLDER) in text and str(tmp_path / "keras") in text
     assert "cifar-10-python.tar.gz" in text and "$LABS_DATA" in text
     with pytest.raises(DataNotFoundError):
-        data.find_cifar10()
+        cifar10.find()
 
 
 @pytest.mark.parametrize("name", ["data_batch_4", "batches.meta"])

@@ -160,9 +160,9 @@ def test_versions(monkeypatch):
 def doctor(monkeypatch, tmp_path, *, gpus=(), cores=4, memory=8 * 2**30, horovod=True, sbatch=None, cifar=False):
     import importlib.util
 
-    from labs import data
+    from labs import cifar10, data
 
-    def find_cifar10():
+    def find():
         if not cifar:
             raise data.DataNotFoundError("nowhere")
 
@@ -170,7 +170,7 @@ def doctor(monkeypatch, tmp_path, *, gpus=(), cores=4, memory=8 * 2**30, horovod
     monkeypatch.setattr(devices, "gpus", lambda: list(gpus))
     monkeypatch.setattr(devices, "cores", lambda: cores)
     monkeypatch.setattr(devices, "memory", lambda: memory)
-    monkeypatch.setattr(data, "find_cifar10", find_cifar10)
+    monkeypatch.setattr(cifar10, "find", find)
     monkeypatch.setattr(devices.shutil, "which", lambda name: sbatch if name == "sbatch" else None)
     monkeypatch.setattr(devices.importlib.util, "find_spec",
                         lambda name: horovod or None if name == "horovod" else find_spec(name))  # fmt: skip

@@ -1,0 +1,110 @@
+"""Horovod's callbacks for Keras 3, for `fit(..., callbacks=[...])`."""
+
+import horovod.tensorflow as _hvd
+import keras
+import numpy as np
+import tensorflow as tf
+
+from labs import ranks
+
+
+class HorovodError(RuntimeError):
+    """Horovod would fail, hang or train something else than is meant; the message says why and what to do."""
+
+
+HOROVODS_OWN = (
+    "This optimizer was wrapped by Horovod's own DistributedOptimizer, which averages nothing on Keras 3: every rank "
+    "would train a network of its own, without any error. Wrap it with labs.hvd.DistributedOptimizer."
+)
+NOT_WRAPPED = (
+    "The optimizer does not average gradients over the ranks: every rank would train a network of its own, without "
+    "any error. Compile with optimizer=hvd.DistributedOptimizer(...)."
+)
+XLA = (
+    "The model is compiled with XLA (jit_compile), which cannot compile Horovod's operations. "
+    "Compile it with jit_compile=False."
+)
+SCALED = (
+    "Keras has put its loss scaling around the distributed optimizer: a rank whose gradients overflow would skip the "
+    "average and leave the others waiting. Turn it round: "
+    "hvd.DistributedOptimizer(keras.optimizers.LossScaleOptimizer(...))."
+)
+
+
+class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
+    """At the begin of every `fit`, all ranks take the weights and the optimizer's state of `root_rank`.
+
+    Before that it compares the ranks. Raises HorovodError for an optimizer that does not average gradients and for
+    XLA, labs.ranks.RankError for ranks that would take different numbers of steps or train different networks.
+    """
+
+    def __init__(self, root_rank=0):
+        super().__init__()
+        if not 0 <= root_rank < _hvd.size():
+            raise HorovodError(f"No rank {root_rank} to take weights from. Give one from 0 to {_hvd.size() - 1}.")
+        self.root_rank = root_rank
+
+    def on_train_begin(self, logs=None):
+        check(self.model)
+        steps, weights = self.params.get("steps"), self.model.trainable_weights
+        ranks.agree(
+            "some would wait for ever in an all-reduce for the others", steps=steps, epochs=self.params.get("epochs")
+        )
+        ranks.agree("their gradients do not fit together", network=[tuple(w.shape) for w in weights])
+        if steps is None and _hvd.size() > 1:
+            raise HorovodError(
+                "The number of steps per epoch is not known, and ranks with different numbers would wait for each "
+                "other for ever. Pass steps_per_epoch=..., the same on all ranks."
+            )
+        if not self.model.optimizer.built:
+            self.model.optimizer.build(weights)
+        state = [*self.model.weights, *self.model.optimizer.variables]  # seeds of dropout stay each rank's own
+        for variable, value in zip(state, _broadcast(state, self.root_rank), strict=True):
+            variable.assign(value)
+
+
+class MetricAverageCallback(keras.callbacks.Callback):
+    """At the end of each epoch, averages over the ranks what each has measured on its own share of the data.
+
+    These are the metrics in `logs` (for all callbacks that come after this one) and the moving statistics of batch
+    normalisation, which no gradient keeps equal. Equal shards, equal weights of all ranks.
+    """
+
+    def on_epoch_end(self, epoch, logs=None):
+        if _hvd.size() == 1:
+            return
+        measured = [v for v in self.model.non_trainable_weights if "float" in v.dtype]
+        averaged = []
+        for number, variable in enumerate(measured):
+            name = f"average_{number:04d}"
+            averaged.append(_hvd.allreduce(tf.convert_to_tensor(variable.value), op=_hvd.Average, name=name))
+        for variable, value in zip(measured, averaged, strict=True):
+            variable.assign(value)
+        keys = sorted(key for key, value in (logs or {}).items() if np.ndim(value) == 0)
+        values = tf.constant([float(logs[key]) for key in keys], tf.float64)
+        for key, value in zip(keys, _hvd.allreduce(values, op=_hvd.Average, name="metrics").numpy(), strict=True):
+            logs[key] = float(value)
+
+
+def check(model):
+    """Raise HorovodError if `fit` of this compiled model would not train one network on all ranks."""
+    from labs import hvd
+
+    optimizer = model.optimizer
+    inner = getattr(optimizer, "inner_optimizer", None)
+    if not hvd.averages(optimizer) and hvd.averages(inner):
+        raise HorovodError(SCALED)
+    if hasattr(optimizer, "_allreduce_grads") or type(optimizer).__module__.startswith("horovod"):
+        raise HorovodError(HOROVODS_OWN)
+    if not hvd.averages(optimizer):
+        raise HorovodError(NOT_WRAPPED)
+    if model.jit_compile:
+        raise HorovodError(XLA)
+
+
+def _broadcast(variables, root_rank):
+    names = [f"broadcast_{number:04d}" for number in range(len(variables))]
+    return [
+        _hvd.broadcast(tf.convert_to_tensor(variable.value), root_rank, name=name)
+        for variable, name in zip(variables, names, strict=True)
+    ]

@@ -1,0 +1,138 @@
+"""Comparisons across ranks: what must be equal on all of them, and what must be disjoint. All ranks must call them."""
+
+import hashlib
+import os
+
+import numpy as np
+
+
+class RankError(RuntimeError):
+    """Ranks differ where they must not; the message names the ranks and what differs."""
+
+
+def _gather(value, name):
+    """[value of rank 0, value of rank 1, ...] on every rank."""
+    import horovod.tensorflow as hvd
+
+    return [value] if hvd.size() == 1 else hvd.allgather_object(value, name=name)
+
+
+def place():
+    """(rank, nodes, oversubscribed) of this rank; oversubscribed if ranks of any node share cores, without GPUs."""
+    import horovod.tensorflow as hvd
+
+    from labs import devices
+
+    mine = (hvd.cross_rank(), sorted(os.sched_getaffinity(0)), 0 if devices.gpus() else devices.cores())
+    by_node = {}
+    for node, affinity, limit in _gather(mine, "place"):
+        by_node.setdefault(node, []).append((affinity, limit))
+    crowded = False
+    for members in by_node.values():
+        union = {core for affinity, _ in members for core in affinity}
+        limit = max(limit for _, limit in members)  # of a rank that has not been bound, or a container's
+        crowded |= limit > 0 and (len(members) > len(union) or (limit > 1 and len(members) > limit))
+    return hvd.rank(), len(by_node), crowded
+
+
+def agree(why="they would not train the same network", /, **values):
+    """Raise RankError, on every rank, unless all ranks pass equal values; `why` says what would follow otherwise."""
+    by_rank = _gather(values, "agree")
+    for name, value in by_rank[0].items():
+        different = [rank for rank, others in enumerate(by_rank) if others.get(name) != value]
+        if different:
+            rank = different[0]
+            more = f" ({len(different)} of {len(by_rank)} ranks differ from rank 0)" if len(different) > 1 else ""
+            raise RankError(
+                f"Ranks disagree on {name}: rank 0 has {value}, rank {rank} has {by_rank[rank].get(name)}{more}; "
+                f"{why}. Start all ranks with the same options and the same data."
+            )
+
+
+def check_shards(numbers, n, dropped=0):
+    """Read one pass of the sample numbers of every rank; raise RankError, on every rank, if they are no fair shards.
+
+    numbers: this rank's tf.data.Dataset of sample numbers, 0 to n - 1; n: samples in the data set;
+    dropped: samples that an epoch leaves out, so that all steps are full. See `shard_problem`.
+    Returns the numbers of all ranks, as a list of int64 arrays.
+    """
+    mine = np.fromiter(numbers.as_numpy_iterator(), np.int64)
+    by_rank = _gather(mine, "check_shards")
+    problem = shard_problem(by_rank, n, dropped)
+    if problem:
+        raise RankError(problem)
+    return by_rank
+
+
+def shard_problem(by_rank, n, dropped=0):
+    """What is wrong with the shards of n samples, in one sentence, or None if nothing is.
+
+    by_rank: for each rank the sample numbers that it reads in an epoch. Right are shards in which no sample comes
+    twice, which are equally long, and which leave out at most `dropped` samples.
+    """
+    by_rank = [np.asarray(numbers, np.int64) for numbers in by_rank]
+    outside = [(rank, numbers[(numbers < 0) | (numbers >= n)]) for rank, numbers in enumerate(by_rank)]
+    for rank, wrong in outside:
+        if len(wrong):
+            return f"Rank {rank} reads {_some(wrong)}, but the {n} samples have the numbers 0 to {n - 1}."
+    reader = np.full(n, -1)  # rank that reads each sample
+    for rank, numbers in enumerate(by_rank):
+        unique, count = np.unique(numbers, return_counts=True)
+        if (count > 1).any():
+            return f"Rank {rank} reads {_some(unique[count > 1])} more than once in an epoch. Each sample counts once."
+        shared = unique[reader[unique] >= 0]
+        if len(shared):
+            first = reader[shared[0]]
+            both = shared[reader[shared] == first]
+            lost = np.setdiff1d(np.arange(n), np.concatenate(by_rank))
+            unread = f" No rank reads {_some(lost)}." if len(lost) > dropped else ""
+            return (f"Ranks {first} and {rank} both read {_some(both)}: the data are not sharded, or not in one "
+                    f"common order.{unread} Give each rank numbers.shard(size, rank) of the same order.")  # fmt: skip
+        reader[unique] = rank
+    lengths = [len(numbers) for numbers in by_rank]
+    if len(set(lengths)) > 1:
+        few, many = int(np.argmin(lengths)), int(np.argmax(lengths))
+        return (f"Rank {many} reads {max(lengths)} samples and rank {few} {min(lengths)}: one may take a step more than "
+                "the other, and wait in its all-reduce for ever. Cut the order to whole global batches.")  # fmt: skip
+    lost = np.flatnonzero(reader < 0)
+    if len(lost) > dropped:
+        return f"No rank reads {_some(lost)}. Is the number of shards the number of ranks ({len(by_rank)})?"
+    return None
+
+
+def _some(numbers, show=5):
+    listed = ", ".join(map(str, numbers[:show]))
+    more = f" and {len(numbers) - show} more" if len(numbers) > show else ""
+    return f"sample{'s' if len(numbers) > 1 else ''} {listed}{more}"
+
+
+def compare_weights(model):
+    """Compare the weights of all ranks, bit by bit: {"ranks", "identical", "sha256", "different"}.
+
+    identical: whether all weights of all ranks are equal; sha256: hex digest of rank 0's; different: for each rank that
+    differs from rank 0 {"rank", "variable" (path of the first that differs, a trained one if there is any),
+    "trainable"}. Moving statistics of batch normalisation are weights, but not trained: each rank has its own, unless
+    they are averaged (labs.hvd.callbacks.MetricAverageCallback).
+    """
+    mine = [hashlib.sha256(np.ascontiguousarray(weight.numpy())).hexdigest() for weight in model.weights]
+    by_rank = _gather(mine, "compare_weights")
+    different = []
+    for rank, digests in enumerate(by_rank[1:], 1):
+        apart = [w for w, here, first in zip(model.weights, digests, by_rank[0], strict=True) if here != first]
+        if apart:
+            first = max(apart, key=lambda weight: weight.trainable)
+            different.append({"rank": rank, "variable": first.path, "trainable": first.trainable})
+    whole = hashlib.sha256("".join(by_rank[0]).encode()).hexdigest()
+    return {"ranks": len(by_rank), "identical": not different, "sha256": whole, "different": different}
+
+
+def same_weights(model):
+    """`compare_weights`; RankError, on every rank, if weights that are trained differ between ranks."""
+    result = compare_weights(model)
+    for other in result["different"]:
+        if other["trainable"]:
+            raise RankError(
+                f"Rank {other['rank']} and rank 0 have trained different networks (first difference: "
+                f"{other['variable']}). Wrap the optimizer with hvd.DistributedOptimizer and broadcast the weights."
+            )
+    return result
