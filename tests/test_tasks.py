@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from answers06 import ANSWERS as ANSWERS06
 
 import labs.tasks  # noqa: F401  (registers the questions)
 from labs import blanks, checks
@@ -229,6 +230,7 @@ ANSWERS = {
         secret=None,
     ),
 }  # fmt: skip
+ANSWERS |= ANSWERS06
 
 ON_FOUR_DEVICES = """
 import json, sys

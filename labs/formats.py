@@ -1,0 +1,134 @@
+"""Image data in files: a folder of PNGs, one subfolder for each class, and TFRecord files; and counted reading of both.
+
+Written from a Dataset of labs.data, small enough for a notebook. TensorFlow is imported where it is used.
+"""
+
+import threading
+from pathlib import Path
+
+
+class FormatError(ValueError):
+    """Files that cannot be written or read as asked; the text says why and what to do."""
+
+
+def write_folder(dataset, folder):
+    """Write every image as folder/CLASS/NUMBER.png (NUMBER: the sample's, with 5 digits); return the paths, sorted.
+
+    PNGs of an earlier call that are not written again are removed. Raises FormatError if the folder cannot be written.
+    """
+    from PIL import Image
+
+    folder, written = Path(folder), []
+    try:
+        for number, (image, label) in enumerate(zip(dataset.images, dataset.labels, strict=True)):
+            path = folder / dataset.classes[label] / f"{number:05d}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(image).save(path)
+            written.append(path)
+        for path in set(folder.glob("*/[0-9][0-9][0-9][0-9][0-9].png")) - set(written):
+            path.unlink()
+    except OSError as problem:
+        raise FormatError(f"Cannot write into {folder}: {problem.strerror}. Choose another folder.") from None
+    return sorted(map(str, written))
+
+
+def write_tfrecords(dataset, folder, files=4, name="part"):
+    """Write the samples in their order into `files` TFRecord files, as equal as possible; return the paths, in order.
+
+    A record is a tf.train.Example with `image` (PNG), `label` and `number` (of the sample). Raises FormatError for more
+    files than samples and for a folder that cannot be written.
+    """
+    import numpy as np
+    import tensorflow as tf
+
+    if not 1 <= files <= len(dataset.labels):
+        raise FormatError(f"{len(dataset.labels)} samples in {files} files: one would be empty. Ask for fewer files.")
+    folder, written = Path(folder), []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob(f"{name}-*-of-*.tfrecord"):
+            old.unlink()
+        for part, numbers in enumerate(np.array_split(np.arange(len(dataset.labels)), files)):
+            path = folder / f"{name}-{part}-of-{files}.tfrecord"
+            with tf.io.TFRecordWriter(str(path)) as writer:
+                for number in numbers:
+                    writer.write(_example(dataset.images[number], dataset.labels[number], number))
+            written.append(str(path))
+    except (OSError, tf.errors.OpError) as problem:
+        reason = getattr(problem, "strerror", None) or getattr(problem, "message", problem)
+        raise FormatError(f"Cannot write into {folder}: {reason}. Choose another folder.") from None
+    return written
+
+
+def _example(image, label, number):
+    import tensorflow as tf
+
+    def whole(value):
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=[int(value)]))
+
+    png = tf.train.Feature(bytes_list=tf.train.BytesList(value=[tf.io.encode_png(image).numpy()]))
+    feature = {"image": png, "label": whole(label), "number": whole(number)}
+    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+
+
+class Reads:
+    """Counts what tf.data pipelines read and decode: each method is TensorFlow's function and a counter.
+
+    opened: paths of the files that were read, as often as they were; read: bytes of data in them; decoded: images.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()  # tf.data calls from several threads
+        self.reset()
+
+    def reset(self):
+        """Start again at nothing."""
+        self.opened, self.read, self.decoded = [], 0, 0
+
+    def _counted(self, tensor, add):
+        import tensorflow as tf
+
+        def count(value):
+            with self._lock:
+                add(value)
+            return value
+
+        shape = tensor.shape
+        return tf.ensure_shape(tf.numpy_function(count, [tensor], tensor.dtype), shape)
+
+    def _add_bytes(self, data):
+        self.read += len(data)
+
+    def _add_image(self, image):
+        self.decoded += 1
+
+    def _add_file(self, path):
+        self.opened.append(path.decode())
+
+    def file(self, path):
+        """tf.io.read_file: the bytes of one file (string scalar)."""
+        import tensorflow as tf
+
+        return self._counted(tf.io.read_file(self._counted(path, self._add_file)), self._add_bytes)
+
+    def image(self, data):
+        """tf.io.decode_png: bytes (string scalar) to an image, uint8 (H, W, 3)."""
+        import tensorflow as tf
+
+        return self._counted(tf.io.decode_png(data, channels=3), self._add_image)
+
+    def records(self, files):
+        """tf.data.TFRecordDataset: the records (string scalars) of a tf.data.Dataset of paths, file after file."""
+        import tensorflow as tf
+
+        named = files.map(lambda path: self._counted(path, self._add_file))
+        return named.flat_map(tf.data.TFRecordDataset).map(lambda data: self._counted(data, self._add_bytes))
+
+    def example(self, record):
+        """One record (string scalar) to (image uint8 (H, W, 3), label int64, number int64)."""
+        import tensorflow as tf
+
+        features = {key: tf.io.FixedLenFeature([], tf.int64) for key in ("label", "number")}
+        features["image"] = tf.io.FixedLenFeature([], tf.string)
+        found = tf.io.parse_single_example(record, features)
+        return self.image(found["image"]), found["label"], found["number"]

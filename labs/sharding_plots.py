@@ -1,0 +1,159 @@
+"""Pictures of shares: which classes come in which batch of which worker, and how many samples nobody reads.
+
+Every function returns a matplotlib Figure with its text alternative in `figure.alt`, as those of labs.plots do. The
+workers here are simulated, one after the other, with the real labels.
+"""
+
+import numpy as np
+
+from labs import plots, sharding
+
+KIND = [{"kind": "simulated"}]
+
+
+def _wide(counts):
+    """Counts (workers, batches, classes) as one picture: classes x batches, a gap of NaN between the workers."""
+    workers, batches, classes = counts.shape
+    wide = np.full((classes, workers, batches + 1), np.nan)
+    wide[:, :, :batches] = counts.transpose(2, 0, 1)
+    return wide.reshape(classes, -1)[:, :-1]
+
+
+def _panel(axis, counts, batch, image=None):
+    """Heat map of counts, drawn into `image` where one is given; returns the image."""
+    from matplotlib.colors import PowerNorm
+
+    workers, batches, classes = counts.shape
+    wide = _wide(counts)
+    if image is None:
+        norm = PowerNorm(0.5, 0, batch)  # differences between 1 and 4 samples stay visible
+        image = axis.imshow(wide, cmap="cividis", norm=norm, aspect="auto", origin="lower", interpolation="nearest")
+        axis.set(ylabel="class", yticks=range(0, classes, max(1, classes // 5)))
+        axis.tick_params(length=0)
+        axis.spines[:].set_visible(False)
+    else:
+        extent = (-0.5, wide.shape[1] - 0.5, -0.5, classes - 0.5)
+        image.set(data=wide, extent=extent, clim=(0, batch))
+        axis.set(xlim=extent[:2])
+    middles = [worker * (batches + 1) + (batches - 1) / 2 for worker in range(workers)]
+    axis.set_xticks(middles, [f"worker {worker}" for worker in range(workers)])
+    axis.set_xlabel(f"batches of {batch}, in the order in which they are read")
+    return image
+
+
+def _far(counts, labels):
+    """Mean distance from the mix of all samples: (of what a worker reads in an epoch, of a batch)."""
+    return np.nanmean(sharding.distance(counts.sum(1), labels)), np.nanmean(sharding.distance(counts, labels))
+
+
+def _words(title, counts, labels):
+    """A heat map in words: classes per worker and per batch, and their distance from the data set's mix."""
+    per_worker, filled = (counts.sum(1) > 0).sum(-1), counts.sum(-1) > 0
+    far = _far(counts, labels)
+    return (f"{title}: classes seen by each worker {', '.join(map(str, per_worker))}; "
+            f"{(counts > 0).sum(-1)[filled].mean():.1f} classes in a batch on average. Distance from the mix of all "
+            f"samples: {far[0]:.2f} for workers, {far[1]:.2f} for batches.")  # fmt: skip
+
+
+def balance(labels, cases, *, batch, classes=10):
+    """Class counts per batch and worker, one heat map for each case, two beside each other.
+
+    labels: (N,) class of each sample; cases: {title: list of sample numbers for each worker}; batch: samples per step
+    and worker. Above each map: how far shares and batches are from the mix of all samples (`sharding.distance`).
+    """
+    from matplotlib.figure import Figure
+
+    columns = min(2, len(cases))
+    rows = -(-len(cases) // columns)
+    figure = Figure(figsize=(5.2 * columns, 2.3 * rows + 0.4), dpi=100, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    counts = {title: sharding.class_counts(share, labels, batch, classes) for title, share in cases.items()}
+    for axis, (title, count) in zip(axes, counts.items(), strict=False):
+        image = _panel(axis, count, batch)
+        far = _far(count, labels)
+        axis.set_title(f"{title}\naway from the mix of all: workers {far[0]:.2f}, batches {far[1]:.2f}", fontsize=9)
+    for axis in axes[len(cases) :]:
+        axis.set_visible(False)
+    figure.colorbar(image, ax=list(axes), label="samples of this class in the batch", shrink=0.8)
+    plots._stamp(figure, KIND)
+    figure.alt = " ".join(_words(title, count, labels) for title, count in counts.items())
+    return figure
+
+
+def explorer(labels, *, classes=10):
+    """A function draw(workers, batch, order, source) for labs.widgets.explore: one heat map, always the same Figure.
+
+    labels: (N,) class of each sample. order: see sharding.ORDERS; source: "sorted by class" or "shuffled once".
+    """
+    from matplotlib.figure import Figure
+
+    sources = {"sorted by class": np.sort(labels), "shuffled once": np.random.default_rng(0).permutation(labels)}
+    figure = Figure(figsize=(8, 2.9), dpi=90)  # no layout engine: it takes longer than the drawing
+    axis, bar = figure.add_axes((0.07, 0.2, 0.83, 0.62)), figure.add_axes((0.915, 0.2, 0.015, 0.62))
+    image = _panel(axis, np.zeros((1, 1, classes)), 1)
+    figure.colorbar(image, cax=bar, label="samples in the batch")
+    bar.minorticks_off()
+    plots._stamp(figure, KIND)
+
+    def draw(workers, batch, order, source):
+        here = sources[source]
+        share = sharding.shares(len(here), workers, order)
+        counts = sharding.class_counts(share, here, batch, classes)
+        _panel(axis, counts, batch, image)
+        far, found = _far(counts, here), sharding.coverage(share, len(here))
+        axis.set_title(f"{order}; source {source}\naway from the mix of all: workers {far[0]:.2f}, batches "
+                       f"{far[1]:.2f}; samples never read: {len(found.unseen)} of {len(here)}", fontsize=9)  # fmt: skip
+        figure.alt = f"{_words(f'{order}, source {source}', counts, here)} {sharding.sentence(found, len(here))}"
+        return figure
+
+    return draw
+
+
+def unseen(counted, *, title="shuffle with own seeds, then shard"):
+    """Share of samples that nobody reads over the number of workers: counted, and the formula (1 - 1/K)**K.
+
+    counted: {workers: list of shares, one for each epoch}, each between 0 and 1.
+    """
+    figure, (axis,) = plots._figure(1, width=6.0)
+    workers = sorted(counted)
+    fine = np.arange(1, max(workers) + 1)
+    axis.plot(fine, [sharding.expected_unseen(k) for k in fine], "--", color="0.4", label="$(1-1/K)^K$")
+    axis.axhline(np.exp(-1), color=plots.COLOURS[1], ls=":", label="1/e")
+    for number, k in enumerate(workers):
+        axis.plot([k] * len(counted[k]), counted[k], plots.MARKERS[0], color=plots.COLOURS[0], ms=5, alpha=0.6,
+                  label=None if number else "counted, a point for each epoch")  # fmt: skip
+    axis.set(xlabel="workers K", ylabel="share of samples never read\nin an epoch", title=title, ylim=(0, 0.45),
+             xticks=workers)  # fmt: skip
+    axis.legend(fontsize=8, loc="lower right")
+    plots._stamp(figure, KIND)
+    values = ", ".join(f"{np.mean(counted[k]):.3f} for {k}" for k in workers)
+    figure.alt = (f"Share of samples that nobody reads in an epoch, by workers: counted {values}; beside it the "
+                  f"formula (1 - 1/K)^K, which tends to 1/e = {np.exp(-1):.3f}.")  # fmt: skip
+    return figure
+
+
+def epoch_times(records):
+    """Seconds of the steady epochs over the number of ranks, a curve for each script, and the ideal line.
+
+    records: {name: list of run records, by ranks}. The first epoch of each repeat is warm-up and left out.
+    """
+    figure, (axis,) = plots._figure(1, width=6.0)
+    sentences, ticks, first = [], set(), None
+    for (name, runs), colour, marker in zip(records.items(), plots.COLOURS, plots.MARKERS, strict=False):
+        workers = [run["workers"] for run in runs]
+        seconds = [[epoch["seconds"] for epoch in run["epochs"] if epoch["epoch"]] for run in runs]
+        means = [np.mean(values) for values in seconds]
+        axis.plot(workers, means, color=colour, marker=marker, ms=7, label=f"{name}, mean")
+        for worker, values in zip(workers, seconds, strict=True):
+            axis.plot([worker] * len(values), values, "_", color=colour, ms=14)
+        sentences.append(f"Seconds per epoch of {name}: " +
+                         ", ".join(f"{m:.2f} on {w}" for m, w in zip(means, workers, strict=True)) + ".")  # fmt: skip
+        ticks, first = ticks | set(workers), first or means[0] * workers[0]
+    ticks = sorted(ticks)
+    axis.plot(ticks, [first / worker for worker in ticks], "--", color="0.5", label="ideal: T(1)/K")
+    axis.set(xlabel="ranks K", ylabel="seconds per epoch", xticks=ticks, title="epoch time")
+    axis.set_ylim(0, 1.3 * axis.get_ylim()[1])
+    axis.legend(fontsize=8, ncols=2, loc="upper center")
+    plots._stamp(figure, [{"kind": "measured"}])
+    figure.alt = " ".join(sentences) + " Short lines are the single epochs; the first one is left out."
+    return figure

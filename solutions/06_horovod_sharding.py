@@ -1,0 +1,639 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Sharding: every sample once
+#
+# **Time: 45 minutes, of which 2 minutes on 2 cores are computing.**
+#
+# Several workers train one network. In each epoch, every sample should be read by exactly one of them. Most published Horovod
+# programs that disappoint fail here: no error, a falling loss, and a time that does not fall. You learn to divide the
+# samples, to *count* whether it is right, and you repair a colleague's script.
+
+# %%
+import json
+from importlib.util import find_spec
+
+import numpy as np
+
+from labs import data, formats, jobs, plots, sharding, sharding_plots, study, tables, widgets
+from labs.checks import check, predict
+
+import tensorflow as tf
+
+tf.get_logger().setLevel("ERROR")
+
+# %% [markdown]
+# ## 1 to 100, by hand
+#
+# The samples have the numbers 1 to 100. Two workers: each takes every second number, worker 0 from the first on, worker 1
+# from the second on. Write both lists, with Python's slices.
+
+# %% labs={"id": "06.1"}
+numbers = list(range(1, 101))
+### BEGIN SOLUTION
+of_worker_0 = numbers[0::2]
+of_worker_1 = numbers[1::2]
+### END SOLUTION
+check("06.1", of_worker_0, of_worker_1)
+
+# %% [markdown]
+# Now three workers, each takes every third number. How many does each get? Give a list of three.
+
+# %% labs={"id": "06.2"}
+### BEGIN SOLUTION
+sizes_of_3 = [34, 33, 33]
+### END SOLUTION
+check("06.2", sizes_of_3)
+
+# %% [markdown]
+# The shares are *uneven*. Keep that in mind: it will matter.
+#
+# ## The same with tf.data
+#
+# A `tf.data.Dataset` has the method `.shard(num_shards, index)`: it keeps the elements at the places `index`,
+# `index + num_shards`, and so on. Write the share of one **rank** (a worker's number, from 0 on) out of `size` workers.
+
+# %% labs={"id": "06.3"}
+def shard_of(numbers, rank, size):
+    """numbers: a tf.data.Dataset; returns the tf.data.Dataset of this rank's share."""
+    ### BEGIN SOLUTION
+    return numbers.shard(size, rank)
+    ### END SOLUTION
+
+
+right = check("06.3", shard_of)
+
+# %%
+if right:
+    for rank in range(3):
+        share = list(shard_of(tf.data.Dataset.range(1, 101), rank, 3).as_numpy_iterator())
+        print(f"rank {rank} of 3: {len(share)} samples: {sharding.some(share, 6)}")
+else:
+    print("Skipped: this cell shows what your shard_of of 06.3 gives.")
+
+# %% [markdown]
+# ## Which order of operations?
+#
+# Real data lie in an order. An image folder has all images of class 0 first, then all of class 1. Here are 480 digits, sorted
+# in this way:
+
+# %%
+dataset = data.load("digits", images=480)
+by_class = np.argsort(dataset.labels, kind="stable")
+source = data.Dataset("sorted digits", dataset.images[by_class], dataset.labels[by_class], dataset.classes)
+n, batch = len(source.labels), 16
+print(source.labels[:3], "...", source.labels[-3:])
+
+# %% [markdown]
+# Four ways to give two workers their batches of 16:
+#
+# - **a**: each worker takes one half of the files, in their order; batch
+# - **b**: `shard`, batch
+# - **c**: `shard`, then shuffle the share with a seed of the worker's own, batch
+# - **d**: shuffle everything with one common seed, then `shard`, batch
+#
+# **Predict:** in which of them does every batch hold a fair sample of the ten classes? Write the letters, such as `"ab"`.
+
+# %% labs={"id": "06.4"}
+### BEGIN SOLUTION
+fair_orders = "cd"
+### END SOLUTION
+predict("06.4", fair_orders)
+
+# %% [markdown]
+# A picture of all four. Each column is one batch, each row a class; the colour says how many samples of the class the batch holds.
+# Above each, the *distance* from the mix of all samples: 0 is the same mix, 0.9 is one class out of ten.
+
+# %%
+orders = dict(zip("abcd", sharding.ORDERS))
+cases = {f"{letter}: {order}": sharding.shares(n, 2, order) for letter, order in orders.items()}
+plots.show(sharding_plots.balance(source.labels, cases, batch=batch))
+
+# %% [markdown]
+# Even a fair batch of 16 is not at distance 0: it is a random sample of ten classes.
+#
+# Now count it yourself. `counts` has three axes: worker, batch, class. For worker 0, how many classes does its whole epoch
+# hold, and how many does one of its batches hold on average?
+
+# %% labs={"id": "06.5"}
+def classes(counts):
+    """(classes in the epoch of worker 0, mean number of classes in one of its batches)"""
+    ### BEGIN SOLUTION
+    return (counts[0].sum(0) > 0).sum(), (counts[0] > 0).sum(1).mean()
+    ### END SOLUTION
+
+
+right = check("06.5", classes)
+
+# %%
+if right:
+    rows = []
+    for title, share in cases.items():
+        epoch, one = classes(sharding.class_counts(share, source.labels, batch, classes=10))
+        rows.append({"order": title, "epoch": int(epoch), "batch": float(one)})
+    tables.show(rows, ("order", "epoch", "batch"), {"epoch": "classes of worker 0", "batch": "classes per batch (mean)"})
+else:
+    print("Skipped: the table uses your function of 06.5.")
+
+# %% [markdown]
+# What is wrong with **b**, shard and batch from a sorted source?
+#
+# - **a**: the workers see different classes
+# - **b**: some samples are read by both workers
+# - **c**: each worker sees all classes, but in each step all workers see nearly one class only
+# - **d**: nothing, each worker has a fair sample
+
+# %% labs={"id": "06.6"}
+### BEGIN SOLUTION
+wrong_with_b = "c"
+### END SOLUTION
+check("06.6", wrong_with_b)
+
+# %% [markdown]
+# Try it out: more workers, other batches, a source that is *not* sorted. Tab moves between the controls, arrow keys move
+# a control. Which order is good for a sorted source only if you also shuffle? Which one leaves samples unread?
+
+# %%
+widgets.explore(
+    sharding_plots.explorer(source.labels),
+    workers=(2, 4), batch=(8, 64, 8), order=list(sharding.ORDERS), source=["sorted by class", "shuffled once"],
+)  # fmt: skip
+
+# %% [markdown]
+# ## The seed trap
+#
+# One order of the sliders left samples unread. It is the one that most programs use: `shuffle`, then `shard`. Each worker
+# is a process of its own and runs this:
+
+# %%
+n = 1000
+
+
+def samples(worker, workers, seed):
+    """What one worker reads: the tf.data.Dataset of its sample numbers."""
+    return tf.data.Dataset.range(n).shuffle(n, seed=seed).shard(workers, worker)
+
+
+# %% [markdown]
+# Two workers, and nobody thought of the seed: each process draws its own order. **Predict:** which share of the 1000
+# samples is read by nobody? A number from 0 to 1.
+
+# %% labs={"id": "06.7"}
+### BEGIN SOLUTION
+unread_share = 0.25
+### END SOLUTION
+predict("06.7", unread_share)
+
+# %% [markdown]
+# Do not believe, count. `reads` holds one list of sample numbers for each worker. How many of the samples 0 to n-1 are in
+# none of them?
+
+# %% labs={"id": "06.8"}
+def never_read(reads, n):
+    ### BEGIN SOLUTION
+    return n - len(set().union(*reads))
+    ### END SOLUTION
+
+
+can_count = check("06.8", never_read)
+
+# %%
+if can_count:
+    for seeds in ((10, 11), (10, 10)):
+        reads = [list(samples(worker, 2, seed).as_numpy_iterator()) for worker, seed in enumerate(seeds)]
+        print(f"seeds {seeds}: {never_read(reads, n)} of {n} samples are read by nobody")
+else:
+    print("Skipped: this cell counts with your function of 06.8.")
+
+# %% [markdown]
+# Why this number? Each worker keeps 1/K of *its own* random order. With which probability does one worker leave out a given
+# sample? And all K of them, independently? Write the share as a formula.
+
+# %% labs={"id": "06.9"}
+def expected(workers):
+    """Expected share of samples that nobody reads, if all K workers shuffle with seeds of their own."""
+    ### BEGIN SOLUTION
+    return (1 - 1 / workers) ** workers
+    ### END SOLUTION
+
+
+right = check("06.9", expected)
+
+# %% [markdown]
+# The proof, with counts: five epochs for each number of workers.
+
+# %%
+if right and can_count:
+    own = "shuffle with own seeds, shard, batch"
+    counted = {
+        k: [never_read(sharding.shares(n, k, own, epoch=epoch), n) / n for epoch in range(5)] for k in (2, 3, 4, 6, 8, 12, 16)
+    }
+    plots.show(sharding_plots.unseen(counted))
+    print(f"2 workers: {np.mean(counted[2]):.3f} counted, {expected(2):.3f} expected")
+    assert all(abs(np.mean(shares) - expected(k)) < 0.03 for k, shares in counted.items())
+else:
+    print("Skipped: this cell uses your functions of 06.8 and 06.9.")
+
+# %% [markdown]
+# More workers make it worse, up to $1/e$, more than a third.
+#
+# ## Does it even out over the epochs?
+#
+# `shuffle` draws a new order for each epoch (`reshuffle_each_iteration=True` is its default). So a sample that is missed today may
+# be read tomorrow. Five epochs of two workers with seeds of their own:
+
+# %%
+two = [samples(worker, 2, seed=10 + worker) for worker in range(2)]
+rows, so_far = [], []
+for epoch in range(1, 6):
+    reads = [list(worker.as_numpy_iterator()) for worker in two]
+    so_far += reads
+    now, total = sharding.coverage(reads, n), sharding.coverage(so_far, n)
+    rows.append({"epoch": epoch, "nobody": len(now.unseen), "both": len(now.repeated), "never": len(total.unseen)})
+tables.show(rows, ("epoch", "nobody", "both", "never"), {
+    "nobody": "read by nobody in this epoch", "both": "read by both in this epoch", "never": "never read so far"})  # fmt: skip
+
+# %% [markdown]
+# After a few epochs nearly every sample has been read. What is still wrong?
+#
+# - **a**: nothing, it only takes some epochs more
+# - **b**: in each epoch the shares overlap: some samples weigh twice, others not at all
+# - **c**: the workers take different numbers of steps
+# - **d**: the same samples are left out in each epoch
+
+# %% labs={"id": "06.10"}
+### BEGIN SOLUTION
+still_wrong = "b"
+### END SOLUTION
+check("06.10", still_wrong)
+
+# %% [markdown]
+# ## Fair in every epoch
+#
+# There are two remedies: one common seed for the shuffle before `shard`; or `shard` first, then shuffle each share. Write one
+# of them: for each epoch a new order, disjoint shares, nothing left out. All ranks call your function, each with its rank.
+
+# %% labs={"id": "06.11"}
+def fair(n, rank, size):
+    """tf.data.Dataset of the sample numbers (0 to n-1) that this rank reads; each pass is one epoch."""
+    ### BEGIN SOLUTION
+    return tf.data.Dataset.range(n).shuffle(n, seed=1).shard(size, rank)
+    ### END SOLUTION
+
+
+right = check("06.11", fair)
+
+# %%
+if right:
+    parts = [fair(n, rank, 3) for rank in range(3)]
+    for epoch in (1, 2):
+        found = sharding.coverage([list(part.as_numpy_iterator()) for part in parts], n)
+        print(f"epoch {epoch}: {sharding.sentence(found, n)}")
+else:
+    print("Skipped: this cell counts with your function of 06.11.")
+
+# %% [markdown]
+# The two remedies differ a little. With the common seed, the samples move between the workers from epoch to epoch.
+# With `shard` first, each worker keeps its share for the whole training; it needs to store only this share, and
+# a seed of its own per worker does no harm.
+#
+# The kit's `data.order(dataset, global_batch, seed=...)` does the first: it gives sample numbers, newly shuffled in each epoch, in
+# the same order on every rank. You shard it yourself.
+#
+# ## What remains
+#
+# 50 elements in batches of 4: how many batches, and how many elements has the last one?
+
+# %% labs={"id": "06.12"}
+### BEGIN SOLUTION
+batches_of_50, last_batch = 13, 2
+### END SOLUTION
+check("06.12", batches_of_50, last_batch)
+
+# %%
+for drop in (False, True):
+    sizes = [len(b) for b in tf.data.Dataset.range(50).batch(4, drop_remainder=drop).as_numpy_iterator()]
+    print(f"drop_remainder={drop}: {len(sizes)} batches {sizes}, {50 - sum(sizes)} elements left out")
+
+# %% [markdown]
+# With `drop_remainder` all batches are equal, and the price is two elements. With several workers there is a second question:
+# all must take the **same number of steps**. 100 samples on 3 workers are 34, 33 and 33. In batches of 3, that is 12, 11
+# and 11 steps. With Horovod, what happens in step 12?
+#
+# - **a**: worker 0 makes this update alone
+# - **b**: worker 0 waits in its all-reduce for the others, for ever
+# - **c**: Horovod stops all workers with an error
+# - **d**: the others repeat one of their batches
+
+# %% labs={"id": "06.13"}
+### BEGIN SOLUTION
+step_12 = "b"
+### END SOLUTION
+check("06.13", step_12)
+
+# %% [markdown]
+# So cut the order to whole *global* batches, before you shard. Write how many steps each worker takes, and how many samples this
+# leaves out.
+
+# %% labs={"id": "06.14"}
+def steps_of(n, workers, local_batch):
+    """(steps that each worker takes in an epoch, samples left out)"""
+    ### BEGIN SOLUTION
+    steps = n // (workers * local_batch)
+    return steps, n - steps * workers * local_batch
+    ### END SOLUTION
+
+
+right = check("06.14", steps_of)
+
+# %%
+if right:
+    rows = []
+    for workers, local in ((1, 64), (2, 64), (4, 64), (8, 64), (8, 256)):
+        steps, left = steps_of(1797, workers, local)
+        rows.append({"workers": workers, "local": local, "steps": steps, "left": left, "share": f"{left / 1797:.1%}"})
+    tables.show(rows, ("workers", "local", "steps", "left", "share"),
+                {"local": "local batch", "left": "samples left out of 1797", "share": "share"})  # fmt: skip
+else:
+    print("Skipped: the table uses your function of 06.14.")
+
+# %% [markdown]
+# Which ones are left out? The last of this epoch's order. With a new order in each epoch these are others each time; without
+# shuffling they would always be the same, and never be learned. The last row shows a batch that is too large for the data.
+#
+# ## A shortcut that is none
+#
+# "Each rank runs the same generator and takes `steps_per_epoch / n` steps": that halves the steps on two ranks, too. Here both
+# ranks make their generator with one seed, as the same program does.
+
+# %%
+def generator(seed, batch=10):
+    """Batches of sample numbers, for ever; each pass over the 1000 samples in a new order."""
+    random = np.random.default_rng(seed)
+    while True:
+        yield from random.permutation(n).reshape(-1, batch)
+
+
+# %% [markdown]
+# Two ranks, one epoch: each takes half of the 100 steps. How many of the 1000 samples does nobody read, and how many are
+# read by both?
+
+# %% labs={"id": "06.15"}
+### BEGIN SOLUTION
+read_by_nobody, read_by_both = 500, 500
+### END SOLUTION
+check("06.15", read_by_nobody, read_by_both)
+
+# %%
+ranks = [generator(seed=7), generator(seed=7)]
+for epoch in (1, 2):
+    reads = [np.concatenate([next(rank) for _ in range(100 // 2)]) for rank in ranks]
+    found = sharding.coverage(reads, n)
+    print(f"epoch {epoch}: read by nobody {len(found.unseen)}, by both {len(found.repeated)}; ranks equal: "
+          f"{np.array_equal(*reads)}")  # fmt: skip
+
+# %% [markdown]
+# Both ranks do the same work. If the generators go on in epoch 2, as here, the other half comes then, again twice; if they
+# begin anew in each epoch, it never comes. Either way, two ranks do what one could do. `shard` gives them different halves.
+#
+# ## Files: an image folder
+#
+# Large data sets are read from files while the training runs: files → decode → preprocess → shuffle → batch → prefetch.
+# These are the sorted digits as a folder of PNGs, one subfolder for each class:
+
+# %%
+files = formats.write_folder(source, jobs.folder() / "digits_png")
+print(len(files), "files:", *("/".join(file.split("/")[-3:]) for file in (files[0], files[-1])))
+
+# %% [markdown]
+# `reads` counts what is opened and decoded: `reads.file` is `tf.io.read_file`, `reads.image` is `tf.io.decode_png`.
+
+# %%
+reads = formats.Reads()
+
+
+def read(file):
+    """One file to (image, label): read, decode, preprocess."""
+    image = reads.image(reads.file(file))
+    label = tf.strings.to_number(tf.strings.split(file, "/")[-2], tf.int64)
+    return tf.cast(image, tf.float32) / 255, label
+
+
+# %% [markdown]
+# Where does the shard stand? Write the share of one rank, as (image, label), with `from_tensor_slices(files)`, `.shard` and
+# `.map(read)`, so that no rank opens a file in vain.
+
+# %% labs={"id": "06.16"}
+def folder_share(files, rank, size):
+    ### BEGIN SOLUTION
+    return tf.data.Dataset.from_tensor_slices(files).shard(size, rank).map(read)
+    ### END SOLUTION
+
+
+right = check("06.16", folder_share, files, reads)
+
+# %%
+if right:
+    reads.reset()
+    train = folder_share(files, 0, 2).shuffle(240, seed=0).batch(16).prefetch(2)
+    labels = [label for _, batch_of_labels in train.as_numpy_iterator() for label in batch_of_labels]
+    print(f"rank 0 of 2: opened {len(reads.opened)} files, {reads.read:,} bytes; decoded {reads.decoded} images")
+    print("images of each class:", np.bincount(labels))
+else:
+    print("Skipped: this cell builds the pipeline on your share of 06.16.")
+
+# %% [markdown]
+# In an image folder, one file is one sample: sharding the *list of files* costs nothing, and each rank reads its half only.
+#
+# ## Files: TFRecord
+#
+# Many small files are slow on a cluster's file system, so samples are packed into a few large TFRecord files. Here are four,
+# written in the sorted order. Now there are three places for the shard:
+
+# %%
+records = formats.write_tfrecords(source, jobs.folder() / "digits_tfrecord", files=4)
+names = tf.data.Dataset.from_tensor_slices(records)
+places = {
+    "the files": lambda rank, size: reads.records(names.shard(size, rank)).map(reads.example),
+    "the records, before decoding": lambda rank, size: reads.records(names).shard(size, rank).map(reads.example),
+    "the samples, after decoding": lambda rank, size: reads.records(names).map(reads.example).shard(size, rank),
+}
+
+# %%
+rows = []
+for place, share in places.items():
+    reads.reset()
+    labels = [label for _, label, _ in share(0, 2).as_numpy_iterator()]
+    rows.append({"shard": place, "files": len(reads.opened), "bytes": reads.read, "decoded": reads.decoded,
+                 "kept": len(labels), "classes": " ".join(map(str, np.bincount(labels, minlength=10)))})  # fmt: skip
+tables.show(rows, ("shard", "files", "bytes", "decoded", "kept", "classes"), {
+    "shard": "rank 0 of 2 shards ...", "files": "files opened", "bytes": "bytes read", "decoded": "images decoded",
+    "kept": "samples kept", "classes": "of the classes 0 to 9"})  # fmt: skip
+
+# %% [markdown]
+# Sharding files reads half the bytes, but it is only as fair as the files: these hold neighbouring classes, so two ranks train on
+# different classes. Sharding samples is fair, but every rank reads everything; after decoding, it also decodes everything.
+#
+# Eight workers shard these four *files*. How many workers get nothing at all?
+
+# %% labs={"id": "06.17"}
+### BEGIN SOLUTION
+workers_without_data = 4
+### END SOLUTION
+check("06.17", workers_without_data)
+
+# %%
+print([sum(1 for _ in places["the files"](rank, 8)) for rank in range(8)], "samples for ranks 0 to 7")
+
+# %% [markdown]
+# So: shuffle *before* you write the files, write many more files than workers, as a multiple of their number, and shard the files.
+# Without that, shard the records before they are decoded.
+#
+# ## A colleague's script
+#
+# A colleague has a Horovod script, `scripts/colleague.py`: "It runs with any number of processes, without an error, and the
+# loss falls. But two are not faster than one. Is Horovod that slow?" The local batch is the same on 1 and 2 ranks.
+#
+# **Predict:** if all were well, how long would an epoch on 2 ranks take, as a multiple of one on 1 rank?
+
+# %% labs={"id": "06.18"}
+### BEGIN SOLUTION
+epoch_on_2_ranks = 0.5
+### END SOLUTION
+predict("06.18", epoch_on_2_ranks)
+
+# %% [markdown]
+# Run it on 1 and on 2 ranks: a rank is one process, with a core of its own.
+
+# %%
+images, side, epochs = (256, 32, 2) if study.preset().name == "test" else (1792, 64, 4)
+options = ["--images", images, "--image_size", side, "--epochs", epochs]
+local_batch = 64
+
+
+def train_on(ranks, script, name):
+    """Run a script on some ranks; its run record, or None if it did not finish."""
+    global_batch = ranks * local_batch
+    job = jobs.run(script, "--batch_size", global_batch, *options, name=f"{name}_w{ranks}", ranks=ranks)
+    return json.loads(job.record.read_text()) if job.state == "finished" else None
+
+
+# %%
+runs = {}
+if find_spec("horovod"):
+    for ranks in (1, 2):
+        runs["colleague", ranks] = train_on(ranks, "scripts/colleague.py", "colleague")
+else:
+    print("Skipped: Horovod is not installed. `labs doctor` says how to get it.")
+measured = bool(runs) and all(runs.values())
+
+# %%
+if measured:
+    plots.show(sharding_plots.epoch_times({"colleague.py": list(runs.values())}))
+
+# %% [markdown]
+# Your colleague is right. Now read the evidence: the run record of each job holds what its ranks did.
+
+# %%
+fields = ("workers", "local_batch", "global_batch", "steps", "dataset_images")
+if measured:
+    tables.show([{key: record[key] for key in fields} for record in runs.values()], fields)
+    for (name, ranks), record in runs.items():
+        print(f"loss on {ranks}:", *(f"{epoch['metrics']['loss']:.3f}" for epoch in record["epochs"]))
+
+# %% [markdown]
+# How many images did all ranks together process in one epoch, on 1 rank and on 2? Compute both from the fields of
+# `record_1` and `record_2`.
+
+# %% labs={"id": "06.19"}
+record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
+### BEGIN SOLUTION
+processed_1 = record_1["steps"] * record_1["global_batch"] if measured else ...
+processed_2 = record_2["steps"] * record_2["global_batch"] if measured else ...
+### END SOLUTION
+check("06.19", processed_1, processed_2, record_1, record_2)
+
+# %% [markdown]
+# Compare with the images that exist. Why is the epoch not shorter on 2 ranks?
+#
+# - **a**: the all-reduce over 2 ranks takes as long as the computation
+# - **b**: the global batch is twice as large, so the epoch has twice the work
+# - **c**: both ranks share the memory of one machine
+# - **d**: each rank goes through all images by itself
+
+# %% labs={"id": "06.20"}
+### BEGIN SOLUTION
+why_not_shorter = "d"
+### END SOLUTION
+check("06.20", why_not_shorter)
+
+# %% [markdown]
+# That also explains why nobody noticed: the loss falls, and all ranks agree. Both ranks even take the same batch at the same
+# time, so each gradient is averaged with its own copy. Two ranks learn what one would learn, and both are busy.
+#
+# **Repair it.** `scripts/repaired.py` is a copy of the script. Change what must be changed, save it, and run the check. The check
+# runs your script up to `fit` as each rank of 1, 2 and 3, and looks at the *sample numbers* that each rank would read.
+
+# %% labs={"id": "06.21"}
+script = "scripts/repaired.py"
+right = check("06.21", script)
+
+# %%
+if right and measured:
+    runs["repaired", 2] = train_on(2, script, "repaired")
+else:
+    print("Skipped: the repaired script runs when 06.21 is right and your colleague's runs are there.")
+repaired = runs.get(("repaired", 2))
+
+# %%
+if repaired:
+    plots.show(sharding_plots.epoch_times({"colleague.py": [record_1, record_2], "repaired.py": [record_1, repaired]}))
+    tables.show([{key: record[key] for key in fields} for record in (record_2, repaired)], fields)
+
+# %% [markdown]
+# (On 1 rank both scripts do the same, so the first point is shared.)
+
+# %% labs={"id": "06.22"}
+check("06.22", *([record_2, repaired] if repaired else [...]))
+
+# %% [markdown]
+# The steps are halved, and each is as long as before. `labs.ranks.check_shards(mine, n)` makes the same comparison inside a
+# running job, over all its ranks, and stops it with the numbers of the samples that are read twice or not at all. Notebook 07 uses
+# it from the first line on.
+#
+# ## S1
+#
+# How do you shard a data set for K workers, and how do you know that it is right? 5 to 10 sentences: name the order of
+# operations and the seeds, what you do about uneven shares, what you shard when the data lie in files, and what you *count*
+# afterwards.
+
+# %% [markdown] labs={"id": "S1", "kind": "answer", "points": 3}
+# ### S1: your answer
+# ### BEGIN SOLUTION
+# I shuffle the sample numbers once per epoch with a seed that all ranks share, cut the order to whole global batches,
+# give rank r every K-th number from place r on, and batch with the local batch, global batch / K. Or I shard first and shuffle each share
+# with a seed of the rank's own; then the shares stay the same in all epochs. Shuffling with different seeds *before* sharding leaves
+# (1 - 1/K)^K of the samples unread in every epoch, a quarter on 2 ranks. A sorted source must be shuffled somewhere, or each step sees
+# nearly one class. All ranks must take equally many steps, or one waits in its all-reduce for ever: I cut to whole global batches,
+# and the order changes in each epoch, so that other samples are left out each time. An image folder I shard by its list of files; TFRecord
+# files only if they were written from shuffled data and are many more than ranks; else the records, before they are decoded.
+# I know that it is right when I have collected the sample numbers of all ranks for an epoch: no number twice, none missing but
+# those cut off, equal lengths. In the record, steps x global batch must not exceed the images that exist. With K ranks
+# the epoch must have 1/K of the steps; if it has as many as on one rank, the data are not sharded.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - Shuffle with one common seed, cut, shard, batch; or shard, then shuffle.
+# - Count sample numbers: seen, unseen, seen twice. A falling loss proves nothing.
+# - Equal steps on all ranks, or the training hangs.
+# - Steps x global batch = images: check it in every record.
+#
+# Next: `07_horovod_training`.
