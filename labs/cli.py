@@ -95,7 +95,7 @@ def parser():
     sub = command("study", _study, "measure models on several numbers of workers: records, table, plots")
     sub.add_argument("--models", nargs="+", metavar="MODEL", help="default: the preset's")
     sub.add_argument("--workers", nargs="+", type=int, metavar="N", help="default: the preset's")
-    sub.add_argument("--strategy", default="mirrored", choices=("single", "mirrored", "horovod"), help="default: mirrored")
+    sub.add_argument("--strategy", default="mirrored", choices=("single", "mirrored", "horovod"))
     sub.add_argument("--preset", help="test, laptop or course (default: $LABS_PRESET, else by what is here)")
     sub.add_argument("--repeats", type=int, help="trainings per configuration")
     sub.add_argument("--epochs", type=int, help="epochs per training; the first is warm-up")

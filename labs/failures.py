@@ -47,7 +47,15 @@ _LATE_SIGNS = [  # often only the consequence of what is above, or of a tracebac
         "The launcher gives no reason here: read the lines above it in the .err.",
     ),
 ]
+_ECHOES = [  # when nothing else is there
+    (
+        "job error",
+        r"Horovod has been shut down|Horovod detected that one or more processes exited",
+        "Another rank ended first, without a word in this file; read the end of the .out.",
+    ),
+]
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?::\s.*|:?)$")
+_ECHO = re.compile(r"^Horovod has been shut down|^Horovod detected that one or more processes exited")
 _ADVICE = {
     "import error": "Start the job in the kit's environment (uv run ..., or load the site's modules).",
     "missing file": "Check the path and the folder the job starts in.",
@@ -92,7 +100,7 @@ def failure(text_or_path) -> dict | None:
         text_or_path = decode(Path(text_or_path).read_bytes())
     lines = [re.split(r"[\r\b]+", line.rstrip("\r"))[-1].rstrip() for line in text_or_path.split("\n")]
     ranked = [split_rank(line) for line in lines]
-    found = _find(_SIGNS, ranked) or _traceback(ranked) or _find(_LATE_SIGNS, ranked)
+    found = _find(_SIGNS, ranked) or _traceback(ranked) or _find(_LATE_SIGNS, ranked) or _find(_ECHOES, ranked)
     if not found:
         return None
     index, kind, advice = found
@@ -109,18 +117,26 @@ def _find(signs, ranked):
 
 
 def _traceback(ranked):
-    """(index, kind, advice) of the exception that ended the program: the last but Horovod's echoes."""
-    inside, ends = set(), []
+    """(index, kind, advice) of the exception that ended the program, or None.
+
+    With several ranks it is the one of the rank that ended first. What other ranks say then is an echo: that Horovod
+    was shut down, or, from the launcher (which has no rank), that a process has failed.
+    """
+    inside, ends, last = set(), [], {}
     for index, (rank, line) in enumerate(ranked):
         match = _EXCEPTION.match(line)
         if line.startswith("Traceback (most recent call last)"):
             inside.add(rank)
         elif match and (rank in inside or match[1] in _KINDS):
-            ends.append((index, match[1]))
+            last[rank] = len(ends)
+            ends.append([index, match[1], rank, match[1] == "HorovodInternalError"])
             inside.discard(rank)
-    ends = [end for end in ends if end[1] != "HorovodInternalError"] or ends
-    if not ends:
+        elif rank in last and _ECHO.search(line):
+            ends[last[rank]][3] = True
+    by_rank = any(end[2] is not None for end in ends)
+    causes = [end for end in ends if not end[3] and not (by_rank and end[2] is None)]
+    if not causes:
         return None
-    index, name = ends[-1]
+    index, name = [end for end in causes if end[2] == causes[0][2]][-1][:2]
     kind = _KINDS.get(name, "python error")
     return index, kind, _ADVICE[kind]

@@ -114,11 +114,13 @@ class Job:
             return f"{self.name} was stopped. What it printed so far is in {self.out}."
         from labs import logs
 
-        reason = logs.failure(self.err) if self.err.exists() else None
+        files = [path for path in (self.err, self.out) if path.exists()]  # mpiexec prints its reason to .out
+        found = {path: reason for path in files if (reason := logs.failure(path))}
+        where, reason = next(iter(found.items()), (None, None))
         code = self.process.returncode
         ended = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         if reason:
-            where = f"{self.err}, line {reason['line_number']}"
+            where = f"{where}, line {reason['line_number']}"
             return f"{self.name} {ended}: {reason['kind']} ({where}: \"{reason['line'].strip()}\"). {reason['advice']}"
         return f"{self.name} {ended}. Read the end of {self.err}."
 

@@ -33,8 +33,8 @@ def command(ranks, launcher=None):
     free = devices.memory()
     if ranks * MEMORY > free:
         raise LaunchError(
-            f"{ranks} ranks need {ranks * MEMORY / 2**30:.1f} GiB of memory or more, {free / 2**30:.1f} GiB are free: the "
-            f"system would kill some of them. Start at most {max(1, free // MEMORY)}."
+            f"{ranks} ranks need {ranks * MEMORY / 2**30:.1f} GiB of memory or more, {free / 2**30:.1f} GiB are free: "
+            f"the system would kill some of them. Start at most {max(1, free // MEMORY)}."
         )
     beside = Path(sys.executable).with_name(launcher)
     program = str(beside) if beside.exists() else shutil.which(launcher)

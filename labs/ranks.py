@@ -79,7 +79,7 @@ def shard_problem(by_rank, n, dropped=0):
     for rank, numbers in enumerate(by_rank):
         unique, count = np.unique(numbers, return_counts=True)
         if (count > 1).any():
-            return f"Rank {rank} reads {_some(unique[count > 1])} more than once in an epoch. Each sample counts once."
+            return f"Rank {rank} reads twice in one epoch: {_some(unique[count > 1])}. Each sample counts once."
         shared = unique[reader[unique] >= 0]
         if len(shared):
             first = reader[shared[0]]
@@ -92,8 +92,8 @@ def shard_problem(by_rank, n, dropped=0):
     lengths = [len(numbers) for numbers in by_rank]
     if len(set(lengths)) > 1:
         few, many = int(np.argmin(lengths)), int(np.argmax(lengths))
-        return (f"Rank {many} reads {max(lengths)} samples and rank {few} {min(lengths)}: one may take a step more than "
-                "the other, and wait in its all-reduce for ever. Cut the order to whole global batches.")  # fmt: skip
+        return (f"Rank {many} reads {max(lengths)} samples and rank {few} {min(lengths)}: one may take a step more "
+                "than the other and wait for it for ever. Cut the order to whole global batches.")  # fmt: skip
     lost = np.flatnonzero(reader < 0)
     if len(lost) > dropped:
         return f"No rank reads {_some(lost)}. Is the number of shards the number of ranks ({len(by_rank)})?"
@@ -126,13 +126,13 @@ def compare_weights(model):
     return {"ranks": len(by_rank), "identical": not different, "sha256": whole, "different": different}
 
 
-def same_weights(model):
+def same_weights(model, when="after the training"):
     """`compare_weights`; RankError, on every rank, if weights that are trained differ between ranks."""
     result = compare_weights(model)
     for other in result["different"]:
         if other["trainable"]:
             raise RankError(
-                f"Rank {other['rank']} and rank 0 have trained different networks (first difference: "
-                f"{other['variable']}). Wrap the optimizer with hvd.DistributedOptimizer and broadcast the weights."
+                f"Rank {other['rank']} and rank 0 have different networks {when} (first difference: "
+                f"{other['variable']}). Broadcast the weights, and wrap the optimizer with hvd.DistributedOptimizer."
             )
     return result

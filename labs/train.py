@@ -24,30 +24,22 @@ def main(argv=None):
 
     if args.strategy == "single" and args.workers != 1:
         parser.error(f"--strategy single uses one worker, not {args.workers}; use --strategy mirrored.")
-    learning_rate = args.learning_rate * args.workers
-    dataset = data.load(args.dataset, images=args.images)
-    strategy, rank, callbacks = tf.distribute.get_strategy(), 0, []
-    optimizer = keras.optimizers.SGD(learning_rate)
+    rank, strategy, callbacks, learning_rate = 0, tf.distribute.get_strategy(), [], args.learning_rate * args.workers
     if args.strategy == "horovod":
-        from labs import hvd, ranks
+        from labs import hvd
 
         hvd.init()
         rank = hvd.rank()
         if hvd.size() != args.workers:
-            parser.error(f"--workers {args.workers}, but {hvd.size()} rank(s) were started; start one for each worker.")
+            parser.error(f"--workers {args.workers}, but {hvd.size()} rank(s) were started: start one for each worker.")
         devices.pin(hvd.local_rank(), hvd.local_size())
-        numbers = data.order(dataset, args.batch_size, seed=args.seed).shard(hvd.size(), rank)
-        data.check_batch(len(dataset.labels), args.batch_size, args.workers)
-        ranks.check_shards(numbers, len(dataset.labels), dropped=len(dataset.labels) % args.batch_size)
-        pipeline = data.batches(dataset, numbers, args.batch_size // args.workers)
-        optimizer = hvd.DistributedOptimizer(optimizer)
         callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
     else:
         names = devices.workers(args.workers)
-        pipeline = data.pipeline(dataset, args.batch_size, workers=args.workers, seed=args.seed)
         if args.strategy == "mirrored":
             strategy = tf.distribute.MirroredStrategy(devices=names)
     keras.utils.set_random_seed(args.seed + rank)
+    dataset = data.load(args.dataset, images=args.images)
     if rank == 0:
         print(f"Model {args.model} {args.workers} workers")
         print(f"Strategy: {args.strategy}")
@@ -57,8 +49,9 @@ def main(argv=None):
         print(f"Learning_rate: {learning_rate}", flush=True)
     with strategy.scope():
         model = models.build(args.model, args.image_size, len(dataset.classes))
+        optimizer = keras.optimizers.SGD(learning_rate)
         model.compile(
-            optimizer=optimizer,
+            optimizer=hvd.DistributedOptimizer(optimizer) if args.strategy == "horovod" else optimizer,
             loss="sparse_categorical_crossentropy",
             metrics=["accuracy"],
             jit_compile=False,  # as on one GPU, so on many: XLA must not speed up only the baseline
@@ -67,9 +60,21 @@ def main(argv=None):
         args, model=args.model, strategy=args.strategy, workers=args.workers,
         images=len(dataset.images), learning_rate=learning_rate,
     )  # fmt: skip
+    images = _shard(args, dataset) if args.strategy == "horovod" else data.pipeline(
+        dataset, args.batch_size, workers=args.workers, seed=args.seed)  # fmt: skip
+    verbose = 2 if rank == 0 else 0
     for _ in training.repeats(args, recorder, model):
-        verbose = 2 if rank == 0 else 0
-        model.fit(pipeline, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=[*callbacks, recorder])
+        model.fit(images, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=[*callbacks, recorder])
+
+
+def _shard(args, dataset):
+    """This rank's batches."""
+    from labs import hvd, ranks
+
+    data.check_batch(len(dataset.labels), args.batch_size, hvd.size())
+    numbers = data.order(dataset, args.batch_size, seed=args.seed).shard(hvd.size(), hvd.rank())
+    ranks.check_shards(numbers, len(dataset.labels), dropped=len(dataset.labels) % args.batch_size)
+    return data.batches(dataset, numbers, args.batch_size // hvd.size())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ import contextlib
 import json
 import os
 import random
+import signal
 import sys
+import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -138,6 +140,16 @@ class Recorder(keras.callbacks.Callback):
         if self.rank == 0:
             write_record(self.path, self.record)  # an unwritable folder is found before the training, not after
         atexit.register(self._close)
+        script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
+        if script and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that `_close` is called
+
+    def on_train_begin(self, logs=None):
+        if self.record["strategy"] == "horovod":
+            from labs import hvd
+
+            hvd.callbacks.check(self.model, self.params)
+            ranks.same_weights(self.model, "before the first step")
 
     def on_epoch_begin(self, epoch, logs=None):
         self._steps, self._running = [], False

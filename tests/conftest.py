@@ -1,5 +1,6 @@
 """Settings of all tests, and the machines that the tests of the set-up need."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -63,3 +64,10 @@ def clean_environment(**changes):
     dropped = ("CC", "CXX", "VIRTUAL_ENV", "UV", "UV_NO_SYNC", "UV_PROJECT_ENVIRONMENT", "UV_CACHE_DIR",
                "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHONDONTWRITEBYTECODE")  # fmt: skip
     return {**{key: value for key, value in os.environ.items() if key not in dropped}, **changes}
+
+
+@pytest.fixture(scope="session")
+def needs_horovod():
+    """Skip where Horovod is not installed, but not in CI, which must have it."""
+    if importlib.util.find_spec("horovod") is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("Horovod is not installed (make horovod)")

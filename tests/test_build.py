@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from labs import build as kit
+from labs import files as labs_files
 from labs.blanks import BuildError, blank, blanks, regions, strip_markers
 from labs.execute import clean, execute, fold
-from labs.sources import as_text, pair, source_files, source_hash, write_text
+from labs.sources import as_text, pair, source_files, source_hash
 from labs.students import solution_lines, student_tree
 
 B, E = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -244,7 +245,7 @@ def course(tmp_path):
         "labs/recorded/log.out": "Epoch 1\n",
         "README.md": "Read me\n",
     }.items():
-        write_text(root / name, text)
+        labs_files.write(root / name, text)
     return root
 
 
@@ -252,10 +253,10 @@ def course(tmp_path):
 def built_once(tmp_path_factory):
     """The same course, executed; tests work on copies."""
     root = tmp_path_factory.mktemp("built") / "course"
-    write_text(root / "solutions/01_first.py", SOURCE.replace("import labs.small\n", ""))
-    write_text(root / "solutions/scripts/train.py", region("rate = 0.01 * workers", "workers = 2\n"))
-    write_text(root / "labs/__init__.py", "")
-    write_text(root / "README.md", "Read me\n")
+    labs_files.write(root / "solutions/01_first.py", SOURCE.replace("import labs.small\n", ""))
+    labs_files.write(root / "solutions/scripts/train.py", region("rate = 0.01 * workers", "workers = 2\n"))
+    labs_files.write(root / "labs/__init__.py", "")
+    labs_files.write(root / "README.md", "Read me\n")
     messages = []
     done = kit.build(root, report=messages.append)
     return root, done, messages
@@ -307,7 +308,7 @@ def test_build_writes_three_kinds_of_files(built_once):
 def test_what_did_not_change_is_not_executed_again(built):
     before = (built / "solutions/01_first.ipynb").read_bytes()
     assert kit.build(built, report=quiet) == []
-    write_text(built / "labs/other.py", "A = 1\n")  # nobody imports it
+    labs_files.write(built / "labs/other.py", "A = 1\n")  # nobody imports it
     assert kit.build(built, report=quiet) == []
     assert (built / "solutions/01_first.ipynb").read_bytes() == before
     (built / "notebooks/01_first.ipynb").unlink()
@@ -316,7 +317,7 @@ def test_what_did_not_change_is_not_executed_again(built):
 
 def test_a_changed_script_or_source_is_executed_again_and_only_when_wanted(built):
     path = built / "solutions/scripts/train.py"
-    path.write_text(path.read_text() + "print(1)\n")
+    path.files.write(path.read_text() + "print(1)\n")
     before = (built / "solutions/01_first.ipynb").read_bytes()
     messages = []
     done = kit.build(built, execute=False, report=messages.append)
@@ -380,7 +381,7 @@ def test_wrong_metadata_and_names_are_errors(course, extra, message):
 
 
 def test_the_same_task_in_two_notebooks_is_an_error(course):
-    write_text(course / "solutions/02_second.py", '# %% labs={"id": "T4"}\nx = 1\n')
+    labs_files.write(course / "solutions/02_second.py", '# %% labs={"id": "T4"}\nx = 1\n')
     with pytest.raises(BuildError, match="id T4 is already used in solutions/01_first.py"):
         kit.build(course, report=quiet)
 
@@ -393,7 +394,7 @@ def test_hash_follows_imports_scripts_and_recorded_data(course):
     for name in sorted(names) + ["labs/unused.py", "README.md"]:
         before = source_hash(course, source)
         path = course / name
-        path.write_text(path.read_text() + "# more\n")
+        path.files.write(path.read_text() + "# more\n")
         assert (source_hash(course, source) != before) == (name in names), name
 
 
@@ -404,9 +405,9 @@ def test_hash_follows_imports_scripts_and_recorded_data(course):
     ("from labs.sub import inner", "sub/inner"), ("import labs.sub.inner as i", "sub/inner"),
 ])
 def test_ways_to_import(course, line, module):
-    write_text(course / "labs/sub/__init__.py", "from .near import X\n")
-    write_text(course / "labs/sub/near.py", "from .. import other\n")
-    write_text(course / "labs/sub/inner.py", "")
+    labs_files.write(course / "labs/sub/__init__.py", "from .near import X\n")
+    labs_files.write(course / "labs/sub/near.py", "from .. import other\n")
+    labs_files.write(course / "labs/sub/inner.py", "")
     source = course / "solutions/01_first.py"
     source.write_text(f"# %%\n{line}\n")
     files = source_files(course, source)
@@ -426,7 +427,7 @@ def notebook_of(*cells):
 
 def test_the_kernel_is_this_python_even_if_the_user_has_another_one(tmp_path, monkeypatch):
     spec = tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json"
-    write_text(spec, json.dumps({"argv": ["/bin/false"], "display_name": "Mine", "language": "python"}))
+    labs_files.write(spec, json.dumps({"argv": ["/bin/false"], "display_name": "Mine", "language": "python"}))
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
     monkeypatch.setenv("LABS_TEST_VALUE", "handed on")
     notebook = notebook_of("import os, sys\nprint(sys.executable)\nprint(os.environ['LABS_TEST_VALUE'])")
@@ -475,14 +476,14 @@ def test_clean_merges_streams_and_drops_widgets_timing_and_paths(tmp_path):
 
 def test_a_killed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
-    write_text(path, "old")
+    labs_files.write(path, "old")
 
     def stop(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "replace", stop)
     with pytest.raises(KeyboardInterrupt):
-        write_text(path, "new")
+        labs_files.write(path, "new")
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
@@ -499,11 +500,11 @@ def tree(built):
         "docs/marker.md": f"{B}\n", "docs/answer.md": "Hint:\n    speedup = 45.0 / 24.5\n",
         "notebooks/picture.svg": "<svg/>\n", "labs/checks.py": "speedup = 45.0 / 24.5\n",
     }.items():
-        write_text(built / name, text)
+        labs_files.write(built / name, text)
     (built / "labs" / "blob.bin").write_bytes(b"\xff\xfe\x00")
     subprocess.run(["git", "init", "-q"], cwd=built, check=True)
     subprocess.run(["git", "add", "-A"], cwd=built, check=True)
-    write_text(built / "private.txt", "mine\n")
+    labs_files.write(built / "private.txt", "mine\n")
     return built
 
 
@@ -515,7 +516,7 @@ EXPECTED = ["Makefile", "README.md", "environment.yml", "labs/__init__.py", "lab
 def test_student_tree_holds_everything_but_solutions(tree, tmp_path):
     # an instructor who tried a notebook must not hand out the answers
     path = tree / "notebooks/01_first.ipynb"
-    path.write_text(path.read_text().replace(f"speedup = {FILL}", "speedup = 45.0 / 24.5"))
+    path.files.write(path.read_text().replace(f"speedup = {FILL}", "speedup = 45.0 / 24.5"))
     messages = []
     assert student_tree(tree, tmp_path / "out", messages.append) == EXPECTED
     assert sorted(p.relative_to(tmp_path / "out").as_posix()
@@ -528,18 +529,18 @@ def test_student_tree_holds_everything_but_solutions(tree, tmp_path):
 
 def test_student_tree_without_git_and_into_an_empty_folder(tree, tmp_path):
     shutil.rmtree(tree / ".git")
-    write_text(tree / ".venv/lib.py", "")
-    write_text(tree / "runs/a.json", "{}")
+    labs_files.write(tree / ".venv/lib.py", "")
+    labs_files.write(tree / "runs/a.json", "{}")
     (tmp_path / "out").mkdir()
     assert student_tree(tree, tmp_path / "out", quiet) == sorted([*EXPECTED, "private.txt"])
 
 
 def test_student_tree_refuses_a_used_folder_and_a_needed_file_with_solutions(tree, tmp_path):
-    write_text(tmp_path / "used" / "file", "x")
+    labs_files.write(tmp_path / "used" / "file", "x")
     with pytest.raises(BuildError, match="used is not an empty folder"):
         student_tree(tree, tmp_path / "used", quiet)
     assert [p.name for p in (tmp_path / "used").iterdir()] == ["file"]
-    write_text(tree / "README.md", f"Use\n{B}\n")
+    labs_files.write(tree / "README.md", f"Use\n{B}\n")
     with pytest.raises(BuildError, match="README.md: holds a solution marker"):
         student_tree(tree, tmp_path / "out", quiet)
     assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".out*"))

@@ -45,9 +45,9 @@ def init():
 def DistributedOptimizer(optimizer, backward_passes_per_step=1):
     """`optimizer` (a new one of Keras 3), whose gradients are averaged over all ranks before each update.
 
-    An object of a subclass of the optimizer's own class, made from its configuration: rates, schedules and clipping
-    work as before; clipping sees the averaged gradient. Each gradient is an all-reduce of its own, which can start
-    while backward still computes the others; Horovod fuses those that are ready together.
+    An object of a subclass of the optimizer's class, of the same name, made from its configuration: rates, schedules
+    and clipping work as before; clipping sees the averaged gradient. Each gradient is an all-reduce of its own, which
+    can start while backward still computes the others; Horovod fuses those that are ready together.
 
     backward_passes_per_step: k > 1 sums k gradients on each rank first, and averages over passes and ranks in every
         k-th step only; weights change in these steps only, as by one step on a k times larger batch.
@@ -78,7 +78,9 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
     if passes > 1:
         settings["gradient_accumulation_steps"] = passes
     averaging = _EveryKthStep if settings.get("gradient_accumulation_steps") else _EveryStep
-    return type(f"Distributed{base.__name__}", (averaging, base), {}).from_config(settings)
+    # Under the name of its base: a saved or copied model then holds a plain optimizer, and loads without Horovod.
+    named = {"__module__": base.__module__, "__qualname__": base.__qualname__}
+    return type(base.__name__, (averaging, base), named).from_config(settings)
 
 
 def averages(optimizer):

@@ -45,19 +45,9 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
         self.root_rank = root_rank
 
     def on_train_begin(self, logs=None):
-        check(self.model)
-        steps, weights = self.params.get("steps"), self.model.trainable_weights
-        ranks.agree(
-            "some would wait for ever in an all-reduce for the others", steps=steps, epochs=self.params.get("epochs")
-        )
-        ranks.agree("their gradients do not fit together", network=[tuple(w.shape) for w in weights])
-        if steps is None and _hvd.size() > 1:
-            raise HorovodError(
-                "The number of steps per epoch is not known, and ranks with different numbers would wait for each "
-                "other for ever. Pass steps_per_epoch=..., the same on all ranks."
-            )
+        check(self.model, self.params)
         if not self.model.optimizer.built:
-            self.model.optimizer.build(weights)
+            self.model.optimizer.build(self.model.trainable_weights)
         state = [*self.model.weights, *self.model.optimizer.variables]  # seeds of dropout stay each rank's own
         for variable, value in zip(state, _broadcast(state, self.root_rank), strict=True):
             variable.assign(value)
@@ -86,8 +76,11 @@ class MetricAverageCallback(keras.callbacks.Callback):
             logs[key] = float(value)
 
 
-def check(model):
-    """Raise HorovodError if `fit` of this compiled model would not train one network on all ranks."""
+def check(model, params):
+    """Raise HorovodError or RankError if `fit` of this compiled model would fail, hang, or not train one network.
+
+    params: a callback's `params`, with the steps and epochs of this `fit`. All ranks must call it.
+    """
     from labs import hvd
 
     optimizer = model.optimizer
@@ -100,6 +93,15 @@ def check(model):
         raise HorovodError(NOT_WRAPPED)
     if model.jit_compile:
         raise HorovodError(XLA)
+    steps = params.get("steps")
+    ranks.agree("some would wait for ever in an all-reduce for the others", steps=steps, epochs=params.get("epochs"))
+    shapes = [tuple(weight.shape) for weight in model.trainable_weights]
+    ranks.agree("their gradients do not fit together", network=shapes)
+    if steps is None and _hvd.size() > 1:
+        raise HorovodError(
+            "The number of steps per epoch is not known, and ranks with different numbers would wait for each other "
+            "for ever. Pass steps_per_epoch=..., the same on all ranks."
+        )
 
 
 def _broadcast(variables, root_rank):
