@@ -185,7 +185,7 @@ def repaired(path):
 
 
 @question("06.22", "The repaired script's record", HERE, points=2,
-          why="Half the steps, each as long as before, and every image once.")  # fmt: skip
+          why="Half the steps, and every image once.")
 def repaired_record(before, after):
     (steps_1, _, images), (steps_2, batch_2, _) = _steps(before, "before"), _steps(after, "after")
     if after.get("workers") != before.get("workers"):
