@@ -172,6 +172,8 @@ def start(script, *arguments, name, runs=None, env=None, ranks=None, launcher=No
         **os.environ, "LABS_RUN": name, "LABS_RUNS": str(runs), "PYTHONUNBUFFERED": "1",
         "TF_CPP_MIN_LOG_LEVEL": "2", **(env or {}),
     }  # fmt: skip
+    if launcher == "mpiexec":
+        environment["PYTHONUNBUFFERED"] = ""  # it forwards pieces of lines as they come, of all ranks in a jumble
     with out, err:
         process = subprocess.Popen(
             [sys.executable, "-c", _START, *command],

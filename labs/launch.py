@@ -42,5 +42,6 @@ def command(ranks, launcher=None):
         raise LaunchError(f"{launcher} is not installed beside Python nor on the PATH, so nothing was started. "
                           "Run `make horovod`, or load the site's module.")  # fmt: skip
     if launcher == "mpiexec":
-        return [program, "-n", str(ranks)]
+        prefix = ["-prepend-rank"] if beside.exists() else []  # MPICH's option: each line begins with its rank
+        return [program, *prefix, "-n", str(ranks)]
     return [program, "--gloo", "-np", str(ranks), "-H", f"localhost:{ranks}"]

@@ -36,10 +36,14 @@ def main(argv=None):
         callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
     else:
         names = devices.workers(args.workers)
-        if args.strategy == "mirrored":
-            strategy = tf.distribute.MirroredStrategy(devices=names)
     keras.utils.set_random_seed(args.seed + rank)
     dataset = data.load(args.dataset, images=args.images)
+    if args.strategy == "horovod":
+        images = _shard(args, dataset)
+    else:
+        images = data.pipeline(dataset, args.batch_size, workers=args.workers, seed=args.seed)
+    if args.strategy == "mirrored":
+        strategy = tf.distribute.MirroredStrategy(devices=names)
     if rank == 0:
         print(f"Model {args.model} {args.workers} workers")
         print(f"Strategy: {args.strategy}")
@@ -60,8 +64,6 @@ def main(argv=None):
         args, model=args.model, strategy=args.strategy, workers=args.workers,
         images=len(dataset.images), learning_rate=learning_rate,
     )  # fmt: skip
-    images = _shard(args, dataset) if args.strategy == "horovod" else data.pipeline(
-        dataset, args.batch_size, workers=args.workers, seed=args.seed)  # fmt: skip
     verbose = 2 if rank == 0 else 0
     for _ in training.repeats(args, recorder, model):
         model.fit(images, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=[*callbacks, recorder])
@@ -71,6 +73,7 @@ def _shard(args, dataset):
     """This rank's batches."""
     from labs import hvd, ranks
 
+    ranks.agree(**vars(args))
     data.check_batch(len(dataset.labels), args.batch_size, hvd.size())
     numbers = data.order(dataset, args.batch_size, seed=args.seed).shard(hvd.size(), hvd.rank())
     ranks.check_shards(numbers, len(dataset.labels), dropped=len(dataset.labels) % args.batch_size)

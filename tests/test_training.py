@@ -226,7 +226,7 @@ def test_write_makes_the_folder_and_leaves_one_readable_file(tmp_path):
     assert path.stat().st_mode & 0o444 == 0o444
 
 
-@pytest.mark.parametrize("place", ["os.fsync", "json.dump", "os.replace"])
+@pytest.mark.parametrize("place", ["os.fsync", "tempfile.mkstemp", "os.replace"])
 def test_full_disk_leaves_the_old_record_whole(tmp_path, monkeypatch, place):
     from labs import training
 

@@ -27,6 +27,8 @@ worker = devices.pin(hvd.local_rank(), hvd.local_size())
 ### END SOLUTION
 print(f"Rank {hvd.rank()} of {hvd.size()} on {worker}", flush=True)
 
+ranks.agree(**vars(args))  # the same options on all ranks, or it stops here
+
 keras.utils.set_random_seed(args.seed + hvd.rank())  # other weights on each rank, until they are broadcast
 dataset = data.load(args.dataset, images=args.images)
 numbers = data.order(dataset, args.batch_size, seed=args.seed)  # of all samples, in one order for all ranks
