@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from answers06 import ANSWERS as ANSWERS06
+from answers07 import ANSWERS as ANSWERS07
 
 import labs.tasks  # noqa: F401  (registers the questions)
 from labs import blanks, checks
@@ -230,7 +231,7 @@ ANSWERS = {
         secret=None,
     ),
 }  # fmt: skip
-ANSWERS |= ANSWERS06
+ANSWERS |= ANSWERS06 | ANSWERS07
 
 ON_FOUR_DEVICES = """
 import json, sys

@@ -1,0 +1,512 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Horovod: the same training in many processes
+#
+# **Time: 50 minutes, of which 6 minutes on 2 cores are computing.**
+#
+# MirroredStrategy is one process that rules all devices of one machine. Horovod is the other way: the *same program* runs many
+# times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch
+# it, prove that all processes train one network, and look at what they wait for. You hand in task **H1**.
+
+# %%
+import json
+
+from labs import compare, devices, jobs, models, plots, recorded, results, study, tables, timeline
+from labs.checks import check, predict
+
+plan = study.preset()
+quick = plan.name == "test"
+unit = "GPU" if devices.gpus() else "CPU core"
+print(f"preset {plan.name}; a rank computes on one {unit}, and this machine has {devices.cores()} cores")
+
+# %% [markdown]
+# ## One program, n processes
+#
+# This is a whole Horovod program:
+
+# %%
+print(open("scripts/who_am_i.py").read())
+
+# %% [markdown]
+# A **launcher** starts it n times. `hvd.init()` makes the n processes find each other. From then on each knows its **rank**
+# (0 to n-1) and the **size** n. **Predict:** the program has one `print`. How many lines does it print with 4 ranks?
+
+# %% labs={"id": "07.1"}
+### BEGIN SOLUTION
+lines_expected = 4
+### END SOLUTION
+predict("07.1", lines_expected)
+
+# %%
+for n in (2,) if quick else (2, 4):
+    job = jobs.run("scripts/who_am_i.py", name=f"who_am_i_{n}", ranks=n)
+    print(job.out.read_text())
+
+# %% [markdown]
+# Every process prints its line, in no certain order. The mark before it, such as `[1]<stdout>:`, is the launcher's: it
+# says which rank spoke. Nothing is shared: each process has its own memory, its own data and its own network.
+#
+# On several machines (**nodes**) one process is started for each GPU of each node:
+#
+# $$ K = \text{nodes} \times \text{tasks per node} . $$
+#
+# How large is K on 2 nodes with 4 GPUs each?
+
+# %% labs={"id": "07.2"}
+### BEGIN SOLUTION
+ranks_in_all = 2 * 4
+### END SOLUTION
+check("07.2", ranks_in_all)
+
+# %% [markdown]
+# Ranks are counted through, node by node: node 0 has the first ones. The **local rank** counts on each node anew. On which node
+# does rank 6 of these run, and which local rank has it?
+
+# %% labs={"id": "07.3"}
+### BEGIN SOLUTION
+node_of_6, local_rank_of_6 = 1, 2
+### END SOLUTION
+check("07.3", node_of_6, local_rank_of_6)
+
+# %% [markdown]
+# `hvd.size()` counts *processes*. It knows nothing of GPUs: 8 processes on one GPU are still size 8. That each process takes a
+# device of its own is up to your program, and the local rank is made for it.
+#
+# ## Six steps
+#
+# Open `scripts/ResNet50_horovod.py`. It is the training of notebook 05 for Horovod, with six blanks. Fill one, save, and
+# check it here; the checks read the script without running it.
+#
+# **1. Start.** Horovod must run before anyone asks it for a rank.
+
+# %% labs={"id": "07.4"}
+script = "scripts/ResNet50_horovod.py"
+steps = {"07.4": check("07.4", script)}
+
+# %% [markdown]
+# **2. Pin.** One worker for each process of the node: `devices.pin` takes the number of a GPU (or core) of this node, and how
+# many processes share the node.
+
+# %% labs={"id": "07.5"}
+steps["07.5"] = check("07.5", script)
+
+# %% [markdown]
+# **3. Shard.** All ranks hold the same order of sample numbers. Each reads its own share of it (notebook 06).
+
+# %% labs={"id": "07.6"}
+steps["07.6"] = check("07.6", script)
+
+# %% [markdown]
+# **4. Scale and wrap.** Horovod scales no rate: that is yours (one rank: 0.01). And it averages gradients only if the optimizer
+# is wrapped.
+
+# %% labs={"id": "07.7"}
+steps["07.7"] = check("07.7", script)
+
+# %% [markdown]
+# **5. Broadcast and average.** All ranks take the weights of rank 0 at the start. At each epoch's end they average loss and
+# accuracy, which each has measured on its own share.
+
+# %% labs={"id": "07.8"}
+steps["07.8"] = check("07.8", script)
+
+# %% [markdown]
+# **6. One log.** Only rank 0 prints and saves.
+
+# %% labs={"id": "07.9"}
+steps["07.9"] = check("07.9", script)
+ready = all(steps.values())
+
+# %% [markdown]
+# What is different from the script of notebook 05? The network, the loss and the loop are not in this list: they stay.
+
+# %%
+compare.scripts("scripts/ResNet50.py", script)
+
+# %% [markdown]
+# ## Launch
+#
+# The batch per rank is fixed, as in notebook 05. **Predict** the speedup on 2 ranks: above, equal to or below that of
+# MirroredStrategy on 2 workers? Write the number that you expect.
+
+# %% labs={"id": "07.10"}
+### BEGIN SOLUTION
+speedup_expected = 1.8
+### END SOLUTION
+predict("07.10", speedup_expected)
+
+# %%
+counts, sizes = plan.workers, plan.arguments()
+if quick:
+    counts, sizes = (2,), [*sizes, "--images", 64, "--repeats", 1]
+finished = []
+for n in counts if ready else ():
+    job = jobs.run(script, "--batch_size", n * plan.local_batch, *sizes, name=f"ResNet50_horovod_w{n}", ranks=n)
+    finished.append(job.state == "finished")
+own = bool(finished) and all(finished)
+
+# %%
+on_two = jobs.folder() / "ResNet50_horovod_w2.out"
+files = [on_two.with_name(f"ResNet50_horovod_w{n}.out") for n in counts]
+if not own or quick:
+    files = recorded.laptop_horovod()
+    print("Runs on 1 and 2 ranks of your own are not done. What follows uses recorded ones instead.")
+if not own:
+    on_two = files[1]
+
+# %% [markdown]
+# In a terminal, in this folder, either launcher does the same:
+#
+# ```
+# uv run horovodrun --gloo -np 2 -H localhost:2 python scripts/ResNet50_horovod.py --batch_size 128
+# uv run mpiexec -n 2 python scripts/ResNet50_horovod.py --batch_size 128
+# ```
+#
+# Over several nodes, SLURM's `srun` starts one task for each GPU; the script stays as it is. That part follows with the
+# scripts of your site.
+#
+# Each rank names its core or GPU; then rank 0 alone speaks:
+
+# %%
+print(on_two.read_text()[:900])
+
+# %% [markdown]
+# ## Is it one network?
+#
+# At the end the ranks compared their weights, bit by bit. The record keeps the result, with the checksum (SHA-256) of the weights:
+
+# %%
+record = json.loads(on_two.with_suffix(".json").read_text())
+record["weights"]
+
+# %% labs={"id": "07.11"}
+check("07.11", record if own else ...)
+
+# %% [markdown]
+# Why must the trained weights be identical, to the last bit?
+#
+# - **a**: they need not be: nearly equal is enough for an average
+# - **b**: all ranks begin with the same weights and add the same averaged gradient at each step
+# - **c**: rank 0 sends its weights to all others after each epoch
+# - **d**: the metrics are averaged over the ranks
+
+# %% labs={"id": "07.12"}
+### BEGIN SOLUTION
+why_identical = "b"
+### END SOLUTION
+check("07.12", why_identical)
+
+# %% [markdown]
+# No rank is special here. Rank 0 gives its weights once, at the start; then it prints and saves. Gradients are
+# averaged among all, at every step.
+#
+# ## How much faster?
+#
+# Beside Horovod's runs stand those of MirroredStrategy from notebook 05: yours if they fit, else recorded ones.
+
+# %%
+mirrored = [jobs.folder() / f"ResNet50_w{n}.json" for n in (1, 2)]
+fits = [study.reusable(file, study.configuration(plan, "ResNet50V2", n, "mirrored")) for n, file in enumerate(mirrored, 1)]
+if not all(fits):
+    mirrored = [file.with_suffix(".json") for file in recorded.laptop()]
+    print("MirroredStrategy: recorded on another machine. Compare the speedups, not the seconds.")
+rows = results.results([*mirrored, *(file.with_suffix(".json") for file in files)])
+tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
+
+# %%
+plots.show(plots.scaling(rows))
+
+# %% [markdown]
+# Where the intervals overlap, the runs do not say which one is faster. Compare with your prediction 07.10.
+#
+# You may start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. They share the cores, the record is
+# marked **oversubscribed**, and its times say nothing about speed. Use Gloo for it: a rank that waits in MPI keeps its core busy.
+#
+# ## MPI, Gloo, NCCL: who carries what?
+#
+# | | starts processes | negotiates which tensor is ready | carries tensors |
+# |---|---|---|---|
+# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or many |
+# | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; needs no MPI |
+# | **NCCL** | no | no | between GPUs: NVLink within a node, the fast network between nodes |
+#
+# Who carries the gradients between 4 GPUs of one node? **a**: NCCL, **b**: Gloo, **c**: MPI, **d**: horovodrun
+
+# %% labs={"id": "07.13"}
+### BEGIN SOLUTION
+carrier = "a"
+### END SOLUTION
+check("07.13", carrier)
+
+# %% [markdown]
+# If you know PyTorch:
+#
+# | here | PyTorch |
+# |---|---|
+# | `MirroredStrategy` | `DistributedDataParallel` within one node (the old `DataParallel` copies through one device at each step) |
+# | Horovod | Horovod for PyTorch, or `DistributedDataParallel` over nodes |
+# | `numbers.shard(size, rank)` | `DistributedSampler(num_replicas, rank)`, with `set_epoch` |
+# | `backward_passes_per_step` | accumulation under `no_sync` |
+# | (not in this course) sharded states | FSDP, ZeRO |
+#
+# ## The failure that says nothing
+#
+# Now break it. `scripts/small_horovod.py` trains a small dense network. With these options its optimizer is wrapped by Horovod's
+# *own* class for Keras, which was written for Keras 2; all ranks begin with equal weights. **Predict:** will they
+# be identical after 3 epochs? (`True` or `False`)
+
+# %% labs={"id": "07.14"}
+### BEGIN SOLUTION
+identical_after = False
+### END SOLUTION
+predict("07.14", identical_after)
+
+# %%
+small, few = "scripts/small_horovod.py", ["--images", 256, "--epochs", 3]
+cores = {"launcher": "mpiexec", "env": {"CUDA_VISIBLE_DEVICES": ""}}  # small experiments need no GPU
+wrong = [*few, "--optimizer", "horovods_own"]
+job = jobs.run(small, *wrong, "--unchecked", name="silent", ranks=2, **cores)
+print(job.out.read_text())
+
+# %% [markdown]
+# No error, no warning. The loss falls on each rank, and each trains a network of its own on its own half of the
+# data. How many different networks would 4 ranks train like this?
+
+# %% labs={"id": "07.15"}
+### BEGIN SOLUTION
+networks = 4
+### END SOLUTION
+check("07.15", networks)
+
+# %% [markdown]
+# You would keep rank 0's network, which has seen a part of the data, and report the speedup of all. So `labs.hvd` looks at the
+# optimizer before the first step. The same run with the callbacks of step 5:
+
+# %%
+job = jobs.run(small, *wrong, name="refused", ranks=2, **cores)
+
+# %% [markdown]
+# ## What counts is the effective batch
+#
+# K ranks average their gradients, so an update uses the images of all of them. How large is the **effective batch**
+# of 4 ranks with a local batch of 8?
+
+# %% labs={"id": "07.16"}
+### BEGIN SOLUTION
+effective_batch = 4 * 8
+### END SOLUTION
+check("07.16", effective_batch)
+
+# %% [markdown]
+# With K ranks you have two options:
+#
+# - **option 1**: keep the local batch. The effective batch grows K times, and the rate is scaled up.
+# - **option 2**: divide the local batch by K. The effective batch and the rate stay.
+#
+# How far up? The linear rule takes K, others take a part of it. Write `rates`: for the rate of one rank and K, the three rates
+# by the **linear**, the **square-root** and the **2/3-power** rule.
+
+# %% labs={"id": "07.17"}
+def rates(rate, K):
+    ### BEGIN SOLUTION
+    return rate * K, rate * K**0.5, rate * K ** (2 / 3)
+    ### END SOLUTION
+
+
+if check("07.17", rates):
+    rules = ("linear", "square root", "2/3 power")
+    tables.show([{"K": K} | dict(zip(rules, rates(0.01, K))) for K in (1, 2, 4, 8, 64)], ("K", *rules))
+
+# %% [markdown]
+# Now three trainings of the small network, from the same weights, in the same order of images: on 1 rank, and on several ranks by
+# either option. It has no batch normalisation, which would see the local batch.
+
+# %%
+K = 2 if quick else 4
+experiments = {
+    "1 rank x 32 images, rate 0.01": (1, 32, 0.01),
+    f"{K} ranks x {32 // K}, rate 0.01 (option 2)": (K, 32, 0.01),
+    f"{K} ranks x 32, rate {0.01 * K:.2f} (option 1)": (K, 32 * K, 0.01 * K),
+}
+shared = cores | {"launcher": "horovodrun" if K > devices.cores() else "mpiexec"}
+curves = {}
+for number, (name, (n, batch, rate)) in enumerate(experiments.items()):
+    options = ["--images", 512 if quick else 1024, "--epochs", 6, "--batch_size", batch, "--rate", rate]
+    job = jobs.run(small, *options, name=f"batch_{number}", ranks=n, **shared)
+    curves[name] = job.record
+
+# %%
+plots.show(compare.losses(curves))
+
+# %% [markdown]
+# Which two curves are one, and why?
+#
+# - **a**: 1 rank and option 1: the rate makes up for the batch
+# - **b**: the two with several ranks: the number of ranks is the same
+# - **c**: none: every way to train gives its own curve
+# - **d**: 1 rank and option 2: every update uses the same 32 images and the same rate
+
+# %% labs={"id": "07.18"}
+### BEGIN SOLUTION
+same = "d"
+### END SOLUTION
+check("07.18", same)
+
+# %%
+records = [json.loads(file.read_text()) for file in curves.values()]
+one, option_2, _ = [[epoch["metrics"]["loss"] for epoch in record["epochs"]] for record in records]
+print("oversubscribed:", [record["oversubscribed"] for record in records])
+difference = max(abs(a - b) for a, b in zip(one, option_2))
+print(f"1 rank and option 2, largest difference of their losses: {difference:.1e}")
+assert difference < 1e-3
+
+# %% [markdown]
+# What is left is rounding: the same numbers are added in another order. Option 1 is another training: an epoch has fewer
+# updates, each of them larger, so after the same epochs it is behind. With batch normalisation, the first two
+# would be close, not equal.
+#
+# ## What do the ranks wait for?
+#
+# A rank may average a gradient when *all* have it. How many tensors does Horovod average in each step of ResNet50V2, and how
+# many bytes are they together (float32)?
+
+# %% labs={"id": "07.19"}
+network = models.network("ResNet50V2", image_size=32, classes=10)
+### BEGIN SOLUTION
+tensors = len(network.trainable_weights)
+size = models.memory(network, batch=1)["gradients"]
+### END SOLUTION
+check("07.19", tensors, size)
+
+# %% [markdown]
+# Horovod can write down when each rank announced each tensor, and when it was averaged: set `HOROVOD_TIMELINE` to a file. (It
+# remembers what was announced before, and then no longer says by whom; `HOROVOD_CACHE_CAPACITY=0` makes it ask anew.)
+
+# %%
+def watch(name):
+    """Environment of a job that writes its timeline; the file."""
+    file = (jobs.folder() / f"{name}_timeline.json").resolve()
+    file.unlink(missing_ok=True)
+    return {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}, file
+
+
+trace, kind = recorded.horovod_timeline(), "recorded"
+if own and not quick:
+    env, trace = watch("ResNet50")
+    options = ["--batch_size", 2 * plan.local_batch, *plan.arguments(), "--epochs", 1, "--repeats", 1]
+    job = jobs.run(script, *options, name="ResNet50_watched", ranks=2, env=env)
+    kind = "measured"
+
+# %%
+events = timeline.read(trace)
+plots.show(timeline.figure(events, kind=kind))
+
+# %% [markdown]
+# The upper curves grow while backward works its way from the last layer to the first. Where one rank's curve runs ahead, it has
+# announced more than the other; the blue one can only follow the slower of the two. Below, each block is one message.
+#
+# A few tensors less than you counted? Where two biases are added to the same sum, their gradients are equal. TensorFlow notices, and
+# has each such pair averaged once.
+#
+# Every message costs a start. So Horovod **fuses** tensors that are ready together into one buffer and sends that.
+# The messages with most tensors:
+
+# %%
+messages = sorted(timeline.messages(events), key=lambda row: -row["tensors"])[:4]
+shown = [row | {"MB": row["bytes"] / 1e6, "ms": 1000 * row["seconds"], "first": row["names"][0]} for row in messages]
+tables.show(shown, ("message", "tensors", "MB", "ms", "first"), {"ms": "all-reduce (ms)", "first": "first tensor in it"})
+
+# %% [markdown]
+# Now one rank is slow: rank 1 pauses 50 ms in each step of a small network. Its timeline has one row for each tensor.
+
+# %%
+env, trace = watch("slow")
+options = ["--network", "SmallCNN", "--images", 128, "--epochs", 1, "--slow", 1, 50]
+job = jobs.run(small, *options, name="slow", ranks=2, launcher="mpiexec", env=env | cores["env"])
+slow = timeline.read(trace)
+plots.show(timeline.figure(slow))
+
+# %% [markdown]
+# Which rank waits at each step? Read it from the marks.
+
+# %% labs={"id": "07.20"}
+### BEGIN SOLUTION
+waiting_rank = 0
+### END SOLUTION
+check("07.20", waiting_rank)
+
+# %%
+rows = timeline.summary(slow)[1:]  # without the first step, in which TensorFlow traces
+columns = {"step": "step", "last": "last rank", "wait": "wait for it (ms)", "reduce": "all-reduce (ms)"}
+shown = [row | {"wait": 1000 * max(row["waited"].values()), "reduce": 1000 * row["allreduce_seconds"]} for row in rows]
+tables.show(shown, tuple(columns), columns)
+
+# %% [markdown]
+# The all-reduce itself is short. The pause of one rank is paid by all: the slowest rank sets the step. On a cluster, a slow
+# disk, a busy core or a larger shard does the same.
+#
+# ## When a rank dies
+#
+# In this run rank 1 fails at the begin of its second epoch. Rank 0 then waits in an all-reduce for a rank that never comes.
+
+# %%
+job = jobs.run(small, *few, "--die", 1, name="dies", ranks=2, env=cores["env"])
+
+# %%
+print("state of the job:   ", job.state)
+print("state of its record:", json.loads(job.record.read_text())["state"])
+complaints = [line[:110].rstrip() for line in open(job.err) if "Traceback" in line or "Error: " in line]
+print("", *complaints, sep="\n")
+
+# %% [markdown]
+# The launcher ends all ranks when one has failed. Its `.err` holds several complaints, and only one cause.
+# Which rank brought the job down?
+
+# %% labs={"id": "07.21"}
+### BEGIN SOLUTION
+died = 1
+### END SOLUTION
+check("07.21", died)
+
+# %% [markdown]
+# If no launcher ended them, the others would wait for ever, and the job would hold its nodes until its time is up. The same
+# happens when ranks have different numbers of batches. That is why `labs.hvd` compares the steps of all ranks before the first
+# one.
+#
+# ## H1
+#
+# Hand in your `ResNet50_horovod.py` and a short account: how you launched it (the commands, where the ranks ran), the evidence
+# that all ranks trained one network, the speedup with its interval beside MirroredStrategy's, and what the timeline says about
+# waiting.
+
+# %% [markdown] labs={"id": "H1", "kind": "answer", "points": 4}
+# ### H1: your answer
+# ### BEGIN SOLUTION
+# I started scripts/ResNet50_horovod.py with `horovodrun --gloo -np N -H localhost:N` (and once with `mpiexec -n 2`) on 1 and 2
+# ranks, each pinned to one core, with the batch per rank fixed and the rate 0.01 x ranks. The .out shows `Rank 0 of 2 on core ..`
+# and `Rank 1 of 2 on core ..`, then one log, by rank 0. Evidence: the record of the run on 2 ranks has
+# weights.identical = true with one SHA-256 for all ranks, although the ranks drew different weights at the start: the
+# broadcast made them equal, and the averaged gradients kept them so. With the optimizer not wrapped, the same comparison says
+# false, and no error appears. Speedup and interval stand in the table above; the intervals of Horovod and MirroredStrategy
+# overlap, so the runs do not tell which is faster. The timeline shows 174 tensors, 94 MB per step, fused into fewer messages;
+# the all-reduces start when the slower rank has announced its gradients, and the faster one waits for it. A rank
+# slowed down by 50 ms made each step of all ranks about 50 ms longer.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - One program, K processes; rank, local rank and size tell each what it has to do.
+# - Six steps: start, pin, shard, scale and wrap, broadcast and average, print once.
+# - Compare the weights of all ranks: a missing average makes no error.
+# - The effective batch decides how a training goes, not the number of ranks.
+# - All wait for the slowest, and a timeline shows who that is.
+#
+# Next: the same scripts as jobs of a cluster, and a larger network.
