@@ -11,9 +11,9 @@
 #
 # **Time: 45 minutes, of which 2 minutes on 2 cores are computing.**
 #
-# Several workers train one network. In each epoch, every sample should be read by exactly one of them. Most published Horovod
-# programs that disappoint fail here: no error, a falling loss, and a time that does not fall. You learn to divide the
-# samples, to *count* whether it is right, and you repair a colleague's script.
+# Several workers train one network. In each epoch, every sample should be read by exactly one of them. Many published
+# Horovod programs fail here: no error, a falling loss, and a time that does not fall. You learn to divide the samples
+# and to *count* whether it is right, and you repair a colleague's script.
 
 # %%
 import json
@@ -31,8 +31,8 @@ tf.get_logger().setLevel("ERROR")
 # %% [markdown]
 # ## 1 to 100, by hand
 #
-# The samples have the numbers 1 to 100. Two workers: each takes every second number, worker 0 from the first on, worker 1
-# from the second on. Write both lists, with Python's slices.
+# The samples have the numbers 1 to 100. Two workers: each takes every second number, worker 0 from the first on,
+# worker 1 from the second on. Write both lists, with Python's slices.
 
 # %% labs={"id": "06.1"}
 numbers = list(range(1, 101))
@@ -80,8 +80,8 @@ else:
 # %% [markdown]
 # ## Which order of operations?
 #
-# Real data lie in an order. An image folder has all images of class 0 first, then all of class 1. Here are 480 digits, sorted
-# in this way:
+# Real data lie in an order. An image folder has all images of class 0 first, then all of class 1. Here are 480 digits,
+# sorted in this way:
 
 # %%
 dataset = data.load("digits", images=480)
@@ -98,7 +98,8 @@ print(source.labels[:3], "...", source.labels[-3:])
 # - **c**: `shard`, then shuffle the share with a seed of the worker's own, batch
 # - **d**: shuffle everything with one common seed, then `shard`, batch
 #
-# **Predict:** in which of them does every batch hold a fair sample of the ten classes? Write the letters, such as `"ab"`.
+# **Predict:** in which of them does every batch hold a fair sample of the ten classes? Write the letters, such as
+# `"ab"`.
 
 # %% labs={"id": "06.4"}
 ### BEGIN SOLUTION
@@ -107,8 +108,8 @@ fair_orders = "cd"
 predict("06.4", fair_orders)
 
 # %% [markdown]
-# A picture of all four. Each column is one batch, each row a class; the colour says how many samples of the class the batch holds.
-# Above each, the *distance* from the mix of all samples: 0 is the same mix, 0.9 is one class out of ten.
+# A picture of all four. Each column is one batch, each row a class; the colour says how many samples of the class the
+# batch holds. Above each, the *distance* from the mix of all samples: 0 is the same mix, 0.9 is one class out of ten.
 
 # %%
 orders = dict(zip("abcd", sharding.ORDERS))
@@ -118,8 +119,8 @@ plots.show(sharding_plots.balance(source.labels, cases, batch=batch))
 # %% [markdown]
 # Even a fair batch of 16 is not at distance 0: it is a random sample of ten classes.
 #
-# Now count it yourself. `counts` has three axes: worker, batch, class. For worker 0, how many classes does its whole epoch
-# hold, and how many does one of its batches hold on average?
+# Now count it yourself. `counts` has three axes: worker, batch, class. For worker 0, how many classes does its whole
+# epoch hold, and how many does one of its batches hold on average?
 
 # %% labs={"id": "06.5"}
 def classes(counts):
@@ -156,8 +157,8 @@ wrong_with_b = "c"
 check("06.6", wrong_with_b)
 
 # %% [markdown]
-# Try it out: more workers, other batches, a source that is *not* sorted. Tab moves between the controls, arrow keys move
-# a control. Which order is good for a sorted source only if you also shuffle? Which one leaves samples unread?
+# Try it out: more workers, other batches, a source that is *not* sorted. Tab moves between the controls, arrow keys
+# move a control. Which orders need no shuffled source? Which one leaves samples unread?
 
 # %%
 widgets.explore(
@@ -168,8 +169,8 @@ widgets.explore(
 # %% [markdown]
 # ## The seed trap
 #
-# One order of the sliders left samples unread. It is the one that most programs use: `shuffle`, then `shard`. Each worker
-# is a process of its own and runs this:
+# One order of the sliders left samples unread. It is a common one: `shuffle`, then `shard`. Each worker is a process
+# of its own and runs this:
 
 # %%
 n = 1000
@@ -191,8 +192,8 @@ unread_share = 0.25
 predict("06.7", unread_share)
 
 # %% [markdown]
-# Do not believe, count. `reads` holds one list of sample numbers for each worker. How many of the samples 0 to n-1 are in
-# none of them?
+# Do not believe, count. `reads` holds one list of sample numbers for each worker. How many of the samples 0 to n-1 are
+# in none of them?
 
 # %% labs={"id": "06.8"}
 def never_read(reads, n):
@@ -212,8 +213,8 @@ else:
     print("Skipped: this cell counts with your function of 06.8.")
 
 # %% [markdown]
-# Why this number? Each worker keeps 1/K of *its own* random order. With which probability does one worker leave out a given
-# sample? And all K of them, independently? Write the share as a formula.
+# Why this number? Each worker keeps 1/K of *its own* random order. With which probability does one worker leave out a
+# given sample? And all K of them, independently? Write the share as a formula.
 
 # %% labs={"id": "06.9"}
 def expected(workers):
@@ -231,9 +232,9 @@ right = check("06.9", expected)
 # %%
 if right and can_count:
     own = "shuffle with own seeds, shard, batch"
-    counted = {
-        k: [never_read(sharding.shares(n, k, own, epoch=epoch), n) / n for epoch in range(5)] for k in (2, 3, 4, 6, 8, 12, 16)
-    }
+    counted = {}
+    for k in (2, 3, 4, 6, 8, 12, 16):
+        counted[k] = [never_read(sharding.shares(n, k, own, epoch=epoch), n) / n for epoch in range(5)]
     plots.show(sharding_plots.unseen(counted))
     print(f"2 workers: {np.mean(counted[2]):.3f} counted, {expected(2):.3f} expected")
     assert all(abs(np.mean(shares) - expected(k)) < 0.03 for k, shares in counted.items())
@@ -245,8 +246,8 @@ else:
 #
 # ## Does it even out over the epochs?
 #
-# `shuffle` draws a new order for each epoch (`reshuffle_each_iteration=True` is its default). So a sample that is missed today may
-# be read tomorrow. Five epochs of two workers with seeds of their own:
+# `shuffle` draws a new order for each epoch (`reshuffle_each_iteration=True` is its default). So a sample that is
+# missed today may be read tomorrow. Five epochs of two workers with seeds of their own:
 
 # %%
 two = [samples(worker, 2, seed=10 + worker) for worker in range(2)]
@@ -276,8 +277,9 @@ check("06.10", still_wrong)
 # %% [markdown]
 # ## Fair in every epoch
 #
-# There are two remedies: one common seed for the shuffle before `shard`; or `shard` first, then shuffle each share. Write one
-# of them: for each epoch a new order, disjoint shares, nothing left out. All ranks call your function, each with its rank.
+# There are two remedies: one common seed for the shuffle before `shard`; or `shard` first, then shuffle each share.
+# Write one of them: for each epoch a new order, disjoint shares, nothing left out. All ranks call your function, each
+# with its rank.
 
 # %% labs={"id": "06.11"}
 def fair(n, rank, size):
@@ -303,8 +305,8 @@ else:
 # With `shard` first, each worker keeps its share for the whole training; it needs to store only this share, and
 # a seed of its own per worker does no harm.
 #
-# The kit's `data.order(dataset, global_batch, seed=...)` does the first: it gives sample numbers, newly shuffled in each epoch, in
-# the same order on every rank. You shard it yourself.
+# The kit's `data.order(dataset, global_batch, seed=...)` does the first: it gives sample numbers, newly shuffled in
+# each epoch, in the same order on every rank. You shard it yourself.
 #
 # ## What remains
 #
@@ -322,9 +324,9 @@ for drop in (False, True) if right else ():
     print(f"drop_remainder={drop}: {len(sizes)} batches {sizes}, {50 - sum(sizes)} elements left out")
 
 # %% [markdown]
-# With `drop_remainder` all batches are equal, and the price is what the last one held. With several workers there is a second question:
-# all must take the **same number of steps**. 100 samples on 3 workers are 34, 33 and 33. In batches of 3, that is 12, 11
-# and 11 steps. With Horovod, what happens in step 12?
+# With `drop_remainder` all batches are equal, and the price is what the last one held. With several workers there is a
+# second question: all must take the **same number of steps**. 100 samples on 3 workers are 34, 33 and 33. In batches
+# of 3, that is 12, 11 and 11 steps. With Horovod, what happens in step 12?
 #
 # - **a**: worker 0 makes this update alone
 # - **b**: worker 0 waits in its all-reduce for the others, for ever
@@ -338,8 +340,8 @@ step_12 = "b"
 check("06.13", step_12)
 
 # %% [markdown]
-# So cut the order to whole *global* batches, before you shard. Write how many steps each worker takes, and how many samples this
-# leaves out.
+# So cut the order to whole *global* batches, before you shard. Write how many steps each worker takes, and how many
+# samples this leaves out.
 
 # %% labs={"id": "06.14"}
 def steps_of(n, workers, local_batch):
@@ -363,13 +365,14 @@ else:
     print("Skipped: the table uses your function of 06.14.")
 
 # %% [markdown]
-# Which ones are left out? The last of this epoch's order. With a new order in each epoch these are others each time; without
-# shuffling they would always be the same, and never be learned. The last row shows a batch that is too large for the data.
+# Which ones are left out? The last of this epoch's order. With a new order in each epoch these are others each time;
+# without shuffling they would always be the same, and never be learned. The last row shows a batch that is too large
+# for the data.
 #
 # ## A shortcut that is none
 #
-# "Each rank runs the same generator and takes `steps_per_epoch / n` steps": that halves the steps on two ranks, too. Here both
-# ranks make their generator with one seed, as the same program does.
+# "Each rank runs the same generator and takes `steps_per_epoch / n` steps": that halves the steps on two ranks, too.
+# Here both ranks make their generator with one seed, as the same program does.
 
 # %%
 def generator(seed, batch=10):
@@ -380,8 +383,8 @@ def generator(seed, batch=10):
 
 
 # %% [markdown]
-# Two ranks, one epoch: each takes half of the 100 steps. How many of the 1000 samples does nobody read, and how many are
-# read by both?
+# Two ranks, one epoch: each takes half of the 100 steps. How many of the 1000 samples does nobody read, and how many
+# are read by both?
 
 # %% labs={"id": "06.15"}
 ### BEGIN SOLUTION
@@ -398,8 +401,9 @@ for epoch in (1, 2) if right else ():
           f"{np.array_equal(*reads)}")  # fmt: skip
 
 # %% [markdown]
-# Equal generators, equal work. If they go on in epoch 2, as here, the other samples come then, again twice; if they begin anew in
-# each epoch, these never come. Either way, two ranks do what one could do. `shard` gives them different samples.
+# Equal generators, equal work. If they go on in epoch 2, as here, the other samples come then, again twice; if they
+# begin anew in each epoch, these never come. Either way, two ranks do what one could do. `shard` gives them different
+# samples.
 #
 # ## Files: an image folder
 #
@@ -425,8 +429,8 @@ def read(file):
 
 
 # %% [markdown]
-# Where does the shard stand? Write the share of one rank, as (image, label), with `from_tensor_slices(files)`, `.shard` and
-# `.map(read)`, so that no rank opens a file in vain.
+# Where does the shard stand? Write the share of one rank, as (image, label), with `from_tensor_slices(files)`,
+# `.shard` and `.map(read)`, so that no rank opens a file in vain.
 
 # %% labs={"id": "06.16"}
 def folder_share(files, rank, size):
@@ -448,12 +452,13 @@ else:
     print("Skipped: this cell builds the pipeline on your share of 06.16.")
 
 # %% [markdown]
-# In an image folder, one file is one sample: sharding the *list of files* costs nothing, and each rank reads its half only.
+# In an image folder, one file is one sample: sharding the *list of files* costs nothing, and each rank reads its half
+# only.
 #
 # ## Files: TFRecord
 #
-# Many small files are slow on a cluster's file system, so samples are packed into a few large TFRecord files. Here are four,
-# written in the sorted order. Now there are three places for the shard:
+# Many small files are slow on a cluster's file system, so samples are packed into a few large TFRecord files. Here are
+# four, written in the sorted order. Now there are three places for the shard:
 
 # %%
 records = formats.write_tfrecords(source, jobs.folder() / "digits_tfrecord", files=4)
@@ -476,8 +481,9 @@ tables.show(rows, ("shard", "files", "bytes", "decoded", "kept", "classes"), {
     "kept": "samples kept", "classes": "of the classes 0 to 9"})  # fmt: skip
 
 # %% [markdown]
-# Sharding files reads half the bytes, but it is only as fair as the files: these hold neighbouring classes, so two ranks train on
-# different classes. Sharding samples is fair, but every rank reads everything; after decoding, it also decodes everything.
+# Sharding files reads half the bytes, but it is only as fair as the files: these hold neighbouring classes, so two
+# ranks train on different classes. Sharding samples is fair, but every rank reads everything; after decoding, it also
+# decodes everything.
 #
 # Eight workers shard these four *files*. How many workers get nothing at all?
 
@@ -492,13 +498,14 @@ if right:
     print([sum(1 for _ in places["the files"](rank, 8)) for rank in range(8)], "samples for ranks 0 to 7")
 
 # %% [markdown]
-# So: shuffle *before* you write the files, write many more files than workers, as a multiple of their number, and shard the files.
-# Without that, shard the records before they are decoded.
+# So: shuffle *before* you write the files, write many more files than workers, as a multiple of their number, and
+# shard the files. Without that, shard the records before they are decoded.
 #
 # ## A colleague's script
 #
-# A colleague has a Horovod script, `scripts/colleague.py`: "It runs with any number of processes, without an error, and the
-# loss falls. But two are not faster than one. Is Horovod that slow?" The local batch is the same on 1 and 2 ranks.
+# A colleague has a Horovod script, `scripts/colleague.py`: "It runs with any number of processes, without an error,
+# and the loss falls. But two are not faster than one. Is Horovod that slow?" The local batch is the same on 1 and 2
+# ranks.
 #
 # **Predict:** if all were well, how long would an epoch on 2 ranks take, as a multiple of one on 1 rank?
 
@@ -544,8 +551,8 @@ if measured:
 fields = ("workers", "local_batch", "global_batch", "steps", "dataset_images")
 if measured:
     tables.show([{key: record[key] for key in fields} for record in runs.values()], fields)
-    for (name, ranks), record in runs.items():
-        print(f"loss on {ranks}:", *(f"{epoch['metrics']['loss']:.3f}" for epoch in record["epochs"]))
+    for record in runs.values():
+        print(f"loss on {record['workers']}:", *(f"{epoch['metrics']['loss']:.3f}" for epoch in record["epochs"]))
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, on 1 rank and on 2? Compute both from the fields of
@@ -563,7 +570,7 @@ check("06.19", processed_1, processed_2, record_1, record_2)
 # Compare with the images that exist. Why is the epoch not shorter on 2 ranks?
 #
 # - **a**: the all-reduce over 2 ranks takes as long as the computation
-# - **b**: the global batch is twice as large, so the epoch has twice the work
+# - **b**: the global batch is twice as large, so each rank's step takes twice as long
 # - **c**: both ranks share the memory of one machine
 # - **d**: each rank goes through all images by itself
 
@@ -574,11 +581,12 @@ why_not_shorter = "d"
 check("06.20", why_not_shorter)
 
 # %% [markdown]
-# That also explains why nobody noticed: the loss falls, and all ranks agree. Both ranks even take the same batch at the same
-# time, so each gradient is averaged with its own copy. Two ranks learn what one would learn, and both are busy.
+# That also explains why nobody noticed: the loss falls, and all ranks agree. Both ranks even take the same batch at
+# the same time, so each gradient is averaged with its own copy. At the same rate, two ranks learn what one would learn.
 #
-# **Repair it.** `scripts/repaired.py` is a copy of the script. Change what must be changed, save it, and run the check. The check
-# runs your script up to `fit` as each rank of 1, 2 and 3, and looks at the *sample numbers* that each rank would read.
+# **Repair it.** `scripts/repaired.py` is a copy of the script. Change what must be changed, save it, and run the
+# check. The check runs your script up to `fit` as each rank of 1, 2 and 3, and looks at the *sample numbers* that each
+# rank would read.
 
 # %% labs={"id": "06.21"}
 script = "scripts/repaired.py"
@@ -609,31 +617,32 @@ if repaired:
 check("06.22", *([record_2, repaired] if repaired else [...]))
 
 # %% [markdown]
-# Half the steps, and every image once. A step takes as long as before, since each rank still computes one local batch in it. (If
-# the two step times differ much, another program was busy on this machine.)
+# Half the steps, and every image once. A step takes as long as before, since each rank still computes one local batch
+# in it. (If the two step times differ much, another program was busy on this machine.)
 #
-# `labs.ranks.check_shards(mine, n)` compares sample numbers inside a running job, over all its ranks, and stops it with the numbers
-# that are read twice or not at all. The script of notebook 07 calls it before it trains.
+# `labs.ranks.check_shards(mine, n)` compares sample numbers inside a running job, over all its ranks, and stops it
+# with the numbers that are read twice or not at all. The script of notebook 07 calls it before it trains.
 #
 # ## S1
 #
 # How do you shard a data set for K workers, and how do you know that it is right? 5 to 10 sentences: name the order of
-# operations and the seeds, what you do about uneven shares, what you shard when the data lie in files, and what you *count*
-# afterwards.
+# operations and the seeds, what you do about uneven shares, what you shard when the data lie in files, and what you
+# *count* afterwards.
 
 # %% [markdown] labs={"id": "S1", "kind": "answer", "points": 3}
 # ### S1: your answer
 # ### BEGIN SOLUTION
 # I shuffle the sample numbers once per epoch with a seed that all ranks share, cut the order to whole global batches,
-# give rank r every K-th number from place r on, and batch with the local batch, global batch / K. Or I shard first and shuffle each share
-# with a seed of the rank's own; then the shares stay the same in all epochs. Shuffling with different seeds *before* sharding leaves
-# a share of (1 - 1/K)^K unread in every epoch, a quarter of the samples on 2 ranks. A sorted source must be shuffled somewhere, or each step sees
-# nearly one class. All ranks must take equally many steps, or one waits in its all-reduce for ever: I cut to whole global batches,
-# and the order changes in each epoch, so that other samples are left out each time. An image folder I shard by its list of files; TFRecord
-# files only if they were written from shuffled data and are many more than ranks; else the records, before they are decoded.
-# I know that it is right when I have collected the sample numbers of all ranks for an epoch: no number twice, none missing but
-# those cut off, equal lengths. In the record, steps x global batch must not exceed the images that exist. With K ranks
-# the epoch must have 1/K of the steps; if it has as many as on one rank, the data are not sharded.
+# give rank r every K-th number from place r on, and batch with the local batch, global batch / K. Or I shard first and
+# shuffle each share with a seed of the rank's own; then the shares stay the same in all epochs. Shuffling with
+# different seeds *before* sharding leaves a share of (1 - 1/K)^K unread in every epoch, a quarter of the samples on 2
+# ranks. A sorted source must be shuffled somewhere, or each step sees nearly one class. All ranks must take equally
+# many steps, or one waits in its all-reduce for ever: I cut to whole global batches, and the order changes in each
+# epoch, so that other samples are left out each time. An image folder I shard by its list of files; TFRecord files
+# only if they were written from shuffled data and are many more than ranks; else the records, before they are decoded.
+# I know that it is right when I have collected the sample numbers of all ranks for an epoch: no number twice, none
+# missing but those cut off, equal lengths. In the record, steps x global batch must not exceed the images that exist.
+# With K ranks the epoch must have 1/K of the steps; if it has as many as on one rank, the data are not sharded.
 # ### END SOLUTION
 
 # %% [markdown]

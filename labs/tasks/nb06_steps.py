@@ -140,7 +140,7 @@ def processed(on_1, on_2, record_1, record_2):
 
 choice("06.20", "Why the epoch is not shorter on 2 ranks", HERE, right="d", wrong={
     "a": "Look at the steps in the two records: a slow network makes steps longer, not more of them.",
-    "b": "A larger batch lowers the number of steps of an epoch. Did it, in your records?",
+    "b": "In a step, each rank computes its local batch. Is that one larger on 2 ranks, in your records?",
     "c": "Each rank has a core of its own; with less work for each, the epoch would be shorter.",
 }, why="Every rank reads all images in its local batches: as many steps as on 1 rank.")  # fmt: skip
 
