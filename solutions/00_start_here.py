@@ -79,6 +79,8 @@ print(job.out.read_text())
 # | `03_mirrored_strategy` | where the weights live when several devices train one network |
 # | `04_batch_size_and_learning_rate` | what fits into memory, and what a larger batch asks of the learning rate |
 # | `05_resnet50_scaling` | how much faster 2 workers train ResNet50V2, and how sure you can be |
+# | `06_horovod_sharding` | who reads which samples, and why a training with more workers may not be faster |
+# | `07_horovod_training` | how many processes train one network, on one machine or on several |
 #
 # Four kinds of items carry a number. **Checks** are answered at once. **Predictions** are kept, not judged: commit
 # yourself *before* you run. **Blanks** are yours to fill. **Written tasks** (T3, T4, ...) are answered in a text cell, in

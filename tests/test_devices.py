@@ -201,3 +201,54 @@ def test_doctor_on_a_gpu_node_with_slurm(monkeypatch, tmp_path):
     assert rows["SLURM"]["found"] == "sbatch found"
     assert rows["CIFAR-10"]["fix"] and "$LABS_DATA" in rows["CIFAR-10"]["fix"]
     assert not doctor(monkeypatch, tmp_path, gpus=["GPU:0"], cifar=True)["CIFAR-10"]["fix"]
+
+
+# One worker for each rank
+
+
+PIN = """
+import json, os, sys
+from labs import devices
+import tensorflow as tf
+
+before, said = sorted(os.sched_getaffinity(0)), {}
+rank, size = map(int, sys.argv[1:3])
+said["got"] = devices.pin(rank, size)
+said["cores"] = sorted(os.sched_getaffinity(0))
+said["threads"] = [tf.config.threading.get_intra_op_parallelism_threads(),
+                   tf.config.threading.get_inter_op_parallelism_threads()]
+said["machine"] = devices.cores() == len(before)
+print(json.dumps([before, said]))
+"""
+
+
+@pytest.mark.parametrize("rank, size", [(0, 1), (1, 2), (3, 4)])
+def test_a_rank_gets_one_core_and_one_thread(rank, size):
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", PIN, str(rank), str(size)], capture_output=True, text=True,
+                          env=environment)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    before, said = json.loads(done.stdout)
+    core = before[rank % len(before)]
+    assert said["got"] == f"core {core}" and said["cores"] == [core] and said["threads"] == [1, 1]
+    assert said["machine"]  # pinning changes nothing about what the machine has
+
+
+def test_pinning_after_tensorflow_has_computed_is_refused():
+    code = "import tensorflow as tf; from labs import devices; tf.constant(1.0) + 1; devices.pin(0, 2)"
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1 and "Pin first." in done.stderr.splitlines()[-1], done.stderr
+
+
+def test_a_rank_gets_its_gpu_and_no_two_share_one(monkeypatch):
+    import tensorflow as tf
+
+    chosen = []
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["first", "second"] if kind == "GPU" else [])
+    monkeypatch.setattr(tf.config, "set_visible_devices", lambda device, kind: chosen.append((device, kind)))
+    before = os.sched_getaffinity(0)
+    assert devices.pin(1, 2) == "GPU 1" and chosen == [("second", "GPU")]
+    assert os.sched_getaffinity(0) == before
+    with pytest.raises(devices.DeviceError, match="3 ranks on a machine that shows 2 GPU.*at most 2 ranks"):
+        devices.pin(2, 3)

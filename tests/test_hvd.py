@@ -42,6 +42,11 @@ def test_each_process_is_another_rank(found):
     assert {each["size"] for each in found} == {len(found)}
 
 
+def test_each_rank_knows_its_place(found):
+    for each in found:
+        assert each["place"] == [each["rank"], 1, len(found) > each["cores"]]
+
+
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_shards_are_disjoint_complete_and_give_equal_steps(found, epoch):
     shards = [each["samples"][epoch] for each in found]
@@ -103,6 +108,32 @@ def test_overflow_of_one_rank_is_skipped_by_all_and_nobody_waits(found):
 def test_horovod_itself_works_beside_and_saved_models_load_without_it(found):
     assert {each["sum_of_ranks"] for each in found} == {sum(range(len(found)))}
     assert found[0]["loaded_optimizer_averages"] is False
+
+
+@pytest.fixture(scope="module")
+def solution(tmp_path_factory, needs_horovod):
+    """The records and logs of solutions/scripts/ResNet50_horovod.py with 2 ranks, by launcher."""
+    folder, records = tmp_path_factory.mktemp("solution"), {}
+    for launcher in launch.LAUNCHERS:
+        arguments = ["--images", 64, "--batch_size", 32, "--epochs", 1, "--runs", folder]
+        job = jobs.run(ROOT / "solutions/scripts/ResNet50_horovod.py", *arguments, name=launcher, runs=folder, ranks=2,
+                       launcher=launcher, show=False, env={"PYTHONPATH": str(ROOT)})  # fmt: skip
+        assert job.state == "finished", job.err.read_text()
+        records[launcher] = json.loads(job.record.read_text()), job.out.read_text(), job.err.read_text()
+    return records
+
+
+@pytest.mark.parametrize("launcher", launch.LAUNCHERS)
+def test_solution_ends_with_identical_weights_on_both_ranks(solution, launcher):
+    record, out, err = solution[launcher]
+    assert (record["state"], record["workers"], record["local_batch"], record["steps"]) == ("finished", 2, 16, 2)
+    assert record["weights"]["identical"] and record["weights"]["ranks"] == 2 and not record["weights"]["different"]
+    assert "Weights identical on all 2 ranks: True" in out and err == ""
+    assert out.count("Rank 0 of 2") == out.count("Rank 1 of 2") == out.count("Epoch 1/1") == 1
+
+
+def test_both_launchers_train_the_same_network(solution):
+    assert len({record["weights"]["sha256"] for record, _, _ in solution.values()}) == 1
 
 
 # Refusals

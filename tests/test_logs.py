@@ -400,6 +400,41 @@ srun: error: n1: task 1: Exited with exit code 1"""
     assert logs.failure(text)["line"] == "[1]<stderr>:ValueError: bad shard"
 
 
+@pytest.mark.parametrize("file, kind, line", [
+    ("horovodrun_exception.err", "python error", "[1]<stderr>:KeyError: 'a bug of rank 1'"),
+    ("mpiexec_exception.err", "python error", "KeyError: 'a bug of rank 1'"),
+    ("horovodrun_kill.err", "killed", "[1]<stderr>:Killed"),
+    ("mpiexec_kill.out", "killed", "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"),
+])  # fmt: skip
+def test_rank_that_failed_first_is_named_and_not_the_launcher(file, kind, line):
+    """Logs of two ranks, of which the second raised an exception or was killed; the launcher adds its own words."""
+    found = logs.failure(DATA / file)
+    assert (found["kind"], found["line"]) == (kind, line)
+    assert (DATA / file).read_text().splitlines()[found["line_number"] - 1] == line
+
+
+def test_without_another_word_the_echo_is_the_failure():
+    text = "".join(f"[0]<stderr>:{line}\n" for line in (
+        "Traceback (most recent call last):", '  File "t.py", line 9',
+        "errors_impl.UnknownError: Graph execution error:", "",
+        "Horovod has been shut down. This was caused by an exception on one of the ranks"))  # fmt: skip
+    found = logs.failure(text)
+    assert found["kind"] == "job error" and found["line_number"] == 5 and ".out" in found["advice"]
+
+
+def test_last_exception_of_the_rank_that_failed_first():
+    text = """[1]<stderr>:Traceback (most recent call last):
+[1]<stderr>:KeyError: 'x'
+[1]<stderr>:During handling of the above exception, another exception occurred:
+[1]<stderr>:Traceback (most recent call last):
+[1]<stderr>:ValueError: no x
+[0]<stderr>:Traceback (most recent call last):
+[0]<stderr>:OSError: closed
+Traceback (most recent call last):
+RuntimeError: Horovod detected that one or more processes exited with non-zero status"""
+    assert logs.failure(text)["line"] == "[1]<stderr>:ValueError: no x"
+
+
 def test_refused_allocation_of_a_run_that_went_on_is_no_failure(tmp_path):
     (tmp_path / "a.out").write_text(HEADER + TWO)
     (tmp_path / "a.err").write_text("E failed to allocate 15.75G: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n")

@@ -52,6 +52,25 @@ def test_the_whole_study_from_the_shell(shell):
         assert (out / f"{name}.err").exists()
 
 
+def test_study_with_horovod_leaves_the_same_records(shell, tmp_path, needs_horovod):
+    options = ["--preset", "test", "--strategy", "horovod", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "labs", "study", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name, workers in zip(NAMES, TEST.workers, strict=True):
+        mirrored = json.loads((shell[1] / f"{name}.json").read_text())
+        record = json.loads((tmp_path / f"{name.replace('mirrored', 'horovod')}.json").read_text())
+        assert set(record) == {*mirrored, "weights"}
+        assert record["weights"]["identical"] and record["weights"]["ranks"] == workers
+        own = ("name", "strategy", "epochs", "weights", "command", "started", "finished")
+        assert {key: record[key] for key in mirrored if key not in own} == {
+            key: mirrored[key] for key in mirrored if key not in own}  # fmt: skip
+        assert [(e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in record["epochs"]] == [
+            (e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in mirrored["epochs"]]  # fmt: skip
+        assert (tmp_path / f"{name.replace('mirrored', 'horovod')}.err").read_text() == ""
+    assert "SmallCNN_horovod_w2_b64" in done.stdout and (tmp_path / "speedup.png").exists()
+
+
 def test_table_has_time_speed_and_learning_of_each_number_of_workers(shell):
     done, out = shell
     table = (out / "table.txt").read_text()

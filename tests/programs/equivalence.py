@@ -48,7 +48,7 @@ def numbers(model):
     return np.concatenate([np.ravel(weight) for weight in model.get_weights()])
 
 
-found = {"rank": rank, "size": size, "steps": len(batches())}
+found = {"place": ranks.place(), "cores": devices.cores(), "rank": rank, "size": size, "steps": len(batches())}
 
 # Shards: the samples of two epochs, and of one's batches
 both = shard()
