@@ -19,21 +19,25 @@ def _wide(counts):
     return wide.reshape(classes, -1)[:, :-1]
 
 
-def _panel(axis, counts, batch, image=None):
-    """Heat map of counts, drawn into `image` where one is given; returns the image."""
+def _colours(highest):
+    """Colours from 0 to `highest`; small differences near 0 stay visible."""
     from matplotlib.colors import PowerNorm
 
-    workers, batches, classes = counts.shape
-    wide = _wide(counts)
+    return {"cmap": "cividis", "norm": PowerNorm(0.5, 0, highest)}
+
+
+def _panel(axis, values, batch, highest, image=None):
+    """Heat map of values (workers, batches, classes), drawn into `image` where one is given; returns the image."""
+    workers, batches, classes = values.shape
+    wide = _wide(values)
     if image is None:
-        norm = PowerNorm(0.5, 0, batch)  # differences between 1 and 4 samples stay visible
-        image = axis.imshow(wide, cmap="cividis", norm=norm, aspect="auto", origin="lower", interpolation="nearest")
+        image = axis.imshow(wide, **_colours(highest), aspect="auto", origin="lower", interpolation="nearest")
         axis.set(ylabel="class", yticks=range(0, classes, max(1, classes // 5)))
         axis.tick_params(length=0)
         axis.spines[:].set_visible(False)
     else:
         extent = (-0.5, wide.shape[1] - 0.5, -0.5, classes - 0.5)
-        image.set(data=wide, extent=extent, clim=(0, batch))
+        image.set(data=wide, extent=extent)
         axis.set(xlim=extent[:2])
     middles = [worker * (batches + 1) + (batches - 1) / 2 for worker in range(workers)]
     axis.set_xticks(middles, [f"worker {worker}" for worker in range(workers)])
@@ -69,7 +73,7 @@ def balance(labels, cases, *, batch, classes=10):
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     counts = {title: sharding.class_counts(share, labels, batch, classes) for title, share in cases.items()}
     for axis, (title, count) in zip(axes, counts.items(), strict=False):
-        image = _panel(axis, count, batch)
+        image = _panel(axis, count, batch, batch)
         far = _far(count, labels)
         axis.set_title(f"{title}\naway from the mix of all: workers {far[0]:.2f}, batches {far[1]:.2f}", fontsize=9)
     for axis in axes[len(cases) :]:
@@ -78,6 +82,25 @@ def balance(labels, cases, *, batch, classes=10):
     plots._stamp(figure, KIND)
     figure.alt = " ".join(_words(title, count, labels) for title, count in counts.items())
     return figure
+
+
+def _bar(height, span, label):
+    """Colour bar from 0 to 1 as RGBA pixels (for dpi 90): drawn once, it costs nothing when the picture changes.
+
+    height: inches; span: (bottom, height) of the bar as shares of it.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(0.78, height), dpi=90)
+    bar = figure.colorbar(ScalarMappable(**_colours(1)), cax=figure.add_axes((0.05, span[0], 0.16, span[1])))
+    bar.set_label(label)
+    bar.set_ticks([0, 0.1, 0.25, 0.5, 1], minor=False)
+    bar.ax.minorticks_off()
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.array(canvas.buffer_rgba())
 
 
 def explorer(labels, *, classes=10):
@@ -89,17 +112,16 @@ def explorer(labels, *, classes=10):
 
     sources = {"sorted by class": np.sort(labels), "shuffled once": np.random.default_rng(0).permutation(labels)}
     figure = Figure(figsize=(8, 2.9), dpi=90)  # no layout engine: it takes longer than the drawing
-    axis, bar = figure.add_axes((0.07, 0.2, 0.83, 0.62)), figure.add_axes((0.915, 0.2, 0.015, 0.62))
-    image = _panel(axis, np.zeros((1, 1, classes)), 1)
-    figure.colorbar(image, cax=bar, label="samples in the batch")
-    bar.minorticks_off()
+    axis = figure.add_axes((0.07, 0.2, 0.82, 0.62))
+    image = _panel(axis, np.zeros((1, 1, classes)), 1, 1)
+    figure.figimage(_bar(2.9, (0.2, 0.62), "share of the batch"), xo=0.9 * 8 * 90, origin="upper")
     plots._stamp(figure, KIND)
 
     def draw(workers, batch, order, source):
         here = sources[source]
         share = sharding.shares(len(here), workers, order)
         counts = sharding.class_counts(share, here, batch, classes)
-        _panel(axis, counts, batch, image)
+        _panel(axis, counts / batch, batch, 1, image)
         far, found = _far(counts, here), sharding.coverage(share, len(here))
         axis.set_title(f"{order}; source {source}\naway from the mix of all: workers {far[0]:.2f}, batches "
                        f"{far[1]:.2f}; samples never read: {len(found.unseen)} of {len(here)}", fontsize=9)  # fmt: skip

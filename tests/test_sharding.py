@@ -180,6 +180,12 @@ def test_rehearsal_shows_that_the_colleague_never_shards_and_the_repaired_script
         assert all(len(batch) == 4 for batches in by_rank for batch in batches)
 
 
+def test_ranks_of_the_colleague_take_equal_batches_at_the_same_time_as_one_rank_alone_does():
+    script = ROOT / "solutions/scripts/colleague.py"
+    (alone,), (zero, one) = (rehearsal.sample_numbers(script, size) for size in (1, 2))
+    assert np.array_equal(zero, one) and np.array_equal(zero, alone)
+
+
 def test_rehearsal_leaves_this_process_as_it_was():
     import keras
 
