@@ -217,8 +217,8 @@ def answers(notebook):
 
 
 def _order(item):
-    """By notebook, then 05.2 before 05.10, then the course's own tasks (T5)."""
-    return item.notebook, item.id.startswith("T"), [int(n) for n in item.id.strip("T").split(".")]
+    """By notebook, then 05.2 before 05.10, then what is handed in (T5, S1)."""
+    return item.notebook, item.id[0].isalpha(), [int(n) for n in item.id.lstrip("THS").split(".")]
 
 
 def progress(folder="."):

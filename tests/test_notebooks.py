@@ -14,7 +14,7 @@ from nbformat.v4 import reads_json
 
 from labs import build as kit
 from labs.blanks import regions, strip_markers
-from labs.sources import write_text
+from labs.files import write as write_text
 from labs.students import normal, solution_lines
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -353,7 +353,7 @@ def test_script_with_blanks_is_open_and_names_the_line(tmp_path):
 
 def test_points_and_ids():
     for item in checks.REGISTRY.values():
-        assert re.fullmatch(r"T\d+|\d\d\.\d+", item.id)
+        assert re.fullmatch(r"[THS]\d+|\d\d\.\d+", item.id)
         assert item.title and (ROOT / "solutions" / f"{item.notebook}.py").exists()
         assert (item.points > 0) == (item.kind != "prediction")
         assert not re.fullmatch(r"\d\d\..*", item.id) or item.notebook.startswith(item.id[:2])
