@@ -45,9 +45,9 @@ def test_wrong_use(ranks, launcher, says):
 
 def test_more_ranks_than_memory_holds(monkeypatch, needs_horovod):
     monkeypatch.setattr(devices, "memory", lambda: 2 * 2**30)
-    assert launch.command(4)
-    with pytest.raises(launch.LaunchError, match=r"5 ranks need 2.5 GiB .* 2.0 GiB are free.*at most 4\."):
-        launch.command(5)
+    assert launch.command(6)
+    with pytest.raises(launch.LaunchError, match=r"7 ranks need 2.2 GiB .* 2.0 GiB are free.*at most 6\."):
+        launch.command(7)
 
 
 def test_horovod_is_missing(monkeypatch, tmp_path):
