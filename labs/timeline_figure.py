@@ -32,6 +32,9 @@ def _keys(axis, items):
     if any(timeline.is_copy(name) for item in items for name, *_ in item.phases):
         keys.append(Patch(facecolor=COPY, hatch="//", edgecolor="white", label="copy into and out of the buffer"))
     keys.append(Patch(color=REDUCE, label="all-reduce"))
+    others = sorted({name for item in items for name, *_ in item.phases if _style(name)[0] == OTHER})
+    if others:
+        keys.append(Patch(facecolor=OTHER, hatch="..", edgecolor="white", label=", ".join(others).lower()))
     for rank in ranks:
         keys += axis.plot([], [], linestyle="", color=plots.COLOURS[(1, 2, 3, 5)[rank % 4]], ms=6,
                           marker=plots.MARKERS[rank % 6], label=f"rank {rank} announces it")  # fmt: skip

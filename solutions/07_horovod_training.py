@@ -50,8 +50,9 @@ for n in (2,) if quick else (2, 4):
     print(job.out.read_text())
 
 # %% [markdown]
-# Every process prints its line, in no certain order. The mark before it, such as `[1]<stdout>:`, is the launcher's: it
-# says which rank spoke. Nothing is shared: each process has its own memory, its own data and its own network.
+# Every process prints its line, in no certain order. The mark before it, such as `[1]<stdout>:`, is the launcher's
+# (`mpiexec` writes `[1]`): it says which rank spoke. Nothing is shared: each process has its own memory, its own data and its own
+# network.
 #
 # On several machines (**nodes**) one process is started for each GPU of each node:
 #
@@ -214,9 +215,9 @@ check("07.12", why_identical)
 # %%
 mirrored = [jobs.folder() / f"ResNet50_w{n}.json" for n in (1, 2)]
 fits = [study.reusable(file, study.configuration(plan, "ResNet50V2", n, "mirrored")) for n, file in enumerate(mirrored, 1)]
-if not all(fits):
+if not own or quick or not all(fits):
     mirrored = [file.with_suffix(".json") for file in recorded.laptop()]
-    print("MirroredStrategy: recorded on another machine. Compare the speedups, not the seconds.")
+    print("MirroredStrategy: recorded runs. If yours above are of another machine, compare speedups, not seconds.")
 rows = results.results([*mirrored, *(file.with_suffix(".json") for file in files)])
 tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
 
@@ -368,9 +369,9 @@ print(f"1 rank and option 2, largest difference of their losses: {difference:.1e
 assert difference < 1e-3
 
 # %% [markdown]
-# What is left is rounding: the same numbers are added in another order. Option 1 is another training: an epoch has fewer
-# updates, each of them larger, so after the same epochs it is behind. With batch normalisation, the first two
-# would be close, not equal.
+# What is left is rounding: the same numbers are added in another order. Option 1 is another training: its updates are
+# fewer, and each one goes further. After the same epochs it is behind, after the same updates it is not. With batch
+# normalisation, the first two would be close, not equal.
 #
 # ## What do the ranks wait for?
 #

@@ -1,5 +1,7 @@
 """Questions of 07_horovod_training (H1). The six steps are judged by what the script's own expressions give."""
 
+from functools import cache
+
 from labs.checks import choice, prediction, question, written
 from labs.tasks import steps07
 
@@ -132,14 +134,10 @@ choice("07.18", "Which two curves are one, and why?", HERE, right="d", wrong={
 @question("07.19", "Tensors and bytes that Horovod averages in a step of ResNet50V2", HERE, points=2,
           why="One all-reduce for each trainable variable; together they are the gradient's bytes.")  # fmt: skip
 def tensors(count, size):
-    from labs import models
-
-    network = models.network("ResNet50V2", 32, 10)
-    trained, every = len(network.trainable_weights), len(network.weights)
-    gradient = models.memory(network, batch=1)["gradients"]
+    trained, every, layers, gradient = _resnet()
     if count == every:
         return "These are all variables. Moving means and variances are not trained, so they have no gradient."
-    if count == len(network.layers):
+    if count == layers:
         return "These are the layers. A layer may have two variables with a gradient, or none."
     if count != trained:
         return "One tensor for each trainable variable: how long is `network.trainable_weights`?"
@@ -149,6 +147,16 @@ def tensors(count, size):
         return "The tensors are right. The bytes of one rank's gradient are asked, not of both ranks."
     if abs(size - gradient) > 1e-3 * gradient:
         return "The tensors are right. Add up the sizes of all of them, in float32."
+
+
+@cache
+def _resnet():
+    """Of ResNet50V2: trainable variables, all variables, layers, and bytes of its gradient."""
+    from labs import models
+
+    network = models.network("ResNet50V2", 32, 10)
+    gradient = models.memory(network, batch=1)["gradients"]
+    return len(network.trainable_weights), len(network.weights), len(network.layers), gradient
 
 
 @question("07.20", "Which rank waits?", HERE,
