@@ -259,7 +259,7 @@ check("07.13", carrier)
 #
 # ## The failure that says nothing
 #
-# Now break it. `scripts/small_horovod.py` trains a small dense network. With these options its optimizer is wrapped by Horovod's
+# Now break it. `labs.experiment` trains a small dense network. With these options its optimizer is wrapped by Horovod's
 # *own* class for Keras, which was written for Keras 2; all ranks begin with equal weights. **Predict:** will they
 # be identical after 3 epochs? (`True` or `False`)
 
@@ -270,10 +270,10 @@ identical_after = False
 predict("07.14", identical_after)
 
 # %%
-small, few = "scripts/small_horovod.py", ["--images", 256, "--epochs", 3]
+small, few = ("-m", "labs.experiment"), ["--images", 256, "--epochs", 3]
 cores = {"launcher": "mpiexec", "env": {"CUDA_VISIBLE_DEVICES": ""}}  # small experiments need no GPU
 wrong = [*few, "--optimizer", "horovods_own"]
-job = jobs.run(small, *wrong, "--unchecked", name="silent", ranks=2, **cores)
+job = jobs.run(*small, *wrong, "--unchecked", name="silent", ranks=2, **cores)
 print(job.out.read_text())
 
 # %% [markdown]
@@ -291,7 +291,7 @@ check("07.15", networks)
 # optimizer before the first step. The same run with the callbacks of step 5:
 
 # %%
-job = jobs.run(small, *wrong, name="refused", ranks=2, **cores)
+job = jobs.run(*small, *wrong, name="refused", ranks=2, **cores)
 
 # %% [markdown]
 # ## What counts is the effective batch
@@ -340,7 +340,7 @@ shared = cores | {"launcher": "horovodrun" if K > devices.cores() else "mpiexec"
 curves = {}
 for number, (name, (n, batch, rate)) in enumerate(experiments.items()):
     options = ["--images", 512 if quick else 1024, "--epochs", 6, "--batch_size", batch, "--rate", rate]
-    job = jobs.run(small, *options, name=f"batch_{number}", ranks=n, **shared)
+    job = jobs.run(*small, *options, name=f"batch_{number}", ranks=n, **shared)
     curves[name] = job.record
 
 # %%
@@ -430,7 +430,7 @@ tables.show(shown, ("message", "tensors", "MB", "ms", "first"), {"ms": "all-redu
 # %%
 env, trace = watch("slow")
 options = ["--network", "SmallCNN", "--images", 128, "--epochs", 1, "--slow", 1, 50]
-job = jobs.run(small, *options, name="slow", ranks=2, launcher="mpiexec", env=env | cores["env"])
+job = jobs.run(*small, *options, name="slow", ranks=2, launcher="mpiexec", env=env | cores["env"])
 slow = timeline.read(trace)
 plots.show(timeline.figure(slow))
 
@@ -458,7 +458,7 @@ tables.show(shown, tuple(columns), columns)
 # In this run rank 1 fails at the begin of its second epoch. Rank 0 then waits in an all-reduce for a rank that never comes.
 
 # %%
-job = jobs.run(small, *few, "--die", 1, name="dies", ranks=2, env=cores["env"])
+job = jobs.run(*small, *few, "--die", 1, name="dies", ranks=2, env=cores["env"])
 
 # %%
 print("state of the job:   ", job.state)

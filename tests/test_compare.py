@@ -19,10 +19,10 @@ with scope():
 print("done")
 '''
 NEW = """import os
-from labs import hvd
+from work import begin, count
 
-hvd.init()
-rate = 0.01 * hvd.size()
+begin()
+rate = 0.01 * count()
 model = build("net", size=3)
 model.fit(rate)
 """
@@ -54,7 +54,7 @@ def test_only_lines_that_differ_are_shown(tmp_path, pages):
     compare.scripts(*write(tmp_path, old=OLD, new=NEW))
     assert pages[0]["text/plain"].split("\n") == [
         "- only in old.py:", "- rate = 0.01", "- with scope():",
-        "+ only in new.py:", "+ hvd.init()", "+ rate = 0.01 * hvd.size()",
+        "+ only in new.py:", "+ begin()", "+ rate = 0.01 * count()",
     ]  # fmt: skip
 
 
