@@ -10,7 +10,7 @@ import time
 
 import keras
 
-from labs import data, devices, hvd, models, ranks, training  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, hvd, models, ranks, training
 
 
 class Disturb(keras.callbacks.Callback):
@@ -35,7 +35,8 @@ def main():
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch_size", type=int, default=32, help="images per step, over all ranks")
     parser.add_argument("--rate", type=float, default=0.01, help="learning rate, as it is used")
-    parser.add_argument("--network", choices=("dense", "SmallCNN"), default="dense", help="dense has no batch statistics")
+    parser.add_argument("--network", choices=("dense", "SmallCNN"), default="dense",
+                        help="dense has no batch normalisation")  # fmt: skip
     parser.add_argument("--optimizer", choices=("averaging", "plain", "horovods_own"), default="averaging")
     parser.add_argument("--unchecked", action="store_true", help="without the callbacks of labs.hvd, which check")
     parser.add_argument("--slow", nargs=2, type=int, default=(-1, 0), metavar=("RANK", "MS"),
