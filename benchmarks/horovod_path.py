@@ -7,7 +7,12 @@ batch and rate, in turn: a round is an epoch of each, the order changing from ro
 warm-up. The kit's epoch is timed as the run record does it (from on_epoch_begin to on_epoch_end, with the recorder
 and the averaging of metrics and moving statistics); the bare one from its first step to the loss of its last.
 
-The ratio is of images/second, kit / bare, with a 95 % interval by Student's t on the logarithms of the rounds' ratios.
+In the same rounds rank 0 trains alone, with Keras' fit and a plain optimizer, while the others wait ("alone"), and all
+ranks train at once without any connection ("unconnected"). So kit / alone is the speedup, and unconnected / alone what
+the machine allows at most: cores share memory, caches and sometimes the time of a real core.
+
+All ratios are of images/second over all ranks, with 95 % intervals by Student's t on the logarithms of the rounds'
+ratios.
 """
 
 import argparse
@@ -22,6 +27,21 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def timer():
+    """A callback that keeps the seconds of the last epoch, as the run record counts them."""
+    import keras
+
+    class Timer(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            self.begin = time.perf_counter()
+
+        def on_epoch_end(self, epoch, logs=None):
+            dict(logs)["loss"] + 0.0  # waits for the device
+            self.seconds = time.perf_counter() - self.begin
+
+    return Timer()
 
 
 def rank_program(args):
@@ -75,15 +95,30 @@ def rank_program(args):
         loss.numpy()
         return time.perf_counter() - begin
 
-    seconds = {"kit": [], "bare": []}
+    third = models.build("ResNet50V2", 32, 10)
+    third.compile(keras.optimizers.SGD(rate), loss="sparse_categorical_crossentropy", metrics=["accuracy"],
+                  jit_compile=False)  # fmt: skip
+    clock = timer()
+
+    def alone():
+        third.fit(batches, epochs=1, shuffle=False, verbose=0, callbacks=[clock])
+        return clock.seconds
+
+    paths = {"kit": kit, "bare": bare, "alone": alone if hvd.rank() == 0 else lambda: 0.0, "unconnected": alone}
+    if hvd.size() == 1:
+        del paths["unconnected"]
+    if hvd.rank():
+        third.fit(batches, epochs=1, shuffle=False, verbose=0)  # compiled, as rank 0 has it from "alone"
+    seconds = {name: [] for name in paths}
     for number in range(args.rounds + 2):
         for name in sorted(seconds, reverse=number % 2 == 1):
             ranks.agree(round=number)  # all ranks begin together
-            seconds[name].append({"kit": kit, "bare": bare}[name]())
+            seconds[name].append(paths[name]())
     # The same weights on all ranks, or it was no training of one network.
     identical = ranks.compare_weights(model)["identical"]
     if hvd.rank() == 0:
-        rates = {name: [args.steps * batch / s for s in values[2:]] for name, values in seconds.items()}
+        images = {name: args.steps * (args.local_batch if name == "alone" else batch) for name in seconds}
+        rates = {name: [images[name] / s for s in values[2:]] for name, values in seconds.items()}
         Path(args.out).write_text(json.dumps({"images_per_second": rates, "identical": identical}))
 
 
@@ -118,19 +153,25 @@ def main():
     from labs.intervals import plain
 
     found = {}
-    print("| ranks, launcher | kit, images/s | bare, images/s | kit / bare | 95 % interval | aim |")
-    print("|---|---|---|---|---|---|")
+    print("| ranks, launcher | kit, images/s | kit / bare (aim: 0.95) | speedup, kit / alone | unconnected / alone |")
+    print("|---|---|---|---|---|")
     for launcher in args.launcher:
         for count in args.ranks:
             result = found[f"{count} {launcher}"] = measure(args, count, launcher)
-            kit, bare = (result["images_per_second"][name] for name in ("kit", "bare"))
-            logs = [math.log(a / b) for a, b in zip(kit, bare, strict=True)]
-            low, high = (f"{math.exp(x):.3f}" for x in plain(logs)) if len(logs) > 1 else ("-", "-")
-            ratio = math.exp(statistics.fmean(logs))
+            rates = result["images_per_second"]
+
+            def ratio(upper, lower, rates=rates):
+                """`upper` / `lower` with its interval, as text."""
+                if upper not in rates:
+                    return "-"
+                logs = [math.log(a / b) for a, b in zip(rates[upper], rates[lower], strict=True)]
+                middle = f"{math.exp(statistics.fmean(logs)):.3f}"
+                bounds = [f"{math.exp(x):.3f}" for x in plain(logs) or ()]
+                return f"{middle} ({' to '.join(bounds)})" if bounds else middle
+
             weights = "" if result["identical"] else " (weights differ between ranks!)"
-            rates = f"{statistics.fmean(kit):.1f} | {statistics.fmean(bare):.1f}"
-            line = f"| {count}, {launcher}{weights} | {rates} | {ratio:.3f} | {low} to {high} | 0.95 or more |"
-            print(line, flush=True)
+            print(f"| {count}, {launcher}{weights} | {statistics.fmean(rates['kit']):.1f} | {ratio('kit', 'bare')} | "
+                  f"{ratio('kit', 'alone')} | {ratio('unconnected', 'alone')} |", flush=True)  # fmt: skip
     if args.json:
         print(json.dumps(vars(args) | {"load": os.getloadavg()[0], "results": found}, indent=1))
 

@@ -69,7 +69,8 @@ def repeats(args, recorder, model):
     """
     for repeat in range(args.repeats):
         if repeat:
-            print(f"Repeat {repeat + 1} of {args.repeats}", flush=True)
+            if recorder.rank == 0:
+                print(f"Repeat {repeat + 1} of {args.repeats}", flush=True)
             reinitialise(model, args.seed + repeat)
         recorder.repeat = repeat
         yield repeat

@@ -496,7 +496,7 @@ check("07.21", died)
 # weights.identical = true with one SHA-256 for all ranks, although the ranks drew different weights at the start: the
 # broadcast made them equal, and the averaged gradients kept them so. With the optimizer not wrapped, the same comparison says
 # false, and no error appears. Speedup and interval stand in the table above; the intervals of Horovod and MirroredStrategy
-# overlap, so the runs do not tell which is faster. The timeline shows 174 tensors, 94 MB per step, fused into fewer messages;
+# overlap, so the runs do not tell which is faster. The timeline shows the gradients of a step, 94 MB, fused into fewer messages;
 # the all-reduces start when the slower rank has announced its gradients, and the faster one waits for it. A rank
 # slowed down by 50 ms made each step of all ranks about 50 ms longer.
 # ### END SOLUTION

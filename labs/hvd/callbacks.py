@@ -64,12 +64,11 @@ class MetricAverageCallback(keras.callbacks.Callback):
         if _hvd.size() == 1:
             return
         measured = [v for v in self.model.non_trainable_weights if "float" in v.dtype]
-        averaged = []
-        for number, variable in enumerate(measured):
-            name = f"average_{number:04d}"
-            averaged.append(_hvd.allreduce(tf.convert_to_tensor(variable.value), op=_hvd.Average, name=name))
-        for variable, value in zip(measured, averaged, strict=True):
-            variable.assign(value)
+        for dtype in sorted({variable.dtype for variable in measured}):  # one message for each, not one per variable
+            alike = [variable for variable in measured if variable.dtype == dtype]
+            tensors = [tf.convert_to_tensor(variable.value) for variable in alike]
+            for variable, value in zip(alike, _hvd.grouped_allreduce(tensors, op=_hvd.Average), strict=True):
+                variable.assign(value)
         keys = sorted(key for key, value in (logs or {}).items() if np.ndim(value) == 0)
         values = tf.constant([float(logs[key]) for key in keys], tf.float64)
         for key, value in zip(keys, _hvd.allreduce(values, op=_hvd.Average, name="metrics").numpy(), strict=True):
