@@ -3,7 +3,7 @@
     python benchmarks/horovod_path.py [--ranks 1 2] [--rounds 10] [--launcher horovodrun] [--json]
 
 For each number of ranks one launch. In it, both train ResNet50V2 at 32x32 on the digits, with the same pipeline, local
-batch and rate, in turn: a round is an epoch of each, the order changing from round to round, after two rounds of
+batch and rate, in turn: a round is an epoch of each, the order changing from round to round, after one round of
 warm-up. The kit's epoch is timed as the run record does it (from on_epoch_begin to on_epoch_end, with the recorder
 and the averaging of metrics and moving statistics); the bare one from its first step to the loss of its last.
 
@@ -110,7 +110,7 @@ def rank_program(args):
     if hvd.rank():
         third.fit(batches, epochs=1, shuffle=False, verbose=0)  # compiled, as rank 0 has it from "alone"
     seconds = {name: [] for name in paths}
-    for number in range(args.rounds + 2):
+    for number in range(args.rounds + 1):
         for name in sorted(seconds, reverse=number % 2 == 1):
             ranks.agree(round=number)  # all ranks begin together
             seconds[name].append(paths[name]())
@@ -118,7 +118,7 @@ def rank_program(args):
     identical = ranks.compare_weights(model)["identical"]
     if hvd.rank() == 0:
         images = {name: args.steps * (args.local_batch if name == "alone" else batch) for name in seconds}
-        rates = {name: [images[name] / s for s in values[2:]] for name, values in seconds.items()}
+        rates = {name: [images[name] / s for s in values[1:]] for name, values in seconds.items()}
         Path(args.out).write_text(json.dumps({"images_per_second": rates, "identical": identical}))
 
 
