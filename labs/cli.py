@@ -79,13 +79,49 @@ def _build(args):
     return 0
 
 
+def _slurm_render(args):
+    from labs.slurm import render, sites
+
+    root = sites.find_root()
+    if not render.sources(root):
+        raise FileNotFoundError("The sources of the batch scripts are not in this tree (solutions/slurm): yours are "
+                                "ready to be filled in slurm/<site>/.")  # fmt: skip
+    if args.check:
+        problems = render.check(root)
+        print("\n".join(problems) or "Batch scripts, sources and sites agree.")
+        return 1 if problems else 0
+    render.render(root)
+    return 0
+
+
+def _slurm_check(args):
+    from labs.slurm import check, sites
+
+    return check.report(args.file, sites.load(args.site or sites.default()), args.json)
+
+
+def _slurm_sites(args):
+    from labs.slurm import sites
+
+    found = [sites.load(id) for id in sites.names()]
+    if args.json:
+        print(json.dumps([dataclasses.asdict(site) | {"personal": sorted(site.personal)} for site in found], indent=1))
+        return 0
+    for site in found:
+        mark = "*" if site.id == sites.default() else " "
+        print(f"{mark} {site.id:<16} {site.name}: {site.gpus} GPUs and {site.cpus} CPUs a node, by {site.launcher}; "
+              f"{site.about}")  # fmt: skip
+    print("* is the one in use; another: export LABS_SITE=<site>")
+    return 0
+
+
 def parser():
     """The argument parser of the `labs` command."""
     top = argparse.ArgumentParser(prog="labs", description="Tools of the course on training on many devices.")
     commands = top.add_subparsers(dest="name", required=True, metavar="COMMAND")
 
-    def command(name, function, text):
-        sub = commands.add_parser(name, help=text, description=text)
+    def command(name, function, text, among=commands):
+        sub = among.add_parser(name, help=text, description=text)
         sub.set_defaults(function=function)
         return sub
 
@@ -125,6 +161,17 @@ def parser():
     sub.add_argument("--start", type=int, default=1, help="first batch size (default: 1)")
     sub.add_argument("--limit", type=int, default=65536, help="last batch size (default: 65536)")
     sub.add_argument("--out", help="folder of the evidence (default: runs)")
+    sub.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+    sub = commands.add_parser("slurm", help="batch scripts of a site", description="Batch scripts: make, check, sites.")
+    slurm = sub.add_subparsers(dest="action", required=True, metavar="ACTION")
+    sub = command("render", _slurm_render, "slurm/<site>/*.sh from solutions/slurm and slurm/sites", slurm)
+    sub.add_argument("--check", action="store_true", help="only say whether all of them are up to date")
+    sub = command("check", _slurm_check, "what sbatch sees in a batch script, and what it does not", slurm)
+    sub.add_argument("file", metavar="FILE", help="a batch script")
+    sub.add_argument("--site", metavar="SITE", help="of slurm/sites (default: $LABS_SITE, else local)")
+    sub.add_argument("--json", action="store_true", help="print JSON instead of text")
+    sub = command("sites", _slurm_sites, "the sites, one line each", slurm)
     sub.add_argument("--json", action="store_true", help="print JSON instead of text")
 
     sub = command("build", _build, "notebooks from their sources in solutions/")

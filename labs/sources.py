@@ -54,10 +54,16 @@ def source_files(root: Path, source: Path) -> list[Path]:
     """All files below `root` that the outputs of a source depend on, found without importing anything.
 
     The source; the scripts that it names as `scripts/NAME.py`; the labs modules which these import, directly
-    or through others; and the recorded data of labs. Raises BuildError for a script that is not there.
+    or through others; the recorded data of labs; the batch scripts that it names (`NAME.sh`), with the sites. Raises BuildError for a script that is not there.
     """
     root, waiting, found = Path(root), [Path(source)], set()
-    for name in re.findall(r"\bscripts/([\w-]+\.py)\b", Path(source).read_text(encoding="utf-8")):
+    text = Path(source).read_text(encoding="utf-8")
+    batch = [root / "solutions" / "slurm" / name for name in re.findall(r"[\"/]([\w-]+\.sh)\"", text)]
+    for path in batch:
+        if not path.exists():
+            raise BuildError(f"{label_of(root, source)}: names {path.name}, but there is no "
+                             f"{label_of(root, path)}; write it or correct the name")
+    for name in re.findall(r"\bscripts/([\w-]+\.py)\b", text):
         script = root / "solutions" / "scripts" / name
         if not script.exists():
             raise BuildError(f"{label_of(root, source)}: names scripts/{name}, but there is no "
@@ -80,7 +86,9 @@ def source_files(root: Path, source: Path) -> list[Path]:
                 stem = root.joinpath(*parts[:depth])
                 waiting += [p for p in (stem.with_suffix(".py"), stem / "__init__.py") if p.is_file()]
     recorded = (path for path in (root / "labs" / "recorded").rglob("*") if "__pycache__" not in path.parts)
-    return sorted(found.union(path for path in recorded if path.is_file()))
+    if batch:  # and what a batch script says at every site
+        batch += [path for path in (root / "slurm" / "sites").glob("*.toml") if not path.stem.endswith(".local")]
+    return sorted(found.union(path for path in [*recorded, *batch] if path.is_file()))
 
 
 def source_hash(root: Path, source: Path) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from labs import files
 from labs.blanks import BEGIN, DEFINITION, BuildError, blank, first_line, regions, statements_of
+from labs.slurm import render
 from labs.sources import as_text, label_of, pairs, scripts, sources
 
 # A solution in one of these is an error; other files that show one are left out.
@@ -65,6 +66,13 @@ def student_tree(root, destination, report=print) -> list[str]:
             name = name.removesuffix(".py") + ".ipynb"
         hidden[name] = {line for _, line in solution_lines(text, label)}
         visible.update(map(normal, student.split("\n")))
+    every = render.scripts(root) if render.sources(root) else {}
+    for name, text in every.items():
+        if name.startswith("slurm/"):
+            generated[name] = text
+            seen, complete = (set(map(normal, form.split("\n"))) for form in (text, every[f"solutions/{name}"]))
+            hidden[name] = {line for line in complete - seen if len(line) > 12}
+            visible.update(seen)
     secret = set().union(*hidden.values()) - visible
     destination.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=destination.parent))

@@ -123,6 +123,8 @@ class Recorder(keras.callbacks.Callback):
         name = args.run or os.environ.get("LABS_RUN") or f"{model}_{strategy}_w{workers}_b{args.batch_size}"
         if not args.run and os.environ.get("SLURM_JOB_ID"):
             name = f"{os.environ.get('SLURM_JOB_NAME', name)}_{os.environ['SLURM_JOB_ID']}_w{workers}"
+        elif not args.run and os.environ.get("LABS_JOB"):  # one of several trainings of a batch script
+            name = f"{os.environ['LABS_JOB']}_w{workers}"
         self.path = Path(args.runs) / f"{name}.json"
         self.progress = self.path.with_suffix(".progress")
         self.repeat = 0

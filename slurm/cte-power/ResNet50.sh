@@ -1,0 +1,36 @@
+#!/bin/bash
+# ResNet50V2 on 1, 2 and 4 workers of one node of CTE-POWER, one training after the other (task T5).
+#
+# Submit it in the top folder of the course:  sbatch slurm/cte-power/ResNet50.sh
+# Options behind the script's name go to the training, such as --epochs 2.
+#SBATCH --job-name=ResNet50
+#SBATCH --output=notebooks/runs/%x_%j.out
+#SBATCH --error=notebooks/runs/%x_%j.err
+#SBATCH --time=00:30:00
+# MirroredStrategy is one process (one task) that rules all GPUs of one node. The site's rule says how many
+# cores they may have:
+# 1 GPU: 40 to 80, 2 GPUs: 80, 3 GPUs: 120 to 160, 4 GPUs: 160.
+#SBATCH --nodes=...
+#SBATCH --ntasks=...
+#SBATCH --gres=...
+#SBATCH --cpus-per-task=...
+
+set -euo pipefail # stop at the first error: a job that goes on after one looks like a success
+
+module purge
+module load gcc/8.3.0 cuda/10.2 cudnn/7.6.4 nccl/2.4.8 tensorrt/6.0.1 openmpi/4.0.1 atlas/3.10.3 scalapack/2.0.2 \
+    fftw/3.3.8 szip/2.1.1 ffmpeg/4.2.1 opencv/4.1.1 python/3.7.4_ML
+python=("${LABS_PYTHON:-python}")
+export PYTHONPATH="$PWD" PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2
+export LABS_RUNS="${LABS_RUNS:-notebooks/runs}" # folder of the run records
+SCRIPTS="${SCRIPTS:-notebooks/scripts}"         # your training scripts
+mkdir -p "$LABS_RUNS"
+echo "Job ${SLURM_JOB_ID:-without SLURM} on ${SLURM_JOB_NODELIST:-this machine}, GPUs ${CUDA_VISIBLE_DEVICES:-none}"
+"${python[@]}" -c 'from labs import devices; print("Versions:", devices.versions())'
+
+for workers in 1 2 4; do
+    # The global batch: 256 images for each worker. The learning rate follows in ResNet50.py.
+    batch=...  # your code here
+    "${python[@]}" "$SCRIPTS/ResNet50.py" --dataset cifar10 --image_size 128 --epochs 5 --repeats 3 \
+        --n_gpus "$workers" --batch_size "$batch" "$@"
+done

@@ -1,0 +1,34 @@
+#!/bin/bash
+# ResNet152V2 on 1 and 2 workers of one node of the practice cluster, one training after the other (task T9).
+#
+# Submit it in the top folder of the course:  sbatch slurm/local/ResNet152V2.sh
+# Options behind the script's name go to the training, such as --epochs 2.
+#SBATCH --job-name=ResNet152V2
+#SBATCH --output=notebooks/runs/%x_%j.out
+#SBATCH --error=notebooks/runs/%x_%j.err
+#SBATCH --partition=main
+#SBATCH --time=00:30:00
+# MirroredStrategy is one process (one task) that rules all GPUs of one node. The site's rule says how many
+# cores they may have:
+# 1 GPU: 2, 2 GPUs: 4.
+#SBATCH --nodes=...
+#SBATCH --ntasks=...
+#SBATCH --gres=...
+#SBATCH --cpus-per-task=...
+
+set -euo pipefail # stop at the first error: a job that goes on after one looks like a success
+
+python=("${LABS_PYTHON:-.venv/bin/python}")
+export PYTHONPATH="$PWD" PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2
+export LABS_RUNS="${LABS_RUNS:-notebooks/runs}" # folder of the run records
+SCRIPTS="${SCRIPTS:-notebooks/scripts}"         # your training scripts
+mkdir -p "$LABS_RUNS"
+echo "Job ${SLURM_JOB_ID:-without SLURM} on ${SLURM_JOB_NODELIST:-this machine}, GPUs ${CUDA_VISIBLE_DEVICES:-none}"
+"${python[@]}" -c 'from labs import devices; print("Versions:", devices.versions())'
+
+for workers in 1 2; do
+    # The global batch: 64 images for each worker. The learning rate follows in ResNet152V2.py.
+    batch=...  # your code here
+    "${python[@]}" "$SCRIPTS/ResNet152V2.py" --dataset digits --image_size 32 --epochs 3 --repeats 3 --images 512 \
+        --n_gpus "$workers" --batch_size "$batch" "$@"
+done

@@ -1,0 +1,33 @@
+#!/bin/bash
+# ResNet152V2 on @WORKERS_TEXT@ workers of one node of @SITE@, one training after the other (task T9).
+#
+# Submit it in the top folder of the course:  sbatch @PATH@
+# Options behind the script's name go to the training, such as --epochs 2.
+@PERSONAL@
+#SBATCH --job-name=ResNet152V2
+#SBATCH --output=notebooks/runs/%x_%j.out
+#SBATCH --error=notebooks/runs/%x_%j.err
+@PARTITION@
+#SBATCH --time=@TIME@
+# MirroredStrategy is one process (one task) that rules all GPUs of one node. The site's rule says how many
+# cores they may have:
+# @RULE@
+### BEGIN SOLUTION
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+@GRES@
+#SBATCH --cpus-per-task=@CPUS@
+### END SOLUTION
+
+set -euo pipefail # stop at the first error: a job that goes on after one looks like a success
+
+@SETUP@
+
+for workers in @WORKERS@; do
+    # The global batch: @LOCAL_BATCH@ images for each worker. The learning rate follows in ResNet152V2.py.
+    ### BEGIN SOLUTION
+    batch=$((@LOCAL_BATCH@ * workers))
+    ### END SOLUTION
+    "${python[@]}" "$SCRIPTS/ResNet152V2.py" @SIZES@ \
+        --n_gpus "$workers" --batch_size "$batch" "$@"
+done

@@ -1,0 +1,39 @@
+#!/bin/bash
+# ResNet50V2 with Horovod on 1, 2 and 4 ranks of one node of CTE-POWER, one training after the other.
+#
+# Submit it in the top folder of the course:  sbatch slurm/cte-power/ResNet50_horovod.sh
+# Options behind the script's name go to the training, such as --epochs 2.
+#SBATCH --job-name=ResNet50_horovod
+#SBATCH --output=notebooks/runs/%x_%j.out
+#SBATCH --error=notebooks/runs/%x_%j.err
+#SBATCH --time=00:30:00
+# Horovod is one process (one task) for each GPU. They share the cores that the site's rule allows
+# for all GPUs of the node:
+# 1 GPU: 40 to 80, 2 GPUs: 80, 3 GPUs: 120 to 160, 4 GPUs: 160.
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=4
+#SBATCH --gres=gpu:4
+#SBATCH --cpus-per-task=40
+
+set -euo pipefail # stop at the first error: a job that goes on after one looks like a success
+
+module purge
+module load gcc/8.3.0 cuda/10.2 cudnn/7.6.4 nccl/2.4.8 tensorrt/6.0.1 openmpi/4.0.1 atlas/3.10.3 scalapack/2.0.2 \
+    fftw/3.3.8 szip/2.1.1 ffmpeg/4.2.1 opencv/4.1.1 python/3.7.4_ML
+python=("${LABS_PYTHON:-python}")
+export PYTHONPATH="$PWD" PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2
+export LABS_RUNS="${LABS_RUNS:-notebooks/runs}" # folder of the run records
+SCRIPTS="${SCRIPTS:-notebooks/scripts}"         # your training scripts
+mkdir -p "$LABS_RUNS"
+echo "Job ${SLURM_JOB_ID:-without SLURM} on ${SLURM_JOB_NODELIST:-this machine}, GPUs ${CUDA_VISIBLE_DEVICES:-none}"
+"${python[@]}" -c 'from labs import devices; print("Versions:", devices.versions())'
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"
+export NCCL_SOCKET_IFNAME=ib0
+
+for ranks in 1 2 4; do
+    # The global batch: 256 images for each rank. The learning rate follows in ResNet50_horovod.py.
+    batch=$((256 * ranks))
+    srun --kill-on-bad-exit=1 --label --ntasks="$ranks" \
+        "${python[@]}" "$SCRIPTS/ResNet50_horovod.py" --dataset cifar10 --image_size 128 --epochs 5 --repeats 3 \
+        --batch_size "$batch" "$@"
+done

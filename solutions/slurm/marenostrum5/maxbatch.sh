@@ -1,0 +1,32 @@
+#!/bin/bash
+# The largest batch of a network that fits into the memory of one worker of MareNostrum 5 (tasks T4 and T8).
+#
+# Submit it in the top folder of the course:  sbatch slurm/marenostrum5/maxbatch.sh
+# Options behind the script's name go to the search, such as --model ResNet152V2.
+# This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
+# This site wants your QOS, which no script should hold: export SBATCH_QOS=...
+#SBATCH --job-name=maxbatch
+#SBATCH --output=notebooks/runs/%x_%j.out
+#SBATCH --error=notebooks/runs/%x_%j.err
+#SBATCH --time=00:30:00
+# One GPU is enough. The site's rule for its cores:
+# 1 GPU: 20, 2 GPUs: 40, 3 GPUs: 60, 4 GPUs: 80.
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --gres=gpu:1
+#SBATCH --cpus-per-task=20
+
+set -euo pipefail # stop at the first error: a job that goes on after one looks like a success
+
+module purge
+module load singularity
+python=(singularity exec --nv "${LABS_CONTAINER:?set it to the path of your container}" python)
+export PYTHONPATH="$PWD" PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2
+export LABS_RUNS="${LABS_RUNS:-notebooks/runs}" # folder of the run records
+SCRIPTS="${SCRIPTS:-notebooks/scripts}"         # your training scripts
+mkdir -p "$LABS_RUNS"
+echo "Job ${SLURM_JOB_ID:-without SLURM} on ${SLURM_JOB_NODELIST:-this machine}, GPUs ${CUDA_VISIBLE_DEVICES:-none}"
+"${python[@]}" -c 'from labs import devices; print("Versions:", devices.versions())'
+
+# Doubles the batch until memory runs out; the line of the .err that proves it is in the evidence it prints.
+"${python[@]}" -m labs maxbatch --image_size 128 --out "$LABS_RUNS" "$@"
