@@ -164,7 +164,7 @@ def parser():
     sub.add_argument("--json", action="store_true", help="print JSON instead of text")
 
     sub = commands.add_parser("slurm", help="batch scripts of a site", description="Batch scripts: make, check, sites.")
-    slurm = sub.add_subparsers(dest="action", required=True, metavar="ACTION")
+    slurm = sub.add_subparsers(dest="action", required=True, metavar="ACTION", help="render, check or sites")
     sub = command("render", _slurm_render, "slurm/<site>/*.sh from solutions/slurm and slurm/sites", slurm)
     sub.add_argument("--check", action="store_true", help="only say whether all of them are up to date")
     sub = command("check", _slurm_check, "what sbatch sees in a batch script, and what it does not", slurm)

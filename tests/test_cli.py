@@ -10,7 +10,7 @@ import pytest
 from labs import cli, devices
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ["doctor", "study", "results", "maxbatch", "build"]
+COMMANDS = ["doctor", "study", "results", "maxbatch", "slurm", "build"]
 LOG = ROOT / "labs/recorded/cte-power-resnet50v2.out"
 
 
