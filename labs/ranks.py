@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from pathlib import Path
 
 import numpy as np
 
@@ -18,20 +19,28 @@ def _gather(value, name):
 
 
 def place():
-    """(rank, nodes, oversubscribed) of this rank; oversubscribed if ranks of any node share cores, without GPUs."""
+    """(rank, nodes, oversubscribed) of this rank; oversubscribed if any ranks share cores, without GPUs.
+
+    Nodes may be simulated on one machine (its boot id tells): ranks on different ones can share cores there.
+    """
     import horovod.tensorflow as hvd
 
     from labs import devices
 
-    mine = (hvd.cross_rank(), sorted(os.sched_getaffinity(0)), 0 if devices.gpus() else devices.cores())
-    by_node = {}
-    for node, affinity, limit in _gather(mine, "place"):
-        by_node.setdefault(node, []).append((affinity, limit))
-    crowded = False
-    for members in by_node.values():
-        union = {core for affinity, _ in members for core in affinity}
-        limit = max(limit for _, limit in members)  # of a rank that has not been bound, or a container's
-        crowded |= limit > 0 and (len(members) > len(union) or (limit > 1 and len(members) > limit))
+    try:
+        machine = Path("/proc/sys/kernel/random/boot_id").read_text()
+    except OSError:
+        machine = None
+    limit = 0 if devices.gpus() else devices.cores()
+    by_node, by_machine = {}, {}
+    mine = (hvd.cross_rank(), machine or hvd.cross_rank(), sorted(os.sched_getaffinity(0)), limit)
+    for node, machine, affinity, limit in _gather(mine, "place"):
+        by_node.setdefault(node, []).append(limit)  # of a rank that has not been bound, or a container's
+        by_machine.setdefault(machine, []).append(affinity if limit else None)
+    crowded = any(1 < max(limits) < len(limits) for limits in by_node.values())
+    for bound in by_machine.values():
+        bound = [affinity for affinity in bound if affinity is not None]
+        crowded |= len(bound) > len({core for affinity in bound for core in affinity})
     return hvd.rank(), len(by_node), crowded
 
 

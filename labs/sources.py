@@ -54,7 +54,8 @@ def source_files(root: Path, source: Path) -> list[Path]:
     """All files below `root` that the outputs of a source depend on, found without importing anything.
 
     The source; the scripts that it names as `scripts/NAME.py`; the labs modules which these import, directly
-    or through others; the recorded data of labs; the batch scripts that it names (`NAME.sh`), with the sites. Raises BuildError for a script that is not there.
+    or through others; the recorded data of labs; the batch scripts that it names (`NAME.sh`), with the sites.
+    Raises BuildError for a script that is not there.
     """
     root, waiting, found = Path(root), [Path(source)], set()
     text = Path(source).read_text(encoding="utf-8")

@@ -216,6 +216,7 @@ class Recorder(keras.callbacks.Callback):
             self.record.update(state="finished", finished=_now())
             if self.rank == 0:
                 write_record(self.path, self.record)
+                self.progress.unlink(missing_ok=True)
 
     def _save(self):
         if self.rank:

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 45 minutes, of which 5 minutes on 2 cores are computing.**
+# **Time: 60 minutes, of which 6 minutes on 2 cores are computing.**
 #
 # You train ResNet50V2 on 1 and 2 workers (and on more, if you have them), with a script that you complete yourself. From your
 # own logs you compute epoch time, images per second, speedup and efficiency, with intervals that say how sure you can be. Then
@@ -19,6 +19,7 @@
 
 from labs import devices, jobs, logs, plots, recorded, results, study, tables
 from labs.checks import check, predict
+from labs.slurm import sites
 
 plan = study.preset()
 unit = "GPU" if devices.gpus() else "CPU core"
@@ -280,15 +281,101 @@ check("05.10", low, high)
 # One more trap: these are ratios between GPUs and GPUs. "75 times faster than on the CPU" is *acceleration*, other hardware; *speedup*
 # counts more of the same. Never divide one by the other.
 #
+# ## Run it on the cluster
+#
+# On a cluster nobody starts a training by hand. You write a **batch script**: a shell script whose `#SBATCH` lines say what
+# the job needs. `sbatch` hands it to **SLURM**, which queues it, starts it when enough GPUs are free, and ends it when its time
+# is up. What you need to know of a site is in one file:
+
+# %%
+site = sites.load()
+print(f"{site.name}, in slurm/sites/{site.id}.toml: {site.about}\n")
+print(f"A node has {site.gpus} GPUs and {site.cpus} cores. The site's rule:")
+tables.show([{"gpus": n, "least": site.cpus_for(n)[0], "most": site.cpus_for(n)[1]} for n in range(1, site.gpus + 1)],
+            ("gpus", "least", "most"), {"gpus": "GPUs of a job on a node", "least": "least cores", "most": "most cores"})
+
+# %% [markdown]
+# Why such a rule? A job that takes one GPU and all cores leaves three GPUs that nobody can use. On CTE-POWER (4 GPUs and 160
+# hardware threads a node) the rule was: 1 GPU 40 to 80, 2 GPUs 80, 3 GPUs 120 to 160, 4 GPUs 160. You asked there for 2 GPUs and
+# 160 threads. What happens?
+#
+# - **a**: the job starts, and the spare threads make the input pipeline faster
+# - **b**: the job is refused, or waits for ever: it breaks the rule
+# - **c**: SLURM gives it 4 GPUs, to match the threads
+# - **d**: SLURM cuts the threads to 80
+
+# %% labs={"id": "05.12"}
+### BEGIN SOLUTION
+too_many_cores = "b"
+### END SOLUTION
+check("05.12", too_many_cores)
+
+# %% [markdown]
+# Open `slurm/local/ResNet50.sh` (or the folder of your site) in the course's top folder. It trains on 1, 2 and 4 workers, as
+# far as the site has them, one after the other in one job. The blanks are yours:
+#
+# 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest training, and within the rule,
+# 2. the global **batch** of each training; the learning rate follows in your `ResNet50.py`.
+
+# %%
+batch_script = sites.script("ResNet50.sh")
+print(batch_script.read_text())
+
+# %% [markdown]
+# `sbatch` finds few mistakes. It does not see `# SBATCH` with a blank (a comment!), lines that come too late, a folder for the
+# log that does not exist, or a batch that does not grow with the workers. The check below does; in a terminal it is
+# `uv run labs slurm check slurm/local/ResNet50.sh`.
+
+# %% labs={"id": "05.13"}
+submit = check("05.13", batch_script)
+
+# %% [markdown]
+# One mistake is worth a look. In this script `#SBATCH --gres=gpu:4` stands below `module load`. How many GPUs does the job get?
+# (A number; the site's default is none.)
+
+# %% labs={"id": "05.14"}
+### BEGIN SOLUTION
+gpus_of_the_late_line = 0
+### END SOLUTION
+check("05.14", gpus_of_the_late_line)
+
+# %% [markdown]
+# Submit it. The call is the same as for a Python script. Where there is no SLURM, bash runs the script on this machine and
+# says so. On the practice site the training is a short one.
+
+# %%
+short = ["--images", 128, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
+if ready and submit:
+    batch_job = jobs.run(batch_script, *short, name="ResNet50", site=site)
+
+# %% [markdown]
+# What the job left: one `.out`, one `.err`, and a record for each training. Where the log begins, the script names the job, its
+# node and the versions.
+
+# %%
+if ready and submit:
+    print(*batch_job.out.read_text().split("\n")[:12], sep="\n")
+    print("...\nin the .err:", batch_job.err.read_text().strip() or "nothing")
+    if batch_job.records:
+        tables.scaling(results.results(batch_job.records))
+else:
+    print("Your scripts are not ready yet: nothing was submitted.")
+
+# %% [markdown]
+# By hand it is, in the course's top folder: `sbatch slurm/local/ResNet50.sh`, then `squeue` (is it waiting, and why?), `scancel`
+# and the number to stop it, and `labs results notebooks/runs` when it is done. `make cluster` starts a small SLURM on a Linux machine
+# where you are root, to practise on.
+#
 # ## T5
 #
-# Hand in: your `ResNet50.py`, the relevant lines of `.out` and `.err` of each number of workers, and a short account: what you ran
-# on which machine, epoch time and speedup with their intervals, the accuracy beside them, and what limits the speedup.
+# Hand in: your `ResNet50.py` and `ResNet50.sh`, the relevant lines of `.out` and `.err` of each number of workers, and a short
+# account: what you ran on which machine, epoch time and speedup with their intervals, the accuracy beside them, and what limits
+# the speedup.
 
 # %% [markdown] labs={"id": "T5", "kind": "answer", "points": 6}
 # ### T5: your answer
 # ### BEGIN SOLUTION
-# The script is scripts/ResNet50.py. I ran it on 1 and 2 workers (one worker is one CPU core, or one GPU where there are GPUs),
+# The scripts are scripts/ResNet50.py and slurm/local/ResNet50.sh. I ran them on 1 and 2 workers (one worker is one CPU core, or one GPU where there are GPUs),
 # with the batch per worker fixed, several repeats each; the files are runs/ResNet50_w1 and _w2 with .out, .err and .json.
 # From .out: the header names model, workers and global batch; the lines `N/N - ..s - ..ms/step - accuracy: .. - loss: ..` after
 # the first epoch of each repeat are what I averaged. The .err files hold no error. Epoch time, images/second, speedup
@@ -305,3 +392,4 @@ check("05.10", low, high)
 # - Weak scaling: fixed batch per worker; the same epochs are then fewer updates.
 # - Speed without accuracy is half a result.
 # - Whole seconds hide more than they show.
+# - A batch script says what a job needs. SLURM refuses little of what is wrong: check before you submit.

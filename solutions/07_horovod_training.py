@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Horovod: the same training in many processes
 #
-# **Time: 50 minutes, of which 6 minutes on 2 cores are computing.**
+# **Time: 60 minutes, of which 7 minutes on 2 cores are computing.**
 #
 # MirroredStrategy is one process that rules all devices of one machine. Horovod is the other way: the *same program* runs many
 # times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch
@@ -20,6 +20,7 @@ import json
 
 from labs import compare, devices, jobs, models, plots, recorded, results, study, tables, timeline
 from labs.checks import check, predict
+from labs.slurm import sites
 
 plan = study.preset()
 quick = plan.name == "test"
@@ -170,8 +171,7 @@ if not own:
 # uv run mpiexec -n 2 python scripts/ResNet50_horovod.py --batch_size 128
 # ```
 #
-# Over several nodes, SLURM's `srun` starts one task for each GPU; the script stays as it is. That part follows with the
-# scripts of your site.
+# Over several nodes, SLURM's `srun` starts one task for each GPU; the script stays as it is. You do that at the end.
 #
 # Each rank names its core or GPU; then rank 0 alone speaks:
 
@@ -481,8 +481,60 @@ check("07.21", died)
 # happens when ranks have different numbers of batches. That is why `labs.hvd` compares the steps of all ranks before the first
 # one.
 #
-# ## H1
+# ## Over several nodes
 #
+# So far all ranks ran on one machine. On a cluster SLURM starts them, on all nodes of the job: `srun` takes the place of
+# `horovodrun`, and your training script stays as it is. What the job asks for is counted in three ways:
+#
+# - `--nodes`: nodes of the job,
+# - `--ntasks-per-node` and `--gres=gpu:`: ranks and GPUs **for each node**,
+# - `--cpus-per-task`: cores **for each rank**.
+#
+# On CTE-POWER a job with all 4 GPUs of a node takes its 160 hardware threads. Which `--cpus-per-task` does a Horovod job need there?
+
+# %% labs={"id": "07.22"}
+### BEGIN SOLUTION
+cpus_per_task = 160 // 4
+### END SOLUTION
+check("07.22", cpus_per_task)
+
+# %% [markdown]
+# Open `slurm/local/ResNet50_horovod_nodes.sh` (or the folder of your site) in the course's top folder: one training on 2 nodes, with a
+# rank for each GPU. Fill its five blanks. How many ranks there will be, SLURM tells the script in `SLURM_NTASKS`: so the same script
+# runs on 64 nodes with `sbatch --nodes=64`.
+
+# %%
+site = sites.load()
+batch_script = sites.script("ResNet50_horovod_nodes.sh")
+print(batch_script.read_text())
+
+# %% labs={"id": "07.23"}
+submit = check("07.23", batch_script)
+
+# %% [markdown]
+# Submit it. Without SLURM, bash runs the script on this machine: then all ranks are here, and share its cores.
+
+# %%
+short = ["--images", 128, "--epochs", 1, "--repeats", 1] if site.preset != "course" else []
+batch_job = None
+if quick or not (ready and submit):
+    print("Skipped: this run comes when both scripts are ready, with the preset laptop or course.")
+else:
+    batch_job = jobs.run(batch_script, *short, name="ResNet50_horovod_nodes", site=site)
+
+# %%
+if batch_job and batch_job.records:
+    print(*[line for line in batch_job.out.read_text().split("\n") if "Rank " in line], sep="\n")
+    record = json.loads(batch_job.records[0].read_text())
+    print(record["workers"], "ranks on", record["nodes"], "node(s); weights identical:", record["weights"]["identical"])
+    print("oversubscribed:", record["oversubscribed"])
+
+# %% [markdown]
+# A rank is a task, a task has a GPU, and `hvd.local_rank()` counts anew on each node: that is why step 2 pins by the local
+# rank. With a launcher of another MPI than Horovod's, each process would be alone: size 1, n times, and no error from
+# SLURM. `hvd.init()` of the kit looks for that.
+#
+# ## H1
 # Hand in your `ResNet50_horovod.py` and a short account: how you launched it (the commands, where the ranks ran), the evidence
 # that all ranks trained one network, the speedup with its interval beside MirroredStrategy's, and what the timeline says about
 # waiting.
@@ -510,4 +562,4 @@ check("07.21", died)
 # - The effective batch decides how a training goes, not the number of ranks.
 # - All wait for the slowest, and a timeline shows who that is.
 #
-# Next: the same scripts as jobs of a cluster, and a larger network.
+# Next: a larger network.

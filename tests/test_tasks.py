@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from answers06 import ANSWERS as ANSWERS06
 from answers07 import ANSWERS as ANSWERS07
+from answers_slurm import ANSWERS as ANSWERS_SLURM
 
 import labs.tasks  # noqa: F401  (registers the questions)
 from labs import blanks, checks
@@ -231,7 +232,7 @@ ANSWERS = {
         secret=None,
     ),
 }  # fmt: skip
-ANSWERS |= ANSWERS06 | ANSWERS07
+ANSWERS |= ANSWERS06 | ANSWERS07 | ANSWERS_SLURM
 
 ON_FOUR_DEVICES = """
 import json, sys

@@ -90,9 +90,12 @@ def names(root=None):
     return sorted(file.stem for file in files if file.stem != "template" and not file.stem.endswith(".local"))
 
 
-def load(id, root=None):
-    """The Site with this id. Raises SiteError: no such site, an unknown or missing key, a wrong type or value."""
-    root = Path(root or find_root())
+def load(id=None, root=None):
+    """The Site with this id (default: the one in use).
+
+    Raises SiteError: no such site, an unknown or missing key, a wrong type or value.
+    """
+    root, id = Path(root or find_root()), id or default()
     path = root / "slurm" / "sites" / f"{id}.toml"
     if id not in names(root):
         raise SiteError(f"No site is called {id!r}: there are {', '.join(names(root)) or 'none'}. For a new one copy "
@@ -105,6 +108,19 @@ def load(id, root=None):
     if local.exists():
         personal = _personal(_read(local, f"slurm/sites/{local.name}"), f"slurm/sites/{local.name}") | personal
     return Site(id=id, personal=personal, **values)
+
+
+def script(name, id=None):
+    """Path of a site's batch script, from the working directory: the complete one in solutions/, else the student's.
+
+    name: such as "ResNet50.sh"; id: of the site (default: the one in use). Raises SiteError if there is none.
+    """
+    for folder in (Path.cwd(), find_root()):
+        path = folder / "slurm" / (id or default()) / name
+        if path.exists():
+            return Path(os.path.relpath(path))
+    raise SiteError(f"There is no slurm/{id or default()}/{name}. The sites are {', '.join(names())}; to choose one: "
+                    "export LABS_SITE=<site>.")  # fmt: skip
 
 
 def minutes(text):

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from labs.checks import NotDone, choice, prediction, question, written
+from labs.tasks import steps_slurm
 
 HERE = "05_resnet50_scaling"
 
@@ -193,5 +194,27 @@ choice("05.11", "Why is the speedup on your machine below the number of workers?
     "b": "A larger global batch makes steps fewer, not slower: each worker's share is what it was.",
     "d": "That happens before the first epoch's end, and the first epoch is discarded.",
 }, why="At each step all wait for the slowest, and sum their gradients before anyone goes on.")  # fmt: skip
+
+choice("05.12", "Two GPUs and all threads of a node with four", HERE, right="b", wrong={
+    "a": "Then two GPUs of the node would be left without a thread. Compare with the row for 2 GPUs.",
+    "c": "SLURM gives what is asked for, or nothing; it never adds GPUs.",
+    "d": "SLURM does not correct what you ask for.",
+}, why="The site's submit plugin refuses it, so that no GPU is left without cores.")  # fmt: skip
+
+
+@question("05.13", "slurm/<site>/ResNet50.sh, before it is submitted", HERE, points=3,
+          why="It asks for what its trainings need, within the rule, and the batch follows the workers.")  # fmt: skip
+def batch_script(path):
+    return steps_slurm.judge(path, trains="ResNet50.py")
+
+
+@question("05.14", "GPUs asked for below the first command", HERE,
+          why="After the first command every #SBATCH line is a comment, and sbatch says nothing about it.")  # fmt: skip
+def late(gpus):
+    if gpus == 4:
+        return "`module load` is a command. How far does sbatch read a script?"
+    if gpus != 0:
+        return "Either the line counts, or it does not: which number does each of the two give?"
+
 
 written("T5", "ResNet50V2 on 1, 2 and 4 workers: script, job script, .out and .err", HERE, points=6)

@@ -3,7 +3,7 @@
 from functools import cache
 
 from labs.checks import choice, prediction, question, written
-from labs.tasks import steps07
+from labs.tasks import steps07, steps_slurm
 
 HERE = "07_horovod_training"
 
@@ -175,6 +175,23 @@ def died(rank):
         return "This one was left waiting in its all-reduce. Whose traceback stands first, and what does it say?"
     if rank != 1:
         return "Find the experiment's RuntimeError in the .err: the launcher writes the rank before each line."
+
+
+@question("07.22", "Cores for each rank of a Horovod job on CTE-POWER", HERE,
+          why="--cpus-per-task counts for each task, the site's rule for all of a node.")  # fmt: skip
+def cores_per_rank(cores):
+    if cores == 160:
+        return "With 4 tasks on the node this asks for 640 threads, more than it has."
+    if cores in (4, 1):
+        return "That leaves most threads of the node idle. The rule speaks of the threads of all GPUs together."
+    if cores != 40:
+        return "All threads of the node, divided among its ranks."
+
+
+@question("07.23", "slurm/<site>/ResNet50_horovod_nodes.sh, before it is submitted", HERE, points=3,
+          why="A task for each GPU, cores within the site's rule, and a batch that follows the ranks.")  # fmt: skip
+def batch_script(path):
+    return steps_slurm.judge(path, trains="ResNet50_horovod.py")
 
 
 written("H1", "Horovod: launch, evidence and speedup of your own runs", HERE, points=4)
