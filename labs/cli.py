@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from pathlib import Path
 
 
 def _doctor(args):
@@ -97,7 +98,9 @@ def _slurm_render(args):
 def _slurm_check(args):
     from labs.slurm import check, sites
 
-    return check.report(args.file, sites.load(args.site or sites.default()), args.json)
+    folder = Path(args.file).resolve().parent.name
+    site = args.site or (folder if folder in sites.names() else sites.default())
+    return check.report(args.file, sites.load(site), args.json)
 
 
 def _slurm_sites(args):
@@ -169,7 +172,7 @@ def parser():
     sub.add_argument("--check", action="store_true", help="only say whether all of them are up to date")
     sub = command("check", _slurm_check, "what sbatch sees in a batch script, and what it does not", slurm)
     sub.add_argument("file", metavar="FILE", help="a batch script")
-    sub.add_argument("--site", metavar="SITE", help="of slurm/sites (default: $LABS_SITE, else local)")
+    sub.add_argument("--site", metavar="SITE", help="default: its folder's, else $LABS_SITE, else local")
     sub.add_argument("--json", action="store_true", help="print JSON instead of text")
     sub = command("sites", _slurm_sites, "the sites, one line each", slurm)
     sub.add_argument("--json", action="store_true", help="print JSON instead of text")

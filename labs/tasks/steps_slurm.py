@@ -19,8 +19,8 @@ def judge(path, trains):
     site = sites.load(path.parent.name if path.parent.name in sites.names() else None)
     findings = check.check(path, site)
     if findings:
-        more = f" ({len(findings) - 1} more after this one.)" if len(findings) > 1 else ""
-        return f"{findings[0].text()}{more}"
+        first, more = findings[0], f" ({len(findings) - 1} more after this one.)" if len(findings) > 1 else ""
+        return f"Line {first.line_number}: {first.problem} {first.why}{more}"  # the fix is for `labs slurm check`
     if not any(command.script and Path(command.script).name == trains for command in rehearse.rehearse(text)):
         return f"The script starts no training with {trains}."
     return None

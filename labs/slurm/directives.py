@@ -1,0 +1,214 @@
+"""The directives of a batch script, read as `sbatch` reads them.
+
+Its rules (SLURM 22.05): lines that begin with `#SBATCH`, without a blank, before the first line that is neither empty
+nor a comment; words as in a shell, `#` begins a comment; options may be shortened and the last one counts. Everything
+else that looks like a directive is a comment, and sbatch says nothing about it.
+"""
+
+import difflib
+import re
+from typing import NamedTuple
+
+# A name, `=` for an option with a value, `?` for one whose value may be left out, and after a blank its letter.
+_OPTIONS = """account= A|acctg-freq=|array= a|batch=|bb=|bbf=|begin= b|chdir= D|cluster-constraint=|clusters= M|comment=
+constraint= C|container=|contiguous|core-spec= S|cores-per-socket=|cpu-freq=|cpus-per-gpu=|cpus-per-task= c|deadline=
+delay-boot=|dependency= d|distribution= m|error= e|exclude= x|exclusive?|export-file=|export=|extra-node-info= B
+get-user-env?|gid=|gpu-bind=|gpu-freq=|gpus-per-node=|gpus-per-socket=|gpus-per-task=|gpus= G|gres-flags=|gres=|help h
+hint=|hold H|ignore-pbs|input= i|job-name= J|kill-on-invalid-dep=|licenses= L|mail-type=|mail-user=|mcs-label=|mem-bind=
+mem-per-cpu=|mem-per-gpu=|mem=|mincpus=|network=|nice?|no-kill? k|no-requeue|nodefile= F|nodelist= w|nodes= N
+ntasks-per-core=|ntasks-per-gpu=|ntasks-per-node=|ntasks-per-socket=|ntasks= n|open-mode=|output= o|overcommit O
+oversubscribe s|parsable|partition= p|power=|prefer=|priority=|profile=|propagate?|qos= q|quiet Q|reboot|requeue
+reservation=|signal=|sockets-per-node=|spread-job|switches=|test-only|thread-spec=|threads-per-core=|time-min=|time= t
+tmp=|uid=|usage|use-min-nodes|verbose v|version V|wait W|wait-all-nodes=|wckey=|wrap="""
+_NAMES, _LETTERS = {}, {}
+for _name, _kind, _letter in re.findall(r"([a-z-]+)([=?]?)(?: (\w))?(?:\||\n|$)", _OPTIONS):
+    _NAMES[_name] = _kind
+    _LETTERS[_letter or None] = _name
+_MEANT = re.compile(r"(\s*)#(\s*)([A-Za-z]{4,9})\b:?\s*(-.*)$")
+_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+
+
+class Directive(NamedTuple):
+    """One option of a directive: its line (from 1), long name without dashes, value ("" for one without)."""
+
+    line_number: int
+    option: str
+    value: str
+
+
+class Script(NamedTuple):
+    """What sbatch reads in a script.
+
+    first: its first line. directives: in order. ignored: (line number, text, reason) of lines that are meant as
+    directives but are comments to sbatch. first_command: line number, or None. refused: (line number, word, reason) of
+    what sbatch refuses in directives: unknown options, words that are none, missing values, open quotes.
+    """
+
+    first: str
+    directives: list
+    ignored: list
+    first_command: int | None
+    refused: list
+
+    def meant(self):
+        """The Script that was meant: with the ignored lines as directives, and misspelt options spelt right."""
+        found, refused = list(self.directives), []
+        for index, word, reason in self.refused:
+            name, equals, value = word.partition("=")
+            option = similar(name) if "no option of sbatch" in reason and equals else None
+            if option:
+                found.append(Directive(index, option, value))
+            else:
+                refused.append((index, word, reason))
+        for index, text, _ in self.ignored:
+            words = _words(_MEANT.match(text)[4])[0]
+            found += _options([(index, word) for word in words], refused)
+        return self._replace(directives=found, ignored=[], refused=refused)
+
+    def find(self, *options):
+        """The directive that counts, the last one, of any of these options; or None."""
+        return next((found for found in reversed(self.directives) if found.option in options), None)
+
+    def value(self, option):
+        """The value that counts for an option, or None if the script does not give it."""
+        found = self.find(option)
+        return found.value if found else None
+
+    def resources(self):
+        """What the script asks for, as a dict of numbers; None: not given, or not to be read.
+
+        nodes (the most of a range), ntasks, ntasks_per_node, cpus_per_task: as given. tasks: all tasks of the job;
+        tasks_per_node, gpus_per_node, cpus_per_node: what follows, with SLURM's defaults (one node, one task a node,
+        one CPU a task, no GPU). time_minutes.
+        """
+        from labs.slurm.sites import minutes
+
+        names = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task")
+        found = {name.replace("-", "_"): number(self.value(name)) for name in names}
+        unread = any(self.value(name) and not number(self.value(name)) for name in names[:3])
+        per_node = found["ntasks_per_node"]
+        nodes = found["nodes"] or -(-(found["ntasks"] or 1) // (per_node or found["ntasks"] or 1))
+        tasks = found["ntasks"] or (number(self.value("ntasks-per-gpu")) or 0) * (self._gpus(nodes, 1) or 0) * nodes
+        tasks = None if unread else tasks or nodes * (per_node or 1)
+        here = tasks and -(-tasks // nodes)
+        gpus = self._gpus(nodes, here)
+        each = 1 if self.value("cpus-per-task") is None else found["cpus_per_task"]
+        cpus = here and each and here * each
+        if self.value("cpus-per-gpu") and self.value("cpus-per-task") is None:
+            cpus = gpus and (number(self.value("cpus-per-gpu")) or 0) * gpus or None
+        return {**found, "tasks": tasks, "tasks_per_node": here, "gpus_per_node": gpus, "cpus_per_node": cpus,
+                "time_minutes": minutes(self.value("time") or "")}  # fmt: skip
+
+    def _gpus(self, nodes, tasks):
+        """GPUs per node, 0 if none are asked for, None if it cannot be told."""
+        generic = [item for item in (self.value("gres") or "").split(",") if re.match(r"gpu\b", item)]
+        asked = [re.match(r"gpu(?::[A-Za-z]\w*)?(?:[:=](\w+))?$", item.split("(")[0]) for item in generic]
+        if generic:
+            counts = [number(match[1] or "1") if match else None for match in asked]
+            return None if None in counts else sum(counts)
+        for option, share in (("gpus-per-node", 1), ("gpus", 1 / nodes), ("gpus-per-task", tasks)):
+            if self.value(option) is not None:
+                counts = [number(item.rpartition(":")[2]) for item in self.value(option).split(",")]
+                return None if None in (*counts, share) else -int(-sum(counts) * share // 1)
+        return None if self.value("gres") == "..." else 0
+
+
+def number(text):
+    """A whole number of at least 1 as sbatch reads it ("2", "1-2": the most, "4k"), or None."""
+    match = re.fullmatch(r"(?:\d+-)?(\d+)([km]?)(?:=.*)?", text or "", re.IGNORECASE)
+    return int(match[1]) * {"": 1, "k": 1024, "m": 2**20}[match[2].lower()] or None if match else None
+
+
+def read(text):
+    """The directives of a batch script's text, as a Script."""
+    lines, words, refused, ignored, first_command, here = text.split("\n"), [], [], [], None, None
+    for index, line in enumerate(lines, 1):
+        if here:
+            here = None if line.strip() == here else here
+            continue
+        if line.startswith("#SBATCH") and not first_command:
+            found, wrong = _words(line[7:].rstrip("\r"))
+            words += [(index, word) for word in found]
+            refused += [(index, line[7:].strip(), wrong)] if wrong else []
+            continue
+        reason = _meant(line, first_command)
+        if reason:
+            ignored.append((index, line.strip(), reason))
+        elif line.strip() and not line.lstrip().startswith("#"):
+            first_command = first_command or index
+            here = (_HERE.search(re.sub(r"<<<|\$\(\(.*?\)\)", "", line)) or [None] * 3)[2]
+    directives = _options(words, refused)
+    return Script(lines[0], directives, ignored, first_command, sorted(refused))
+
+
+def _words(text):
+    """(words of a directive, or what sbatch refuses in it)."""
+    if text.lstrip().startswith(":"):
+        return [], "sbatch does not expect a colon there"
+    words = []
+    for match in re.finditer(r"(?:\"[^\"]*\"|'[^']*'|[^\s#\"'])+|#.*|[\"']", text):
+        if match[0].startswith("#"):
+            break
+        if match[0] in "\"'":
+            return words, f"the quotation mark {match[0]} is not closed"
+        words.append(re.sub(r"\"([^\"]*)\"|'([^']*)'", lambda m: m[1] or m[2] or "", match[0]))
+    return words, None
+
+
+def _options(words, refused):
+    """Directives of a list of (line number, word); what sbatch refuses is added to `refused`."""
+    found, words = [], list(words)
+    while words:
+        index, word = words.pop(0)
+        name, equals, value = word.partition("=")
+        if not re.match(r"--?\w", word):
+            refused.append((index, word, f"{word} is no option: those begin with -- or -"))
+            continue
+        if word.startswith("--"):
+            option = _long(name[2:])
+        else:
+            option, equals, value = _LETTERS.get(word[1]), word[2:], word[2:]
+        kind = _NAMES.get(option)
+        if kind is None:
+            if word.startswith("--") and not equals and words and not words[0][1].startswith("-"):
+                word += "=" + words.pop(0)[1]
+            refused.append((index, word, f"{word.partition('=')[0]} is no option of sbatch"))
+        elif kind == "=" and not equals and not words:
+            refused.append((index, word, f"{word} needs a value"))
+        elif kind == "" and equals and not word.startswith("--"):
+            found.append(Directive(index, option, ""))
+            words.insert(0, (index, "-" + word[2:]))
+        elif kind == "" and equals:
+            refused.append((index, word, f"{name} takes no value"))
+        else:
+            found.append(Directive(index, option, words.pop(0)[1] if kind == "=" and not equals else value))
+    return found
+
+
+def _long(name):
+    """The option that a long name or its unique beginning means, or None."""
+    if name in _NAMES:
+        return name
+    meant = [option for option in _NAMES if option.startswith(name)]
+    return meant[0] if len(meant) == 1 else None
+
+
+def similar(name):
+    """The long option most like a misspelt one, or None."""
+    return next(iter(difflib.get_close_matches(name.lstrip("-"), _NAMES, 1, 0.75)), None)
+
+
+def _meant(line, first_command):
+    """Why sbatch takes a line that is meant as a directive for a comment; None if it is no such line."""
+    match = _MEANT.match(line)
+    if not match or difflib.SequenceMatcher(None, match[3].upper(), "SBATCH").ratio() < 0.8:
+        return None
+    wrong = []
+    found = _options([(0, word) for word in _words(match[4])[0]], wrong)
+    if not found or any("those begin with" in reason for _, _, reason in wrong):
+        return None  # a comment that shows a command
+    if first_command:
+        return f"it stands after the first command (line {first_command})"
+    if match[3] != "SBATCH":
+        return f"it is spelt #{match[3]}"
+    return "there is a blank between # and SBATCH" if match[2] else "it does not begin at the start of the line"

@@ -1,0 +1,56 @@
+"""What is wrong with a batch script: one finding, and what all checks look at."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """line_number: in the script, from 1. problem, why, fix: what it is, what it does, what to write instead, each a
+    sentence. refused: the scheduler may say the same (`sbatch --test-only`); without it, only this check does."""
+
+    line_number: int
+    problem: str
+    why: str
+    fix: str
+    refused: bool = field(default=False, compare=False)
+
+    def text(self):
+        """For people: the line and the problem, then reason and fix."""
+        return f"line {self.line_number}: {self.problem}\n    {self.why}\n    -> {self.fix}"
+
+
+@dataclass
+class Subject:
+    """A script in all the forms that checks look at.
+
+    script: directives.Script as written; meant: with the directives that sbatch ignores; asked: what `meant` asks for.
+    blank: line numbers of blanks. commands: what it would start (rehearse.Command), [] if that cannot be told.
+    more: the same if it were submitted with twice the nodes; a function, as it costs another rehearsal.
+    """
+
+    text: str
+    lines: list
+    site: object
+    root: Path
+    script: object
+    meant: object
+    asked: dict
+    blank: set
+    commands: list
+    more: object
+
+    def line(self, *options):
+        """Line number of the directive that counts for the first of these options that is given, else of the last
+        directive, where a missing one would go, else 1."""
+        for option in options:
+            if self.meant.find(option):
+                return self.meant.find(option).line_number
+        return max((found.line_number for found in self.meant.directives), default=1)
+
+    def code(self):
+        """(line number, text without comment) of the lines that are commands."""
+        for number, line in enumerate(self.lines, 1):
+            text = line.split(" #")[0] if not line.lstrip().startswith("#") else ""
+            if text.strip():
+                yield number, text
