@@ -1,11 +1,14 @@
 """Name the failure in what a job printed: which line proves it, and what to do about it.
 
-The lines are those of TensorFlow, Python, SLURM, the shell and the MPI launchers. Nothing is inferred:
-without a line that names a failure there is none.
+The lines (labs.failure_signs) are those of TensorFlow, Python, SLURM, the shell, modules, launchers and networks.
+Nothing is inferred: without a line that names a failure there is none. Of several, the first cause counts, not what
+other ranks and the launcher say in its wake.
 """
 
 import re
 from pathlib import Path
+
+from labs import failure_signs as signs
 
 _RANK = re.compile(
     r"^[^\[\]<>]{0,40}\[(?:[^\[\]<>]*?,)?(\d+)\]<std(?:out|err)>:[ ]?"  # horovodrun, mpirun --tag-output
@@ -13,61 +16,12 @@ _RANK = re.compile(
     r"|^ {0,4}(\d{1,5}): ?"  # srun --label
 )
 
-_MEMORY = "Halve the batch size (--batch_size) or use smaller images, and run again."
-_HOST = "Halve the batch size, or ask for more host memory (in SLURM: --mem or more --cpus-per-task)."
-_SIGNS = [  # in order of how much they prove
-    ("out of memory", r"OOM when allocating tensor with shape", _MEMORY),
-    ("out of memory", r"ResourceExhaustedError|RESOURCE_EXHAUSTED: (?!End of)|CUDA out of memory", _MEMORY),
-    ("out of memory", r"oom[-_]kill event|oom_kill|out-of-memory handler|task .*: Out Of Memory", _HOST),
-    ("out of memory", r"^(?:[\w.]*\.)?_?(?:Array)?MemoryError\b|std::bad_alloc|annot allocate memory", _HOST),
-    (
-        "time limit",
-        r"DUE TO TIME LIMIT|TIMEOUT \*\*\*",
-        "Ask for more time (--time) or train for fewer epochs.",
-    ),
-    ("out of memory", r"CUDA_ERROR_OUT_OF_MEMORY", "If nobody else uses the GPU, halve the batch size."),
-]
-_LATE_SIGNS = [  # often only the consequence of what is above, or of a traceback
-    ("cancelled", r"\*\*\* .*CANCELLED|^KeyboardInterrupt\b", "Someone stopped the job; submit it again."),
-    (
-        "missing file",
-        r"can't open file|(?<!shared object file): No such file or directory|: command not found|: not found$"
-        r"|Unable to locate a modulefile|Lmod has detected the following error",
-        "Check the path and the folder the job starts in, and load the modules or the environment first.",
-    ),
-    (
-        "killed",
-        r"^(?:\S+: line \d+: +\d+ )?Killed\b|KILLED BY SIGNAL|task .*: Killed|signal 9\b|Segmentation fault"
-        r"|CODE: 13[79]\b",
-        "The system ended the process, most often for lack of memory: halve the batch size and run again.",
-    ),
-    (
-        "job error",
-        r"^(?:srun|sbatch|slurmstepd|mpiexec|horovodrun): error: |[Ee]xited with exit code [1-9]",
-        "The launcher gives no reason here: read the lines above it in the .err.",
-    ),
-]
-_ECHOES = [  # when nothing else is there
-    (
-        "job error",
-        r"Horovod has been shut down|Horovod detected that one or more processes exited",
-        "Another rank ended first, without a word in this file; read the end of the .out.",
-    ),
-]
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?::\s.*|:?)$")
+_WHOLE = re.compile(r":|(?:Error|Exception|Interrupt|Exit|Warning|Iteration)$")  # a name that is not cut off
+_UNCLEAR = ("UnknownError", "InternalError", "AbortedError", "UnavailableError", "CancelledError")  # TensorFlow's
+_NETWORK = re.compile("|".join(pattern for _, pattern, _ in signs.NETWORK))
+_RANK_ENDED, _ENDED_BY_SRUN = re.compile(signs.RANK_ENDED), re.compile(signs.ENDED_BY_SRUN)
 _ECHO = re.compile(r"^Horovod has been shut down|^Horovod detected that one or more processes exited")
-_ADVICE = {
-    "import error": "Start the job in the kit's environment (uv run ..., or load the site's modules).",
-    "missing file": "Check the path and the folder the job starts in.",
-    "cancelled": "Someone stopped the job; submit it again.",
-    "python error": "Read the traceback above this line: it names the file and the line of the script.",
-}
-_KINDS = {
-    "ModuleNotFoundError": "import error",
-    "ImportError": "import error",
-    "FileNotFoundError": "missing file",
-    "KeyboardInterrupt": "cancelled",
-}
 
 
 def split_rank(line: str) -> tuple[int | None, str]:
@@ -93,22 +47,35 @@ def failure(text_or_path) -> dict | None:
 
     Args: a Path, a file name (one line that ends in .err, .out, .log ...), or the text itself.
     Returns: {"kind", "line_number" (from 1), "line", "advice"}; kind is one of "out of memory",
-    "time limit", "import error", "missing file", "python error", "cancelled", "killed", "job error".
+    "time limit", "node failure", "import error", "missing module", "missing file", "python error", "cancelled",
+    "killed", "NCCL error", "MPI error", "Gloo error", "job error".
     Errors: FileNotFoundError for a path that does not exist.
     """
     if isinstance(text_or_path, Path) or re.fullmatch(r"[^\n]*\.(?:err|error|out|output|log|txt)", text_or_path):
         text_or_path = decode(Path(text_or_path).read_bytes())
     lines = [re.split(r"[\r\b]+", line.rstrip("\r"))[-1].rstrip() for line in text_or_path.split("\n")]
     ranked = [split_rank(line) for line in lines]
-    found = _find(_SIGNS, ranked) or _traceback(ranked) or _find(_LATE_SIGNS, ranked) or _find(_ECHOES, ranked)
+    causes = _without_echoes(ranked)
+    event = _first(*(_find([sign], causes) for sign in signs.SCHEDULER))
+    exception = _traceback(ranked)
+    found = (
+        _find(signs.CERTAIN, ranked)
+        or (event if event and event == _first(event, exception) else None)
+        or _find(signs.PROBABLE, ranked)
+        or exception
+        or _find(signs.LATE, causes)
+        or _find(signs.NETWORK, ranked)
+        or _first(*(_find([sign], causes) for sign in signs.LAUNCHER))
+        or _find(signs.ECHOES, ranked)
+    )
     if not found:
         return None
     index, kind, advice = found
     return {"kind": kind, "line_number": index + 1, "line": lines[index].strip(), "advice": advice}
 
 
-def _find(signs, ranked):
-    for kind, pattern, advice in signs:
+def _find(table, ranked):
+    for kind, pattern, advice in table:
         sign = re.compile(pattern)
         for index, (_, line) in enumerate(ranked):
             if sign.search(line):
@@ -116,27 +83,44 @@ def _find(signs, ranked):
     return None
 
 
+def _first(*found):
+    """The one that stands first in the file; None without any."""
+    return min((item for item in found if item), key=lambda item: item[0], default=None)
+
+
+def _without_echoes(ranked):
+    """The lines, without what srun says of the ranks that it ended itself after another one had ended."""
+    ended, causes = False, []
+    for rank, line in ranked:
+        causes.append((rank, "" if ended and _ENDED_BY_SRUN.search(line) else line))
+        ended = ended or _RANK_ENDED.search(line) is not None
+    return causes
+
+
 def _traceback(ranked):
     """(index, kind, advice) of the exception that ended the program, or None.
 
     With several ranks it is the one of the rank that ended first. What other ranks say then is an echo: that Horovod
-    was shut down, or, from the launcher (which has no rank), that a process has failed.
+    was shut down or the network failed, or, from the launcher (which has no rank), that a process has failed.
     """
     inside, ends, last = set(), [], {}
     for index, (rank, line) in enumerate(ranked):
         match = _EXCEPTION.match(line)
+        cut = index == len(ranked) - 1 and match and not _WHOLE.search(line)
         if line.startswith("Traceback (most recent call last)"):
             inside.add(rank)
-        elif match and (rank in inside or match[1] in _KINDS):
+        elif match and not cut and (rank in inside or match[1] in signs.EXCEPTIONS):
             last[rank] = len(ends)
-            ends.append([index, match[1], rank, match[1] == "HorovodInternalError"])
+            ends.append([index, match[1], rank, match[1] == "HorovodInternalError" or _NETWORK.search(line)])
             inside.discard(rank)
-        elif rank in last and _ECHO.search(line):
+        elif rank in last and (_ECHO.search(line) or (ends[last[rank]][1] in _UNCLEAR and _NETWORK.search(line))):
             ends[last[rank]][3] = True
     by_rank = any(end[2] is not None for end in ends)
     causes = [end for end in ends if not end[3] and not (by_rank and end[2] is None)]
     if not causes:
         return None
     index, name = [end for end in causes if end[2] == causes[0][2]][-1][:2]
-    kind = _KINDS.get(name, "python error")
-    return index, kind, _ADVICE[kind]
+    kind = signs.EXCEPTIONS.get(name, "python error")
+    # Without its module, a program's own files or packages are missing too.
+    module = kind in ("import error", "missing file") and _find(signs.NO_MODULE, ranked[:index])
+    return module or (index, kind, signs.ADVICE[kind])

@@ -73,7 +73,7 @@ def _problem(path, name, text):
     found = failure(err) if err and err != path and err.is_file() else None
     if found:
         return found | {"file": err.name}
-    found = failure(text + "\n")
+    found = failure(text if "\n" in text else text + "\n")  # never taken for a file name
     return found and found | {"file": name}
 
 
@@ -122,11 +122,15 @@ def _complete(run):
         run.steps = math.ceil(run.repeats[0][0].images / run.global_batch)
 
 
+def harmless(problem):
+    """Whether a job whose runs have all finished can have gone on after this failure."""
+    return "CUDA_ERROR_OUT_OF_MEMORY" in problem["line"] or problem["kind"] in ("missing file", "missing module")
+
+
 def _blame(runs, problem):
     """Give the failure to the run that did not end. A refused request after which all went well is no failure."""
     unfinished = [run for run in runs if run.truncated]
-    harmless = problem and ("CUDA_ERROR_OUT_OF_MEMORY" in problem["line"] or problem["kind"] == "missing file")
-    if problem and runs and (unfinished or not harmless):
+    if problem and runs and (unfinished or not harmless(problem)):
         run = (unfinished or runs)[-1]
         run.failure = problem
         if len(unfinished) > 1:

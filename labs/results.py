@@ -1,8 +1,9 @@
 """From files to results: what `labs results FILE...` prints, as rows (labs.metrics.summarise) and as a table."""
 
+import re
 from pathlib import Path
 
-from labs import logs, metrics
+from labs import batch_results, logs, metrics
 from labs.failures import failure
 from labs.runs import MetricsError, Run, load_record
 
@@ -13,9 +14,10 @@ TYPES = (".json", *LOGS, ".err")
 def results(paths, *, images=None, model=None, workers=None, global_batch=None) -> list[dict]:
     """One row per run in the files, summarised together (so baselines are found across files).
 
-    Args: `paths` are .json records, logs (.out .output .log .txt), .err files, or folders of them. Files of the same
-    stem are one job: its record is preferred to its log, its .err explains its failure. The options fill in
-    what the files do not say.
+    Args: `paths` are .json records, logs (.out .output .log .txt), .err files, or folders of them, also copied from a
+    cluster. Files of the same stem are one job: its record is preferred to its log, its .err explains its failure. To
+    the .out and .err of a batch script, <stem>, belong the records <stem>_w<workers>.json: each of its runs is one row,
+    from its record or else from the log. The options fill in what the files do not say.
     Errors: MetricsError (unknown type, missing file, folder without results) or LogError (no epoch in the only
     job given). With several jobs, one without epochs becomes a row that holds its failure and a note.
     """
@@ -53,27 +55,42 @@ def _jobs(paths):
             inside = [path]
         for file in inside:
             jobs.setdefault(file.with_suffix(""), {})[file.suffix] = file
+    for stem in list(jobs):  # records of a batch script's trainings go to its log
+        match = re.fullmatch(r"(.+)_w\d+", stem.name)
+        script = stem.with_name(match[1]) if match else None
+        if script in jobs and ".json" not in jobs[script] and list(jobs[stem]) == [".json"]:
+            jobs[script].setdefault("records", []).append(jobs.pop(stem)[".json"])
     return jobs
 
 
 def _belongs(path):
-    """Whether a file in a folder is a job's: other .json (progress, settings) and .txt files lie there too."""
+    """Whether a file in a folder is a training's: other .json (progress, settings) and .txt files lie there too."""
     if path.suffix == ".json":
         try:
             load_record(path)
         except MetricsError as error:
             return "not a run record" not in str(error)
-    return path.suffix != ".txt"
+    return path.suffix != ".txt" and not _search(path)
+
+
+def _search(path):
+    """Whether a log or .err is that of a search for the largest batch (labs.maxbatch), which runs out of memory."""
+    if path.with_name(re.sub(r"_bisect\d+$", "", path.stem) + ".maxbatch.json").exists():
+        return True
+    out = path.with_suffix(".out")
+    return out.is_file() and b"\nlargest batch that fits: " in out.read_bytes()
 
 
 def _read(stem, files, options):
-    record = load_record(files[".json"]) if ".json" in files else None
     log = next((files[kind] for kind in LOGS if kind in files), None)
+    if "records" in files:
+        return batch_results.runs(files["records"], log, files.get(".err"), options)
+    record = load_record(files[".json"]) if ".json" in files else None
     err = files.get(".err") or stem.with_name(stem.name + ".err")
     if record and (record.repeats or not log):
-        for key, value in options.items():
-            if getattr(record, key) is None:
-                setattr(record, key, value)
+        if not err.is_file():
+            err = err.with_name(re.sub(r"_w\d+\.err$", ".err", err.name))  # of the batch script
+        batch_results.fill(record, options)
         if record.truncated and err.is_file() and (problem := failure(err)):
             record.failure = problem | {"file": err.name}
         return [record]

@@ -300,20 +300,3 @@ def test_folder_of_the_runs(monkeypatch, tmp_path):
     assert jobs.folder() == Path("runs")
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     assert jobs.folder() == tmp_path
-
-
-def test_bar_tells_epoch_step_rate_and_time_left(start, monkeypatch):
-    texts = []
-    bar = jobs._Bar("job")
-    monkeypatch.setattr(bar, "_show", lambda fraction, text: texts.append((fraction, text)))
-    bar.update({}, 2.0, "loading <data>")
-    half = {"epochs_done": 1, "epochs": 4, "step": 3, "steps": 6, "images_per_second": 90.4, "fraction": 0.375}
-    bar.update(half, 10.0)
-    bar.update(half | {"fraction": 0.5}, 20.0)  # an eighth in 10 s: half of it takes 40 s
-    bar.close(start("pass").wait(show=False))
-    assert texts[0] == (0.0, "loading <data> (2 s)")
-    assert texts[1] == (0.375, "epoch 2 of 4, step 3 of 6, 90 images/s")
-    assert texts[2] == (0.5, "epoch 2 of 4, step 3 of 6, 90 images/s, 40 s left")
-    assert texts[3] == (1.0, "finished, 90 images/s")
-    line = bar._line(0.5, "loading <data>")
-    assert 'value="0.500"' in line and "aria-label" in line and "&lt;data&gt;" in line

@@ -90,3 +90,15 @@ def test_processes_of_a_foreign_launcher_are_noticed(needs_horovod):
         assert "4 processes were started, but each sees itself alone" in done.stderr.splitlines()[-1]
     done = subprocess.run(["env", "OMPI_COMM_WORLD_SIZE=1", sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_as_a_program_it_becomes_the_ranks_or_says_why_not(tmp_path, needs_horovod):
+    (tmp_path / "rank.py").write_text("import os, sys; print('Rank', os.environ['HOROVOD_RANK'], sys.argv[1:])")
+    program = [sys.executable, "-m", "labs.launch"]
+    done = subprocess.run([*program, "1", sys.executable, str(tmp_path / "rank.py"), "-n", "9"], capture_output=True,
+                          text=True)  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "[0]<stdout>:Rank 0 ['-n', '9']\n")
+    for arguments, says in ((["0", "true"], "labs.launch: 0 ranks"), (["2"], "usage:"), (["true"], "usage:"),
+                            (["x", "true"], "usage:")):  # fmt: skip
+        done = subprocess.run([*program, *arguments], capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.startswith(says) and done.stderr.count("\n") == 1
