@@ -3,7 +3,7 @@
 .ONESHELL:
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-.PHONY: help lab setup horovod test test-full notebooks check student benchmarks clean
+.PHONY: help lab setup horovod cluster cluster-stop cluster-test test test-full notebooks check student benchmarks clean
 
 ENV := $(or $(UV_PROJECT_ENVIRONMENT),.venv)
 BIN := $(if $(filter /%,$(ENV)),,$(CURDIR)/)$(ENV)/bin
@@ -21,7 +21,7 @@ OFFLINE := Failed to (fetch|download|resolve)|error sending request|dns error|ne
 help: ## List the targets
 	@echo "make TARGET, where TARGET is one of"
 	sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r target text; do
-	  printf '  %-11s %s\n' "$$target" "$$text"
+	  printf '  %-12s %s\n' "$$target" "$$text"
 	done
 
 lab: setup ## Open JupyterLab at the first notebook, after the set-up; options: make lab ARGS="--no-browser --port=8890"
@@ -92,6 +92,18 @@ horovod: ## Try again to compile Horovod, for example after installing a compile
 	$(MAKE) --no-print-directory setup
 	if [ -s "$(STAMP)" ]; then tail -n 20 "$(LOG)"; exit 1; fi
 	echo "Horovod is installed."
+
+cluster: setup ## Start a small SLURM on this machine to practise on, and say how to use it; needs root and Debian's SLURM
+	@$(ACTIVATE)
+	python tests/cluster/cluster.py start $(ARGS)
+
+cluster-stop: setup ## Stop it, with its jobs
+	@$(ACTIVATE)
+	python tests/cluster/cluster.py stop $(ARGS)
+
+cluster-test: setup ## Run the tests that submit the scripts to such a SLURM, and nothing else
+	@$(ACTIVATE)
+	CI=true python -m pytest tests/cluster $(ARGS)
 
 test: setup ## Run every test: tests/, then every solution notebook again, on the small preset
 	@$(call run-tests,test,300)

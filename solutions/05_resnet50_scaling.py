@@ -344,9 +344,9 @@ check("05.14", gpus_of_the_late_line)
 # says so. On the practice site the training is a short one.
 
 # %%
-short = ["--images", 128, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
+short = ["--images", 256, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
 if ready and submit:
-    batch_job = jobs.run(batch_script, *short, name="ResNet50", site=site)
+    batch_job = jobs.run(batch_script, *short, name="ResNet50", site=site.id)
 
 # %% [markdown]
 # What the job left: one `.out`, one `.err`, and a record for each training. Where the log begins, the script names the job, its

@@ -515,12 +515,12 @@ submit = check("07.23", batch_script)
 # Submit it. Without SLURM, bash runs the script on this machine: then all ranks are here, and share its cores.
 
 # %%
-short = ["--images", 128, "--epochs", 1, "--repeats", 1] if site.preset != "course" else []
+short = ["--images", 256, "--epochs", 1, "--repeats", 1] if site.preset != "course" else []
 batch_job = None
 if quick or not (ready and submit):
     print("Skipped: this run comes when both scripts are ready, with the preset laptop or course.")
 else:
-    batch_job = jobs.run(batch_script, *short, name="ResNet50_horovod_nodes", site=site)
+    batch_job = jobs.run(batch_script, *short, name="ResNet50_horovod_nodes", site=site.id)
 
 # %%
 if batch_job and batch_job.records:

@@ -1,0 +1,78 @@
+"""A job that a test submitted to a cluster: its state, its files, its processes."""
+
+import re
+import sys
+import time
+from pathlib import Path
+
+from .cluster import ROOT
+
+OVER = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE")
+
+
+class Job:
+    """Submits `script` in the top folder, its files go to `runs`; `options` are sbatch's, `arguments` the script's."""
+
+    def __init__(self, cluster, script, *arguments, runs, options=(), **environment):
+        self.cluster, self.runs, self.script = cluster, Path(runs), Path(script)
+        self.runs.mkdir(parents=True, exist_ok=True)
+        files = [f"--output={runs}/%x_%j.out", f"--error={runs}/%x_%j.err"]
+        environment = {"LABS_RUNS": str(runs), "LABS_PYTHON": sys.executable, "TMPDIR": str(runs),
+                       "MPIR_CVAR_POLLS_BEFORE_YIELD": "1", **environment}  # waiting ranks leave the core to others
+        done = cluster.run("sbatch", "--parsable", *files, *options, script, *arguments, cwd=ROOT, env=environment)
+        assert done.returncode == 0, done.stderr
+        self.id = done.stdout.strip()
+
+    def show(self, key):
+        """A value of `scontrol show job`."""
+        text = self.cluster.run("scontrol", "show", "job", "-o", self.id).stdout
+        return re.search(rf"\b{key}=(\S*)", text)[1]
+
+    @property
+    def state(self):
+        return self.show("JobState")
+
+    @property
+    def out(self):
+        return self._file(".out")
+
+    @property
+    def err(self):
+        return self._file(".err")
+
+    @property
+    def records(self):
+        """Its run records, by the order of workers."""
+        return sorted(self.runs.glob(f"*_{self.id}_w*.json"))
+
+    def _file(self, suffix):
+        return next(iter(self.runs.glob(f"*_{self.id}{suffix}")), self.runs / f"none_{self.id}{suffix}")
+
+    def until(self, condition, seconds=300):
+        """Wait until the condition holds; fails if the job is over before, or after `seconds`."""
+        begin = time.monotonic()
+        while not condition():
+            assert self.state not in OVER, f"{self.script.name} is {self.state}: {self.said()}"
+            assert time.monotonic() - begin < seconds, f"{self.script.name} waits: {self.said()}"
+            time.sleep(0.2)
+
+    def end(self, seconds=600):
+        """Wait until the job is over; returns SLURM's state."""
+        begin = time.monotonic()
+        while (state := self.state) not in OVER:
+            assert time.monotonic() - begin < seconds, f"{self.script.name} is still {state}: {self.said()}"
+            time.sleep(0.2)
+        return state
+
+    def left(self, seconds=30):
+        """What is left of the ended job after at most `seconds`: its command lines, and its line in the queue."""
+        begin, left = time.monotonic(), ["?"]
+        while left and time.monotonic() - begin < seconds:
+            left = [str(process) for process in self.cluster.processes(self.id)]
+            left += self.cluster.run("squeue", "-h", "-j", self.id).stdout.splitlines()
+            time.sleep(0.1 if left else 0)
+        return left
+
+    def said(self):
+        """The ends of its files, for a message."""
+        return " | ".join(path.read_text()[-1500:] for path in (self.out, self.err) if path.exists())

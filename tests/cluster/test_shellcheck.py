@@ -1,0 +1,22 @@
+"""The rendered scripts are clean bash: those with blanks and the complete ones."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from .cluster import ROOT
+from .conftest import demand
+
+SCRIPTS = sorted(path.relative_to(ROOT) for path in [*ROOT.glob("slurm/*/*.sh"), *ROOT.glob("solutions/slurm/*/*.sh")])
+
+
+def test_there_are_scripts_to_check():
+    assert {path.parts[0] for path in SCRIPTS} == {"slurm", "solutions"}
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=str)
+def test_shellcheck_finds_nothing(path):
+    demand(None if shutil.which("shellcheck") else "shellcheck is not installed (Debian, Ubuntu: shellcheck)")
+    done = subprocess.run(["shellcheck", "-S", "style", path], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
