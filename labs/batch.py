@@ -48,8 +48,8 @@ def start(script, arguments, name, runs, env, site):
         place = sites.load(site or sites.default(), root)
     except sites.SiteError as problem:
         raise jobs.JobError(f"{problem} Nothing was started.") from None
-    script, runs = script.resolve(), runs.resolve()
-    env = {"LABS_RUNS": str(runs), "LABS_PYTHON": sys.executable} | _personal(place) | env
+    script = script.resolve()
+    env = {"LABS_RUNS": str(runs.resolve()), "LABS_PYTHON": sys.executable} | _personal(place) | env
     scripts = Path(env.get("SCRIPTS", "scripts"))  # without the variable those beside the notebook
     if scripts.is_dir():  # the job starts in another folder
         env["SCRIPTS"] = str(scripts.resolve())

