@@ -97,7 +97,8 @@ def test_bash_runs_it_in_the_top_folder_and_says_so(start, course, capsys):
     assert said.count("\n") == 1 and "SLURM does not answer on this machine, so bash runs job.sh here" in said
     assert (job.name, job.job_id, job.state, job.err.read_text()) == ("some", None, "finished", "")
     runs = course / "notebooks" / "runs"
-    assert job.out == runs / "some_local.out" and job.err == runs / "some_local.err"
+    assert job.out == Path("runs/some_local.out") and job.err == Path("runs/some_local.err")  # as given, short to read
+    assert job.out.resolve() == runs / "some_local.out"
     assert job.out.read_text().strip().split("|") == [
         str(course), "--epochs 2 two words", str(runs), sys.executable, "4", "1", "none", "x",
         str(course / "notebooks/scripts")]  # fmt: skip

@@ -79,7 +79,7 @@ WRONG = {
                   "ResNet05.py\"", NO),
     "wrong folder": ("local", ONE, "for workers", "cd notebooks\nfor workers", "no notebooks/notebooks/scripts",
                      "--dataset", NO),
-    "path of a machine": ("local", ONE, "set -euo", "export LABS_DATA=/lustre/projects/data\nset -euo", "/lustre/projects",
+    "path of a machine": ("local", ONE, "set -euo", "export LABS_DATA=/lustre/data\nset -euo", "/lustre/data",
                           "/lustre", NO),
     "account": ("juwels-booster", ONE, "#SBATCH --nodes", "#SBATCH --account=hpc123\n#SBATCH --nodes", "hpc123",
                 "hpc123", NO),
