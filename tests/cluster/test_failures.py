@@ -81,7 +81,9 @@ def test_failure_is_named_by_its_line(jobs, name):
     assert found and found["kind"] == kind and words in found["line"], (found, job.said())
 
 
-@pytest.mark.parametrize("name", ["time", "cancel", "kill"])  # of the others SLURM kills the rank that has the record
+# Of the others SLURM kills the rank that has the record, or that rank waits in an all-reduce for the one that is dead,
+# where no Python runs: there labs.jobs closes the record (next test).
+@pytest.mark.parametrize("name", ["time", "cancel"])
 def test_record_of_a_training_that_had_begun_is_closed(jobs, name):
     jobs[name].end()
     assert jobs[name].left() == []
