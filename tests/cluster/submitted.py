@@ -22,6 +22,7 @@ class Job:
         done = cluster.run("sbatch", "--parsable", *files, *options, script, *arguments, cwd=ROOT, env=environment)
         assert done.returncode == 0, done.stderr
         self.id = done.stdout.strip()
+        self.name = self.show("JobName")
 
     def show(self, key):
         """A value of `scontrol show job`."""
@@ -46,7 +47,7 @@ class Job:
         return sorted(self.runs.glob(f"*_{self.id}_w*.json"))
 
     def _file(self, suffix):
-        return next(iter(self.runs.glob(f"*_{self.id}{suffix}")), self.runs / f"none_{self.id}{suffix}")
+        return self.runs / f"{self.name}_{self.id}{suffix}"
 
     def until(self, condition, seconds=300):
         """Wait until the condition holds; fails if the job is over before, or after `seconds`."""
