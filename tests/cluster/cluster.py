@@ -155,7 +155,11 @@ class Cluster:
             if process.stdin:
                 process.stdin.close()
         if (self.folder / KEEPER).exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
+            for _ in range(100):  # a daemon that is ending still writes its state
+                shutil.rmtree(self.folder, ignore_errors=True)
+                if not self.folder.exists():
+                    break
+                time.sleep(0.1)
         return keeper is not None
 
 
