@@ -330,8 +330,8 @@ print(batch_script.read_text())
 submit = check("05.13", batch_script)
 
 # %% [markdown]
-# One mistake is worth a look. In this script `#SBATCH --gres=gpu:4` stands below `module load`. How many GPUs does the job get?
-# (A number; the site's default is none.)
+# One mistake is worth a look. Suppose that in a batch script the line `#SBATCH --gres=gpu:4` stands below `module load`, at a site
+# where a job gets only the GPUs that it asks for. How many GPUs does this job get?
 
 # %% labs={"id": "05.14"}
 ### BEGIN SOLUTION

@@ -6,11 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import alive, begun, until
 
 from labs import jobs
 from labs.slurm import queue
@@ -64,25 +64,6 @@ def start(course):
     yield start
     for job in started:
         job.stop(5)
-
-
-def until(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not (value := condition()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return value
-
-
-def alive(pid):
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def begun(job):
-    assert until(lambda: "started" in job.out.read_text()), job.err.read_text()
-    return job
 
 
 def states(job):

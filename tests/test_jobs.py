@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import alive, begun, until
 
 from labs import blanks, jobs
 
@@ -44,26 +44,6 @@ def start(tmp_path):
     yield start
     for job in started:
         job.stop(0.1)
-
-
-def until(condition, seconds=30):
-    """Wait for a condition; its last value."""
-    end = time.monotonic() + seconds
-    while not (value := condition()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return value
-
-
-def alive(pid):
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def begun(job):
-    assert until(lambda: "started" in job.out.read_text()), job.err.read_text()
-    return job
 
 
 def one_line(text):

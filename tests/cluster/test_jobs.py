@@ -4,9 +4,9 @@ import json
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from waiting import until
 
 from labs import jobs, results
 from labs.slurm import queue
@@ -34,15 +34,8 @@ HEAD = "#!/bin/bash\n#SBATCH --job-name=some\n#SBATCH --ntasks=2\nset -euo pipef
 TRAIN = '"$LABS_PYTHON" "$SCRIPTS/train.py"'
 
 
-def until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not (value := condition()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return value
-
-
 def begun(job, workers):
-    assert until(lambda: job.out.exists() and f"started {workers}\n" in job.out.read_text()), job.explain()
+    assert until(lambda: job.out.exists() and f"started {workers}\n" in job.out.read_text(), 60), job.explain()
     return job
 
 
