@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from labs.simulate import laws, pipeline, reduce, sgd, stragglers
+from labs.simulate import laws, memory, pipeline, reduce, sgd, stragglers
 from labs.simulate.given import SimulationError
 
 WORKERS = (1, 2, 3, 4, 5, 8, 13)
@@ -227,6 +227,28 @@ def test_one_step_in_numbers():
 TIMES = np.ones((3, 4))
 
 
+@pytest.mark.parametrize("train", [sgd.synchronous, sgd.asynchronous])
+def test_fewer_losses_are_some_of_all_losses_and_the_last(train):
+    full, some = train(2, 17, TIMES), train(2, 17, TIMES, every=5)
+    assert list(some.losses) == [full.losses[k] for k in (0, 5, 10, 15, 17)] and (some.weights == full.weights).all()
+    assert list(some.seconds) == [full.seconds[k] for k in (0, 5, 10, 15, 17)]
+
+
+def test_memory_by_hand():
+    gpt3 = memory.step(175e9, 0, 1, slots=0, bytes_per_value=2)
+    assert gpt3["weights"] == 350e9 and gpt3["activations"] == 0
+    adam = memory.step(10, 100, 3, slots=memory.SLOTS["Adam"])
+    assert adam == {"weights": 40, "gradients": 40, "optimizer": 80, "activations": 300}
+    assert memory.step(10, 100, 3, slots=2, bytes_per_value=2)["activations"] == 150
+
+
+@pytest.mark.parametrize("sharded", list(memory.SHARDED))
+def test_sharding_divides_what_it_names_and_nothing_else(sharded):
+    one, four = memory.step(10, 100, 3), memory.step(10, 100, 3, devices=4, sharded=sharded)
+    assert {part for part in memory.PARTS if four[part] == one[part] / 4} == set(memory.SHARDED[sharded])
+    assert all(four[part] == one[part] for part in memory.PARTS if part not in memory.SHARDED[sharded])
+
+
 @pytest.mark.parametrize("call, name", [
     (lambda: laws.speedup(0, 1), "seconds_1"), (lambda: laws.speedup(1, float("nan")), "seconds_p"),
     (lambda: laws.speedup(1, float("inf")), "seconds_p"), (lambda: laws.speedup("1", 1), "seconds_1"),
@@ -251,6 +273,11 @@ TIMES = np.ones((3, 4))
     (lambda: sgd.asynchronous(2, 1, -TIMES), "times"), (lambda: sgd.asynchronous(2, 1, [1, 2]), "times"),
     (lambda: sgd.asynchronous(2, 1, TIMES, rate=0), "rate"), (lambda: sgd.synchronous(2, 1, TIMES, batch=0), "batch"),
     (lambda: sgd.synchronous(2, 1, TIMES, batch=5000), "batch"), (lambda: sgd.one_step(1000, 4), "batch"),
+    (lambda: sgd.synchronous(2, 1, TIMES, every=0), "every"), (lambda: memory.step(-1, 1, 1), "parameters"),
+    (lambda: memory.step(1, float("nan"), 1), "activations"), (lambda: memory.step(1, 1, 0), "batch"),
+    (lambda: memory.step(1, 1, 1, slots=-1), "slots"), (lambda: memory.step(1, 1, 1, devices=0), "devices"),
+    (lambda: memory.step(1, 1, 1, bytes_per_value=0), "bytes_per_value"),
+    (lambda: memory.step(1, 1, 1, sharded="weights"), "sharded"),
 ])  # fmt: skip
 def test_a_wrong_argument_is_named(call, name):
     with pytest.raises(SimulationError) as problem:

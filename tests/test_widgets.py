@@ -95,3 +95,25 @@ def test_the_shares_of_notebook_06_follow_its_controls():
         assert words in shown(picture)[1]
         seen.add(shown(picture))
     assert len(seen) == 5
+
+
+def test_controls_begin_at_the_defaults_of_the_drawing():
+    def starts(bars=4, colour="blue", wide=0.5, beyond=99):
+        return draw(bars, colour)
+
+    box = widgets.explore(starts, bars=(2, 9), colour=["red", "blue"], wide=(0.0, 1.0), beyond=(1, 3))
+    assert [control.value for control in box.children[:-1]] == [4, "blue", 0.5, 1]
+
+
+def test_the_picture_stays_where_there_are_no_widgets():
+    box = widgets.explore(draw, bars=(2, 9), colour=["red", "blue"])
+    box.children[0].value = 5
+    bundle = box._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert bundle["text/plain"].startswith("5 bars in red") and bundle["text/html"] == box.children[-1].value
+    assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
+
+
+def test_a_drawing_that_fails_at_first_leaves_a_widget_without_a_picture():
+    box = widgets.explore(lambda bars: draw(0 / bars, "red"), bars=(0, 2))
+    assert 'role="alert"' in box.children[-1].value and "image/png" not in box._repr_mimebundle_()

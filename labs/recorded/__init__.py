@@ -19,3 +19,23 @@ def laptop_horovod():
 def horovod_timeline():
     """Timeline (see labs.timeline) of 3 training steps of ResNet50V2 on 2 ranks, of the same machine."""
     return HERE / "horovod_timeline.json.gz"
+
+
+def imagenet():
+    """Published trainings of ResNet-50 on ImageNet, the slowest first: a dict {who, year, software, hardware, devices
+    (None: not told), batch (text), minutes, top1 (per cent)} for each."""
+    import csv
+
+    with open(HERE / "imagenet.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    kinds = {"year": int, "devices": lambda text: int(text) if text else None, "minutes": float, "top1": float}
+    return [{key: kinds.get(key, str)(value) for key, value in row.items()} for row in rows]
+
+
+def networks():
+    """{name: (parameters, bytes of all layers' outputs for one image)} of networks at 224x224 with 1000 classes, in
+    float32, as counted by labs.models in Keras' models."""
+    import json
+
+    found = json.loads((HERE / "networks.json").read_text(encoding="utf-8"))
+    return {name: (facts["parameters"], facts["activation_bytes"]) for name, facts in found.items()}

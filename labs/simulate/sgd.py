@@ -5,7 +5,7 @@ The gradients are computed, the seconds are given: `times[i, w]` is how long wor
 """
 
 import heapq
-from functools import cache
+from functools import cache, wraps
 from typing import NamedTuple
 
 import numpy as np
@@ -24,12 +24,31 @@ class Work(NamedTuple):
 
 class History(NamedTuple):
     """A training: seconds after each update and the loss then (both begin before the first one), the last weights,
-    shape (65, 10), and the Work of all workers."""
+    shape (65, 10), and the Work of all workers. With `every` above 1 only every so many updates, and the last."""
 
     seconds: np.ndarray
     losses: np.ndarray
     weights: np.ndarray
     work: list
+
+
+@cache
+def _threads():
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _one_thread(train):
+    """Compute in one thread: for matrices of this size the threads of NumPy's library take longer to meet than to
+    multiply, up to 20 times on a busy machine."""
+
+    @wraps(train)
+    def alone(*args, **kwargs):
+        with _threads().limit(limits=1, user_api="blas"):
+            return train(*args, **kwargs)
+
+    return alone
 
 
 @cache
@@ -72,9 +91,11 @@ def batches(size, seed=0):
             yield order[begin : begin + size]
 
 
-def synchronous(workers, updates, times, batch=32, rate=0.5, seed=0):
-    """K workers, a batch each; every update takes the mean of K gradients and waits for the slowest. A History."""
-    workers, updates, times, rate = _given(workers, updates, times, rate)
+@_one_thread
+def synchronous(workers, updates, times, batch=32, rate=0.5, seed=0, every=1):
+    """K workers, a batch each; every update takes the mean of K gradients and waits for the slowest. A History, with
+    the loss after every `every` updates (it is what takes longest to compute)."""
+    workers, updates, times, rate, every = _given(workers, updates, times, rate, every)
     source, weights, now = batches(batch, seed), np.zeros((65, 10)), 0.0
     seconds, losses, work = [now], [loss(weights)], []
     for update in range(updates):
@@ -83,18 +104,20 @@ def synchronous(workers, updates, times, batch=32, rate=0.5, seed=0):
         weights = weights - rate * mean
         work += [Work(worker, now, now + taken[worker], 0) for worker in range(workers)]
         now += float(taken.max())
-        seconds.append(now)
-        losses.append(loss(weights))
+        if (update + 1) % every == 0 or update + 1 == updates:
+            seconds.append(now)
+            losses.append(loss(weights))
     return History(np.array(seconds), np.array(losses), weights, work)
 
 
-def asynchronous(workers, updates, times, batch=32, rate=0.5, seed=0):
+@_one_thread
+def asynchronous(workers, updates, times, batch=32, rate=0.5, seed=0, every=1):
     """K workers that never wait: each takes the newest weights, computes, and its gradient is applied when it is done,
-    to weights that others have changed since. With one worker this is sequential SGD. A History.
+    to weights that others have changed since. With one worker this is sequential SGD. A History; `every` as above.
 
     Source: J. Dean and others, Large scale distributed deep networks, NIPS 2012 (Downpour SGD).
     """
-    workers, updates, times, rate = _given(workers, updates, times, rate)
+    workers, updates, times, rate, every = _given(workers, updates, times, rate, every)
     source, weights = batches(batch, seed), np.zeros((65, 10))
     seconds, losses, work = [0.0], [loss(weights)], []
     running, counts = [], [0] * workers
@@ -110,21 +133,23 @@ def asynchronous(workers, updates, times, batch=32, rate=0.5, seed=0):
         now, worker, since, known, found = heapq.heappop(running)
         weights = weights - rate * found
         work.append(Work(worker, since, now, done - known))
-        seconds.append(now)
-        losses.append(loss(weights))
+        if (done + 1) % every == 0 or done + 1 == updates:
+            seconds.append(now)
+            losses.append(loss(weights))
         begin(worker, now, done + 1)
     return History(np.array(seconds), np.array(losses), weights, work)
 
 
-def _given(workers, updates, times, rate):
+def _given(workers, updates, times, rate, every):
     workers, updates, times = whole("workers", workers), whole("updates", updates), np.asarray(times, float)
     if times.ndim != 2 or not len(times) or times.shape[1] < workers:
         raise SimulationError(f"times has the shape {times.shape}: it must be (steps, workers), for {workers} workers.")
     if not (np.all(np.isfinite(times)) and np.all(times > 0)):
         raise SimulationError("times holds a number that is not above 0: a gradient takes time.")
-    return workers, updates, times, number("rate", rate, above=True)
+    return workers, updates, times, number("rate", rate, above=True), whole("every", every)
 
 
+@_one_thread
 def one_step(workers, batch=4, rate=0.5, seed=0):
     """One step of synchronous SGD in numbers: {"rows": K batches, "gradients": K, "mean", "whole": the gradient over
     all K batches at once, "weights": K, after the step}. Mean and whole are equal, and so are all weights."""

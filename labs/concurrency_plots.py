@@ -1,0 +1,239 @@
+"""Pictures of notebook 02: mini-batches, the averaged gradient, barriers, SGD over time, the ring and what it costs.
+
+Made as those of labs.concept_plots: one Figure with `figure.alt`, from values that a control may move.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from labs import plots
+from labs.canvas import canvas, done
+from labs.simulate import reduce, sgd, stragglers
+from labs.simulate.given import SimulationError, number, whole
+
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+@lru_cache
+def _noise(draws=40):
+    """Root mean square distance of a batch's gradient from that of all digits, as a share of the latter's length, for
+    each size of _BATCHES; samples are drawn with replacement, at the weights after 20 updates."""
+    random = np.random.default_rng(0)
+    weights = sgd.synchronous(1, 20, np.ones((1, 1))).weights
+    whole_gradient, count = sgd.gradient(weights), len(sgd.digits()[1])
+    found = []
+    for size in _BATCHES:
+        drawn = (sgd.gradient(weights, random.integers(count, size=size)) for _ in range(draws))
+        found.append(np.sqrt(np.mean([np.sum((one - whole_gradient) ** 2) for one in drawn])))
+    return np.array(found) / np.linalg.norm(whole_gradient)
+
+
+def minibatches(batch=32, rate=0.5):
+    """How far a mini-batch's gradient is from that of all digits, and the loss of two epochs of SGD with this batch."""
+    far, count = _noise(), len(sgd.digits()[1])
+    updates = max(1, 2 * count // whole("batch", batch, most=count))
+    history = sgd.synchronous(1, updates, np.ones((1, 1)), batch, rate, every=max(1, updates // 40))
+    figure, (axis, loss) = canvas(2, 4.6, 3.3)
+    law = far[_BATCHES.index(32)] * np.sqrt(32 / np.array(_BATCHES))
+    axis.plot(_BATCHES, law, "--", color="0.5", label=r"$\propto 1/\sqrt{n}$")
+    axis.plot(_BATCHES, far, "o", color=plots.COLOURS[0], label="counted, 40 batches each")
+    here = float(np.exp(np.interp(np.log(batch), np.log(_BATCHES), np.log(far))))
+    axis.plot([batch], [here], "o", ms=14, mfc="none", mec=plots.COLOURS[1], mew=2, label=f"batch {batch}: {here:.2g}")
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.minorticks_off()
+    axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
+    axis.set_yticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
+    axis.set(xlabel="batch size n (samples)", ylabel="distance / length of full gradient", title="error of a gradient",
+             ylim=(min(0.1, far.min() * 0.8), far.max() * 1.3))  # fmt: skip
+    axis.legend(fontsize=8)
+    loss.plot(history.seconds * batch, history.losses, color=plots.COLOURS[1])
+    loss.set(xlabel="samples read", ylabel="loss of all digits (nats)", title=f"two epochs: {updates} updates",
+             xlim=(0, 2 * count), ylim=(0, 2.5))  # fmt: skip
+    end = float(history.losses[-1])
+    return done(figure, f"Batch {batch}, rate {rate:g}: a mini-batch's gradient is {here:.2g} times the length "
+                        f"of the full gradient away from it. Two epochs are {updates} updates; the loss goes from "
+                        f"{history.losses[0]:.2f} to {end:.2f}.")  # fmt: skip
+
+
+def _mosaic(images, columns=4):
+    """Rows of 8x8 images as one picture, NaN between them and where there is none."""
+    rows = -(-len(images) // columns)
+    found = np.full((rows * 9 - 1, columns * 9 - 1), np.nan)
+    for place, image in enumerate(images):
+        y, x = 9 * (place // columns), 9 * (place % columns)
+        found[y : y + 8, x : x + 8] = image[:64].reshape(8, 8)
+    return found
+
+
+def averaging(workers=3, batch=4, digit=6):
+    """One step of synchronous SGD: the batches of K workers, their gradients for the 64 weights of the class `digit`
+    as pictures, the mean of these, and the gradient of all batches at once. The weights are zero before the step."""
+    step, digit = sgd.one_step(workers, batch), whole("digit", digit, 0, 9)
+    columns = [*step["gradients"], step["mean"], step["whole"]]
+    pictures = [values[:64, digit].reshape(8, 8) for values in columns]
+    highest = max(np.abs(picture).max() for picture in pictures) or 1.0
+    names = [*(f"worker {number}" for number in range(workers)), "mean", "all at once"]
+    figure, axes = canvas(len(columns), 1.55, 1.75, left=0.12, right=0.12, bottom=0.3, top=0.3, rows=2, gap=0.12)
+    images, labels = sgd.digits()
+    for axis in axes:
+        axis.set_axis_off()
+    for axis, rows, name in zip(axes, step["rows"], names, strict=False):
+        axis.imshow(_mosaic(images[rows]), cmap="gray_r", vmin=0, vmax=1)
+        axis.set_title(name, fontsize=9)
+    shown = axes[len(columns) :]
+    for axis, picture in zip(shown, pictures, strict=True):
+        axis.imshow(picture, cmap="PuOr", vmin=-highest, vmax=highest)
+        size = np.linalg.norm(picture)
+        axis.text(3.5, 8.4, f"length {size:.3f}", ha="center", fontsize=8)
+    for axis, name in zip(shown[workers:], names[workers:], strict=True):
+        axis.set_title(name, fontsize=9)
+    far = float(np.abs(step["mean"] - step["whole"]).max())
+    figure.text(0.99, 0.75, f"gradient for class {digit}\norange: weight grows\nviolet: it shrinks", ha="right",
+                fontsize=8)  # fmt: skip
+    own = ", ".join(f"{(labels[rows] == digit).sum()} of {batch}" for rows in step["rows"])
+    return done(figure, f"One step of {workers} workers with {batch} digits each. Pictures of the digit {digit} in "
+                        f"their batches: {own}. Below, each worker's gradient for the weights of class {digit}, the "
+                        f"mean, and the gradient of all {workers * batch} digits at once: mean and this one differ by "
+                        f"at most {far:.1e}.")  # fmt: skip
+
+
+def barrier(workers=64, spread=0.1):
+    """Five steps of at most 8 workers that wait for the slowest of them, and the share of the time that all compute."""
+    counts = sorted({int(k) for k in np.geomspace(1, whole("workers", workers), 12).round()})
+    times = stragglers.draws(workers, 200, spread=spread)
+    shares = [stragglers.efficiency(times[:, :k]) for k in counts]
+    figure, (axis, curve) = canvas(2, 4.8, 3.2, left=0.85)
+    few, begin = times[:5, :8], 0.0
+    for step in few:
+        axis.barh(range(len(step)), step, left=begin, height=0.8, color=plots.COLOURS[0])
+        begin += step.max()
+        axis.axvline(begin, color=plots.COLOURS[1], lw=1.5)
+    axis.set(xlabel="time (s)", xlim=(0, max(6.0, begin * 1.02)), ylim=(few.shape[1] - 0.5, -0.5),
+             yticks=range(few.shape[1]), yticklabels=[f"worker {number}" for number in range(few.shape[1])],
+             title=f"5 steps; computing {stragglers.efficiency(few):.0%}")  # fmt: skip
+    curve.plot(counts, shares, "-o", color=plots.COLOURS[0])
+    curve.annotate(f"{shares[-1]:.2f}", (counts[-1], shares[-1]), xytext=(0, -13), textcoords="offset points",
+                   ha="center")  # fmt: skip
+    curve.set_xscale("log", base=2)
+    curve.minorticks_off()
+    curve.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1024"])
+    curve.set(xlabel="workers", ylabel="share of time spent computing", ylim=(0, 1.05), xlim=(0.8, 1300),
+              title=f"step times spread by {spread:.0%}")  # fmt: skip
+    values = ", ".join(f"{share:.2f} on {count}" for count, share in zip(counts, shares, strict=True))
+    return done(figure, f"A barrier at each step, step times of 1 s that spread by {spread:.0%}. Share of time that "
+                        f"workers compute: {values}.")  # fmt: skip
+
+
+def races(workers=4, slow=4.0, rate=0.5, seconds=60.0):
+    """Synchronous against asynchronous SGD on the digits: who works when, and the loss over time.
+
+    slow: how many times as long as the others (1 s for a gradient) the last worker takes; rate: learning rate of both.
+    """
+    from matplotlib.collections import PolyCollection
+
+    workers, slow = whole("workers", workers), number("slow", slow, least=1.0)
+    seconds, times = number("seconds", seconds, least=slow), np.ones((1, workers))
+    times[0, -1] = slow
+    free_updates = sum(int(seconds / taken + 1e-9) for taken in times[0])
+    sync = sgd.synchronous(workers, int(seconds / slow + 1e-9), times, rate=rate, every=1 + int(seconds / slow) // 30)
+    free = sgd.asynchronous(workers, free_updates, times, rate=rate, every=1 + free_updates // 30)
+    figure, axes = canvas(3, 3.7, 3.1, left=0.8, right=0.1)
+    until = min(seconds, 4 * slow)
+    for axis, history, title in zip(axes[:2], (sync, free), ("synchronous", "asynchronous"), strict=True):
+        begun = [work for work in history.work if work.begin < until]
+        corners = [[(w.begin, w.worker - 0.4), (w.begin, w.worker + 0.4), (w.end, w.worker + 0.4),
+                    (w.end, w.worker - 0.4)] for w in begun]  # fmt: skip
+        shades = _shade([work.staleness / (workers - 1 or 1) / 4 for work in begun])
+        axis.add_collection(PolyCollection(corners, facecolor=shades, edgecolor="white"))
+        axis.set(xlabel="time (s)", title=title, xlim=(0, until), yticks=range(workers), ylim=(workers - 0.5, -0.5),
+                 yticklabels=[f"worker {number}" for number in range(workers)])  # fmt: skip
+    for history, name, colour, style in ((sync, "synchronous", plots.COLOURS[0], "-"),
+                                         (free, "asynchronous", plots.COLOURS[1], "--")):  # fmt: skip
+        axes[2].plot(history.seconds, history.losses, style, color=colour, label=name)
+    axes[2].set(xlabel="time (s)", ylabel="training loss (nats)", title="loss over time", xlim=(0, seconds),
+                ylim=(0, 2.5))  # fmt: skip
+    axes[2].legend(fontsize=8)
+    stale = [work.staleness for work in free.work]
+    ends = [float(history.losses[-1]) for history in (sync, free)]
+    return done(figure, f"{workers} workers, the last one {slow:g} times slower, learning rate {rate:g}, {seconds:g} s. "
+                        f"Synchronous: {len(sync.work) // workers} updates, loss {ends[0]:.3f}. Asynchronous: "
+                        f"{len(stale)} updates, loss {ends[1]:.3f}, gradients {np.mean(stale):.1f} updates old on "
+                        f"average, at most {max(stale)}. Darker bars: staler gradients.")  # fmt: skip
+
+
+def _shade(values):
+    from matplotlib import colormaps
+
+    return colormaps["cividis_r"](0.15 + 0.8 * np.clip(values, 0, 1))
+
+
+def ring(workers=4, step=0):
+    """The ring all-reduce after a step: who sent which chunk to whom, and how many gradients each chunk sums.
+
+    Each worker begins with ones, so a number says how many workers' gradients are in that chunk.
+    """
+    steps = reduce.ring(np.ones((whole("workers", workers), workers), int))
+    step = min(whole("step", step, 0), len(steps))
+    state = steps[step - 1].vectors if step else np.ones((workers, workers), int)
+    sends = steps[step - 1].sends if step else []
+    phase = steps[step - 1].phase if step else "before the first step"
+    figure, (circle, axis) = canvas(2, 4.1, 3.9, left=0.75, right=0.1)
+    turns = np.pi / 2 - 2 * np.pi * np.arange(workers) / workers
+    places = np.stack([np.cos(turns), np.sin(turns)], 1)
+    circle.set_axis_off()
+    circle.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), aspect="equal")
+    for send in sends:
+        begin, end = places[send.sender], places[send.receiver]
+        look = {"arrowstyle": "-|>", "color": plots.COLOURS[1], "lw": 2, "shrinkA": 15, "shrinkB": 15}
+        circle.annotate("", end, begin, arrowprops=look | {"connectionstyle": "arc3,rad=-0.15"})
+        middle = (begin + end) / 2 if workers > 2 else np.array([np.sign(begin[1]), 0])
+        circle.text(*middle / np.linalg.norm(middle) * (1.3 if workers > 2 else 0.7), f"chunk {send.chunk}", ha="center",
+                    va="center", fontsize=8, color=plots.COLOURS[1])  # fmt: skip
+    circle.plot(*places.T, "o", ms=24, color=plots.COLOURS[0])
+    for place, (x, y) in enumerate(places):
+        circle.text(x, y, place, ha="center", va="center", color="white", fontweight="bold")
+    circle.set_title("who sends what to whom" if sends else "the workers")
+    sent = {(send.receiver, send.chunk) for send in sends}
+    axis.grid(False)
+    axis.imshow(state, cmap="cividis", vmin=0, vmax=workers, aspect="auto")
+    for (worker, chunk), value in np.ndenumerate(state):
+        new = (worker, chunk) in sent
+        axis.text(chunk, worker, value, ha="center", va="center", color="black" if value > workers / 2 else "white",
+                  fontweight="bold" if new else "normal", fontsize=13 if new else 9)  # fmt: skip
+    axis.set(xlabel="chunk of the gradient", ylabel="worker", xticks=range(workers), yticks=range(workers),
+             title=f"step {step} of {len(steps)}: {phase}")  # fmt: skip
+    full = int((state == workers).sum())
+    moved = "; ".join(f"worker {send.sender} sends chunk {send.chunk} to {send.receiver}" for send in sends)
+    return done(figure, f"Ring all-reduce of {workers} workers after step {step} of {len(steps)}, {phase}: "
+                        f"{moved or 'nothing is sent yet'}. {full} of {workers * workers} chunks are complete sums.")
+
+
+def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=4):
+    """Seconds of one exchange of the gradient over the number of workers: ring, one server, several servers."""
+    counts = [2**k for k in range(1, 11)]
+    size, latency = number("megabytes", megabytes) * 1e6, number("microseconds", microseconds, least=0) * 1e-6
+    bandwidth = number("gigabytes_per_second", gigabytes_per_second, above=True) * 1e9
+    if not (size or latency):
+        raise SimulationError("megabytes and microseconds are both 0: nothing takes time. Give one of them.")
+    lines = {
+        "one server": [reduce.server_seconds(k, size, latency, bandwidth) for k in counts],
+        f"{servers} servers": [reduce.server_seconds(k, size, latency, bandwidth, servers) for k in counts],
+        "ring": [reduce.ring_seconds(k, size, latency, bandwidth) for k in counts],
+    }
+    figure, (axis,) = canvas(width=6.4, height=3.6, left=0.85)
+    for (name, values), colour, marker in zip(lines.items(), plots.COLOURS, plots.MARKERS, strict=False):
+        axis.plot(counts, values, color=colour, marker=marker, label=name)
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.minorticks_off()
+    axis.set_xticks(counts, [str(k) for k in counts])
+    ticks = ("10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s")
+    axis.set_yticks([10.0**power for power in range(-5, 2)], ticks)
+    axis.set(xlabel="workers", ylabel="time of one exchange", ylim=(1e-5, 60),
+             title=f"{megabytes:g} MB, {gigabytes_per_second:g} GB/s, {microseconds:g} µs a message")  # fmt: skip
+    axis.legend(fontsize=8, loc="upper left")
+    ends = "; ".join(f"{name} {1000 * values[-1]:.3g} ms" for name, values in lines.items())
+    return done(figure, f"Time to exchange {megabytes:g} MB over the number of workers, {gigabytes_per_second:g} GB/s "
+                        f"and {microseconds:g} microseconds a message. On {counts[-1]} workers: {ends}.")
