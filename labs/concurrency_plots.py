@@ -157,7 +157,7 @@ def races(workers=4, slow=4.0, rate=0.5, seconds=60.0):
     axes[2].legend(fontsize=8)
     stale = [work.staleness for work in free.work]
     ends = [float(history.losses[-1]) for history in (sync, free)]
-    return done(figure, f"{workers} workers, the last one {slow:g} times slower, learning rate {rate:g}, {seconds:g} s. "
+    return done(figure, f"{workers} workers, the last {slow:g} times slower, learning rate {rate:g}, {seconds:g} s. "
                         f"Synchronous: {len(sync.work) // workers} updates, loss {ends[0]:.3f}. Asynchronous: "
                         f"{len(stale)} updates, loss {ends[1]:.3f}, gradients {np.mean(stale):.1f} updates old on "
                         f"average, at most {max(stale)}. Darker bars: staler gradients.")  # fmt: skip
@@ -189,8 +189,8 @@ def ring(workers=4, step=0):
         look = {"arrowstyle": "-|>", "color": plots.COLOURS[1], "lw": 2, "shrinkA": 15, "shrinkB": 15}
         circle.annotate("", end, begin, arrowprops=look | {"connectionstyle": "arc3,rad=-0.15"})
         middle = (begin + end) / 2 if workers > 2 else np.array([np.sign(begin[1]), 0])
-        circle.text(*middle / np.linalg.norm(middle) * (1.3 if workers > 2 else 0.7), f"chunk {send.chunk}", ha="center",
-                    va="center", fontsize=8, color=plots.COLOURS[1])  # fmt: skip
+        x, y = middle / np.linalg.norm(middle) * (1.3 if workers > 2 else 0.7)
+        circle.text(x, y, f"chunk {send.chunk}", ha="center", va="center", fontsize=8, color=plots.COLOURS[1])
     circle.plot(*places.T, "o", ms=24, color=plots.COLOURS[0])
     for place, (x, y) in enumerate(places):
         circle.text(x, y, place, ha="center", va="center", color="white", fontweight="bold")

@@ -118,7 +118,8 @@ def test_recorded_networks_are_what_keras_builds():
     lambda: ONE.memory(sharded="weights"), lambda: ONE.memory(devices=0), lambda: TWO.ring(0), lambda: TWO.ring(2, -1),
     lambda: TWO.barrier(spread=-1), lambda: TWO.barrier(0), lambda: TWO.races(rate=0), lambda: TWO.races(slow=0.5),
     lambda: TWO.minibatches(0), lambda: TWO.minibatches(5000), lambda: TWO.averaging(digit=10),
-    lambda: TWO.averaging(0), lambda: TWO.costs(servers=0), lambda: TWO.costs(0, 1, 0), lambda: TWO.costs(gigabytes_per_second=0),
+    lambda: TWO.averaging(0), lambda: TWO.costs(servers=0), lambda: TWO.costs(0, 1, 0),
+    lambda: TWO.costs(gigabytes_per_second=0),
 ])  # fmt: skip
 def test_wrong_values_are_named(draw):
     with pytest.raises(SimulationError, match=r"\.$"):
