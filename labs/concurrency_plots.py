@@ -141,19 +141,23 @@ def races(workers=4, slow=4.0, rate=0.5, seconds=60.0):
     free = sgd.asynchronous(workers, free_updates, times, rate=rate, every=1 + free_updates // 30)
     figure, axes = canvas(3, 3.7, 3.1, left=0.8, right=0.1)
     until = min(seconds, 4 * slow)
-    for axis, history, title in zip(axes[:2], (sync, free), ("synchronous", "asynchronous"), strict=True):
+    for axis, history, title, more in zip(axes[:2], (sync, free), ("synchronous", "asynchronous"),
+                                          ("", "; darker: staler"), strict=True):  # fmt: skip
         begun = [work for work in history.work if work.begin < until]
         corners = [[(w.begin, w.worker - 0.4), (w.begin, w.worker + 0.4), (w.end, w.worker + 0.4),
                     (w.end, w.worker - 0.4)] for w in begun]  # fmt: skip
         shades = _shade([work.staleness / (workers - 1 or 1) / 4 for work in begun])
         axis.add_collection(PolyCollection(corners, facecolor=shades, edgecolor="white"))
-        axis.set(xlabel="time (s)", title=title, xlim=(0, until), yticks=range(workers), ylim=(workers - 0.5, -0.5),
-                 yticklabels=[f"worker {number}" for number in range(workers)])  # fmt: skip
+        axis.set(xlabel=f"time (s){more}", title=title, xlim=(0, until), yticks=range(workers),
+                 ylim=(workers - 0.5, -0.5), yticklabels=[f"worker {number}" for number in range(workers)])  # fmt: skip
     for history, name, colour, style in ((sync, "synchronous", plots.COLOURS[0], "-"),
                                          (free, "asynchronous", plots.COLOURS[1], "--")):  # fmt: skip
         axes[2].plot(history.seconds, history.losses, style, color=colour, label=name)
+    axes[2].set_yscale("log")
+    axes[2].minorticks_off()
+    axes[2].set_yticks([0.1, 0.3, 1, 3, 10, 30, 100], ["0.1", "0.3", "1", "3", "10", "30", "100"])
     axes[2].set(xlabel="time (s)", ylabel="training loss (nats)", title="loss over time", xlim=(0, seconds),
-                ylim=(0, 2.5))  # fmt: skip
+                ylim=(0.08, 120))  # fmt: skip
     axes[2].legend(fontsize=8)
     stale = [work.staleness for work in free.work]
     ends = [float(history.losses[-1]) for history in (sync, free)]
@@ -222,7 +226,7 @@ def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=
         f"{servers} servers": [reduce.server_seconds(k, size, latency, bandwidth, servers) for k in counts],
         "ring": [reduce.ring_seconds(k, size, latency, bandwidth) for k in counts],
     }
-    figure, (axis,) = canvas(width=6.4, height=3.6, left=0.85)
+    figure, (axis,) = canvas(width=6.4, height=3.6, left=1.0)
     for (name, values), colour, marker in zip(lines.items(), plots.COLOURS, plots.MARKERS, strict=False):
         axis.plot(counts, values, color=colour, marker=marker, label=name)
     axis.set_xscale("log", base=2)

@@ -76,6 +76,8 @@ print(job.out.read_text())
 #
 # | notebook | you find out |
 # |---|---|
+# | `01_basic_concepts` | why many devices, how to say what they gain, and three ways to divide the work |
+# | `02_concurrency` | how many workers train one network, with and without waiting for each other |
 # | `03_mirrored_strategy` | where the weights live when several devices train one network |
 # | `04_batch_size_and_learning_rate` | what fits into memory, and what a larger batch asks of the learning rate |
 # | `05_resnet50_scaling` | how much faster 2 workers train ResNet50V2, and how sure you can be |

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from answers01 import ANSWERS as ANSWERS01
+from answers02 import ANSWERS as ANSWERS02
 from answers06 import ANSWERS as ANSWERS06
 from answers07 import ANSWERS as ANSWERS07
 from answers_slurm import ANSWERS as ANSWERS_SLURM
@@ -232,7 +234,7 @@ ANSWERS = {
         secret=None,
     ),
 }  # fmt: skip
-ANSWERS |= ANSWERS06 | ANSWERS07 | ANSWERS_SLURM
+ANSWERS |= ANSWERS01 | ANSWERS02 | ANSWERS06 | ANSWERS07 | ANSWERS_SLURM
 
 ON_FOUR_DEVICES = """
 import json, sys

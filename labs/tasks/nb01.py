@@ -1,0 +1,1 @@
+"""Questions of 01_basic_concepts (T1)."""

@@ -1,0 +1,692 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Concurrency: many workers, one network
+#
+# **Time: 45 minutes, of which 1 minute on 2 cores is computing.**
+#
+# Several workers compute gradients at the same time. How does one network come out of it? Should they wait for each
+# other? And how are many gradients summed when each is large? At the end you answer task **T2** in your own words.
+#
+# All gradients here are computed, on the digits that come with scikit-learn. Only the *seconds* are simulated, so you
+# can have 10,000 workers.
+
+# %%
+import numpy as np
+
+from labs import concurrency_plots, plots, tables, widgets
+from labs.checks import check, predict
+from labs.simulate import reduce, sgd, stragglers
+
+# %% [markdown]
+# ## A gradient from few samples
+#
+# The network has one layer: 64 grey values and a constant 1 go in, one score for each of the ten digits comes out. Its
+# weights are a matrix of 65 x 10. That is small enough to look into, and it learns.
+#
+# Gradient descent follows the gradient of the loss over *all* samples. **Stochastic gradient descent** (SGD) takes the
+# gradient of a few, the **mini-batch**, and makes a step with it at once. Three entries of both gradients, for the
+# digit 3:
+
+# %%
+images, labels = sgd.digits()
+start = np.zeros((65, 10))  # the weights before the first step
+print(f"all {len(labels)} digits:", sgd.gradient(start)[18:21, 3].round(3))
+print("32 of them:     ", sgd.gradient(start, next(sgd.batches(32)))[18:21, 3].round(3))
+
+# %% [markdown]
+# Similar, not equal. The error depends on which samples were drawn, so look at its mean over many batches.
+#
+# **Predict:** you make the batch 4 times as large. By which factor does the error of its gradient change? Write 1 for
+# no change, 0.25 for a quarter.
+
+# %% labs={"id": "02.1"}
+### BEGIN SOLUTION
+error_factor = 0.5
+### END SOLUTION
+predict("02.1", error_factor)
+
+# %% [markdown]
+# To find out, write the error: the length of the difference between the gradient of these `rows` and the gradient of
+# all digits. `np.linalg.norm` gives the length, also of a matrix.
+
+# %% labs={"id": "02.2"}
+def distance(weights, rows):
+    """Length of the difference between the gradient of `rows` and that of all digits, both at `weights`."""
+    ### BEGIN SOLUTION
+    return np.linalg.norm(sgd.gradient(weights, rows) - sgd.gradient(weights))
+    ### END SOLUTION
+
+
+right = check("02.2", distance)
+
+# %%
+if right:
+    for size in (4, 16, 64, 256):
+        source = sgd.batches(size)
+        print(f"batch {size:3}: mean error {np.mean([distance(start, next(source)) for _ in range(200)]):.3f}")
+else:
+    print("Skipped: this cell uses your distance of 02.2.")
+
+# %% [markdown]
+# Four times the samples, half the error: the mean of $n$ independent samples has an error that falls with
+# $1/\sqrt{n}$. (From 64 to 256 it falls a little more: 256 is already a seventh of all digits, and all digits together
+# have no error.)
+#
+# So is a large batch better? On the left of the next picture is the error, as a share of the full gradient's length. On
+# the right is what counts in the end: the loss, over the number of samples read. Tab moves between the controls, arrow
+# keys move a control.
+
+# %%
+widgets.explore(concurrency_plots.minibatches, batch=[4, 8, 16, 32, 64, 128, 256, 512], rate=[0.1, 0.5, 1.0, 2.0, 4.0])
+
+# %% [markdown]
+# You make the batch 16 times as large and keep the rate. What do you get?
+#
+# - **a**: a gradient that is 16 times as exact
+# - **b**: a gradient that is 4 times as exact, and 1/16 of the updates in an epoch
+# - **c**: the exact gradient, so that the loss falls at every step
+# - **d**: the same loss after each epoch, since the same samples are read
+
+# %% labs={"id": "02.3"}
+### BEGIN SOLUTION
+larger_batch = "b"
+### END SOLUTION
+check("02.3", larger_batch)
+
+# %% [markdown]
+# Beyond what a device computes at once, a larger batch is a bad bargain for *one* worker: 16 times the work. Many
+# workers share this work, and do it at the same time.
+#
+# ## Many workers, one gradient
+#
+# **Data parallelism:** each of K workers has a copy of the weights and a mini-batch of its own. Here are 4 workers
+# with 8 digits each, before the first step:
+
+# %%
+step = sgd.one_step(workers=4, batch=8)
+for worker, rows in enumerate(step["rows"]):
+    print(f"worker {worker} reads the digits {labels[rows]}")
+
+# %% [markdown]
+# `step["gradients"]` holds their four gradients, each of shape (65, 10). The workers agree on **one**: the mean.
+# Write it.
+
+# %% labs={"id": "02.4"}
+def averaged(gradients):
+    """The mean of a list of gradients, an array of the shape of each."""
+    ### BEGIN SOLUTION
+    return np.mean(gradients, axis=0)
+    ### END SOLUTION
+
+
+can_average = check("02.4", averaged)
+
+# %% [markdown]
+# What is this mean? Compare it with the gradient of a single worker that has read all 32 digits at once.
+
+# %%
+if can_average:
+    mean, whole = averaged(step["gradients"]), sgd.gradient(start, np.concatenate(step["rows"]))
+    print(f"largest entry of the gradient of all 32 digits: {np.abs(whole).max():.4f}")
+    print(f"largest difference to the mean of four:         {np.abs(mean - whole).max():.1e}")
+    assert np.abs(mean - whole).max() < 1e-12  # equal, but for the order in which numbers were added
+else:
+    print("Skipped: this cell uses your averaged of 02.4.")
+
+# %% [markdown]
+# They are equal. With K batches $B_j$ of $n$ samples each, all disjoint:
+#
+# $$ \frac{1}{K} \sum_{j=1}^{K} \frac{1}{n} \sum_{i \in B_j} \nabla L_i \;=\; \frac{1}{nK} \sum_{i} \nabla L_i $$
+#
+# Four workers with 8 samples take the step of *one* worker with 32. In this picture you see it: the batches, the
+# gradient of each worker for the weights of one digit, their mean, and the gradient of all batches at once.
+
+# %%
+widgets.explore(concurrency_plots.averaging, workers=(2, 6), batch=(1, 8), digit=(0, 9))
+
+# %% [markdown]
+# And after many steps? Each worker now updates its own copy, with the same mean. `alone` is one worker with the
+# whole batch.
+
+# %%
+copies, alone, source = [start] * 4, start, sgd.batches(8)
+if can_average:
+    for _ in range(50):
+        parts = [next(source) for _ in range(4)]
+        mean = averaged([sgd.gradient(copy, rows) for copy, rows in zip(copies, parts)])
+        copies = [copy - 0.5 * mean for copy in copies]
+        alone = alone - 0.5 * sgd.gradient(alone, np.concatenate(parts))
+    print("4 copies equal after 50 steps:", all(np.array_equal(copy, copies[0]) for copy in copies))
+    print(f"difference to one worker:      {np.abs(copies[0] - alone).max():.1e}")
+    print(f"loss: {sgd.loss(start):.3f} at the start, {sgd.loss(copies[0]):.3f} now")
+else:
+    print("Skipped: these workers use your averaged of 02.4.")
+
+# %% [markdown]
+# Equal at the start, equal steps: the copies stay equal, so weights never need to travel.
+#
+# Now a trap. 16 digits are left for 2 workers; worker 0 gets 4 of them and worker 1 gets 12. **Predict:** is the mean
+# of their two gradients still the gradient of all 16? Write `"yes"` or `"no"`.
+
+# %% labs={"id": "02.5"}
+### BEGIN SOLUTION
+still_equal = "no"
+### END SOLUTION
+predict("02.5", still_equal)
+
+# %%
+sixteen = next(sgd.batches(16))
+parts = [sixteen[:4], sixteen[4:]]
+gradients, whole = [sgd.gradient(start, part) for part in parts], sgd.gradient(start, sixteen)
+if can_average:
+    print(f"largest entry of the gradient of all 16: {np.abs(whole).max():.3f}")
+    print(f"largest difference to the mean of two:   {np.abs(averaged(gradients) - whole).max():.3f}")
+else:
+    print("Skipped: this cell uses your averaged of 02.4.")
+
+# %% [markdown]
+# How much does one sample of worker 0 weigh in this mean, and how much one of worker 1? Write the mean in which all
+# samples weigh the same.
+
+# %% labs={"id": "02.6"}
+def weighted(gradients, sizes):
+    """The gradient of all samples. gradients: one of each worker; sizes: how many samples each has read."""
+    ### BEGIN SOLUTION
+    return sum(size * gradient for size, gradient in zip(sizes, gradients)) / sum(sizes)
+    ### END SOLUTION
+
+
+if check("02.6", weighted):
+    print(f"largest difference to the weighted mean: {np.abs(weighted(gradients, [4, 12]) - whole).max():.1e}")
+
+# %% [markdown]
+# That is why pipelines give equal batches to all workers, and drop or pad the last, partial one: the plain mean is then
+# right, and nobody needs to know the sizes.
+#
+# MirroredStrategy and Horovod, the tools of the next notebooks, train in this way. What travels between the workers,
+# and when?
+#
+# - **a**: each worker's parameters, after every epoch
+# - **b**: all gradients to rank 0, at every step; rank 0 updates and hands out new parameters
+# - **c**: gradients, at every step; each worker ends with their mean and makes the update itself
+# - **d**: the samples, at every step, so that each worker sees the whole batch
+
+# %% labs={"id": "02.7"}
+### BEGIN SOLUTION
+what_travels = "c"
+### END SOLUTION
+check("02.7", what_travels)
+
+# %% [markdown]
+# ## Synchronous: the slowest sets the step
+#
+# The mean needs *all* gradients. So at every step all workers wait until the last one is done: a **barrier**. Workers
+# are never equally fast: files, other programs, the network, the temperature. Seconds of 4 workers (columns) in 5
+# steps (rows):
+
+# %%
+times = stragglers.draws(workers=4, steps=5, spread=0.3)
+print(times.round(2))
+
+# %% [markdown]
+# `spread=0.3` says that a time differs from its mean, 1 s, by typically 30 %. With a barrier, how long does a step
+# take on average?
+
+# %% labs={"id": "02.8"}
+def step_seconds(times):
+    """Mean seconds of a step with a barrier. times: shape (steps, workers)."""
+    ### BEGIN SOLUTION
+    return times.max(axis=1).mean()
+    ### END SOLUTION
+
+
+can_wait = check("02.8", step_seconds)
+if can_wait:
+    print(f"mean time of a worker {times.mean():.2f} s, mean time of a step {step_seconds(times):.2f} s")
+
+# %% [markdown]
+# Now 64 workers, whose times spread by 10 % only. None of them is slower than the others on average.
+#
+# **Predict:** which share of the time do they spend computing, and not waiting? A number from 0 to 1.
+
+# %% labs={"id": "02.9"}
+### BEGIN SOLUTION
+computing_share = 0.8
+### END SOLUTION
+predict("02.9", computing_share)
+
+# %%
+if can_wait:
+    for workers in (1, 4, 64, 1024):
+        times = stragglers.draws(workers, steps=1000, spread=0.1)
+        print(f"{workers:4} workers: a step takes {step_seconds(times):.2f} s, computing "
+              f"{times.mean() / step_seconds(times):.0%} of the time")  # fmt: skip
+else:
+    print("Skipped: this cell uses your step_seconds of 02.8.")
+
+# %% [markdown]
+# One late worker holds up all others. The more workers, the more surely *somebody* is late. Move the number of workers
+# and the spread. In the left picture the orange lines are barriers; which worker reaches each of them last?
+
+# %%
+widgets.explore(concurrency_plots.barrier, workers=(2, 256, 2), spread=(0.0, 1.0, 0.05))
+
+# %% [markdown]
+# For one kind of times the cost has a formula. Let them be exponential: mostly short, sometimes very long, spread 1.
+# With K workers at work, the first is done after 1/K of the mean time, then K - 1 are left, and so on:
+#
+# $$ \text{slowest of } K \;=\; \frac{1}{K} + \frac{1}{K-1} + \dots + \frac{1}{2} + 1 \quad \text{mean times} $$
+
+# %%
+for workers in (1, 10, 100, 1000):
+    drawn = stragglers.barrier(stragglers.draws(workers, steps=2000, kind="exponential"))
+    print(f"{workers:4} workers: {drawn:.2f} s drawn, {stragglers.expected_slowest(workers):.2f} s by the formula")
+
+# %% [markdown]
+# It grows without limit, though slowly: ten times the workers add about 2.3 mean times. Now 10,000 workers and 1000
+# steps, ten million times:
+
+# %%
+for kind, spread in (("gamma", 0.1), ("exponential", 1.0)):
+    times = stragglers.draws(10_000, steps=1000, spread=spread, kind=kind)
+    print(f"spread {spread:4.0%}: a step takes {stragglers.barrier(times):5.2f} s, computing "
+          f"{stragglers.efficiency(times):.0%} of the time")  # fmt: skip
+
+# %% [markdown]
+# "A barrier costs nothing", says a colleague. Each of the 64 workers takes 1 s on average. Why does a step take longer
+# than 1 s?
+#
+# - **a**: it does not: fast and slow steps of a worker even out over an epoch
+# - **b**: one worker is slower than the others; without it, all would be well
+# - **c**: at each step somebody else is late, and all others wait for that one
+# - **d**: the delays of all workers in a step add up
+
+# %% labs={"id": "02.10"}
+### BEGIN SOLUTION
+why_longer = "c"
+### END SOLUTION
+check("02.10", why_longer)
+
+# %% [markdown]
+# ## Asynchronous: nobody waits
+#
+# Leave out the barrier. A **parameter server** keeps the weights. Each worker takes the newest weights, computes a
+# gradient, hands it in, and begins again; the server applies each gradient as it comes. This is asynchronous SGD.
+#
+# The price: while a worker computes, others change the weights. Its gradient is then of *old* weights: it is **stale**.
+# Its staleness is the number of updates in between.
+#
+# **Predict:** 8 workers, equally fast. How stale is a gradient on average?
+
+# %% labs={"id": "02.11"}
+### BEGIN SOLUTION
+mean_staleness = 7
+### END SOLUTION
+predict("02.11", mean_staleness)
+
+# %% [markdown]
+# A training of 8 workers leaves a list of all gradients, `history.work`: who computed it, from when to when.
+
+# %%
+times = stragglers.draws(workers=8, steps=100, spread=0.1)
+history = sgd.asynchronous(8, updates=400, times=times)
+for one in history.work[200:203]:
+    print(f"worker {one.worker}: from {one.begin:.2f} s to {one.end:.2f} s")
+
+# %% [markdown]
+# Every gradient is an update at its `end`. How many updates came *while* `one` was computed: after it had begun and
+# before it ended? Count them with `begin` and `end`.
+
+# %% labs={"id": "02.12"}
+def staleness(work, one):
+    """How many of the gradients in `work` were applied while `one` was computed."""
+    ### BEGIN SOLUTION
+    return sum(one.begin < other.end < one.end for other in work)
+    ### END SOLUTION
+
+
+can_count = check("02.12", staleness)
+
+# %%
+if can_count:
+    counts = [staleness(history.work, one) for one in history.work]
+    print("the first ten:", *counts[:10])
+    print(f"mean from the 50th on: {np.mean(counts[50:]):.2f}")
+    assert counts == [one.staleness for one in history.work]  # the simulator counts updates, not times
+else:
+    print("Skipped: this cell counts with your staleness of 02.12.")
+
+# %% [markdown]
+# Seven: whenever a gradient is applied, the other 7 workers are at work, and each of them becomes one update older. The
+# mean is K - 1 for K workers, whatever their speeds. But it is a mean over all gradients: let worker 7 be 4 times
+# slower.
+
+# %%
+slower = times * np.where(np.arange(8) == 7, 4, 1)
+work = sgd.asynchronous(8, updates=800, times=slower).work[50:]
+rows = []
+for name, numbers in (("0 to 6", range(7)), ("7", [7]), ("all", range(8))):
+    stale = [one.staleness for one in work if one.worker in numbers]
+    rows.append({"worker": name, "gradients": len(stale), "stale": float(np.mean(stale))})
+tables.show(rows, ("worker", "gradients", "stale"), {"stale": "mean staleness"})
+
+# %% [markdown]
+# The slow worker no longer holds up anybody. But what it hands in is four times as old as the mean.
+#
+# With one worker there is nobody to change the weights meanwhile. Then asynchronous SGD must be plain SGD, to the last
+# bit:
+
+# %%
+alone = sgd.asynchronous(1, updates=200, times=times, rate=0.5)
+weights, source = start, sgd.batches(32)
+for _ in range(200):
+    weights = weights - 0.5 * sgd.gradient(weights, next(source))
+print("equal weights after 200 updates:", np.array_equal(alone.weights, weights))
+assert np.array_equal(alone.weights, weights)
+
+# %% [markdown]
+# ## Who is first?
+#
+# Asynchronous SGD makes more updates per second, synchronous SGD makes better ones. What counts is the time until the
+# loss is low enough. A `history` has `seconds` and `losses`, two arrays of equal length. Write the race's stopwatch.
+
+# %% labs={"id": "02.13"}
+def seconds_to(history, target):
+    """The first time at which the loss is at or below `target`; np.inf if it never is."""
+    ### BEGIN SOLUTION
+    for now, loss in zip(history.seconds, history.losses):
+        if loss <= target:
+            return now
+    return np.inf
+    ### END SOLUTION
+
+
+can_time = check("02.13", seconds_to)
+
+# %% [markdown]
+# 8 workers race to a loss of 0.5, with the same rate for both kinds. **Predict** who is first, `"s"` for synchronous or
+# `"a"` for asynchronous, in three cases; write three letters, such as `"ssa"`:
+#
+# 1. equally fast workers, rate 0.5
+# 2. equally fast workers, rate 4
+# 3. the last worker is 8 times slower, rate 4
+
+# %% labs={"id": "02.14"}
+### BEGIN SOLUTION
+first_in_three = "asa"
+### END SOLUTION
+predict("02.14", first_in_three)
+
+# %% [markdown]
+# First look. Who waits, and how does the loss fall over *time*? The darker a bar, the staler its gradient. Make all
+# workers equally fast (`slow` 1), then raise the rate. Then slow the last worker down again.
+
+# %%
+widgets.explore(concurrency_plots.races, workers=(2, 8), slow=(1.0, 8.0, 1.0), rate=[0.25, 0.5, 1.0, 2.0, 4.0])
+
+# %% [markdown]
+# Then measure, with your stopwatch: each time is the mean over three orders of the samples. The table holds, for each
+# rate, the seconds of synchronous : asynchronous SGD.
+
+# %%
+def race(train, updates, slow, rate):
+    """Mean seconds until the loss is 0.5: 8 workers, 1 s for a gradient, the last worker `slow` times as long."""
+    times = np.array([[1.0] * 7 + [slow]])
+    return np.mean([seconds_to(train(8, updates, times, rate=rate, seed=seed), 0.5) for seed in range(3)])
+
+
+rates, slows, seconds = (0.5, 2.0, 4.0), (1, 2, 4, 8), {}
+for rate in rates if can_time else ():
+    for slow in slows:
+        seconds["s", rate, slow] = race(sgd.synchronous, 100, slow, rate)
+        seconds["a", rate, slow] = race(sgd.asynchronous, 500, slow, rate)
+
+# %%
+if seconds:
+    rows = [{"slow": slow} | {rate: "{:.0f} : {:.0f}".format(*(seconds[kind, rate, slow] for kind in "sa"))
+                              for rate in rates} for slow in slows]  # fmt: skip
+    tables.show(rows, ("slow", *rates), {"slow": "last worker: times slower"} | {
+        rate: f"rate {rate:g} (s : s)" for rate in rates})  # fmt: skip
+else:
+    print("Skipped: the race uses your seconds_to of 02.13.")
+
+# %% [markdown]
+# Go down a column. Synchronous times double with each row: the slowest sets the step. Asynchronous times hardly change.
+# So at rates 2 and 4 the two change places, at rate 4 later; at rate 0.5 asynchronous SGD is first from the start.
+#
+# In the first row nobody is slow, and still the winner depends on the rate. Why? How high did the loss get on the way?
+
+# %%
+equal = np.ones((1, 8))
+for rate in (0.25, 0.5, 2.0, 4.0):
+    highest = [train(8, updates, equal, rate=rate).losses.max()
+               for train, updates in ((sgd.synchronous, 60), (sgd.asynchronous, 480))]  # fmt: skip
+    print("rate {:4}: highest loss {:4.1f} synchronous, {:4.1f} asynchronous".format(rate, *highest))
+
+# %% [markdown]
+# The loss began at 2.3. In one second, synchronous SGD makes one step, with the mean gradient; the 8 asynchronous
+# workers make 8 steps of that length. At a small rate, 8 steps go 8 times as far. At a large rate it is too far: all 8
+# saw the same slope, nobody saw that the others went down it already, and together they land on the other side of the
+# valley.
+#
+# So equal rates are no equal chances. Compare each kind at its own best rate of the three:
+
+# %%
+for slow in slows if seconds else ():
+    (s, rate_s), (a, rate_a) = (min((seconds[kind, rate, slow], rate) for rate in rates) for kind in "sa")
+    print(f"last worker {slow} x: synchronous {s:3.0f} s (rate {rate_s:g}), asynchronous {a:3.0f} s (rate {rate_a:g})")
+
+# %% [markdown]
+# With equal workers this race is nearly a draw: synchronous SGD with rate 4 = 8 x 0.5 does what asynchronous SGD does
+# with 0.5. (Multiplying the rate by the number of workers is a topic of notebook 04.) With a slow worker, asynchronous
+# SGD wins clearly.
+#
+# What do these numbers support?
+#
+# - **a**: asynchronous SGD is always first to a given loss, because nobody waits
+# - **b**: gradients of old weights are wrong, so asynchronous SGD cannot train
+# - **c**: a slow worker delays both kinds alike, because its gradients are needed
+# - **d**: slow workers speak for asynchronous SGD, large rates and equal workers for synchronous SGD
+
+# %% labs={"id": "02.15"}
+### BEGIN SOLUTION
+race_says = "d"
+### END SOLUTION
+check("02.15", race_says)
+
+# %% [markdown]
+# In practice: synchronous SGD is usual up to 32 to 50 nodes, asynchronous SGD beyond that or on mixed hardware, says
+# Ben-Nun and Hoefler's survey. On many *equal* devices, synchronous SGD went on: Goyal and others trained ResNet-50
+# with 256 GPUs in 2017, in one hour. What synchronous SGD computes does not depend on who was late, and the rest of
+# this course uses it.
+#
+# ## How K gradients are summed
+#
+# ResNet50V2 with 10 classes has 23.5 million trainable weights. In float32 its gradient has 94 MB, at every step, on
+# every worker. Two ways to the sum:
+#
+# - **A server**: every worker sends its gradient to one process; it adds them and sends the sum back to each.
+# - **A ring**: worker 0 sends to worker 1, worker 1 to worker 2, ..., the last one to worker 0. There is no server.
+#
+# In the ring each gradient is cut into K chunks, and at each step *every* worker sends one chunk to the next. First, in
+# the **reduce-scatter**, the chunks are added on their way, until each worker has the complete sum of one chunk. Then,
+# in the **all-gather**, these sums go round.
+#
+# **Predict:** how many steps are these together, with 4 workers?
+
+# %% labs={"id": "02.16"}
+### BEGIN SOLUTION
+ring_steps = 6
+### END SOLUTION
+predict("02.16", ring_steps)
+
+# %% [markdown]
+# Go through it with the slider `step`: on the left who sends which chunk, on the right what each worker then has. A
+# number says how many workers' gradients are in that chunk's sum. After which step has each worker one complete sum?
+
+# %%
+widgets.explore(concurrency_plots.ring, workers=(2, 8), step=(0, 14))
+
+# %% [markdown]
+# After step 3. This is the end of the reduce-scatter:
+
+# %%
+plots.show(concurrency_plots.ring(workers=4, step=3))
+
+# %% [markdown]
+# K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1). Are the sums
+# right? The proof, with whole numbers, where a sum is exact; also for a gradient that K does not divide:
+
+# %%
+random = np.random.default_rng(0)
+for workers, size in ((2, 10), (4, 12), (5, 12), (16, 1000), (100, 1)):
+    vectors = random.integers(-1000, 1000, (workers, size))
+    steps = reduce.ring(vectors)
+    assert np.array_equal(steps[-1].vectors, np.tile(vectors.sum(axis=0), (workers, 1)))
+    print(f"{workers:3} workers, {size:4} numbers: exact sum on every worker after {len(steps)} steps")
+
+# %% [markdown]
+# Now count bytes. With the server: how many go through *its* link, in and out, if there are K workers? And if S servers
+# divide the gradient among them, through the link of each? In the ring: how many bytes does each worker send?
+
+# %% labs={"id": "02.17"}
+def server_bytes(workers, size, servers=1):
+    """Bytes received and sent by each server. size: bytes of one gradient."""
+    ### BEGIN SOLUTION
+    return 2 * workers * size / servers
+    ### END SOLUTION
+
+
+def ring_bytes(workers, size):
+    """Bytes sent by each worker of the ring. size: bytes of one gradient."""
+    ### BEGIN SOLUTION
+    return 2 * (workers - 1) / workers * size
+    ### END SOLUTION
+
+
+right = check("02.17", server_bytes, ring_bytes)
+
+# %% [markdown]
+# The simulated ring keeps its messages, so your formula can be compared with a count. Then the 94 MB of ResNet50V2, in
+# GB:
+
+# %%
+if right:
+    steps = reduce.ring(np.ones((8, 1000)))  # 8 workers, gradients of 1000 numbers of 8 bytes
+    sent = sum(8 * send.size for step in steps for send in step.sends if send.sender == 3)
+    print(f"worker 3 of 8 has sent {sent} bytes; by your formula {ring_bytes(8, 8000):.0f}")
+    rows = [{"workers": workers, "one": server_bytes(workers, 0.094), "16": server_bytes(workers, 0.094, 16),
+             "ring": ring_bytes(workers, 0.094)} for workers in (2, 8, 64, 256, 10_000)]  # fmt: skip
+    tables.show(rows, ("workers", "one", "16", "ring"), {
+        "one": "one server", "16": "each of 16 servers", "ring": "each worker of the ring"})  # fmt: skip
+else:
+    print("Skipped: the table uses your functions of 02.17.")
+
+# %% [markdown]
+# The server's bytes grow with the workers. A worker of the ring never sends more than twice the gradient. But the ring
+# has more *steps*, and each message has a **latency**: the time until the first byte arrives.
+#
+# 256 workers, links of 10 GB/s, latency 10 microseconds. **Predict:** which is faster, `"r"` for the ring or `"s"` for
+# one server, for 94 MB and for 4 kB? Write two letters.
+
+# %% labs={"id": "02.18"}
+### BEGIN SOLUTION
+faster = "rs"
+### END SOLUTION
+predict("02.18", faster)
+
+# %%
+latency, bandwidth, rows = 10e-6, 10e9, []
+for workers in (256, 10_000):
+    for name, size in (("94 MB", 94e6), ("4 kB", 4e3)):
+        rows.append({"workers": workers, "size": name,
+                     "server": 1000 * reduce.server_seconds(workers, size, latency, bandwidth),
+                     "16": 1000 * reduce.server_seconds(workers, size, latency, bandwidth, servers=16),
+                     "ring": 1000 * reduce.ring_seconds(workers, size, latency, bandwidth)})  # fmt: skip
+tables.show(rows, ("workers", "size", "server", "16", "ring"), {
+    "size": "gradient", "server": "one server (ms)", "16": "16 servers (ms)", "ring": "ring (ms)"})  # fmt: skip
+
+# %% [markdown]
+# Where do the lines cross? Change the size of the gradient, the link, and the number of servers. How many servers
+# until more of them do not help, for 32 workers?
+
+# %%
+widgets.explore(
+    concurrency_plots.costs,
+    megabytes=[0.004, 0.1, 1.0, 10.0, 94.0, 400.0], gigabytes_per_second=[1.0, 10.0, 100.0],
+    microseconds=[1.0, 10.0, 100.0], servers=[2, 4, 16, 64, 256],
+)  # fmt: skip
+
+# %% [markdown]
+# Servers divide the load, until each worker's *own* link is the limit: it carries the whole gradient out and in. From
+# as many servers as workers on, more do not help.
+#
+# What is the bottleneck on 256 workers?
+#
+# - **a**: for 94 MB the link of the one server; for 4 kB the 510 messages of the ring, one after the other
+# - **b**: in both cases the bytes of the ring: the more workers, the more each of them sends
+# - **c**: in both cases the latency, because the one server must receive 256 messages
+# - **d**: for 94 MB the link of the one server, so that 1000 servers would take 1/1000 of the time
+
+# %% labs={"id": "02.19"}
+### BEGIN SOLUTION
+bottleneck = "a"
+### END SOLUTION
+check("02.19", bottleneck)
+
+# %% [markdown]
+# There is more that helps. **Two levels**: sum inside each machine first, over its fast links, then between the
+# machines only; that makes the ring shorter. **Larger messages**: put many small tensors into one buffer. **Fewer
+# bytes**: send gradients in 16 bits. **Fewer exchanges**: add up the gradients of several batches before you exchange.
+#
+# ## T2
+#
+# (a) One paragraph, about 5 to 8 sentences: synchronous against asynchronous SGD. What does each do at an update, what
+# does it cost, and when would you take which?
+#
+# (b) 3 to 5 sentences: why is a single parameter server a bottleneck, and how is it relieved? Name at least two ways,
+# and what limits each of them.
+
+# %% [markdown] labs={"id": "T2", "kind": "answer", "points": 4}
+# ### T2: your answer
+# ### BEGIN SOLUTION
+# (a) In synchronous SGD all K workers compute a gradient from the same weights, each from a batch of its own; the mean
+# of the K gradients makes one update, the same one as a single worker would make with the K times larger batch. The
+# mean needs all gradients, so each step lasts as long as its slowest worker; with more workers somebody is late more
+# often (64 workers whose times spread by 10 % compute 80 % of the time). In asynchronous SGD nobody waits: each worker
+# takes the newest weights, and its gradient is applied when it is done. A slow worker then delays nobody, but gradients
+# are of old weights: with K workers K - 1 updates came in between on average, more for a slow worker. Stale gradients
+# do train, as long as the rate is small; at a large rate the loss overshoots. I would take synchronous SGD on equal
+# devices, where its result can be repeated and waiting is short, and asynchronous SGD on mixed hardware or with workers
+# that are often late.
+#
+# (b) A single server receives K gradients and sends K sums at every step: 2 K times the gradient through one link, so
+# the exchange takes K times as long with K times the workers. Several servers that hold a part of the weights each
+# divide this load, up to the point where each worker's own link is the limit. A ring needs no server: each worker sends
+# 2 (K - 1) / K of the gradient, less than twice its size for any K; but it takes 2 (K - 1) messages one after the
+# other, so for small messages or thousands of workers its latency counts. Then two levels help (a sum inside each
+# machine, then between the machines), or fewer and smaller exchanges: 16 bits, several batches before each exchange.
+#
+# **A good answer holds** (1 point each):
+# - Synchronous: the mean of all gradients of the same weights, as from one large batch; the slowest sets the step.
+# - Asynchronous: nobody waits, gradients are stale; and a condition under which each kind is the better one.
+# - The bottleneck: all K gradients go in and out through one link, so its load grows with K.
+# - Two ways to relieve it (several servers, ring, two levels, fewer or smaller messages), and the limit of one.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - The mean of K gradients from equal batches is the gradient of one large batch. Equal copies stay equal.
+# - With a barrier the slowest of K sets each step; this grows with K even if all are equally fast on average.
+# - Without it gradients are K - 1 updates old on average. Compare losses over *time*, each kind at its own rate.
+# - A server is limited by its link, a ring by its number of messages.
+#
+# Next: `03_mirrored_strategy`.
