@@ -318,6 +318,11 @@ else:
 # keep the copies equal, to the last bit: parameters need not travel, and no replica is special. Without the all-reduce
 # each replica would train a network of its own, without any error message; with a mean over the local batch only, the summed
 # gradient would be K times too large. Batch normalisation uses each replica's own share.
+#
+# **A good answer holds** (1 point each):
+# - Every variable created in `strategy.scope()` has one copy on each device; all begin with the same values.
+# - Each replica computes the gradient of its own share of the global batch; gradients are summed at every step, and no replica is special.
+# - Equal start and equal updates keep the copies equal; without the all-reduce they become different networks, silently.
 # ### END SOLUTION
 
 # %% [markdown]

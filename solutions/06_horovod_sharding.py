@@ -643,6 +643,11 @@ check("06.22", *([record_2, repaired] if repaired else [...]))
 # I know that it is right when I have collected the sample numbers of all ranks for an epoch: no number twice, none
 # missing but those cut off, equal lengths. In the record, steps x global batch must not exceed the images that exist.
 # With K ranks the epoch must have 1/K of the steps; if it has as many as on one rank, the data are not sharded.
+#
+# **A good answer holds** (1 point each):
+# - Disjoint and complete: one common seed before the shard, or the shard first.
+# - Equal steps on all ranks, and which samples are left out.
+# - How it was counted: sample numbers of all ranks, or steps x global batch against the images.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -554,6 +554,12 @@ if batch_job and batch_job.records:
 # overlap, so the runs do not tell which is faster. The timeline shows the gradients of a step, 94 MB, fused into fewer messages;
 # the all-reduces start when the slower rank has announced its gradients, and the faster one waits for it. A rank
 # slowed down by 50 ms made each step of all ranks about 50 ms longer.
+#
+# **A good answer holds** (1 point each):
+# - How it was launched, on how many ranks, with which local batch and rate.
+# - The weights are identical on all ranks, with the evidence, and what would make them differ.
+# - Speedup with its interval, and what the intervals do not decide.
+# - What the timeline shows: when the all-reduces run, and who waits for whom.
 # ### END SOLUTION
 
 # %% [markdown]

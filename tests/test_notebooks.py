@@ -75,6 +75,19 @@ def guard_blank(root: Path, name: str) -> list[str]:
             if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None)]
 
 
+def guard_points(root: Path, name: str) -> list[str]:
+    """The solution of each written answer ends with what a good answer holds, one line for each point."""
+    problems = []
+    for cell in notebook(root / "solutions" / f"{name}.ipynb").cells:
+        mark = cell.metadata.get("labs", {})
+        if mark.get("kind") == "answer":
+            told = cell.source.partition("**A good answer holds** (1 point each):")[2]
+            count = len(re.findall(r"^- ", told, re.MULTILINE))
+            if count != mark["points"]:
+                problems.append(f"{mark['id']} is worth {mark['points']} points and lists {count}")
+    return problems
+
+
 def guard_minutes(root: Path, name: str) -> list[str]:
     texts = [cell.source for cell in notebook(root / "notebooks" / f"{name}.ipynb").cells
              if cell.cell_type == "markdown"]
@@ -118,6 +131,11 @@ def test_student_notebook_is_blank_and_shows_no_solution(name):
 @every_notebook
 def test_top_says_how_long_it_takes(name):
     assert guard_minutes(ROOT, name) == []
+
+
+@every_notebook
+def test_written_answers_keep_the_points_of_a_good_answer(name):
+    assert guard_points(ROOT, name) == []
 
 
 @every_notebook
@@ -271,6 +289,10 @@ def test_guards_see_what_they_guard_against(broken):
     assert len(guard_blank(root, "01_small")) == 1
     change(BLANK, lambda nb: nb["cells"][0].update(source="Long"))
     assert len(guard_minutes(root, "01_small")) == 1
+    answer = {"labs": {"id": "T1", "kind": "answer", "points": 2}}
+    told = "Because.\n\n**A good answer holds** (1 point each):\n- one"
+    change(SOLVED, lambda nb: nb["cells"][0].update(metadata=answer, source=told))
+    assert guard_points(root, "01_small") == ["T1 is worth 2 points and lists 1"]
     change(SOLVED, lambda nb: nb["cells"][2]["outputs"][0]["data"].update({"image/png": "aGk="}))
     assert len(guard_alternatives(root, "01_small")) == 1
     change(SOLVED, _error)

@@ -1,0 +1,629 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Basic concepts: why many devices, and how to divide the work
+#
+# **Time: 45 minutes, of which 1 minute on 2 cores is computing.**
+#
+# Why is one network trained on many devices at all? What does "faster" mean, and how do you measure it? In which ways
+# can the work be divided, and what must each device keep in its memory? At the end you answer task **T1** in your own
+# words.
+#
+# Nothing is trained here. You compute with numbers that others have published or measured, and with small simulations.
+
+# %%
+from labs import concept_plots, devices, plots, recorded, results, tables, widgets
+from labs.checks import check, predict
+from labs.simulate import laws, memory, pipeline
+from labs.slurm import sites
+
+# %% [markdown]
+# ## Why one device is not enough
+#
+# From 2012 on, the computation that went into the largest trainings doubled every **3.4 months**. Before you compute:
+# how many times as much is that after one year? Make a guess.
+#
+# Then write it as a formula, for any number of months.
+
+# %% labs={"id": "01.1"}
+def per_year(months):
+    """Factor by which something grows in a year, if it doubles every `months` months."""
+    ### BEGIN SOLUTION
+    return 2 ** (12 / months)
+    ### END SOLUTION
+
+
+right = check("01.1", per_year)
+
+# %% [markdown]
+# Beside it, something that doubles every 24 months, as the number of transistors on a chip did for a long time
+# (Moore's law):
+
+# %%
+if right:
+    for months in (3.4, 24):
+        print(f"doubling every {months:4} months: {per_year(months):5.2f} times in one year, "
+              f"{per_year(months) ** 6:9,.0f} times in six years")  # fmt: skip
+else:
+    print("Skipped: this cell uses your formula of 01.1.")
+
+# %% [markdown]
+# Better chips alone cannot follow. What closes the gap is *more* of them, and more patience.
+#
+# An example: GPT-3 would take about **355 years on one V100**, and about **34 days on 1024 A100**. How many times as
+# fast is that? One factor in it is the number of devices, 1024. How large is the rest, that is, the factor that makes
+# up the whole together with 1024?
+
+# %% labs={"id": "01.2"}
+### BEGIN SOLUTION
+times_as_fast = 355 * 365 / 34
+rest = times_as_fast / 1024
+### END SOLUTION
+check("01.2", times_as_fast, rest)
+
+# %% [markdown]
+# The rest is no merit of the number 1024: an A100 is a newer device than a V100. Keep two words apart:
+#
+# - **Acceleration**: another, faster device does the same work.
+# - **Scaling**: more devices *of the same kind* share the work.
+#
+# Only for scaling there is a **speedup**, $S(p) = T(1) / T(p)$, from the times on 1 and on $p$ devices. Ideally it is
+# $p$. The share of the ideal that is reached is the **efficiency**, $E(p) = S(p) / p$.
+#
+# ## "150 times as fast"
+#
+# A network for photographs of 500 x 500 pixels was trained on a CPU, then with Horovod on GPUs. What was published:
+#
+# | | 1 CPU | 1 GPU | 2 GPUs | 4 GPUs |
+# |---|---|---|---|---|
+# | times as fast as the CPU | 1 | 75 | 150 | no further gain |
+#
+# How well does this training *scale*? Compute the speedup on 2 and on 4 GPUs, and the efficiency on 4.
+
+# %% labs={"id": "01.3"}
+### BEGIN SOLUTION
+speedup_2, speedup_4 = 150 / 75, 150 / 75
+efficiency_4 = speedup_4 / 4
+### END SOLUTION
+check("01.3", speedup_2, speedup_4, efficiency_4)
+
+# %% [markdown]
+# The first 75 is acceleration: a GPU instead of a CPU. What came after it is scaling, and it ended at 2 GPUs. A
+# "speedup of 150" hides both facts. So never divide a time on one kind of device by a time on another and call it
+# speedup, and say what you compare with.
+#
+# ## From 29 hours to 1.2 minutes
+#
+# A well-known task: train the network ResNet-50 on the images of ImageNet. One group needed 29 h on 8 P100 GPUs. A few
+# years later another group needed 1.2 min on 2048 V100 GPUs: **1450 times as fast**.
+#
+# **Predict:** which factor of these 1450 did the *number* of devices give? (The rest is due to the device, the program
+# and all else.)
+
+# %% labs={"id": "01.4"}
+### BEGIN SOLUTION
+by_number = 256
+### END SOLUTION
+predict("01.4", by_number)
+
+# %% [markdown]
+# What several groups have published, the slowest first:
+
+# %%
+trainings = recorded.imagenet()
+tables.show(trainings, ("who", "hardware", "devices", "batch", "minutes", "top1"), {
+    "batch": "global batch", "top1": "accuracy (top-1, %)"})  # fmt: skip
+
+# %% [markdown]
+# The picture takes each time apart, against the first row. On the left, the dashed line is where 8 P100 would be if
+# their number were scaled ideally. On the right, grey is the factor that the number of devices gives at best, and the
+# coloured bar is the rest: grey times coloured is the whole.
+
+# %%
+plots.show(concept_plots.imagenet())
+
+# %% [markdown]
+# 256 and 1024 P100 are a little *above* the line: their rest is below 1, since communication costs something. The
+# points far *below* it had faster devices and better programs: a rest of 5.7 or 7.6 says nothing about scaling. (The
+# TPU pod is missing: its number of devices was not told.)
+#
+# The three P100 rows are the only ones that allow a speedup. But nobody published a time on 1 device. So take the first
+# row as the baseline: how many times as fast, on how many times the devices?
+
+# %% labs={"id": "01.5"}
+def scaling(first, row):
+    """(speedup of `row` against `first`, efficiency). Both are dicts with "devices" and "minutes"."""
+    ### BEGIN SOLUTION
+    return (first["minutes"] / row["minutes"],
+            first["minutes"] / row["minutes"] / (row["devices"] / first["devices"]))  # fmt: skip
+    ### END SOLUTION
+
+
+right = check("01.5", scaling)
+
+# %%
+if right:
+    p100 = [dict(row) for row in trainings if row["hardware"] == "P100"]
+    for row in p100:
+        row["speedup"], row["efficiency"] = scaling(p100[0], row)
+    tables.show(p100, ("devices", "batch", "minutes", "speedup", "efficiency", "top1"), {
+        "batch": "global batch", "speedup": "speedup against 8 P100", "top1": "accuracy (top-1, %)"})  # fmt: skip
+else:
+    print("Skipped: the table uses your scaling of 01.5.")
+
+# %% [markdown]
+# From 8 to 1024 devices, nine tenths of the ideal are left. Look at the last column, too: the fastest of the three is
+# also the least accurate. A training is only faster if the network is as good in the end, so **accuracy stands beside
+# every time**. And these were three groups with three programs: it is a comparison, not yet a measurement.
+#
+# Somebody writes: "With 256 times the devices it was 1450 times as fast. So the efficiency is 1450 / 256, that is
+# 566 %." What is wrong?
+#
+# - **a**: the divisor: 2048 devices make 1450 / 2048, an efficiency of 71 %
+# - **b**: nothing; with many devices the data fit into their fast memories, so more than 100 % is possible
+# - **c**: 8 P100 are compared with 2048 V100, so 1450 is no speedup, and no efficiency follows from it
+# - **d**: the accuracy is 75.3 % in one row and 75.08 % in the other, and this makes the factor of 5.7
+
+# %% labs={"id": "01.6"}
+### BEGIN SOLUTION
+what_is_wrong = "c"
+### END SOLUTION
+check("01.6", what_is_wrong)
+
+# %% [markdown]
+# ## Measure by hand
+#
+# Now one program on one kind of device: ResNet50V2, trained on 1, 2 and 4 V100 GPUs of a node of CTE-POWER, a cluster
+# in Barcelona. Each epoch goes once through 50,000 images. This is its log, recorded there; the run on 2 GPUs is left
+# out here.
+
+# %%
+log = recorded.CTE_POWER.read_text().splitlines()
+print(*log[:13], "...", *log[26:], sep="\n")
+
+# %% [markdown]
+# Which epochs of a run do you use for the time of *one* epoch?
+#
+# - **a**: the mean of all five, for you wait for the first one as well
+# - **b**: the mean of epochs 2 to 5, for in the first one the program is prepared and memory is taken
+# - **c**: the shortest epoch, for it shows what the machine can do
+# - **d**: the first, for then no data are in any cache yet
+
+# %% labs={"id": "01.7"}
+### BEGIN SOLUTION
+which_epochs = "b"
+### END SOLUTION
+check("01.7", which_epochs)
+
+# %% [markdown]
+# So an epoch takes 45, 24 and 12 s. Write the three quantities with which every study begins. **Throughput** is the
+# number of images per second.
+
+# %% labs={"id": "01.8"}
+def throughput(images, seconds):
+    ### BEGIN SOLUTION
+    return images / seconds
+    ### END SOLUTION
+
+
+def speedup(seconds_1, seconds_p):
+    ### BEGIN SOLUTION
+    return seconds_1 / seconds_p
+    ### END SOLUTION
+
+
+def efficiency(seconds_1, seconds_p, workers):
+    ### BEGIN SOLUTION
+    return speedup(seconds_1, seconds_p) / workers
+    ### END SOLUTION
+
+
+right = check("01.8", throughput, speedup, efficiency)
+
+# %%
+if right:
+    rows = []
+    for workers, seconds in ((1, 45.0), (2, 24.0), (4, 12.0)):
+        rows.append({"workers": workers, "seconds": seconds, "images": throughput(50_000, seconds),
+                     "speedup": speedup(45.0, seconds), "efficiency": efficiency(45.0, seconds, workers)})  # fmt: skip
+    tables.show(rows, ("workers", "seconds", "images", "speedup", "efficiency"), {
+        "workers": "GPUs", "seconds": "seconds per epoch", "images": "images per second"})  # fmt: skip
+else:
+    print("Skipped: the table uses your functions of 01.8.")
+
+# %% [markdown]
+# The same efficiency on 2 and on 4 GPUs? Be careful: the log has whole seconds. What it calls 12 s was anything from
+# 11.5 s to 12.5 s, and 45 s anything from 44.5 s to 45.5 s. What are the lowest and the highest speedup on 4 GPUs that
+# fit this log?
+
+# %% labs={"id": "01.9"}
+### BEGIN SOLUTION
+lowest, highest = 44.5 / 12.5, 45.5 / 11.5
+### END SOLUTION
+check("01.9", lowest, highest)
+
+# %% [markdown]
+# The kit computes the same from the file, and writes this interval beside each value:
+
+# %%
+tables.scaling(results.results([recorded.CTE_POWER], images=50_000))
+
+# %% [markdown]
+# The intervals of the two efficiencies overlap widely. Perhaps 4 GPUs were less efficient than 2, perhaps not: this log
+# cannot tell. In notebook 05 you measure single steps, and several times. The accuracies are nearly equal here: it
+# learned the same, but faster.
+#
+# ## Strong or weak
+#
+# What stays the same when workers are added? There are two kinds of scaling:
+#
+# - **strong scaling**: the *global batch* is fixed, the images of one step over all workers. Each worker gets less.
+# - **weak scaling**: the *local batch* is fixed, the images of one step on each worker. The global batch grows.
+#
+# `Batch_size` in the log is the global batch. Which kind is this study?
+#
+# - **a**: strong, for an epoch has 50,000 images in all three runs
+# - **b**: weak, for each GPU computes 256 images in a step in all three runs
+# - **c**: strong, for each GPU gets fewer images in a step the more GPUs there are
+# - **d**: weak, for each GPU computes as many images in an epoch in all three runs
+
+# %% labs={"id": "01.10"}
+### BEGIN SOLUTION
+kind_of_scaling = "b"
+### END SOLUTION
+check("01.10", kind_of_scaling)
+
+# %% [markdown]
+# How far can it go? Let a part of the work be **serial**: no second worker can shorten it. In a training this may be a
+# file that one worker reads for all, or the start of each operation, which takes as long for few images as for many.
+# Say that 5 % of the time on one worker is serial.
+#
+# **Predict:** the work is fixed. How many times as fast are 64 workers?
+
+# %% labs={"id": "01.11"}
+### BEGIN SOLUTION
+speedup_of_64 = 15
+### END SOLUTION
+predict("01.11", speedup_of_64)
+
+# %% [markdown]
+# Two laws answer, with $s$ for the serial share. If the work is fixed, **Amdahl's law** holds; if it grows with the
+# workers, **Gustafson's law**:
+#
+# $$ \text{fixed work: } S(p) = \frac{1}{s + (1 - s)/p} \qquad \text{growing work: } S(p) = s + p\,(1 - s) $$
+#
+# Move the controls: Tab goes from one to the next, arrow keys change a value. What happens to the lower curve if there
+# are 4 times as many workers?
+
+# %%
+widgets.explore(concept_plots.speedups, workers=[4, 16, 64, 256, 1024],
+                serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])  # fmt: skip
+
+# %%
+for workers in (64, 1000, 100_000):
+    print(f"{workers:7,} workers: {laws.amdahl(workers, serial=0.05):.2f} times as fast")
+print(f"1 / serial share: {1 / 0.05:.2f}")
+
+# %% [markdown]
+# Of fixed work the serial part is left in the end: $1/s$ is the limit, however many workers there are. This is strong
+# scaling. In weak scaling the divisible work grows and the serial part does not, so the speedup goes on. This is one
+# reason why trainings on many devices use large batches. Notebook 04 shows what that costs in learning.
+#
+# ## Where the workers are
+#
+# A **worker** is what computes one share of a training: a GPU, or a CPU core where there are no GPUs. A **node** is one
+# machine.
+#
+# - The cores of a node share its memory. A GPU has a memory of its own, and fast links to the other GPUs of its node.
+# - Nodes share no memory. Whatever goes from one to the other travels over the network.
+#
+# Three clusters, and the machine in front of you (the doctor in notebook 00 says whether it has GPUs):
+
+# %%
+rows = [{"site": site.name, "nodes": site.nodes_max, "gpus": site.gpus, "cpus": site.cpus,
+         "all": site.nodes_max * site.gpus}
+        for site in map(sites.load, sites.names()) if site.id != "local"]  # fmt: skip
+rows.append({"site": "this machine", "nodes": 1, "cpus": devices.cores()})
+tables.show(rows, ("site", "nodes", "gpus", "cpus", "all"), {
+    "gpus": "GPUs per node", "cpus": "CPUs per node", "all": "GPUs in all"})  # fmt: skip
+
+# %% [markdown]
+# (On two of them the scheduler counts hardware threads as CPUs.)
+#
+# How far a program reaches depends on its **processes**:
+#
+# | program | processes | computes on |
+# |---|---|---|
+# | no strategy | one | one device |
+# | `MirroredStrategy()` | one | all devices that this process can reach |
+# | Horovod | one for each device | all nodes on which processes were started |
+#
+# A process lives on one node and cannot reach the devices of another. With Horovod, `hvd.size()` counts processes.
+#
+# A job has **2 nodes with 4 GPUs each**. Three questions:
+#
+# 1. *One* process is started, with `MirroredStrategy()`. How many GPUs train?
+# 2. How many processes does Horovod need, so that all GPUs of the job train?
+# 3. By mistake 2 Horovod processes are started. What is `hvd.size()`?
+
+# %% labs={"id": "01.12"}
+### BEGIN SOLUTION
+gpus_at_work = 4
+processes_needed = 8
+hvd_size = 2
+### END SOLUTION
+check("01.12", gpus_at_work, processes_needed, hvd_size)
+
+# %% [markdown]
+# If you know PyTorch, these are its names for what the course uses:
+#
+# | here | in PyTorch |
+# |---|---|
+# | `MirroredStrategy`, one node | `DistributedDataParallel` (the old `DataParallel` passes all through one device) |
+# | Horovod, `hvd.*` | the same, `horovod.torch` |
+# | `dataset.shard(size, rank)` | `DistributedSampler(num_replicas, rank)` with `set_epoch` |
+# | several batches before one exchange | `no_sync` |
+# | weights, gradients and optimizer state divided | FSDP, ZeRO |
+#
+# ## Three ways to divide the work
+#
+# A network is a chain of layers. A mini-batch goes **forward** through them, and then **backward**, from the last layer
+# to the first, which gives the gradients. Four devices can share this work in different ways:
+#
+# - **data parallelism**: each device has *all layers*, and a quarter of the mini-batch
+# - **model parallelism**: each device has *a quarter of the layers*; the whole mini-batch goes from one device to the
+#   next
+# - **pipeline parallelism**: as model parallelism, but the mini-batch is cut into **micro-batches** that follow each
+#   other
+#
+# **Predict:** for which share of the time is a device *idle* in model parallelism on 4 devices, on average? A number
+# from 0 to 1.
+
+# %% labs={"id": "01.13"}
+### BEGIN SOLUTION
+idle_share = 0.75
+### END SOLUTION
+predict("01.13", idle_share)
+
+# %% [markdown]
+# One mini-batch and a network of 8 equal layers. The unit of time is one layer's forward pass for the whole mini-batch;
+# backward takes twice as long. The final all-reduce, which sums the gradients of all copies, takes half a unit, and
+# sending from device to device takes no time. These are assumptions of the simulation. A device that computes or takes
+# part in the all-reduce is not idle.
+
+# %%
+plots.show(concept_plots.compare(device_count=4, micro_batches=4))
+
+# %% [markdown]
+# In the middle, a device has nothing to do until the one before it is done: only one works at any moment. Nothing is
+# gained but room, since each device keeps a quarter of the layers only. Below, the first device hands on micro-batch 1
+# and goes on with micro-batch 2: now several devices work at the same time.
+#
+# Let the time run: choose a kind, then move *now*. Which device is the last to begin, and which the last to end? What
+# do more micro-batches change?
+
+# %%
+widgets.explore(concept_plots.parallelism, kind=["data", "model", "pipeline"], device_count=[1, 2, 4, 8],
+                micro_batches=[1, 2, 4, 8, 16, 32], now=(0, 100, 5))  # fmt: skip
+
+# %% [markdown]
+# What is the idle share of a pipeline with K devices and M micro-batches? Look at the forward half and count in
+# *turns*, the time of one micro-batch on one device. After how many turns has the last device finished the last
+# micro-batch? In how many of them does a device work? The backward half has the same shape.
+
+# %% labs={"id": "01.14"}
+def bubble(devices, micro_batches):
+    """Idle share of a pipeline, from 0 to 1."""
+    ### BEGIN SOLUTION
+    return (devices - 1) / (micro_batches + devices - 1)
+    ### END SOLUTION
+
+
+right = check("01.14", bubble)
+
+# %% [markdown]
+# This share is called the **bubble**. Your formula against the simulator, which adds up the gaps between all boxes:
+
+# %%
+if right:
+    for k, m in ((2, 1), (4, 1), (4, 4), (4, 16), (8, 16)):
+        counted = pipeline.idle(pipeline.pipelined(devices=k, layers=8, parts=m))
+        print(f"{k} devices, {m:2} micro-batches: {counted:.4f} counted, {bubble(k, m):.4f} by your formula")
+        assert abs(counted - bubble(k, m)) < 1e-9
+else:
+    print("Skipped: this cell uses your bubble of 01.14.")
+
+# %% [markdown]
+# On 4 devices, at least how many micro-batches do you need for an idle share of at most 10 %?
+
+# %% labs={"id": "01.15"}
+### BEGIN SOLUTION
+enough = 27
+### END SOLUTION
+check("01.15", enough)
+
+# %% [markdown]
+# The more micro-batches, the smaller the bubble. Why not always take a thousand of them?
+#
+# - **a**: a micro-batch of few samples does not fill a device, and each one costs a message at each cut
+# - **b**: from some number on, the idle share grows again
+# - **c**: the later micro-batches use old weights, so the gradient is no longer that of the mini-batch
+# - **d**: each micro-batch needs its own copy of the weights
+
+# %% labs={"id": "01.16"}
+### BEGIN SOLUTION
+why_not_more = "a"
+### END SOLUTION
+check("01.16", why_not_more)
+
+# %% [markdown]
+# And what do the devices tell each other?
+#
+# - **a**: data parallelism: the weights, after each epoch; model and pipeline: the activations
+# - **b**: data parallelism: the activations; model and pipeline: the gradients of all weights, at every step
+# - **c**: data parallelism: the gradients of all weights, at every step; model and pipeline: the activations at each
+#   cut, and on the way back their gradients
+# - **d**: in all three the gradients of all weights, at every step; model and pipeline send activations as well
+
+# %% labs={"id": "01.17"}
+### BEGIN SOLUTION
+what_travels = "c"
+### END SOLUTION
+check("01.17", what_travels)
+
+# %% [markdown]
+# Gradients have the size of the network, whatever the batch. The activations at a cut have the width of *one* layer,
+# times the samples. So a network with very many weights makes data parallelism expensive, and large images or batches
+# make model parallelism expensive.
+#
+# Large trainings combine the two: the layers are divided over a few devices, and this whole chain exists several times,
+# each with its own samples.
+#
+# ## Does it fit?
+#
+# Data parallelism needs the whole network on each device. What does one training step keep in memory?
+#
+# | part | how much | grows with the batch |
+# |---|---|---|
+# | weights | one number for each parameter | no |
+# | gradients | one number for each parameter | no |
+# | optimizer state | SGD none, momentum one, Adam two numbers for each parameter | no |
+# | activations | the outputs of all layers, kept until backward needs them | yes |
+#
+# Write the bytes of the first three, for SGD with momentum in float32.
+
+# %% labs={"id": "01.18"}
+def state_bytes(parameters):
+    """Bytes of weights, gradients and momentum. parameters: how many numbers the network learns."""
+    ### BEGIN SOLUTION
+    return 3 * 4 * parameters
+    ### END SOLUTION
+
+
+right = check("01.18", state_bytes)
+
+# %% [markdown]
+# Guess before you look: for ResNet50V2 with 32 images of 224 x 224, which takes more, all of that or the activations?
+
+# %%
+if right:
+    rows = []
+    for name, (parameters, activations) in recorded.networks().items():
+        rows.append({"network": name, "parameters": float(parameters), "state": state_bytes(parameters) / 1e6,
+                     "one": activations / 1e6, "32": 32 * activations / 1e6})  # fmt: skip
+    tables.show(rows, ("network", "parameters", "state", "one", "32"), {
+        "state": "weights, gradients, momentum (MB)", "one": "activations, 1 image (MB)",
+        "32": "activations, 32 images (MB)"})  # fmt: skip
+else:
+    print("Skipped: the table uses your state_bytes of 01.18.")
+
+# %% [markdown]
+# In networks for images the activations decide. They are what you halve with half the batch, and they are why a batch
+# can be too large (notebook 04). VGG16 is the other way round: the most weights, the fewest activations.
+#
+# Now move everything. The dotted lines are the memory of three GPUs; note that each mark of the axis is 10 times the
+# one before. What makes ResNet152V2 fit into 16 GB with 64 images? Which parts change with *devices*, and under which
+# condition?
+
+# %%
+widgets.explore(
+    concept_plots.memory, network=list(recorded.networks()), batch=[1, 8, 32, 64, 128, 512],
+    optimizer=list(memory.SLOTS), precision=["float32", "float16"], devices=[1, 2, 4, 8, 64],
+    sharded=list(memory.SHARDED),
+)  # fmt: skip
+
+# %% [markdown]
+# You go from 1 device to 8 with data parallelism, 32 images on each. Compared with the one device before, what does
+# each of them keep?
+#
+# - **a**: an eighth of everything
+# - **b**: all weights, gradients and optimizer state, and an eighth of the activations
+# - **c**: all weights, an eighth of the gradients and of the optimizer state, for the all-reduce divides them
+# - **d**: as much as before, of everything
+
+# %% labs={"id": "01.19"}
+### BEGIN SOLUTION
+on_each_of_8 = "d"
+### END SOLUTION
+check("01.19", on_each_of_8)
+
+# %% [markdown]
+# Data parallelism saves no memory. **Sharding** does: each of K devices keeps 1/K of the optimizer state, or of the
+# gradients and the weights as well, and fetches the others' shares when it needs them. It pays with more messages. The
+# activations it does not divide.
+#
+# The largest networks need this. One with **175 billion** weights, in 16 bits each: at least how many devices of
+# 80 GB, for the weights alone?
+
+# %% labs={"id": "01.20"}
+### BEGIN SOLUTION
+devices_for_weights = 5
+### END SOLUTION
+right = check("01.20", devices_for_weights)
+
+# %% [markdown]
+# And to train it? All numbers in 16 bits, with Adam, and not one activation yet:
+
+# %%
+if right:
+    parts = memory.step(parameters=175e9, activations=0, batch=1, slots=memory.SLOTS["Adam"], bytes_per_value=2)
+    for part in ("weights", "gradients", "optimizer"):
+        print(f"{part:10} {parts[part] / 1e9:6,.0f} GB")
+    print(f"{'sum':10} {sum(parts.values()) / 1e9:6,.0f} GB, or {sum(parts.values()) / 80e9:.1f} devices of 80 GB")
+else:
+    print("Skipped: this cell comes after your answer to 01.20.")
+
+# %% [markdown]
+# Such a network cannot be trained by data parallelism alone. One with less than 100 million weights fits on one device,
+# depending on the size of its images and its batch. That is why this course trains with data parallelism.
+#
+# ## T1
+#
+# In 8 to 12 sentences: what are the advantages and disadvantages of data parallelism and of model parallelism? Say what
+# a pipeline improves, and what limits it. When would you take which? Think of memory, of idle time, of what travels,
+# and of how hard the program is to write.
+
+# %% [markdown] labs={"id": "T1", "kind": "answer", "points": 4}
+# ### T1: your answer
+# ### BEGIN SOLUTION
+# In data parallelism each device has a copy of the whole network and computes the gradient of its share of the batch;
+# the gradients are summed over all devices at every step. It works for any network without changing it, all devices do
+# the same work at the same time, and adding devices is easy. But the network with its gradients, optimizer state and
+# activations must fit on each device, for nothing of it is divided. At every step a gradient of the size of the network
+# travels, all wait for the slowest, and with a fixed local batch the global batch grows, which changes how it learns.
+#
+# In model parallelism each device has some of the layers, so that a network can be trained that fits on no single
+# device. Only the activations at the cuts and their gradients travel. But the devices work one after the other: on K
+# devices each is idle for (K-1)/K of the time, 75 % on 4. The layers must also be divided so that all devices have
+# equally much to do, which is work for the programmer and must be done again for each network.
+#
+# A pipeline cuts the batch into M micro-batches that follow each other, and so reduces the idle share to
+# (K-1)/(M+K-1); on 4 devices 27 micro-batches bring it to 10 %. The limit is the size of a micro-batch: few samples do
+# not fill a device, and each adds messages; besides, the activations of all micro-batches must be kept until backward.
+#
+# I take data parallelism as long as the network fits on one device, with sharding if its state is the problem; I
+# divide the network if it does not fit otherwise, always with a pipeline, and combine both on many devices.
+#
+# **A good answer holds** (1 point each):
+# - Data parallelism, for: a copy on each device, no change of the network, hardly any idle time, scales easily.
+# - Data parallelism, against: all must fit on each device; gradients of the whole network travel at every step.
+# - Model parallelism: room for a larger network; but devices wait for each other, and it is hard to divide.
+# - Pipeline: micro-batches reduce the idle share, with its limit; and when each way is the better one.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - Scaling is more of the same, acceleration is something else. Only scaling has a speedup and an efficiency.
+# - Leave out the first epoch, know your rounding, write the accuracy beside the time.
+# - Data parallelism copies the network and divides the samples; model parallelism divides the network; micro-batches
+#   fill its gaps.
+# - Weights, gradients and optimizer state depend on the network, activations on the batch.
+#
+# Next: `02_concurrency`.
