@@ -70,27 +70,15 @@ def build(name, image_size, classes):
     return keras.Sequential([preprocessing(image_size), trained], name=name)
 
 
-def _layers(model):
-    for layer in model.layers:
-        if hasattr(layer, "layers"):
-            yield from _layers(layer)
-        else:
-            yield layer
-
-
 def activation_bytes(model, batch=1, bytes_per_value=4):
-    """Bytes of all layer outputs for `batch` images: what backward needs kept, as an upper estimate.
+    """Bytes of what backward needs kept of `batch` images, as labs.facts counts it: within 25 % of measured steps.
 
-    Every layer's output is counted once. In-place operations and fused kernels keep less, workspaces
-    of convolutions need more: the search for the largest batch measures the truth.
+    Workspaces of convolutions need more: the search for the largest batch measures the truth. Raises
+    labs.facts.FactsError for a model that has not seen the shape of an image.
     """
-    import math
+    from labs import facts
 
-    values = 0
-    for layer in _layers(model):
-        shape = layer.output.shape
-        values += math.prod(d for d in shape[1:] if d is not None)
-    return values * batch * bytes_per_value
+    return facts.from_model(model).activation_bytes * batch * bytes_per_value // 4
 
 
 def memory(model, batch, optimizer_slots=0, bytes_per_value=4):

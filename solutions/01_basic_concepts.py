@@ -494,7 +494,7 @@ check("01.17", what_travels)
 # | weights | one number for each parameter | no |
 # | gradients | one number for each parameter | no |
 # | optimizer state | SGD none, momentum one, Adam two numbers for each parameter | no |
-# | activations | the outputs of all layers, kept until backward needs them | yes |
+# | activations | outputs of layers, kept until backward needs them | yes |
 #
 # Write the bytes of the first three, for SGD with momentum in float32.
 
@@ -525,10 +525,10 @@ else:
 
 # %% [markdown]
 # In networks for images the activations decide. They are what you halve with half the batch, and they are why a batch
-# can be too large (notebook 04). VGG16 is the other way round: the most weights, the fewest activations.
+# can be too large (notebook 04). VGG16 is the other way round: by far the most weights, and few activations.
 #
 # Now move everything. The dotted lines are the memory of three GPUs; note that each mark of the axis is 10 times the
-# one before. What makes ResNet152V2 fit into 16 GB with 64 images? Which parts change with *devices*, and under which
+# one before. What makes ResNet152V2 fit into 16 GB with 128 images? Which parts change with *devices*, and under which
 # condition?
 
 # %%

@@ -25,8 +25,8 @@ print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.
 # ## What fills the memory
 #
 # A training step needs four things at once: the **weights**, one **gradient** per weight, what the **optimizer** keeps
-# per weight (SGD nothing, SGD with momentum one number, Adam two), and the **activations**: the outputs of all layers,
-# kept until backward has used them.
+# per weight (SGD nothing, SGD with momentum one number, Adam two), and the **activations**: the outputs of layers, kept
+# until backward has used them.
 #
 # How much is the first of them? `network.count_params()` is the number of weights, each a float32 of 4 bytes.
 

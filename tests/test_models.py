@@ -63,8 +63,9 @@ def test_memory_by_part_of_a_network_counted_by_hand(small):
     convolutions = 9 * (3 * 16 + 16 * 32 + 32 * 64)
     trainable = convolutions + 2 * (16 + 32 + 64) + 650
     frozen = 2 * (16 + 32 + 64)
-    # outputs: rescaling and resizing 32x32x3; then convolution, normalisation, ReLU at 16, 8 and 4 pixels a side
-    values = 2 * 32 * 32 * 3 + 3 * (16 * 16 * 16 + 8 * 8 * 32 + 4 * 4 * 64) + 64 + 10
+    # read again by backward: the image; what normalisation gets and what ReLU gives at 16, 8 and 4 pixels a side; the
+    # input of the dense layer and the output of its softmax
+    values = 32 * 32 * 3 + 2 * (16 * 16 * 16 + 8 * 8 * 32 + 4 * 4 * 64) + 64 + 10
     parts = models.memory(small, batch=3, optimizer_slots=2)
     assert parts == {"weights": 4 * (trainable + frozen), "gradients": 4 * trainable, "optimizer": 8 * trainable,
                      "activations": 3 * 4 * values}  # fmt: skip

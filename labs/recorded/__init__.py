@@ -33,8 +33,8 @@ def imagenet():
 
 
 def networks():
-    """{name: (parameters, bytes of all layers' outputs for one image)} of networks at 224x224 with 1000 classes, in
-    float32, as counted by labs.models in Keras' models."""
+    """{name: (parameters, bytes of activations for one image)} of networks at 224x224 with 1000 classes, in float32,
+    as labs.facts counts them in Keras' models."""
     import json
 
     found = json.loads((HERE / "networks.json").read_text(encoding="utf-8"))
