@@ -63,6 +63,18 @@ def _maxbatch(args):
     return 0
 
 
+def _allreduce(args):
+    from labs import allreduce
+
+    return allreduce.run(args)
+
+
+def _predict(args):
+    from labs.scaling import command
+
+    return command.run(args)
+
+
 def _build(args):
     from labs import build
 
@@ -175,6 +187,30 @@ def parser():
     sub.add_argument("--site", metavar="SITE", help="default: its folder's, else $LABS_SITE, else local")
     sub.add_argument("--json", action="store_true", help="print JSON instead of text")
     sub = command("sites", _slurm_sites, "the sites, one line each", slurm)
+    sub.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+    sub = command("allreduce", _allreduce, "latency and bandwidth of this machine's all-reduce, by real ranks")
+    sub.add_argument("--ranks", type=int, default=2, help="number of processes on this machine (default: 2)")
+    sub.add_argument("--launcher", help="horovodrun (over Gloo) or mpiexec (over MPI) (default: horovodrun)")
+    sub.add_argument("--repeats", type=int, default=15, help="samples for each message size (default: 15)")
+    sub.add_argument("--out", metavar="DIR", help="keep the job's files in this folder (default: they are not kept)")
+    sub.add_argument("--json", action="store_true", help="print JSON instead of text: `labs predict` reads it")
+
+    sub = command("predict", _predict, "what a training would take on another machine, with intervals")
+    sub.add_argument("--model", required=True, help="network: a name of keras.applications, as ResNet101, or of a run")
+    sub.add_argument("--workers", type=int, required=True, help="number of workers (GPUs, or cores without GPUs)")
+    sub.add_argument("--batch", type=int, help="images per worker and step (default: 64, or that of the runs)")
+    sub.add_argument("--machine", metavar="FILE", help="machine file (.toml), or a name of the kit's in labs/machines")
+    sub.add_argument("--records", metavar="DIR", nargs="+", help="fit your runs first: records, logs, or their folders")
+    sub.add_argument("--benchmark", metavar="FILE", help="with --records: JSON of `labs allreduce --json`")
+    sub.add_argument("--precision", default="float32", help="float32, float16 or bfloat16 (default: float32)")
+    sub.add_argument("--image_size", type=int, help="pixels per side (default: the network's own, mostly 224)")
+    sub.add_argument("--classes", type=int, default=1000, help="of the data set (default: 1000)")
+    sub.add_argument("--accumulation", type=int, default=1, help="passes before each all-reduce (default: 1)")
+    sub.add_argument("--images", type=int, help="images of an epoch: then its seconds are predicted, too")
+    sub.add_argument("--optimizer_slots", type=int, default=1, help="numbers per weight: SGD 0, momentum 1, Adam 2")
+    sub.add_argument("--compression", choices=("float16",), help="of gradients in the all-reduce (default: none)")
+    sub.add_argument("--one_worker", type=float, metavar="RATE", help="images/s of one worker, where you know it")
     sub.add_argument("--json", action="store_true", help="print JSON instead of text")
 
     sub = command("build", _build, "notebooks from their sources in solutions/")

@@ -76,12 +76,12 @@ def speedups(workers=64, serial=0.05):
         axis.plot(counts, values, color=colour, marker=marker, markevery=max(1, len(counts) // 8), label=name)
         axis.annotate(f"{values[-1]:.3g}", (workers, values[-1]), xytext=(4, 0), textcoords="offset points",
                       va="center", fontsize=9, annotation_clip=False, color=colour)  # fmt: skip
-    axis.set(xlabel="workers p", ylabel="speedup S(p)", title=f"serial share {100 * serial:g} %", ylim=(0, workers * 1.05),
-             xlim=(0, workers * 1.06))  # fmt: skip
+    axis.set(xlabel="workers p", ylabel="speedup S(p)", title=f"serial share {100 * serial:g} %",
+             ylim=(0, workers * 1.05), xlim=(0, workers * 1.06))  # fmt: skip
     axis.legend(fontsize=8, loc="upper left")
     ends = "; ".join(f"{name.split(':')[0]} {values[-1]:.3g}" for name, values in lines.items())
-    return done(figure, f"Speedup on 1 to {workers} workers with a serial share of {100 * serial:g} %. On {workers}: ideal "
-                        f"{workers}; {ends}.")  # fmt: skip
+    return done(figure, f"Speedup on 1 to {workers} workers with a serial share of {100 * serial:g} %. On {workers}: "
+                        f"ideal {workers}; {ends}.")  # fmt: skip
 
 
 def _blocks(kind, devices, parts, layers):
