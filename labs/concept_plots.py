@@ -7,7 +7,7 @@ labs.plots.show shows it as it is, labs.widgets.explore lets it move. Nothing he
 import numpy as np
 
 from labs import plots, recorded
-from labs.canvas import canvas, done
+from labs.canvas import boxes, canvas, done
 from labs.simulate import laws, pipeline
 from labs.simulate import memory as simulated
 from labs.simulate.given import SimulationError, number, whole
@@ -97,16 +97,14 @@ def _blocks(kind, devices, parts, layers):
 
 def _timeline(axis, blocks, title, last, now=100.0):
     """Draw blocks until `now` per cent of the time have passed, on an axis that ends at `last`; what to say of them."""
-    from matplotlib.collections import PolyCollection
-
     length, idle = pipeline.length(blocks), pipeline.idle(blocks)
     clock = length * now / 100
     for what, colour in _LOOKS.items():
         spans = [(b.begin, min(b.end, clock), b.device) for b in blocks if b.what == what and b.begin < clock]
-        corners = [[(x, y - 0.42), (x, y + 0.42), (z, y + 0.42), (z, y - 0.42)] for x, z, y in spans]
-        axis.add_collection(PolyCollection(corners, facecolor=colour, edgecolor="white", label=what, linewidth=1))
+        if spans or what != "all-reduce":
+            axis.add_collection(boxes(spans, colour, label=what, linewidth=1 if len(blocks) <= 128 else 0.2))
     many = 1 + max(block.part for block in blocks)
-    if 1 < many <= 8:
+    if many > 1 and blocks[0].end - blocks[0].begin > 0.4:
         for block in blocks:
             if block.end <= clock:
                 axis.text((block.begin + block.end) / 2, block.device, block.part + 1, ha="center", va="center",

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from labs import plots
-from labs.canvas import canvas, done
+from labs.canvas import boxes, canvas, done
 from labs.simulate import reduce, sgd, stragglers
 from labs.simulate.given import SimulationError, number, whole
 
@@ -33,7 +33,7 @@ def minibatches(batch=32, rate=0.5):
     """How far a mini-batch's gradient is from that of all digits, and the loss of two epochs of SGD with this batch."""
     far, count = _noise(), len(sgd.digits()[1])
     updates = max(1, 2 * count // whole("batch", batch, most=count))
-    history = sgd.synchronous(1, updates, np.ones((1, 1)), batch, rate, every=max(1, updates // 40))
+    history = sgd.synchronous(1, updates, np.ones((1, 1)), batch, rate, every=max(1, updates // 25))
     figure, (axis, loss) = canvas(2, 4.6, 3.3)
     law = far[_BATCHES.index(32)] * np.sqrt(32 / np.array(_BATCHES))
     axis.plot(_BATCHES, law, "--", color="0.5", label=r"$\propto 1/\sqrt{n}$")
@@ -57,13 +57,12 @@ def minibatches(batch=32, rate=0.5):
                         f"{history.losses[0]:.2f} to {end:.2f}.")  # fmt: skip
 
 
-def _mosaic(images, columns=4):
-    """Rows of 8x8 images as one picture, NaN between them and where there is none."""
-    rows = -(-len(images) // columns)
+def _mosaic(images, columns, rows=1):
+    """Pictures of 8x8 side by side as one, NaN between them and where there is none."""
     found = np.full((rows * 9 - 1, columns * 9 - 1), np.nan)
     for place, image in enumerate(images):
         y, x = 9 * (place // columns), 9 * (place % columns)
-        found[y : y + 8, x : x + 8] = image[:64].reshape(8, 8)
+        found[y : y + 8, x : x + 8] = image.reshape(8, 8)
     return found
 
 
@@ -71,27 +70,26 @@ def averaging(workers=3, batch=4, digit=6):
     """One step of synchronous SGD: the batches of K workers, their gradients for the 64 weights of the class `digit`
     as pictures, the mean of these, and the gradient of all batches at once. The weights are zero before the step."""
     step, digit = sgd.one_step(workers, batch), whole("digit", digit, 0, 9)
-    columns = [*step["gradients"], step["mean"], step["whole"]]
-    pictures = [values[:64, digit].reshape(8, 8) for values in columns]
-    highest = max(np.abs(picture).max() for picture in pictures) or 1.0
+    columns = [values[:64, digit] for values in (*step["gradients"], step["mean"], step["whole"])]
     names = [*(f"worker {number}" for number in range(workers)), "mean", "all at once"]
-    figure, axes = canvas(len(columns), 1.55, 1.75, left=0.12, right=0.12, bottom=0.3, top=0.3, rows=2, gap=0.12)
     images, labels = sgd.digits()
-    for axis in axes:
-        axis.set_axis_off()
-    for axis, rows, name in zip(axes, step["rows"], names, strict=False):
-        axis.imshow(_mosaic(images[rows]), cmap="gray_r", vmin=0, vmax=1)
-        axis.set_title(name, fontsize=9)
-    shown = axes[len(columns) :]
-    for axis, picture in zip(shown, pictures, strict=True):
-        axis.imshow(picture, cmap="PuOr", vmin=-highest, vmax=highest)
-        size = np.linalg.norm(picture)
-        axis.text(3.5, 8.4, f"length {size:.3f}", ha="center", fontsize=8)
-    for axis, name in zip(shown[workers:], names[workers:], strict=True):
-        axis.set_title(name, fontsize=9)
+    rows, wide = max(2, -(-batch // 4)), 40  # the unit is a pixel of a digit; a column is 40 of them
+    top = 9 * rows + 9  # of the gradients, which are as wide as four digits
+    figure, (axis,) = canvas(width=1.45 * len(columns), height=1.45 * (top + 52) / wide, left=0, right=0, bottom=0,
+                             top=0)  # fmt: skip
+    axis.set_axis_off()
+    for place, chosen in enumerate(step["rows"]):
+        span = (wide * place, wide * place + 35, 9 * rows - 1, 0)
+        axis.imshow(_mosaic(images[chosen, :64], 4, rows), cmap="gray_r", vmin=0, vmax=1, extent=span)
+    highest, span = max(np.abs(values).max() for values in columns) or 1.0, (0, wide * len(columns) - 5, top + 35, top)
+    axis.imshow(_mosaic(columns, len(columns)), cmap="PuOr", vmin=-highest, vmax=highest, extent=span)
+    for place, (values, name) in enumerate(zip(columns, names, strict=True)):
+        axis.text(wide * place + 17, top - 2, name, ha="center", fontsize=9)
+        axis.text(wide * place + 17, top + 40, f"length {np.linalg.norm(values):.3f}", ha="center", fontsize=8)
+    axis.text(wide * len(columns) - 5, 9, f"gradient for class {digit}\norange: weight grows\nviolet: it shrinks",
+              ha="right", va="center", fontsize=8)  # fmt: skip
+    axis.set(xlim=(-3, wide * len(columns) - 2), ylim=(top + 50, -2))
     far = float(np.abs(step["mean"] - step["whole"]).max())
-    figure.text(0.99, 0.75, f"gradient for class {digit}\norange: weight grows\nviolet: it shrinks", ha="right",
-                fontsize=8)  # fmt: skip
     own = ", ".join(f"{(labels[rows] == digit).sum()} of {batch}" for rows in step["rows"])
     return done(figure, f"One step of {workers} workers with {batch} digits each. Pictures of the digit {digit} in "
                         f"their batches: {own}. Below, each worker's gradient for the weights of class {digit}, the "
@@ -105,13 +103,14 @@ def barrier(workers=64, spread=0.1):
     times = stragglers.draws(workers, 200, spread=spread)
     shares = [stragglers.efficiency(times[:, :k]) for k in counts]
     figure, (axis, curve) = canvas(2, 4.8, 3.2, left=0.85)
-    few, begin = times[:5, :8], 0.0
-    for step in few:
-        axis.barh(range(len(step)), step, left=begin, height=0.8, color=plots.COLOURS[0])
-        begin += step.max()
-        axis.axvline(begin, color=plots.COLOURS[1], lw=1.5)
-    axis.set(xlabel="time (s)", xlim=(0, max(6.0, begin * 1.02)), ylim=(few.shape[1] - 0.5, -0.5),
-             yticks=range(few.shape[1]), yticklabels=[f"worker {number}" for number in range(few.shape[1])],
+    few = times[:5, :8]
+    ends = np.cumsum(few.max(axis=1))
+    spans = [(end - step.max(), end - step.max() + taken, worker) for end, step in zip(ends, few, strict=True)
+             for worker, taken in enumerate(step)]  # fmt: skip
+    axis.add_collection(boxes(spans, plots.COLOURS[0]))
+    axis.vlines(ends, -0.5, 7.5, color=plots.COLOURS[1], lw=1.5)
+    axis.set(xlabel="time (s)", xlim=(0, 6.5 if ends[-1] < 6.5 else 16), ylim=(7.5, -0.5), yticks=range(8),
+             yticklabels=[f"worker {number}" for number in range(8)],
              title=f"5 steps; computing {stragglers.efficiency(few):.0%}")  # fmt: skip
     curve.plot(counts, shares, "-o", color=plots.COLOURS[0])
     curve.annotate(f"{shares[-1]:.2f}", (counts[-1], shares[-1]), xytext=(0, -13), textcoords="offset points",
@@ -131,23 +130,19 @@ def races(workers=4, slow=4.0, rate=0.5, seconds=60.0):
 
     slow: how many times as long as the others (1 s for a gradient) the last worker takes; rate: learning rate of both.
     """
-    from matplotlib.collections import PolyCollection
-
     workers, slow = whole("workers", workers), number("slow", slow, least=1.0)
     seconds, times = number("seconds", seconds, least=slow), np.ones((1, workers))
     times[0, -1] = slow
     free_updates = sum(int(seconds / taken + 1e-9) for taken in times[0])
-    sync = sgd.synchronous(workers, int(seconds / slow + 1e-9), times, rate=rate, every=1 + int(seconds / slow) // 30)
-    free = sgd.asynchronous(workers, free_updates, times, rate=rate, every=1 + free_updates // 30)
+    sync = sgd.synchronous(workers, int(seconds / slow + 1e-9), times, rate=rate, every=1 + int(seconds / slow) // 20)
+    free = sgd.asynchronous(workers, free_updates, times, rate=rate, every=1 + free_updates // 20)
     figure, axes = canvas(3, 3.7, 3.1, left=0.8, right=0.1)
-    until = min(seconds, 4 * slow)
+    until = min(seconds, 20.0)
     for axis, history, title, more in zip(axes[:2], (sync, free), ("synchronous", "asynchronous"),
                                           ("", "; darker: staler"), strict=True):  # fmt: skip
         begun = [work for work in history.work if work.begin < until]
-        corners = [[(w.begin, w.worker - 0.4), (w.begin, w.worker + 0.4), (w.end, w.worker + 0.4),
-                    (w.end, w.worker - 0.4)] for w in begun]  # fmt: skip
         shades = _shade([work.staleness / (workers - 1 or 1) / 4 for work in begun])
-        axis.add_collection(PolyCollection(corners, facecolor=shades, edgecolor="white"))
+        axis.add_collection(boxes([(work.begin, work.end, work.worker) for work in begun], shades))
         axis.set(xlabel=f"time (s){more}", title=title, xlim=(0, until), yticks=range(workers),
                  ylim=(workers - 0.5, -0.5), yticklabels=[f"worker {number}" for number in range(workers)])  # fmt: skip
     for history, name, colour, style in ((sync, "synchronous", plots.COLOURS[0], "-"),

@@ -125,7 +125,8 @@ def explorer(labels, *, classes=10):
         far, found = _far(counts, here), sharding.coverage(share, len(here))
         axis.set_title(f"{order}; source {source}\naway from the mix of all: workers {far[0]:.2f}, batches "
                        f"{far[1]:.2f}; samples never read: {len(found.unseen)} of {len(here)}", fontsize=9)  # fmt: skip
-        figure.alt = f"{_words(f'{order}, source {source}', counts, here)} {sharding.sentence(found, len(here))}"
+        title = f"{order}, source {source}, batches of {batch}"
+        figure.alt = f"{_words(title, counts, here)} {sharding.sentence(found, len(here))}"
         return figure
 
     return draw

@@ -9,9 +9,14 @@ import base64
 import html
 import inspect
 
+# JupyterLab takes the arrow keys from a closed drop-down, to walk through the cells, unless the element says so.
+_KEYS_STAY = ("this.closest('.widget-vbox').querySelectorAll('select')"
+              ".forEach(menu => menu.setAttribute('data-lm-suppress-shortcuts', ''))")  # fmt: skip
+
 
 def control(name, values, first=None):
-    """One labelled control. values: (lowest, highest) or (lowest, highest, step) gives a slider, a list a drop-down.
+    """One labelled control. values: (lowest, highest) or (lowest, highest, step) gives a slider; a list of numbers a
+    slider over these, another list a drop-down.
 
     Whole numbers give a slider over whole numbers. The control begins at `first` if that is one of the values, else at
     the first value. Raises ValueError for anything else; a widget is taken as it is.
@@ -23,7 +28,9 @@ def control(name, values, first=None):
         return values
     if isinstance(values, list) and values:
         begin = first if first in values else values[0]
-        return ipywidgets.Dropdown(options=values, value=begin, description=label, **look)
+        numbers = all(isinstance(value, int | float) for value in values) and len(values) > 1
+        menu = ipywidgets.SelectionSlider if numbers else ipywidgets.Dropdown
+        return menu(options=values, value=begin, description=label, **look)
     if isinstance(values, tuple) and len(values) in (2, 3) and values[0] < values[1]:
         low, high, *step = values
         whole = all(isinstance(value, int) for value in values)
@@ -40,7 +47,8 @@ def picture(figure):
     base64, "text/plain": the text}."""
     from labs import plots
 
-    data, alt = base64.b64encode(plots.png(figure)).decode(), html.escape(figure.alt, quote=True)
+    png = figure.png() if hasattr(figure, "png") else plots.png(figure)
+    data, alt = base64.b64encode(png).decode(), html.escape(figure.alt, quote=True)
     image = f'<img alt="{alt}" src="data:image/png;base64,{data}" style="max-width:100%;background:white">'
     return {"text/html": image, "image/png": data, "text/plain": figure.alt}
 
@@ -75,7 +83,7 @@ def explore(draw, **controls):
     def update(_=None):
         try:
             box.still = picture(draw(**{name: widget.value for name, widget in made.items()}))
-            shown.value = box.still["text/html"]
+            shown.value = box.still["text/html"][:-1] + f' onload="{_KEYS_STAY}">'
         except Exception as problem:  # in a callback a traceback would vanish
             text = html.escape(f"These values cannot be drawn ({type(problem).__name__}: {problem}). Try others.")
             shown.value = f'<p role="alert">{text}</p>'

@@ -1,4 +1,4 @@
-"""Rows of the table in test_tasks.py for 01_basic_concepts."""
+"""Rows of the table in test_tasks.py for 01_basic_concepts: what its self-checks accept and refuse."""
 
 import numpy as np
 

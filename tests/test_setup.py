@@ -75,20 +75,24 @@ def test_readme_names_what_exists():
     assert notebooks <= set(re.findall(r"^\| `(\d\d_\w+)`", readme, flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize("missing", [(), ("sbatch", "shellcheck")])
+@pytest.mark.parametrize("missing", [(), ("sbatch", "shellcheck", "chromium")])
 def test_ci_installs_what_is_missing_and_runs_make_test(tmp_path, missing):
     """With programs that only tell how they were called."""
-    pretended = {"apt-get", "make", "munged", "slurmctld", "slurmd", "sbatch", "shellcheck"} - set(missing)
-    for name in pretended:
-        (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $* (CI=$CI)"\n')
+    pretended = {"apt-get", "make", "munged", "slurmctld", "slurmd", "sbatch", "shellcheck", "chromium"} - set(missing)
+    (tmp_path / "course/.ci").mkdir(parents=True)
+    (tmp_path / "course/.venv/bin").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci/run", tmp_path / "course/.ci/run")
+    for name in [*pretended, "course/.venv/bin/uv"]:
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{Path(name).name} $* (CI=$CI)"\n')
         (tmp_path / name).chmod(0o755)
     for name in ("bash", "sh", "dirname"):
         (tmp_path / name).symlink_to(shutil.which(name))
-    done = subprocess.run([tmp_path / "bash", ROOT / ".ci/run"], cwd=tmp_path, env={"PATH": str(tmp_path)}, text=True,
-                          capture_output=True, check=True)  # fmt: skip
+    done = subprocess.run([tmp_path / "bash", tmp_path / "course/.ci/run"], cwd=tmp_path, env={"PATH": str(tmp_path)},
+                          text=True, capture_output=True, check=True)  # fmt: skip
     installed = ["apt-get update -qq (CI=true)",
-                 "apt-get install -yqq --no-install-recommends slurm-client shellcheck (CI=true)"]  # fmt: skip
-    assert done.stdout.splitlines() == [*(installed if missing else []), "make test (CI=true)"]
+                 "apt-get install -yqq --no-install-recommends slurm-client shellcheck chromium (CI=true)"]  # fmt: skip
+    assert done.stdout.splitlines() == [*(installed if missing else []), "make setup (CI=true)",
+                                        "uv sync --locked --inexact --group browser (CI=true)", "make test (CI=true)"]
     plan = make(ROOT, "-n", "test", "-o", ".venv/.synced", CI="true").stdout
     assert "pytest tests" in plan and re.search(r"pytest --nbval-lax --nbval-current-env [^;]* solutions", plan, re.S)
 

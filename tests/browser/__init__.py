@@ -1,0 +1,1 @@
+"""The widgets of the student notebooks in a real browser. benchmarks/widgets_latency.py uses `lab` and `keys`, too."""

@@ -1,0 +1,213 @@
+"""JupyterLab as `make lab` starts it, and a notebook of it in a real browser."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+import uuid
+from pathlib import Path
+
+import psutil
+from conftest import ROOT, clean_environment, tracked
+from waiting import until
+
+MARK = "LABS_BROWSER_MARK"  # in the environment of all that a server starts
+CALL = re.compile(r"^(?:\w+ = )?widgets\.explore\(\s*([\w.]+)", re.MULTILINE)
+
+
+def chromium():
+    """Path of the browser: the program that $CHROMIUM names, else `chromium`; None where there is none."""
+    return shutil.which(os.environ.get("CHROMIUM") or "chromium")
+
+
+def missing():
+    """What this machine lacks for these tests, and what to do, as one line; None if nothing."""
+    if importlib.util.find_spec("playwright") is None:
+        return "Playwright is not installed here: `.venv/bin/uv sync --locked --inexact --group browser`"
+    if not chromium():
+        return "Chromium is not installed here: as root, `apt-get install chromium` (Debian), or name one in $CHROMIUM"
+    return None
+
+
+def cells(name, root=ROOT):
+    """The cells of student notebook `name` as (type, text)."""
+    found = json.loads((Path(root) / f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in found]
+
+
+def widgets(root=ROOT):
+    """{name of a student notebook that calls widgets.explore: {number of the cell: what it draws}}."""
+    found = {}
+    for path in sorted(Path(root, "notebooks").glob("*.ipynb")):
+        calls = {number: CALL.search(text) for number, (kind, text) in enumerate(cells(path.stem, root))
+                 if kind == "code"}  # fmt: skip
+        found[path.stem] = {number: call[1].rpartition(".")[2] for number, call in calls.items() if call}
+    return {name: calls for name, calls in found.items() if calls}
+
+
+def label(name, number):
+    """Of the widget in cell `number` of notebook `name`: its notebook's number, its own, and what it draws."""
+    calls = widgets()[name]
+    return f"{name[:2]}_{[*calls].index(number) + 1}-{calls[number]}"
+
+
+def copy_course(folder):
+    """The working tree's files that git tracks or would track, copied to `folder`."""
+    for name in tracked("--cached", "--others", "--exclude-standard"):
+        Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, Path(folder, name))
+
+
+def marked(mark):
+    """Running processes that were started with `mark` in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def none_left(find, seconds=30):
+    """Wait until `find` finds no process; otherwise end those that it finds, and raise with their commands."""
+    if until(lambda: not find(), seconds):
+        return
+    left = []
+    for process in find():
+        with contextlib.suppress(psutil.Error):
+            left.append(" ".join(process.cmdline())[:200])
+            process.kill()
+    raise AssertionError(f"these processes outlived their server or browser: {left}")
+
+
+@contextlib.contextmanager
+def server(folder):
+    """`make lab` on the course tree in `folder`: gives the address. At its end none of its processes is left.
+
+    It imports the tree's own labs, with the packages of this Python; settings and runtime files stay out of yours.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as own:
+        mark, log = uuid.uuid4().hex, Path(own, "log")
+        places = {f"JUPYTER_{name}_DIR": f"{own}/{name}" for name in ("CONFIG", "DATA", "RUNTIME")}
+        environment = clean_environment(**places, **{MARK: mark}, IPYTHONDIR=f"{own}/ipython", PYTHONPATH=str(folder),
+                                        UV_PROJECT_ENVIRONMENT=sys.prefix, LABS_PRESET="test")  # fmt: skip
+        environment.pop("LABS_RUNS", None)
+        options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token= " \
+                  "--LabApp.expose_app_in_browser=True"
+        with open(log, "w") as out:
+            process = subprocess.Popen(["make", "-o", "setup", "lab", f"ARGS={options}"], cwd=folder, env=environment,
+                                       stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)  # fmt: skip
+        url = f"http://127.0.0.1:{port}"
+        try:
+            until(lambda: process.poll() is not None or answers(f"{url}/api"), 120)
+            if process.poll() is not None or not answers(f"{url}/api"):
+                raise RuntimeError("JupyterLab does not answer:\n" + log.read_text())
+            yield url
+        finally:
+            process.terminate()
+            process.wait(60)
+            none_left(lambda: marked(mark))
+
+
+def answers(url):
+    with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status == 200
+    return False
+
+
+@contextlib.contextmanager
+def browser():
+    """Chromium without a window (playwright.sync_api.Browser). At its end none of its processes is left.
+
+    While it is open this thread has a running event loop: nothing else here may start one (asyncio.run, nbclient).
+    """
+    from playwright.sync_api import sync_playwright
+
+    before, started = set(psutil.Process().children()), set()
+    try:
+        with sync_playwright() as playwright:
+            opened = playwright.chromium.launch(executable_path=chromium())
+            drivers = set(psutil.Process().children()) - before
+            yield opened
+            started = drivers.union(*(driver.children(recursive=True) for driver in drivers))
+            opened.close()
+    finally:
+        none_left(lambda: [p for p in started if p.is_running() and p.status() != psutil.STATUS_ZOMBIE])
+
+
+# These run in the page. [execution counts of the code cells up to number `last`, texts of error outputs], from the
+# model that JupyterLab saves: on the page an error looks like any text on stderr.
+STATE = """last => {
+  const cells = jupyterapp.shell.currentWidget.content.widgets.slice(0, last + 1).map(cell => cell.model)
+  const code = cells.filter(model => model.type === 'code' && model.sharedModel.getSource().trim())
+  const outputs = code.flatMap(({outputs}) => Array.from({length: outputs.length}, (_, n) => outputs.get(n).toJSON()))
+  return [code.map(model => model.executionState === 'idle' ? model.executionCount : null),
+          outputs.filter(one => one.output_type === 'error').map(one => `${one.ename}: ${one.evalue}`)]
+}"""
+# Cells that are run while the kernel's connection is being made are not run at all; the indicator says idle already.
+IDLE = """() => {
+  const context = window.jupyterapp?.shell.currentWidget?.sessionContext, kernel = context?.session?.kernel
+  return context?.isReady && kernel?.connectionStatus === 'connected' && kernel.status === 'idle'
+      && document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]') !== null
+}"""
+WRONG = ".jp-Notebook [role=alert], .jp-Notebook .jupyter-widgets-error-widget, .jp-Dialog"
+
+
+class Notebook:
+    """A student notebook, opened in JupyterLab.
+
+    outside: what it asked of other machines, as addresses. counts: execution counts, see `run`.
+    """
+
+    def __init__(self, browser, url, name):
+        self.name, self.outside, self.counts = name, [], None
+        self.page = browser.new_page(viewport={"width": 1300, "height": 1000})
+        own = re.compile(rf"(https?|ws)://{re.escape(url.partition('//')[2])}/|data:|blob:|about:")
+        for event in ("request", "websocket"):
+            self.page.on(event, lambda asked: own.match(asked.url) or self.outside.append(asked.url))
+        self.page.goto(f"{url}/lab/workspaces/{name}/tree/notebooks/{name}.ipynb?reset")
+        self.idle(90)
+
+    def idle(self, seconds):
+        self.page.wait_for_function(IDLE, polling=100, timeout=1000 * seconds)
+
+    def cell(self, number):
+        return self.page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}']")
+
+    def menu(self, bar, entry):
+        """Choose from a menu, such as "Run", "Run All Cells"."""
+        self.page.locator(".lm-MenuBar-itemLabel").get_by_text(bar, exact=True).click()
+        self.page.locator(".lm-Menu-itemLabel").get_by_text(entry, exact=True).click()
+
+    def run(self, last=None, seconds=300):
+        """Run All Cells, or the cells up to number `last`, and wait for the end or for an error.
+
+        Then `counts` holds the execution counts of these code cells, None for what did not run to its end.
+        """
+        if last is None:
+            self.menu("Run", "Run All Cells")
+        else:
+            self.cell(last).locator(".jp-InputPrompt").click()
+            self.menu("Run", "Run All Above Selected Cell")
+            self.menu("Run", "Run Selected Cell")
+        last = 10**6 if last is None else last
+        done = f"last => {{ const [counts, errors] = ({STATE})(last); return errors.length || counts.every(Number) }}"
+        self.page.wait_for_function(done, arg=last, polling=200, timeout=1000 * seconds)
+        self.idle(30)
+        self.counts = self.page.evaluate(STATE, last)[0]
+
+    def problems(self):
+        """Error outputs, alerts, dialogs, and widgets that could not be shown, as texts."""
+        return self.page.evaluate(STATE, 10**6)[1] + self.page.locator(WRONG).all_inner_texts()
