@@ -30,9 +30,9 @@ def _noise(draws=40):
 
 
 def minibatches(batch=32, rate=0.5):
-    """How far a mini-batch's gradient is from that of all digits, and the loss of two epochs of SGD with this batch."""
+    """How far a mini-batch's gradient is from that of all digits, and the loss of one epoch of SGD with this batch."""
     far, count = _noise(), len(sgd.digits()[1])
-    updates = max(1, 2 * count // whole("batch", batch, most=count))
+    updates = max(1, count // whole("batch", batch, most=count))
     history = sgd.synchronous(1, updates, np.ones((1, 1)), batch, rate, every=max(1, updates // 25))
     figure, (axis, loss) = canvas(2, 4.6, 3.3)
     law = far[_BATCHES.index(32)] * np.sqrt(32 / np.array(_BATCHES))
@@ -49,11 +49,11 @@ def minibatches(batch=32, rate=0.5):
              ylim=(min(0.1, far.min() * 0.8), far.max() * 1.3))  # fmt: skip
     axis.legend(fontsize=8)
     loss.plot(history.seconds * batch, history.losses, color=plots.COLOURS[1])
-    loss.set(xlabel="samples read", ylabel="loss of all digits (nats)", title=f"two epochs: {updates} updates",
-             xlim=(0, 2 * count), ylim=(0, 2.5))  # fmt: skip
+    loss.set(xlabel="samples read", ylabel="loss of all digits (nats)", title=f"one epoch: {updates} updates",
+             xlim=(0, count), ylim=(0, 2.5))  # fmt: skip
     end = float(history.losses[-1])
     return done(figure, f"Batch {batch}, rate {rate:g}: a mini-batch's gradient is {here:.2g} times the length "
-                        f"of the full gradient away from it. Two epochs are {updates} updates; the loss goes from "
+                        f"of the full gradient away from it. One epoch is {updates} updates; the loss goes from "
                         f"{history.losses[0]:.2f} to {end:.2f}.")  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def barrier(workers=64, spread=0.1):
                         f"workers compute: {values}.")  # fmt: skip
 
 
-def races(workers=4, slow=4.0, rate=0.5, seconds=60.0):
+def races(workers=4, slow=4.0, rate=0.5, seconds=40.0):
     """Synchronous against asynchronous SGD on the digits: who works when, and the loss over time.
 
     slow: how many times as long as the others (1 s for a gradient) the last worker takes; rate: learning rate of both.
@@ -184,12 +184,16 @@ def ring(workers=4, step=0):
     circle.set_axis_off()
     circle.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), aspect="equal")
     for send in sends:
-        begin, end = places[send.sender], places[send.receiver]
-        look = {"arrowstyle": "-|>", "color": plots.COLOURS[1], "lw": 2, "shrinkA": 15, "shrinkB": 15}
-        circle.annotate("", end, begin, arrowprops=look | {"connectionstyle": "arc3,rad=-0.15"})
-        middle = (begin + end) / 2 if workers > 2 else np.array([np.sign(begin[1]), 0])
-        x, y = middle / np.linalg.norm(middle) * (1.3 if workers > 2 else 0.7)
+        middle = places[send.sender] + places[send.receiver] if workers > 2 else places[send.sender][::-1]
+        x, y = middle / np.linalg.norm(middle) * (1.3 if workers > 2 else 0.5)
         circle.text(x, y, f"chunk {send.chunk}", ha="center", va="center", fontsize=8, color=plots.COLOURS[1])
+    if sends:
+        begin, end = (places[[getattr(send, who) for send in sends]] for who in ("sender", "receiver"))
+        away = (end - begin) / np.linalg.norm(end - begin, axis=1, keepdims=True)
+        side = 0.12 * away[:, ::-1] * (-1, 1) if workers == 2 else 0
+        begin, end = begin + 0.24 * away + side, end - 0.24 * away + side
+        circle.quiver(*begin.T, *(end - begin).T, angles="xy", scale_units="xy", scale=1, width=0.01,
+                      color=plots.COLOURS[1])  # fmt: skip
     circle.plot(*places.T, "o", ms=24, color=plots.COLOURS[0])
     for place, (x, y) in enumerate(places):
         circle.text(x, y, place, ha="center", va="center", color="white", fontweight="bold")

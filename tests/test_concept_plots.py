@@ -18,7 +18,7 @@ PICTURES = {
     "compare": (lambda: ONE.compare(4, 4), ["Data par", "Model par", "Pipeline par", "idle share 43%"]),
     "memory": (lambda: ONE.memory("VGG16", 16, "Adam"), ["weights 553 MB", "optimizer 1.11 GB", "activations 975 MB"]),
     "sharded": (lambda: ONE.memory("VGG16", 1, devices=8, sharded="everything"), ["8 devices", "weights 69.2 MB"]),
-    "minibatches": (lambda: TWO.minibatches(32), ["Batch 32", "112 updates", "from 2.30 to"]),
+    "minibatches": (lambda: TWO.minibatches(32), ["Batch 32", "56 updates", "from 2.30 to"]),
     "averaging": (lambda: TWO.averaging(3, 4, 6), ["3 workers with 4 digits each", "2 of 4", "all 12 digits"]),
     "barrier": (lambda: TWO.barrier(8, 0.2), ["spread by 20%", "1.00 on 1"]),
     "races": (lambda: TWO.races(4, 4.0, 0.5, 20), ["Synchronous: 5 updates", "Asynchronous: 65 updates"]),

@@ -32,7 +32,10 @@ strategy = tf.distribute.MirroredStrategy(devices=workers)
 learning_rate = 0.01 * args.n_gpus
 ### END SOLUTION
 
+# The first line of your log names the network and the workers: without it a log cannot be read.
+### BEGIN SOLUTION
 print(f"Model ResNet152V2 {args.n_gpus} workers")
+### END SOLUTION
 print(f"Batch_size: {args.batch_size}")
 print(f"N_replicas: {strategy.num_replicas_in_sync}")
 print(f"Images: {len(dataset.images)}")
@@ -53,10 +56,13 @@ with strategy.scope():  # variables are created in here, so that each worker get
         jit_compile=False,
     )
 
+# The run record: every step of every epoch, under the network's own name.
+### BEGIN SOLUTION
 recorder = training.Recorder(
     args, model="ResNet152V2", strategy="mirrored", workers=args.n_gpus,
     images=len(dataset.images), learning_rate=learning_rate,
 )  # fmt: skip
+### END SOLUTION
 for _ in training.repeats(args, recorder, model):
     # Train; verbose=2 prints one line per epoch, which is your log. The data is shuffled already.
     ### BEGIN SOLUTION
