@@ -3,7 +3,7 @@
 .ONESHELL:
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-.PHONY: help lab setup horovod cluster cluster-stop cluster-test test test-full notebooks check student benchmarks clean
+.PHONY: help lab setup horovod cluster cluster-stop cluster-test browser-test test test-full notebooks check student benchmarks clean
 
 ENV := $(or $(UV_PROJECT_ENVIRONMENT),.venv)
 BIN := $(if $(filter /%,$(ENV)),,$(CURDIR)/)$(ENV)/bin
@@ -104,6 +104,11 @@ cluster-stop: setup ## Stop it, with its jobs
 cluster-test: setup ## Run the tests that submit the scripts to such a SLURM, and nothing else
 	@$(ACTIVATE)
 	CI=true python -m pytest tests/cluster $(ARGS)
+
+browser-test: setup ## Run the tests that move the widgets in a real browser, and nothing else; needs chromium
+	@$(ACTIVATE)
+	uv sync --locked --inexact --group browser
+	CI=true python -m pytest tests/browser $(ARGS)
 
 test: setup ## Run every test: tests/, then every solution notebook again, on the small preset
 	@$(call run-tests,test,300)

@@ -34,11 +34,14 @@ def _study(args):
                       fresh=args.fresh, seed=args.seed, report=say)  # fmt: skip
     rows = results.results(paths)
     pictures = study.draw(rows, args.out)
-    table = results.table(rows)
+    told = study.verdicts(paths)
+    said = "".join(f"\nIs the difference on {each['workers']} workers real? {each['verdict']}" for each in told)
+    table = results.table(rows) + said
     with open(f"{args.out}/table.txt", "w") as file:
         file.write(table + "\n")
     if args.json:
-        print(json.dumps({"runs": rows, "records": [str(p) for p in paths], "plots": [str(p) for p in pictures]}))
+        print(json.dumps({"runs": rows, "records": [str(p) for p in paths], "plots": [str(p) for p in pictures],
+                          "verdicts": [each | {"verdict": each["verdict"].as_dict()} for each in told]}))  # fmt: skip
     else:
         print(table)
         print("Plots:", *pictures)

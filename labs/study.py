@@ -125,6 +125,21 @@ def run(plan, *, models=None, workers=None, strategy="mirrored", out="runs", fre
     return paths
 
 
+def verdicts(paths):
+    """For each network after the first and each number of workers above 1, the Verdict on its efficiency against the
+    first network's: {"workers": p, "verdict": labs.verdict.Verdict}. Empty for one network or one number of workers."""
+    from labs import verdict
+    from labs.runs import load_record
+
+    runs = [load_record(path) for path in paths]
+    names, counts = dict.fromkeys(run.model for run in runs), sorted({run.workers for run in runs})
+    if len(names) < 2 or counts[0] != 1:
+        return []
+    first, *others = names
+    return [{"workers": count, "verdict": verdict.compare(runs, name, first, count)}
+            for name in others for count in counts[1:]]  # fmt: skip
+
+
 def draw(rows, out):
     """Write epoch_time.png, throughput.png, speedup.png and learning.png into `out`, each with its text
     alternative beside it (.txt); return the paths of the pictures."""

@@ -19,8 +19,8 @@ import pytest
 import yaml
 from conftest import ROOT, clean_environment, tracked
 
-TARGETS = """help lab setup horovod cluster cluster-stop cluster-test test test-full notebooks check student benchmarks
-             clean""".split()
+TARGETS = """help lab setup horovod cluster cluster-stop cluster-test browser-test test test-full notebooks check
+             student benchmarks clean""".split()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NAMED = ["jupyterlab", "tensorflow", "horovod", "ipywidgets", "matplotlib", "nbval"]
 

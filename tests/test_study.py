@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labs import cli, devices, jobs, models, study
+from labs import cli, devices, jobs, models, recorded, study
 
 ROOT = Path(__file__).parents[1]
 TEST = study.PRESETS["test"]
@@ -247,3 +247,32 @@ def test_arguments_are_those_of_the_training_scripts():
 
 def test_environment_is_not_changed():
     assert "LABS_RUN" not in os.environ  # jobs get it, the caller does not
+
+
+def slower(folder, factors):
+    """The recorded runs on 1 and 2 workers, and as Other the same, `factors` {workers: factor} times as long."""
+    paths = []
+    for log in recorded.laptop():
+        record = json.loads(log.with_suffix(".json").read_text())
+        for name, factor in (("ResNet50V2", 1.0), ("Other", factors[record["workers"]])):
+            made = json.loads(json.dumps(record | {"model": name}))
+            for epoch in made["epochs"]:
+                epoch["seconds"] *= factor
+                epoch["step_seconds"] = [factor * seconds for seconds in epoch["step_seconds"]]
+            paths.append(folder / f"{name}_{record['workers']}.json")
+            paths[-1].write_text(json.dumps(made))
+    return paths
+
+
+@pytest.mark.parametrize(("factors", "ratio"), [({1: 3.0, 2: 3.0}, 1.0), ({1: 3.0, 2: 6.0}, 0.5)])
+def test_verdict_on_the_difference_of_two_networks(tmp_path, factors, ratio):
+    (told,) = study.verdicts(slower(tmp_path, factors))
+    assert told["workers"] == 2 and told["verdict"].names == ("Other", "ResNet50V2")
+    assert told["verdict"].ratio == pytest.approx(ratio, rel=1e-6)
+    assert (told["verdict"].answer == "yes") == (ratio == 0.5)
+
+
+def test_no_verdict_without_a_second_network_or_a_baseline(tmp_path):
+    paths = slower(tmp_path, {1: 1.0, 2: 1.0})
+    assert study.verdicts([path for path in paths if "Other" in path.name]) == []
+    assert study.verdicts([path for path in paths if "2.json" in path.name]) == []

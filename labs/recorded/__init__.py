@@ -16,6 +16,12 @@ def laptop_horovod():
     return sorted((HERE / "laptop_horovod").glob("*.out"))
 
 
+def laptop_two_networks():
+    """Run records (.json, each with its log .out beside it) of ResNet50V2 and ResNet152V2 with MirroredStrategy on 1 and
+    2 workers of the same machine, one study."""
+    return sorted((HERE / "laptop_two_networks").glob("*.json"))
+
+
 def horovod_timeline():
     """Timeline (see labs.timeline) of 3 training steps of ResNet50V2 on 2 ranks, of the same machine."""
     return HERE / "horovod_timeline.json.gz"
