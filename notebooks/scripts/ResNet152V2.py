@@ -28,7 +28,8 @@ strategy = ...  # your code here
 # The linear rule: the rate of one worker is 0.01.
 learning_rate = ...  # your code here
 
-print(f"Model ResNet152V2 {args.n_gpus} workers")
+# The first line of your log names the network and the workers: without it a log cannot be read.
+...  # your code here
 print(f"Batch_size: {args.batch_size}")
 print(f"N_replicas: {strategy.num_replicas_in_sync}")
 print(f"Images: {len(dataset.images)}")
@@ -44,10 +45,8 @@ with strategy.scope():  # variables are created in here, so that each worker get
         jit_compile=False,
     )
 
-recorder = training.Recorder(
-    args, model="ResNet152V2", strategy="mirrored", workers=args.n_gpus,
-    images=len(dataset.images), learning_rate=learning_rate,
-)  # fmt: skip
+# The run record: every step of every epoch, under the network's own name.
+recorder = ...  # your code here
 for _ in training.repeats(args, recorder, model):
     # Train; verbose=2 prints one line per epoch, which is your log. The data is shuffled already.
     ...  # your code here
