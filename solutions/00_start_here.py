@@ -83,6 +83,7 @@ print(job.out.read_text())
 # | `05_resnet50_scaling` | how much faster 2 workers train ResNet50V2, and how sure you can be |
 # | `06_horovod_sharding` | who reads which samples, and why a training with more workers may not be faster |
 # | `07_horovod_training` | how many processes train one network, on one machine or on several |
+# | `08_resnet152_scaling` | whether a larger network scales better or worse, and how sure you can be |
 #
 # Four kinds of items carry a number. **Checks** are answered at once. **Predictions** are kept, not judged: commit
 # yourself *before* you run. **Blanks** are yours to fill. **Written tasks** (T3, T4, ...) are answered in a text cell, in

@@ -18,6 +18,7 @@ from answers01 import ANSWERS as ANSWERS01
 from answers02 import ANSWERS as ANSWERS02
 from answers06 import ANSWERS as ANSWERS06
 from answers07 import ANSWERS as ANSWERS07
+from answers08 import ANSWERS as ANSWERS08
 from answers_slurm import ANSWERS as ANSWERS_SLURM
 
 import labs.tasks  # noqa: F401  (registers the questions)
@@ -234,7 +235,7 @@ ANSWERS = {
         secret=None,
     ),
 }  # fmt: skip
-ANSWERS |= ANSWERS01 | ANSWERS02 | ANSWERS06 | ANSWERS07 | ANSWERS_SLURM
+ANSWERS |= ANSWERS01 | ANSWERS02 | ANSWERS06 | ANSWERS07 | ANSWERS08 | ANSWERS_SLURM
 
 ON_FOUR_DEVICES = """
 import json, sys

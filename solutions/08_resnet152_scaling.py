@@ -1,0 +1,781 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Does the larger network scale better or worse?
+#
+# **Time: 75 minutes, of which 13 minutes on 2 cores are computing.**
+#
+# ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, and it is a guess. You
+# write its training, find its largest batch, run it, and let the intervals say what your data support. Then you take a step
+# apart, predict what you did not measure, and try a machine with 4096 workers. You hand in tasks **T7** to **T10**.
+
+# %%
+from labs import breakdown, compare, devices, facts, jobs, maxbatch, plots, recorded, results, scaling, study, tables
+from labs import verdict, what_if_plots, widgets
+from labs.checks import check, predict
+from labs.runs import load_record
+from labs.slurm import sites
+
+plan = study.preset()
+quick = plan.name == "test"
+unit = "GPU" if devices.gpus() else "CPU core"
+small, large = "ResNet50V2", "ResNet152V2"
+print(f"preset {plan.name}: {plan.images or 'all'} images of {plan.dataset}, {plan.local_batch} per worker and step")
+print(f"A worker is one {unit}; this machine has {devices.cores()} cores.")
+
+# %% [markdown]
+# ## Predict first
+#
+# Both networks train on the same images, with the same batch, on **one** worker. How many times as long is an epoch of
+# ResNet152V2?
+
+# %% labs={"id": "08.1"}
+### BEGIN SOLUTION
+epoch_ratio_expected = 3.1
+### END SOLUTION
+predict("08.1", epoch_ratio_expected)
+
+# %% [markdown]
+# And on 2 workers, with the same batch per worker: which network has the larger speedup? `"ResNet50V2"`, `"ResNet152V2"` or
+# `"equal"`?
+
+# %% labs={"id": "08.2"}
+### BEGIN SOLUTION
+larger_speedup_expected = "ResNet152V2"
+### END SOLUTION
+predict("08.2", larger_speedup_expected)
+
+# %% [markdown]
+# ## What grows how much?
+#
+# These numbers are counted in the Keras models themselves, layer by layer, for the image size of this notebook. Nothing is
+# trained for that. A **multiply-add** is one multiplication with the addition that follows, forward, for one image.
+
+# %%
+size = {name: facts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
+columns = {"model": "network", "multiply_adds": "multiply-adds per image", "gradient_bytes": "bytes of the gradient",
+           "tensors": "gradient tensors", "activation_bytes": "bytes of activations per image"}
+tables.show([vars(found) for found in size.values()], tuple(columns), columns)
+
+# %% [markdown]
+# How many times as many multiply-adds has ResNet152V2, and how many times as many bytes of gradient? `size[large]` and
+# `size[small]` have the columns as attributes: `size[large].multiply_adds`.
+
+# %% labs={"id": "08.3"}
+### BEGIN SOLUTION
+operations_ratio = size[large].multiply_adds / size[small].multiply_adds
+gradient_ratio = size[large].gradient_bytes / size[small].gradient_bytes
+### END SOLUTION
+check("08.3", operations_ratio, gradient_ratio, size[small], size[large])
+
+# %% [markdown]
+# Computing is what you want to divide; exchanging is what dividing costs. So look at how many bytes of gradient are
+# exchanged for each multiply-add that a worker computes in a step. A worker computes forward for all images of its batch.
+# (Backward is about twice as much again, for both networks.)
+
+# %% labs={"id": "08.4"}
+def bytes_per_operation(facts, batch):
+    """Bytes of gradient for each multiply-add of forward, in a step with `batch` images per worker."""
+    ### BEGIN SOLUTION
+    return facts.gradient_bytes / (batch * facts.multiply_adds)
+    ### END SOLUTION
+
+
+right = check("08.4", bytes_per_operation)
+
+# %%
+if right:
+    rows = [{"batch": batch} | {name: 1000 * bytes_per_operation(size[name], batch) for name in size}
+            for batch in (8, 16, 32, 64, 128, 256)]
+    print("bytes of gradient for each 1000 multiply-adds:")
+    tables.show(rows, ("batch", small, large))
+else:
+    print("Skipped: this table needs your function.")
+
+# %% [markdown]
+# In each row the larger network has *fewer* bytes to exchange for what it computes. **By bytes alone it should scale better
+# at an equal batch.** What pulls the other way?
+#
+# - **a**: its gradient has more bytes, whatever it computes meanwhile
+# - **b**: with three times as many layers, workers wait for each other three times as often in a step
+# - **c**: less memory is left for images, so its largest batch is smaller; and it has three times as many tensors to agree on
+# - **d**: it needs more epochs, and every epoch is one more exchange
+
+# %% labs={"id": "08.5"}
+### BEGIN SOLUTION
+other_way = "c"
+### END SOLUTION
+check("08.5", other_way)
+
+# %% [markdown]
+# Which pull is stronger depends on batch, links and software. No argument decides it; a measurement may.
+#
+# ## T7: the script
+#
+# Open `scripts/ResNet152V2.py` beside your `scripts/ResNet50.py`. What is the same in every training is there. **Write the
+# rest from your own script**: strategy, rate, the log's first line, the network, the recorder and the training. Few lines
+# change.
+#
+# What happens if you change the network, and forget `model="ResNet50V2"` in the recorder?
+#
+# - **a**: the run stops, since record and network do not agree
+# - **b**: nothing stops; the times of ResNet152V2 stand under the name of ResNet50V2, and are divided by its times
+# - **c**: ResNet50V2 is trained: the recorder chooses the network
+# - **d**: no record is written
+
+# %% labs={"id": "08.6"}
+### BEGIN SOLUTION
+forgotten = "b"
+### END SOLUTION
+check("08.6", forgotten)
+
+# %%
+script = "scripts/ResNet152V2.py"
+compare.scripts("scripts/ResNet50.py", script)
+
+# %% [markdown]
+# The check reads the script without running it. `labs` also compares: above you see which lines one script has and the
+# other has not (printing and the record are left out there).
+
+# %% labs={"id": "T7"}
+ready = check("T7", script)
+
+# %% [markdown]
+# ## T8: the largest batch
+#
+# As in notebook 04: real training steps with 1, 2, 4, ... images, in a process of its own, until memory runs out. Both
+# networks get the same memory for a step.
+#
+# **Predict:** how many times as large is the largest batch of ResNet50V2? The table above shows what grows with the batch.
+
+# %% labs={"id": "08.7"}
+### BEGIN SOLUTION
+batch_ratio_expected = size[large].activation_bytes / size[small].activation_bytes
+### END SOLUTION
+predict("08.7", batch_ratio_expected)
+
+# %%
+pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is for tests: it takes smaller networks here
+memory = 2**29 if quick else plan.memory
+search = {name: maxbatch.search(name, image_size=plan.image_size, memory=memory) for name in pair}
+for result in search.values():
+    print(maxbatch.table(result), "\n")
+
+# %%
+plots.show(plots.search(search[pair[1]]))
+
+# %% [markdown]
+# The evidence is in the `.err` file of the search. Find the line that names the tensor for which there was no memory.
+
+# %% labs={"id": "08.8"}
+result = search[pair[1]]
+error_file = (result["evidence"] or result["trials"][-1]).get("file") or result["trials"][-1]["err"]
+text = open(error_file, errors="replace").read()
+print(error_file, text[-600:], sep="\n")
+### BEGIN SOLUTION
+evidence_line = next((line for line in text.splitlines() if line.startswith("OOM")), "none")
+### END SOLUTION
+check("08.8", evidence_line, result)
+
+# %% [markdown]
+# Doubling tells the border only up to a factor of 2: it lies between `result["largest"]`, which fits, and
+# `result["fails"]`, which does not. Between which two numbers is therefore the *ratio* of the two borders (first network /
+# second network)?
+
+# %% labs={"id": "08.9"}
+first, second = (search[name] for name in pair)
+### BEGIN SOLUTION
+ratio_low = first["largest"] / second["fails"]
+ratio_high = first["fails"] / second["largest"]
+### END SOLUTION
+check("08.9", ratio_low, ratio_high, first, second)
+
+# %%
+kept = [facts.of(name, image_size=plan.image_size, classes=10).activation_bytes for name in pair]
+print(f"activations per image of {pair[1]}: {kept[1] / kept[0]:.2f} times those of {pair[0]}")
+
+# %% [markdown]
+# Weights, gradients and optimizer take their share first; what is left is divided by the activations of an image. The speed
+# at the largest batch is another question: where images per second have stopped rising, a smaller batch costs nothing on
+# *one* worker. On many it does: fewer images per exchange.
+
+# %% [markdown] labs={"id": "T8", "kind": "answer", "points": 4}
+# ### T8: your answer
+# ### BEGIN SOLUTION
+# I doubled the batch of ResNet152V2 from 1 until memory ran out, with the memory for a step that the preset gives (the
+# table shows each trial). The largest batch that fits is the last one marked "fits"; the next one ends with the line `OOM
+# when allocating tensor with shape[...]` in the .err file of the search, whose first number is the batch that failed.
+# ResNet50V2 with the same memory takes more images; doubling gives the ratio of the two borders only as an interval, and
+# the ratio of the activations per image, computed from the layers, can be compared with it. Activations set the limit: they
+# alone grow with the batch; weights and gradients of ResNet152V2 take 2.5 times as much, once.
+#
+# **A good answer holds** (1 point each):
+# - the trials of the search, with the largest batch that fits and the memory that was given
+# - the line of the .err file that names the tensor, and the file's name
+# - the comparison with ResNet50V2 under the same memory, as an interval or with the doubling's factor of 2 in mind
+# - the part of memory that sets the limit, and why (activations grow with the batch, the rest does not)
+# ### END SOLUTION
+
+# %% [markdown]
+# ## T9: the runs
+#
+# First **one worker**. Each job trains several times from new weights; the first epoch of each repeat is warm-up and is
+# left out. As long as the script has blanks, the notebook goes on with *recorded* runs of a machine with 2 cores.
+
+# %%
+sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
+
+
+def train(workers):
+    """Train with your script on so many workers, as a job; True if it finished."""
+    if not ready:
+        return False
+    batch = workers * plan.local_batch  # the global batch
+    job = jobs.run(script, "--n_gpus", workers, "--batch_size", batch, *sizes, name=f"ResNet152V2_w{workers}")
+    return job.state == "finished"
+
+
+finished = {1: train(1)}
+
+# %% [markdown]
+# Beside it stand the runs of ResNet50V2: yours of notebook 05 if they are there and of the same sizes, else recorded ones.
+
+# %%
+def of_recorded(name):
+    return [file for file in recorded.laptop_two_networks() if file.name.startswith(name)]
+
+
+mine = [jobs.folder() / f"ResNet50_w{n}.json" for n in plan.workers]
+settings = [study.configuration(plan, small, n, "mirrored") for n in plan.workers]
+own_small = all(study.reusable(file, setting) for file, setting in zip(mine, settings))
+small_files = mine if own_small else of_recorded(small)
+large_1 = jobs.folder() / "ResNet152V2_w1.json" if finished[1] else of_recorded(large)[0]
+print("ResNet50V2: ", "your runs" if own_small else "recorded runs")
+print("ResNet152V2:", "your run" if finished[1] else "recorded runs")
+
+# %% [markdown]
+# **Predict the step on 2 workers before you run it**, by hand. What 2 workers add to the step of ResNet50V2 is exchange and
+# waiting. Suppose that this grows as the bytes of the gradient do, and add it to the step of ResNet152V2 on one worker.
+
+# %% labs={"id": "08.10"}
+def step(row):
+    return row["epoch_seconds"] / row["steps"]
+
+
+small_step = {row["workers"]: step(row) for row in results.results(small_files)}
+large_step = {1: step(results.results([large_1])[0])}
+print(f"{small}: {small_step[1]:.3f} s on 1 worker, {small_step[2]:.3f} s on 2; {large}: {large_step[1]:.3f} s on 1")
+### BEGIN SOLUTION
+step_expected = large_step[1] + (small_step[2] - small_step[1]) * size[large].gradient_bytes / size[small].gradient_bytes
+### END SOLUTION
+by_hand = check("08.10", step_expected, small_step, large_step[1], size[small], size[large])
+
+# %% [markdown]
+# Now run it. The same number of images per worker and step, so twice as many per step in all.
+
+# %%
+for workers in plan.workers[1:]:
+    finished[workers] = train(workers)
+own = all(finished.values())
+large_files = [jobs.folder() / f"ResNet152V2_w{n}.json" for n in plan.workers] if own else of_recorded(large)
+rows = results.results([*small_files, *large_files])
+tables.scaling(rows)
+if own != own_small:
+    print("Recorded and own runs stand beside each other here: compare ratios, and with care. Run notebook 05 first.")
+
+# %%
+if by_hand:
+    measured_step = next(step(row) for row in rows if (row["model"], row["workers"]) == (large, 2))
+    print(f"step of {large} on 2 workers: predicted {step_expected:.3f} s, measured {measured_step:.3f} s")
+    print(f"residual: {measured_step / step_expected - 1:+.1%} of the prediction")
+else:
+    print("Skipped: this comparison needs your prediction 08.10.")
+
+# %% [markdown]
+# Keep the residual in mind; further down you find out what a step is made of.
+#
+# Images per second count the images that were really processed: 512 images are 8 steps of 64, or 4 of 128. Where a batch
+# does not divide the data, the last, partial step costs most of a full one; the kit's pipeline leaves it out.
+
+# %% labs={"id": "08.11"}
+check("08.11", rows if own else ...)
+
+# %% [markdown]
+# With 4 workers on 2 cores the run would be marked **oversubscribed** and say nothing about speed. Where you have GPUs, the
+# preset trains on 1, 2 and 4.
+#
+# ## On the cluster
+#
+# `slurm/local/ResNet152V2.sh` (or the folder of your site) is the twin of the script that you wrote in notebook 05. Fill
+# its blanks; the check says what `sbatch` would not.
+
+# %%
+site = sites.load()
+batch_script = sites.script("ResNet152V2.sh")
+print(batch_script.read_text())
+
+# %% labs={"id": "08.12"}
+submit = check("08.12", batch_script)
+
+# %%
+short = ["--images", 128, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
+batch_job = None
+if quick or not (ready and submit):
+    print("Skipped: this run comes when both scripts are ready, with the preset laptop or course.")
+else:
+    batch_job = jobs.run(batch_script, *short, name="ResNet152V2", site=site.id)
+
+# %%
+if batch_job:
+    print(*batch_job.out.read_text().split("\n")[:12], sep="\n")
+    print("...\nin the .err:", batch_job.err.read_text().strip() or "nothing")
+    if batch_job.records:
+        tables.scaling(results.results(batch_job.records))
+
+# %% [markdown]
+# A batch for 2 workers must be as large as both workers' images together. What else may differ from `ResNet50.sh`: a larger
+# network needs more time (`--time`), and at the largest batch another number of images per worker.
+#
+# Hand in for T9: your `ResNet152V2.py` and `ResNet152V2.sh`, the relevant lines of `.out` and `.err` of each number of
+# workers, and epoch time and speedup with their intervals.
+
+# %%
+for file in large_files:
+    if file.with_suffix(".out").exists():
+        print(file.with_suffix(".out").read_text()[:420], "...\n")
+
+# %% [markdown] labs={"id": "T9", "kind": "answer", "points": 6}
+# ### T9: your answer
+# ### BEGIN SOLUTION
+# The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I ran them on 1 and 2 workers (a worker is one CPU
+# core, or one GPU where there are GPUs) with the batch per worker fixed and several repeats; the files are
+# runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of .out names model, workers, global batch and rate; the
+# lines `N/N - ..s` after the first epoch of each repeat are what counts. The .err files hold no error. Epoch time, images
+# per second, speedup and efficiency with 95 % intervals stand in the table above; the accuracy after the same epochs is
+# lower on 2 workers, which make half as many updates. From ResNet50V2's runs I had predicted the step on 2 workers; the
+# residual is printed below the table. A run on 4 workers would be oversubscribed on 2 cores.
+#
+# **A good answer holds** (1 point each):
+# - both scripts, with the batch per worker fixed and the rate scaled with the workers
+# - the relevant lines of .out for each number of workers, and a word on .err
+# - epoch time and images per second without the first epoch, over several repeats
+# - speedup with its interval, and what one worker is
+# - the accuracy beside the speed, with the number of updates
+# - the prediction for 2 workers and its residual
+# ### END SOLUTION
+
+# %% [markdown]
+# ## T10: both networks together
+#
+# Plot epoch time, images per second and speedup over the number of workers, **both networks in each plot**, from `rows`.
+# Label the axes with units, and add a legend that names the networks. Each row has the keys `model`, `workers`,
+# `epoch_seconds`, `images_per_second` and `speedup`. Start with `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
+
+# %% labs={"id": "08.13"}
+from matplotlib.figure import Figure
+
+### BEGIN SOLUTION
+figure = Figure(figsize=(12, 3.2), layout="constrained")
+for axis, key, label in zip(
+    figure.subplots(1, 3),
+    ("epoch_seconds", "images_per_second", "speedup"),
+    ("seconds per epoch", "images per second", "speedup (times)"),
+):
+    for name, mark in ((small, "o-"), (large, "s-")):
+        mine = sorted((row for row in rows if row["model"] == name), key=lambda row: row["workers"])
+        axis.plot([row["workers"] for row in mine], [row[key] for row in mine], mark, label=name)
+    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
+    axis.legend()
+### END SOLUTION
+if check("08.13", figure, rows):
+    figure.alt = "Your plots of epoch time, images per second and speedup of both networks over the number of workers."
+    plots.show(figure)
+
+# %% [markdown]
+# The kit's plot of the same rows adds the intervals:
+
+# %%
+plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
+
+# %% [markdown]
+# How many times as long is the epoch of ResNet152V2 on one worker? Compute it from `rows`.
+
+# %% labs={"id": "08.14"}
+### BEGIN SOLUTION
+alone = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
+epoch_ratio = alone[large] / alone[small]
+### END SOLUTION
+check("08.14", epoch_ratio, rows)
+
+# %%
+for what, key in (("multiply-adds", "multiply_adds"), ("bytes of activations", "activation_bytes"), ("tensors", "tensors")):
+    print(f"{what} of {large}: {getattr(size[large], key) / getattr(size[small], key):.2f} times as many")
+
+# %% [markdown]
+# Compare with your prediction 08.1. Most of a step is multiply-adds; the rest moves activations and starts one operation
+# after the other, and grows by other factors. So the epoch need not be longer by the factor of the multiply-adds alone.
+#
+# A speedup compares workers of one kind. "ResNet50V2 on 2 GPUs is so many times as fast as ResNet152V2 on a CPU" mixes
+# three things: other work, other hardware, more workers. None of them can be told from the product.
+#
+# ### Accuracy beside speed
+
+# %%
+plots.show(plots.learning(rows))
+
+# %% [markdown]
+# The same epochs on 2 workers are half as many updates, for both networks. After so few epochs the larger network need not
+# be ahead: it has more to learn. What a second of training buys is another question than what an epoch buys; this study is
+# too short to answer it.
+#
+# ## Is the difference real?
+#
+# The two speedups differ, for two runs always differ. Is it more than chance? You have epoch times of several repeats in four
+# configurations. Take logarithms: then the ratio of the efficiencies is a sum of means,
+#
+# $$ \log\frac{E_\text{large}}{E_\text{small}} = (\ell_1 - \ell_2)_\text{large} - (\ell_1 - \ell_2)_\text{small} , $$
+#
+# where $\ell_p$ is the mean logarithm of the epoch time on p workers. Each mean of n values with variance $s^2$ has the
+# variance
+# $s^2/n$, and the variances of independent means add up. Write both: the sum, and its standard error.
+
+# %% labs={"id": "08.15"}
+from math import exp, log, sqrt
+from statistics import mean, median, variance
+
+
+def contrast(small_1, small_2, large_1, large_2):
+    """(log of E(large) / E(small), its standard error); each argument: epoch seconds of the repeats, on 1 or 2 workers."""
+    ### BEGIN SOLUTION
+    logs = [[log(seconds) for seconds in times] for times in (small_1, small_2, large_1, large_2)]
+    m = [mean(values) for values in logs]
+    return (m[2] - m[3]) - (m[0] - m[1]), sqrt(sum(variance(values) / len(values) for values in logs))
+    ### END SOLUTION
+
+
+right = check("08.15", contrast)
+
+# %% [markdown]
+# With Student's t instead of 1.96, for there are few repeats, this gives a 95 % interval of the ratio. Three answers are
+# possible:
+#
+# - `"yes"`: the interval leaves out 1. The difference is real, even if it is a small one.
+# - `"no"`: the interval holds 1 and lies *wholly* within what does not matter to you, from 1 / (1 + matters) to 1 + matters.
+# - `"can't tell"`: the interval holds 1, and also differences that would matter.
+
+# %% labs={"id": "08.16"}
+def answer(low, high, matters):
+    """"yes", "no" or "can't tell", for the interval [low, high] of a ratio; matters: 0.05 for 5 %."""
+    ### BEGIN SOLUTION
+    if low > 1 or high < 1:
+        return "yes"
+    if low >= 1 / (1 + matters) and high <= 1 + matters:
+        return "no"
+    return "can't tell"
+    ### END SOLUTION
+
+
+decided = check("08.16", answer)
+
+# %% [markdown]
+# Before you look: which of the three do your runs give, if a difference of 5 % matters?
+
+# %% labs={"id": "08.17"}
+### BEGIN SOLUTION
+verdict_expected = "can't tell"
+### END SOLUTION
+predict("08.17", verdict_expected)
+
+# %%
+runs = [load_record(file) for file in (*small_files, *large_files)]
+found = verdict.compare(runs, large, small, workers=2, matters=0.05)
+print(found)
+
+# %%
+if right and decided and found.interval:
+    times = [[mean(epoch.seconds for epoch in repeat[1:]) for repeat in run.repeats]
+             for name in (small, large) for run in sorted(runs, key=lambda run: run.workers)
+             if run.model == name and run.workers <= 2]
+    centre, error = contrast(*times)
+    print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
+    print("your answer:", answer(*found.interval, 0.05))
+else:
+    print("Skipped: this needs both functions, and runs with several repeats.")
+
+# %% [markdown]
+# "Can't tell" is a result. It says what to do: the last sentence names the smallest difference that such data can show. To
+# halve it, you need about four times as many repeats, or a quieter machine.
+#
+# ### What a log in whole seconds would have said
+#
+# Keras' log gives whole seconds for an epoch. Here are the same runs, rounded: once taken at face value, once with the
+# rounding counted.
+
+# %%
+versions = {"every step, as recorded": runs, "whole seconds, at face value": [verdict.rounded(run, counted=False) for run in runs],
+            "whole seconds, rounding counted": [verdict.rounded(run) for run in runs]}
+shown = []
+for name, several in versions.items():
+    told = verdict.compare(several, large, small)
+    span = f"[{told.interval[0]:.3f}, {told.interval[1]:.3f}]" if told.interval else ""
+    shown.append({"epoch times": name, "ratio of efficiencies": told.ratio, "95 % interval": span, "difference real?": told.answer})
+tables.show(shown, tuple(shown[0]))
+
+# %% [markdown]
+# A log says 12 s for every epoch of every repeat. What do you know of the epoch time?
+#
+# - **a**: it is 12.0 s, and since all repeats agree, the interval has no width
+# - **b**: it is anything from 11.5 s to 12.5 s, however many repeats say so
+# - **c**: the more repeats, the closer to 12.0 s
+# - **d**: nothing at all
+
+# %% labs={"id": "08.18"}
+### BEGIN SOLUTION
+whole_seconds = "b"
+### END SOLUTION
+check("08.18", whole_seconds)
+
+# %% [markdown]
+# At 12 s, half a second either way is 4 % of the efficiency: as much as people argue about. Equal rounded numbers look like
+# certainty. They are the opposite: the spread that would have warned you is gone.
+#
+# ## Where does the time go?
+#
+# Now take a step apart. A stopwatch inside a step would disturb it, so whole steps are compared that differ in *one* thing.
+# Two Horovod ranks take turns with four kinds of steps, round after round, with the same images per rank:
+#
+# | kind of step | what is in it |
+# |---|---|
+# | **alone** | one rank steps, the other rests; its batch lies in memory |
+# | **together** | both ranks step at once, each for itself |
+# | **exchange** | both step and average their gradients |
+# | **input** | the same, and each batch comes from the input pipeline |
+
+# %% labs={"id": "08.19"}
+def parts(alone, together, exchange, input):
+    """Seconds of (computation, sharing the machine, exchange and waiting, input), from the four kinds of steps."""
+    ### BEGIN SOLUTION
+    return alone, together - alone, exchange - together, input - exchange
+    ### END SOLUTION
+
+
+check("08.19", parts)
+
+# %%
+from importlib.util import find_spec
+
+# MPI is the faster launcher as long as every rank has a core of its own.
+launcher = "mpiexec" if devices.gpus() or devices.cores() > 1 else "horovodrun"
+options = {"batch": plan.local_batch, "others": (plan.local_batch // 4,), "image_size": plan.image_size, "launcher": launcher}
+if quick:
+    options |= {"rounds": 2, "steps": 1}
+steps = {}
+if find_spec("horovod") and len(devices.gpus()) != 1:
+    steps = {name: breakdown.measure(name, **options) for name in pair}
+else:
+    print("Skipped: this needs Horovod (`make horovod`) and two devices. Tables and predictions of it are empty below.")
+
+# %%
+if steps:
+    plots.show(breakdown.figure(steps.values(), [] if quick or not (own and own_small) else rows))
+
+# %%
+def shown_parts(name):
+    for part, (seconds, (low, high)) in breakdown.parts(steps[name]).items():
+        yield {"network": name, "part": part, "ms per step": 1e3 * seconds, "95 % interval": f"{1e3 * low:.3g} to {1e3 * high:.3g}"}
+
+
+tables.show([row for name in steps for row in shown_parts(name)], ("network", "part", "ms per step", "95 % interval"))
+
+# %% [markdown]
+# A part below 0 is smaller than the noise. Each line is a *difference*, and says no more than one:
+#
+# - **computation**: forward, backward and update of one worker, undisturbed.
+# - **sharing the machine**: both cores use one memory and one cache. No exchange is in it, so no faster network would help.
+# - **exchange and waiting**: what averaging adds to the step.
+# - **input**: what the pipeline adds. Read alone, a batch takes as long as the table below says; prefetching hides it behind the step.
+#
+# What remains between these bars and the steps of your own runs (black marks, if they are yours) is **the rest**: Keras'
+# loop and metrics, and that MirroredStrategy exchanges in another way than Horovod.
+
+# %%
+tables.show([{"network": name, "batch": found["batch"], "read": 1e3 * mean(found["pipeline_seconds"]),
+              "reduce": 1e3 * mean(found["all_reduce_seconds"]), "megabytes": found["gradient_bytes"] / 1e6}
+             for name, found in steps.items()], ("network", "batch", "read", "megabytes", "reduce"),
+            {"read": "reading a batch alone (ms)", "megabytes": "gradient (MB)", "reduce": "one all-reduce of it, alone (ms)"})
+
+# %% [markdown]
+# "Exchange and waiting" is the difference of two steps. What does it say?
+#
+# - **a**: how long the gradient's bytes travel, and nothing else
+# - **b**: how long the whole all-reduce takes, hidden parts included
+# - **c**: by how much averaging lengthens the step; it does not say how much of this is bytes, messages, or waiting for the slower rank
+# - **d**: how long the slower rank computes
+
+# %% labs={"id": "08.20"}
+### BEGIN SOLUTION
+what_it_says = "c"
+### END SOLUTION
+check("08.20", what_it_says)
+
+# %% [markdown]
+# A barrier is never free: the step lasts until the *slowest* worker is there, and among more workers the slowest one is
+# slower. If steps differ by 3 % among workers, the slowest of many is some per cent behind the mean:
+
+# %%
+from labs.scaling.stragglers import slowest
+
+tables.show([{"workers": workers, "slowest": slowest(workers, 0.03)} for workers in (1, 2, 4, 16, 64, 256, 1024, 4096)],
+            ("workers", "slowest"), {"slowest": "slowest worker / mean worker, steps that differ by 3 %"})
+
+# %% [markdown]
+# ## Predict, measure, explain the residual
+#
+# A model of a step fits into one line:
+#
+# $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that backward does not hide.} $$
+#
+# `labs.scaling` fits it to measured steps. You have eight configurations: 2 networks, 2 batches, 1 and 2 workers. Five are
+# given to the fit, all on one worker, and one on two workers. The other three are predicted, then compared.
+
+# %%
+every = [seen for found in steps.values() for seen in breakdown.observations(found)]
+held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.batch) != (pair[0], plan.local_batch)]
+shown, errors = [], []
+fitted = scaling.fit([seen for seen in every if seen not in held_out]) if steps else None
+for seen in held_out:
+    told, took = scaling.predict_from_fit(fitted, seen.model, seen.workers, seen.batch).step_seconds, mean(seen.seconds)
+    errors.append(abs(told.value / took - 1))
+    shown.append({"network": seen.model, "workers": seen.workers, "batch": int(seen.batch), "predicted (s)": told.value,
+                  "95 % interval": "{:.3g} to {:.3g}".format(*told.interval), "measured (s)": took,
+                  "error": f"{told.value / took - 1:+.1%}"})
+if shown:
+    tables.show(shown, tuple(shown[0]))
+    print(f"median of the relative errors: {median(errors):.1%}")
+
+# %% [markdown]
+# Where the error is larger than the interval, the model lacks something. Look for it in the picture above: sharing the
+# machine grows with another quantity than bytes; the ranks wait for each other; 514 tensors make more messages than 174.
+# Then look at the parameters, and at what the fit itself says it could not tell apart:
+
+# %%
+if steps:
+    full = scaling.fit(every)
+    tables.show([{"parameter": name, "value and 95 % interval": str(found)} for name, found in full.parameters().items()],
+                ("parameter", "value and 95 % interval"))
+    print(*(f"Note: {note}." for note in full.notes), sep="\n")
+
+# %% [markdown]
+# ### At each network's own largest batch
+#
+# So far both networks had the same batch. With their own largest batches, each exchange is spread over more images. The
+# search of T8 says how many images fit; the efficiency there was **not measured**. It is predicted by the fit above, far
+# outside the batches that were fitted, and the interval and the notes say so.
+
+# %%
+shown, notes = [], []
+for name in steps:
+    for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
+        told = scaling.predict_from_fit(full, name, 2, batch)
+        low, high = told.efficiency.interval
+        shown.append({"network": name, "batch": f"{batch} ({what})", "efficiency": told.efficiency.value,
+                      "95 % interval": f"{low:.3f} to {high:.3f}"})
+        notes += [note for note in told.notes if note not in notes and note not in full.notes]
+if shown:
+    tables.show(shown, tuple(shown[0]))
+    print(*(f"Note: {note}." for note in notes), sep="\n")
+
+# %% [markdown]
+# ## What if: 4096 workers
+#
+# The same model, with the data of a machine that you don't have: nodes of 8 V100, joined by Ethernet
+# (`labs/machines/v100-ethernet25.toml`). Everything here is **predicted**, for images of 224x224. Move one control at a
+# time, and look at both plots: the curves, and the shares of a step. A dotted line means that the batch does not fit into
+# the GPU's 16 GB.
+
+# %%
+what_if_plots.networks()  # counts both networks; the first time it takes some seconds
+widgets.explore(what_if_plots.scaling, network=list(what_if_plots.NAMES), batch=[8, 16, 32, 64, 128, 256],
+                bandwidth=[10, 25, 100, 400], latency=[2, 10, 30, 100], precision=["float32", "float16"],
+                fusion=[0, 8, 128], accumulation=(1, 8))
+
+# %% [markdown]
+# Bandwidth is in Gbit/s between nodes, latency in microseconds for a message, fusion in MiB (0: every tensor is a message
+# of its own), accumulation in passes before an exchange.
+#
+# Set the bandwidth to **10** Gbit/s. Give each network its own largest batch, as a power of two: **128** for ResNet50V2,
+# **64** for ResNet152V2. From how many workers on is the efficiency of each below 0.8?
+
+# %% labs={"id": "08.21"}
+### BEGIN SOLUTION
+below_small = what_if_plots.first_below(small, batch=128, bandwidth=10)
+below_large = what_if_plots.first_below(large, batch=64, bandwidth=10)
+### END SOLUTION
+check("08.21", below_small, below_large)
+
+# %% [markdown]
+# At an equal batch the larger network stays ahead; at its own largest batch it need not. Both sentences about "scaling of
+# ResNet152V2" are right, and neither is without the batch.
+#
+# Now go back to 25 Gbit/s and batch 64 for both, and set fusion to **0**. ResNet152V2, which was ahead, falls behind. Why?
+#
+# - **a**: it has more bytes to send now
+# - **b**: it sends 514 messages instead of 174, and each one pays the latency of all the ring's steps
+# - **c**: its backward takes longer without fusion
+# - **d**: its batch does not fit any more
+
+# %% labs={"id": "08.22"}
+### BEGIN SOLUTION
+without_fusion = "b"
+### END SOLUTION
+check("08.22", without_fusion)
+
+# %% [markdown]
+# Try float16 too: computing gets faster, the weights' gradients stay float32, and the *efficiency* falls while the images
+# per second rise. An efficiency alone never says which machine is the better one.
+#
+# ## T10
+#
+# Explain with your three plots: why is the epoch of ResNet152V2 longer, and what does its speedup do compared with
+# ResNet50V2's? Say what your data decide and what they leave open; separate equal batch from own largest batch, and
+# measured from predicted.
+
+# %% [markdown] labs={"id": "T10", "kind": "answer", "points": 6}
+# ### T10: your answer
+# ### BEGIN SOLUTION
+# The epoch of ResNet152V2 is longer because it computes 3.13 times as many multiply-adds for each image; the measured ratio
+# on one worker (08.14) is near that but not equal to it, since activations and the number of operations grow by other
+# factors. Its gradient has only 2.47 times as many bytes, so for each operation it exchanges less, and at an equal batch it
+# should scale better by bytes. The plots show both speedups with their intervals, and the verdict above says whether they
+# differ: the ratio of the efficiencies, its interval, and the smallest difference that these repeats could show. In whole
+# seconds the same runs would not have supported any answer. The breakdown says where the time goes: computation, sharing of
+# memory, exchange and waiting, input. At each network's own largest batch I have only a prediction: ResNet152V2 fits fewer
+# images, exchanges more often per image and loses what it had gained; on the predicted machine it is ahead at an equal
+# batch and behind at its own largest one at 10 Gbit/s, and also when its 514 tensors are not fused. After the same epochs 2
+# workers have made half as many updates and the accuracy is lower, for both networks.
+#
+# **A good answer holds** (1 point each):
+# - the longer epoch explained by operations per image, with the measured ratio beside the computed one
+# - speedup or efficiency of both networks at an equal batch, with intervals
+# - the verdict yes, no or can't tell as the intervals give it, with the smallest difference that could have been shown
+# - why bytes alone favour ResNet152V2, and what pulls the other way (largest batch, number of tensors)
+# - equal batch and own largest batch kept apart, and measured kept apart from predicted
+# - accuracy beside speed, with the number of updates
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - A larger network computes more *and* exchanges more. What counts is the ratio of the two, at a given batch.
+# - Say at which batch, on which machine, against which baseline. Without these, "scales better" means nothing.
+# - A difference is real, absent or open. Only an interval tells which, and "open" is worth writing down.
+# - Rounded times look certain because they hide their spread.
+# - Predict first. A residual that you can explain is worth more than a fit that happens to match.
+#
+# Next: a report of all tasks (T11).
