@@ -69,7 +69,7 @@ def test_readme_names_what_exists():
     readme = (ROOT / "README.md").read_text()
     assert set(re.findall(r"`make ([a-z-]+)", readme)) <= set(TARGETS)
     listed = subprocess.run([sys.executable, "-m", "labs", "--help"], capture_output=True, text=True).stdout
-    commands = set(re.findall(r"^    ([a-z]+) ", listed, flags=re.MULTILINE))
+    commands = set(re.findall(r"^    ([a-z]+)(?: |$)", listed, flags=re.MULTILINE))
     assert commands and commands == set(re.findall(r"^\| `labs ([a-z]+)", readme, flags=re.MULTILINE))
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert notebooks <= set(re.findall(r"^\| `(\d\d_\w+)`", readme, flags=re.MULTILINE))

@@ -315,7 +315,7 @@ def test_wrong_answers_get_a_hint_of_their_own(id, judge):
     for number, answer in enumerate(row["wrong"]):
         state, hint = judge(id, answer)
         assert state == "wrong", f"{id}: wrong answer {number} is taken for right"
-        assert hint.strip().endswith((".", "?")) and "\n" not in hint and len(hint) > 25
+        assert hint.strip().rstrip(")").endswith((".", "?")) and "\n" not in hint and len(hint) > 25
         assert "cannot be read" not in hint, f"{id}: wrong answer {number} breaks the check: {hint}"
         hints.append(hint)
     alike = {frozenset(pair) for pair in row.get("same", ())}
