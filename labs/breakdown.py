@@ -17,6 +17,7 @@ from statistics import fmean, pstdev
 from labs import files, intervals
 
 KINDS = ("alone", "together", "exchange", "input")
+EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
 PARTS = ("computation", "sharing the machine", "exchange and waiting", "input")
 
 
@@ -24,11 +25,12 @@ class BreakdownError(RuntimeError):
     """The steps cannot be measured, or the measurement does not hold what is asked; the message says what to do."""
 
 
-def measure(model, *, ranks=2, batch=64, others=(), image_size=32, images=512, rounds=4, steps=2, launcher=None,
-            name=None, runs=None, show=True):  # fmt: skip
-    """Time steps of all KINDS with `batch` images per rank, and of alone and exchange also with the batches `others`.
+def measure(model, *, ranks=2, batch=64, others=(), kinds=KINDS, image_size=32, images=512, rounds=4, steps=2,
+            launcher=None, name=None, runs=None, show=True):  # fmt: skip
+    """Time steps of all `kinds` with `batch` images per rank, and of alone and exchange also with the batches `others`.
 
-    All kinds take turns in each of `rounds` rounds, so that a slow minute of the machine is in all of them.
+    Alone and exchange are enough for `efficiency`; `parts` needs all KINDS. All kinds take turns in each of `rounds`
+    rounds, so that a slow minute of the machine is in all of them.
     Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", model, ranks, batch, seconds {batch as text:
     {kind: [[seconds of a step, ...] of each round]}}, pipeline_seconds and all_reduce_seconds [of each round] (a batch
     read alone; one message of the gradient's size), gradient_bytes, image_size, classes, machine, versions, notes.
@@ -41,14 +43,17 @@ def measure(model, *, ranks=2, batch=64, others=(), image_size=32, images=512, r
                                (steps, 1, "steps"), *((other, 1, "images per rank") for other in others)):  # fmt: skip
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise BreakdownError(f"{value!r} {what}: a breakdown needs a whole number, {least} or more.")
-    if images < ranks * batch:
+    if not set(EFFICIENCY) <= set(kinds) <= set(KINDS):
+        raise BreakdownError(f"Kinds {tuple(kinds)}: choose of {', '.join(KINDS)}, with {' and '.join(EFFICIENCY)}.")
+    if "input" in kinds and images < ranks * batch:
         raise BreakdownError(f"{images} images are less than one step of {ranks} ranks with {batch} each: give more.")
     runs, name = Path(runs) if runs is not None else jobs.folder(), name or f"breakdown_{model}"
     file = (runs / f"{name}.breakdown.json").resolve()
     file.unlink(missing_ok=True)
     options = {"model": model, "image_size": image_size, "images": images, "rounds": rounds, "steps": steps}
     job = jobs.start("-m", "labs.breakdown_steps", file, *(f"--{key}={value}" for key, value in options.items()),
-                     "--batches", batch, *others, name=name, runs=runs, ranks=ranks, launcher=launcher)  # fmt: skip
+                     "--batches", batch, *others, "--kinds", *(kind for kind in KINDS if kind in kinds),
+                     name=name, runs=runs, ranks=ranks, launcher=launcher)  # fmt: skip
     job.wait(show=show)
     if job.state != "finished" or not file.is_file():
         raise BreakdownError(f"The steps were not measured. {job.explain()}")
@@ -63,7 +68,7 @@ def load(path):
     """The result of `measure` that a file keeps. Raises BreakdownError."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-        found["seconds"][str(found["batch"])]["input"]
+        found["seconds"][str(found["batch"])]["exchange"]
         return found
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise BreakdownError(f"{path} holds no breakdown ({type(problem).__name__}): measure again.") from None
@@ -84,10 +89,21 @@ def parts(found):
     is smaller than the noise.
     """
     kinds, before, result = means(found), None, {}
+    if missing := set(KINDS) - set(kinds):
+        raise BreakdownError(f"The parts need all kinds of steps; not measured: {', '.join(sorted(missing))}.")
     for kind, part in zip(KINDS, PARTS, strict=True):
         values = kinds[kind] if before is None else [b - a for a, b in zip(before, kinds[kind], strict=True)]
         result[part], before = (fmean(values), intervals.plain(values)), kinds[kind]
     return result
+
+
+def efficiency(found, batch=None):
+    """(step alone / step with exchange, (low, high)) at a batch, with the same images per rank: the efficiency of all
+    ranks. The mean over rounds of the ratio within a round; the 95 % t interval is one of its logarithm."""
+    kinds = means(found, batch)
+    ratios = [alone / exchange for alone, exchange in zip(*(kinds[kind] for kind in EFFICIENCY), strict=True)]
+    estimate = intervals.mean(ratios)
+    return estimate.value, estimate.interval
 
 
 def observations(found):

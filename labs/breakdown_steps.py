@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from labs import files
-from labs.breakdown import KINDS
+from labs.breakdown import EFFICIENCY, KINDS
 
 
 def main():
@@ -19,10 +19,12 @@ def main():
     for option in ("image_size", "images", "rounds", "steps"):
         parser.add_argument(f"--{option}", type=int, required=True)
     parser.add_argument("--batches", type=int, nargs="+", required=True)
+    parser.add_argument("--kinds", choices=KINDS, nargs="+", default=KINDS)
     args = parser.parse_args()
 
     import horovod.tensorflow as horovod
     import keras
+    import numpy as np
     import tensorflow as tf
 
     from labs import data, devices, hvd, models
@@ -34,9 +36,14 @@ def main():
     keras.utils.set_random_seed(0)
     dataset, batch = data.load("digits", images=args.images), args.batches[0]
     model = models.build(args.model, args.image_size, len(dataset.classes))
-    numbers = data.order(dataset, hvd.size() * batch).shard(hvd.size(), hvd.rank())
-    pipeline = iter(data.batches(dataset, numbers, batch).repeat())
-    fixed = {size: (tf.constant(dataset.images[:size]), tf.constant(dataset.labels[:size])) for size in args.batches}
+    pipeline = None
+    if "input" in args.kinds:
+        numbers = data.order(dataset, hvd.size() * batch).shard(hvd.size(), hvd.rank())
+        pipeline = iter(data.batches(dataset, numbers, batch).repeat())
+    fixed = {}
+    for size in args.batches:
+        numbers = np.arange(size) % len(dataset.labels)  # a batch may be larger than the data set
+        fixed[size] = tf.constant(dataset.images[numbers]), tf.constant(dataset.labels[numbers])
     own = stepper(model, keras.optimizers.SGD(0.01), dataset)
     shared = stepper(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.01)), dataset)
     gradient_bytes = 4 * sum(weight.shape.num_elements() for weight in model.trainable_variables)
@@ -59,8 +66,9 @@ def main():
         for kind in ("alone", "exchange"):
             steps_of(kind, size)
     horovod.allreduce(gradient, name="gradient")
-    next(pipeline)
-    seconds = {size: {kind: [] for kind in (KINDS if size == batch else KINDS[::2])} for size in args.batches}
+    if pipeline:
+        next(pipeline)
+    seconds = {size: {kind: [] for kind in (args.kinds if size == batch else EFFICIENCY)} for size in args.batches}
     reading, reducing = [], []
     for number in range(args.rounds):
         say(f"Round {number + 1} of {args.rounds}")
@@ -70,8 +78,9 @@ def main():
                 rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
                 rounds.append(None if rests else steps_of(kind, size))
         together()
-        reading.append(fmean(timed(lambda: next(pipeline), args.steps)))
-        together()
+        if pipeline:
+            reading.append(fmean(timed(lambda: next(pipeline), args.steps)))
+            together()
         reducing.append(fmean(timed(lambda: horovod.allreduce(gradient, name="gradient"), 2)))
     together()
     gathered = horovod.allgather_object(seconds)

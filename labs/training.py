@@ -137,7 +137,7 @@ class Recorder(keras.callbacks.Callback):
             "repeats": args.repeats, "epochs_per_repeat": args.epochs, "dataset_images": images,
             "requested_images": args.images,
             "oversubscribed": oversubscribed, "seed": args.seed, "epochs": [],
-            "machine": devices.machine(), "versions": devices.versions(), "command": sys.argv,
+            "machine": devices.machine(), "versions": devices.versions(), "command": _command(),
             "started": _now(), "finished": None, "job_id": os.environ.get("SLURM_JOB_ID"),
         }  # fmt: skip
         if self.rank == 0:
@@ -236,6 +236,12 @@ class Recorder(keras.callbacks.Callback):
             if record["state"] == "running":
                 record.update(state="failed", finished=_now())
                 write_record(self.path, record)
+
+
+def _command():
+    """What started this program: `-m labs.train` as it was typed, not as the path that Python makes of it."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return ["-m", spec.name, *sys.argv[1:]] if spec else sys.argv
 
 
 def _now():

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 75 minutes, of which 13 minutes on 2 cores are computing.**
+# **Time: 85 minutes, of which 19 minutes on 2 cores are computing.**
 #
 # ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, and it is a guess. You
 # write its training, find its largest batch, run it, and let the intervals say what your data support. Then you take a step
@@ -310,6 +310,47 @@ check("08.11", rows if own else ...)
 # With 4 workers on 2 cores the run would be marked **oversubscribed** and say nothing about speed. Where you have GPUs, the
 # preset trains on 1, 2 and 4.
 #
+# ## The same with Horovod
+#
+# MirroredStrategy is one process; with Horovod every worker is a process of its own. What belongs to the *networks* should
+# show with both. `text` is your Horovod script of notebook 07. Turn it into one that trains ResNet152V2; it is a string,
+# so `text.replace(old, new)` goes far.
+
+# %% labs={"id": "08.12"}
+from pathlib import Path
+
+original = Path("scripts/ResNet50_horovod.py")
+text = original.read_text()
+### BEGIN SOLUTION
+changed = text.replace("ResNet50V2", "ResNet152V2")
+### END SOLUTION
+many = check("08.12", changed, original)
+
+# %% [markdown]
+# It runs beside your runs of ResNet50V2 of notebook 07. Where these are missing, recorded runs of both networks stand here.
+
+# %%
+launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiexec"  # MPI wants a core for each rank
+horovod_files = [jobs.folder() / f"ResNet50_horovod_w{n}.json" for n in plan.workers]
+settings = [study.configuration(plan, small, n, "horovod") for n in plan.workers]
+own_horovod = all(study.reusable(file, setting) for file, setting in zip(horovod_files, settings))
+for workers in plan.workers if many and own_horovod else (2,) if many and quick else ():
+    target = jobs.folder() / "ResNet152V2_horovod.py"
+    target.write_text(changed)
+    options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
+    job = jobs.run(target, "--batch_size", workers * plan.local_batch, *sizes, **options)
+    horovod_files.append(job.record)
+    own_horovod = own_horovod and job.state == "finished"
+if not (many and own_horovod):
+    horovod_files = recorded.laptop_two_networks_horovod()
+    print("Recorded runs: yours need your script and runs of notebook 07.")
+horovod_rows = results.results(horovod_files)
+tables.scaling(horovod_rows)
+
+# %% [markdown]
+# Compare the speedups with those of MirroredStrategy above; seconds only if all four runs are yours. The two exchange
+# gradients in other ways, and a rank has its own input pipeline.
+#
 # ## On the cluster
 #
 # `slurm/local/ResNet152V2.sh` (or the folder of your site) is the twin of the script that you wrote in notebook 05. Fill
@@ -320,8 +361,8 @@ site = sites.load()
 batch_script = sites.script("ResNet152V2.sh")
 print(batch_script.read_text())
 
-# %% labs={"id": "08.12"}
-submit = check("08.12", batch_script)
+# %% labs={"id": "08.13"}
+submit = check("08.13", batch_script)
 
 # %%
 short = ["--images", 128, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
@@ -359,7 +400,8 @@ for file in large_files:
 # lines `N/N - ..s` after the first epoch of each repeat are what counts. The .err files hold no error. Epoch time, images
 # per second, speedup and efficiency with 95 % intervals stand in the table above; the accuracy after the same epochs is
 # lower on 2 workers, which make half as many updates. From ResNet50V2's runs I had predicted the step on 2 workers; the
-# residual is printed below the table. A run on 4 workers would be oversubscribed on 2 cores.
+# residual is printed below the table. With Horovod the same network ran on 1 and 2 ranks; its table stands below that of
+# MirroredStrategy. A run on 4 workers would be oversubscribed on 2 cores.
 #
 # **A good answer holds** (1 point each):
 # - both scripts, with the batch per worker fixed and the rate scaled with the workers
@@ -377,7 +419,7 @@ for file in large_files:
 # Label the axes with units, and add a legend that names the networks. Each row has the keys `model`, `workers`,
 # `epoch_seconds`, `images_per_second` and `speedup`. Start with `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
 
-# %% labs={"id": "08.13"}
+# %% labs={"id": "08.14"}
 from matplotlib.figure import Figure
 
 ### BEGIN SOLUTION
@@ -393,25 +435,28 @@ for axis, key, label in zip(
     axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
     axis.legend()
 ### END SOLUTION
-if check("08.13", figure, rows):
+if check("08.14", figure, rows):
     figure.alt = "Your plots of epoch time, images per second and speedup of both networks over the number of workers."
     plots.show(figure)
 
 # %% [markdown]
-# The kit's plot of the same rows adds the intervals:
+# The kit's plot of the same rows adds the intervals, and the one below it shows the runs with Horovod:
 
 # %%
 plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
 
+# %%
+plots.show(plots.scaling(horovod_rows, ("epoch time", "speedup", "efficiency")))
+
 # %% [markdown]
 # How many times as long is the epoch of ResNet152V2 on one worker? Compute it from `rows`.
 
-# %% labs={"id": "08.14"}
+# %% labs={"id": "08.15"}
 ### BEGIN SOLUTION
 alone = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
 epoch_ratio = alone[large] / alone[small]
 ### END SOLUTION
-check("08.14", epoch_ratio, rows)
+check("08.15", epoch_ratio, rows)
 
 # %%
 for what, key in (("multiply-adds", "multiply_adds"), ("bytes of activations", "activation_bytes"), ("tensors", "tensors")):
@@ -445,7 +490,7 @@ plots.show(plots.learning(rows))
 # variance
 # $s^2/n$, and the variances of independent means add up. Write both: the sum, and its standard error.
 
-# %% labs={"id": "08.15"}
+# %% labs={"id": "08.16"}
 from math import exp, log, sqrt
 from statistics import mean, median, variance
 
@@ -459,7 +504,7 @@ def contrast(small_1, small_2, large_1, large_2):
     ### END SOLUTION
 
 
-right = check("08.15", contrast)
+right = check("08.16", contrast)
 
 # %% [markdown]
 # With Student's t instead of 1.96, for there are few repeats, this gives a 95 % interval of the ratio. Three answers are
@@ -469,7 +514,7 @@ right = check("08.15", contrast)
 # - `"no"`: the interval holds 1 and lies *wholly* within what does not matter to you, from 1 / (1 + matters) to 1 + matters.
 # - `"can't tell"`: the interval holds 1, and also differences that would matter.
 
-# %% labs={"id": "08.16"}
+# %% labs={"id": "08.17"}
 def answer(low, high, matters):
     """"yes", "no" or "can't tell", for the interval [low, high] of a ratio; matters: 0.05 for 5 %."""
     ### BEGIN SOLUTION
@@ -481,16 +526,16 @@ def answer(low, high, matters):
     ### END SOLUTION
 
 
-decided = check("08.16", answer)
+decided = check("08.17", answer)
 
 # %% [markdown]
 # Before you look: which of the three do your runs give, if a difference of 5 % matters?
 
-# %% labs={"id": "08.17"}
+# %% labs={"id": "08.18"}
 ### BEGIN SOLUTION
 verdict_expected = "can't tell"
 ### END SOLUTION
-predict("08.17", verdict_expected)
+predict("08.18", verdict_expected)
 
 # %%
 runs = [load_record(file) for file in (*small_files, *large_files)]
@@ -509,6 +554,20 @@ else:
     print("Skipped: this needs both functions, and runs with several repeats.")
 
 # %% [markdown]
+# And with Horovod?
+
+# %%
+print(verdict.compare([load_record(file) for file in horovod_files], large, small, workers=2, matters=0.05))
+
+# %% [markdown]
+# The two verdicts are two measurements, on the same machine at other minutes and with another exchange. Where they agree,
+# you may say more than either alone.
+#
+# **What no interval here knows:** the runs came one after the other. If the machine was slower during one of them (another
+# user, a hot laptop), this looks like a property of the network. So look at the epochs of each run in its `.out`: do they
+# drift? And is the epoch on one worker about the same in both tables? If not, do not believe a "yes": measure again, or in
+# turns, as the kinds of steps further down.
+#
 # "Can't tell" is a result. It says what to do: the last sentence names the smallest difference that such data can show. To
 # halve it, you need about four times as many repeats, or a quieter machine.
 #
@@ -535,11 +594,11 @@ tables.show(shown, tuple(shown[0]))
 # - **c**: the more repeats, the closer to 12.0 s
 # - **d**: nothing at all
 
-# %% labs={"id": "08.18"}
+# %% labs={"id": "08.19"}
 ### BEGIN SOLUTION
 whole_seconds = "b"
 ### END SOLUTION
-check("08.18", whole_seconds)
+check("08.19", whole_seconds)
 
 # %% [markdown]
 # At 12 s, half a second either way is 4 % of the efficiency: as much as people argue about. Equal rounded numbers look like
@@ -557,7 +616,7 @@ check("08.18", whole_seconds)
 # | **exchange** | both step and average their gradients |
 # | **input** | the same, and each batch comes from the input pipeline |
 
-# %% labs={"id": "08.19"}
+# %% labs={"id": "08.20"}
 def parts(alone, together, exchange, input):
     """Seconds of (computation, sharing the machine, exchange and waiting, input), from the four kinds of steps."""
     ### BEGIN SOLUTION
@@ -565,13 +624,11 @@ def parts(alone, together, exchange, input):
     ### END SOLUTION
 
 
-check("08.19", parts)
+check("08.20", parts)
 
 # %%
 from importlib.util import find_spec
 
-# MPI is the faster launcher as long as every rank has a core of its own.
-launcher = "mpiexec" if devices.gpus() or devices.cores() > 1 else "horovodrun"
 options = {"batch": plan.local_batch, "others": (plan.local_batch // 4,), "image_size": plan.image_size, "launcher": launcher}
 if quick:
     options |= {"rounds": 2, "steps": 1}
@@ -618,11 +675,11 @@ tables.show([{"network": name, "batch": found["batch"], "read": 1e3 * mean(found
 # - **c**: by how much averaging lengthens the step; it does not say how much of this is bytes, messages, or waiting for the slower rank
 # - **d**: how long the slower rank computes
 
-# %% labs={"id": "08.20"}
+# %% labs={"id": "08.21"}
 ### BEGIN SOLUTION
 what_it_says = "c"
 ### END SOLUTION
-check("08.20", what_it_says)
+check("08.21", what_it_says)
 
 # %% [markdown]
 # A barrier is never free: the step lasts until the *slowest* worker is there, and among more workers the slowest one is
@@ -675,8 +732,8 @@ if steps:
 # ### At each network's own largest batch
 #
 # So far both networks had the same batch. With their own largest batches, each exchange is spread over more images. The
-# search of T8 says how many images fit; the efficiency there was **not measured**. It is predicted by the fit above, far
-# outside the batches that were fitted, and the interval and the notes say so.
+# search of T8 says how many images fit. The fit above **predicts** the efficiency there, far outside the batches that were
+# fitted:
 
 # %%
 shown, notes = [], []
@@ -684,12 +741,40 @@ for name in steps:
     for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
         told = scaling.predict_from_fit(full, name, 2, batch)
         low, high = told.efficiency.interval
-        shown.append({"network": name, "batch": f"{batch} ({what})", "efficiency": told.efficiency.value,
+        shown.append({"network": name, "batch": f"{batch} ({what})", "predicted efficiency": told.efficiency.value,
                       "95 % interval": f"{low:.3f} to {high:.3f}"})
         notes += [note for note in told.notes if note not in notes and note not in full.notes]
 if shown:
     tables.show(shown, tuple(shown[0]))
     print(*(f"Note: {note}." for note in notes), sep="\n")
+
+# %% [markdown]
+# Now **measure** it: steps alone and with exchange, each network with its own largest batch on each of the two ranks.
+
+# %%
+at_largest = {}
+for name in list(steps)[:1] if quick else steps:
+    options |= {"batch": search[name]["largest"], "others": (), "kinds": breakdown.EFFICIENCY, "steps": 1}
+    try:
+        at_largest[name] = breakdown.measure(name, **options | {"rounds": 2 if quick else 3, "name": f"largest_{name}"})
+    except breakdown.BreakdownError as problem:  # what fits beside one rank need not fit beside two
+        print(problem)
+
+# %%
+shown = []
+for name in at_largest:
+    for what, found in (("equal", steps[name]), ("its largest", at_largest[name])):
+        told = scaling.predict_from_fit(full, name, 2, found["batch"]).efficiency.value
+        value, (low, high) = breakdown.efficiency(found)
+        shown.append({"network": name, "batch": f"{found['batch']} ({what})", "predicted": told, "measured": value,
+                      "95 % interval of the measured": f"{low:.3f} to {high:.3f}"})
+if shown:
+    tables.show(shown, tuple(shown[0]))
+
+# %% [markdown]
+# Read it in two directions. From line to line of one network: what does a larger batch give? And between the two lines with
+# "its largest": does the order of the networks stay? The fit knows nothing of *sharing the machine*, which grows with the
+# batch; where the measured efficiency is below the predicted one, this is the first suspect.
 
 # %% [markdown]
 # ## What if: 4096 workers
@@ -712,12 +797,12 @@ widgets.explore(what_if_plots.scaling, network=list(what_if_plots.NAMES), batch=
 # Set the bandwidth to **10** Gbit/s. Give each network its own largest batch, as a power of two: **128** for ResNet50V2,
 # **64** for ResNet152V2. From how many workers on is the efficiency of each below 0.8?
 
-# %% labs={"id": "08.21"}
+# %% labs={"id": "08.22"}
 ### BEGIN SOLUTION
 below_small = what_if_plots.first_below(small, batch=128, bandwidth=10)
 below_large = what_if_plots.first_below(large, batch=64, bandwidth=10)
 ### END SOLUTION
-check("08.21", below_small, below_large)
+check("08.22", below_small, below_large)
 
 # %% [markdown]
 # At an equal batch the larger network stays ahead; at its own largest batch it need not. Both sentences about "scaling of
@@ -730,11 +815,11 @@ check("08.21", below_small, below_large)
 # - **c**: its backward takes longer without fusion
 # - **d**: its batch does not fit any more
 
-# %% labs={"id": "08.22"}
+# %% labs={"id": "08.23"}
 ### BEGIN SOLUTION
 without_fusion = "b"
 ### END SOLUTION
-check("08.22", without_fusion)
+check("08.23", without_fusion)
 
 # %% [markdown]
 # Try float16 too: computing gets faster, the weights' gradients stay float32, and the *efficiency* falls while the images
@@ -750,13 +835,13 @@ check("08.22", without_fusion)
 # ### T10: your answer
 # ### BEGIN SOLUTION
 # The epoch of ResNet152V2 is longer because it computes 3.13 times as many multiply-adds for each image; the measured ratio
-# on one worker (08.14) is near that but not equal to it, since activations and the number of operations grow by other
+# on one worker (08.15) is near that but not equal to it, since activations and the number of operations grow by other
 # factors. Its gradient has only 2.47 times as many bytes, so for each operation it exchanges less, and at an equal batch it
 # should scale better by bytes. The plots show both speedups with their intervals, and the verdict above says whether they
 # differ: the ratio of the efficiencies, its interval, and the smallest difference that these repeats could show. In whole
 # seconds the same runs would not have supported any answer. The breakdown says where the time goes: computation, sharing of
-# memory, exchange and waiting, input. At each network's own largest batch I have only a prediction: ResNet152V2 fits fewer
-# images, exchanges more often per image and loses what it had gained; on the predicted machine it is ahead at an equal
+# memory, exchange and waiting, input. At each network's own largest batch the efficiencies are measured for steps of 2
+# ranks, in the last table. ResNet152V2 fits fewer images, so it exchanges more often per image; on the predicted machine it is ahead at an equal
 # batch and behind at its own largest one at 10 Gbit/s, and also when its 514 tensors are not fused. After the same epochs 2
 # workers have made half as many updates and the accuracy is lower, for both networks.
 #

@@ -9,6 +9,9 @@ from types import SimpleNamespace
 ROOT = Path(__file__).parents[1]
 SCRIPT = (ROOT / "solutions/scripts/ResNet152V2.py").read_text()
 JOB = (ROOT / "solutions/slurm/local/ResNet152V2.sh").read_text()
+HOROVOD = ROOT / "solutions/scripts/ResNet50_horovod.py"
+NAMES = (("applications.ResNet50V2(", "applications.ResNet152V2("), ("Model ResNet50V2", "Model ResNet152V2"),
+         ('model="ResNet50V2"', 'model="ResNet152V2"'))
 OOM = "OOM when allocating tensor with shape[512,64,8,8] and type float on device:CPU:0 by allocator cpu"
 ERR = ["Traceback (most recent call last):", '  File "labs/maxbatch.py", line 180, in _trials', f"  {OOM}"]
 SMALL = SimpleNamespace(multiply_adds=71e6, gradient_bytes=94e6, tensors=174, activation_bytes=1.6e6)
@@ -47,6 +50,15 @@ def swapped(*pairs, text=SCRIPT, name="ResNet152V2.py", folder_name=None):
 
 def job(*pairs):
     return swapped(*pairs, text=JOB, name="ResNet152V2.sh", folder_name="local")
+
+
+def many(*pairs):
+    """The Horovod script of notebook 07 with some text replaced, and its file."""
+    text = HOROVOD.read_text()
+    for old, new in pairs:
+        assert old in text, f"{HOROVOD.name} has changed: {old!r} is no more in it"
+        text = text.replace(old, new)
+    return text, HOROVOD
 
 
 def outside_scope():
@@ -176,12 +188,19 @@ ANSWERS = {
         secret=None,
     ),
     "08.12": dict(
+        right=[many(("ResNet50V2", "ResNet152V2")), many(("ResNet50", "ResNet152")), many(*NAMES)],
+        wrong=[many(), many(NAMES[0]), many(*NAMES[:2]), many(("ResNet50V2", "ResNet152")),
+               many(("ResNet50V2", "ResNet152V2"), ("0.01 * hvd.size()", "0.01")),
+               many(("ResNet50V2", "ResNet152V2"), ("model.fit(", "model.fit((")), (HOROVOD, HOROVOD)],
+        secret=r"replace",
+    ),
+    "08.13": dict(
         right=[job()],
         wrong=[job(("--gres=gpu:2", "--gres=gpu:1")), job(("batch=$((64 * workers))", "batch=64")),
                job(("ResNet152V2.py", "ResNet50.py"))],
         secret=None,
     ),
-    "08.13": dict(
+    "08.14": dict(
         right=[(figure(), ROWS), (kits_figure(), ROWS)],
         wrong=[(figure(panels=2), ROWS), (figure(label=False), ROWS), (figure(legend=False), ROWS),
                (figure(names=("ResNet152V2",)), ROWS), (figure(reverse=True), ROWS),
@@ -190,13 +209,13 @@ ANSWERS = {
         secret=None,
         same=[(2, 3)],  # no legend, or none for one of the networks
     ),
-    "08.14": dict(
+    "08.15": dict(
         right=[(2.0, ROWS), (14.0 / 7.0, ROWS)],
         wrong=[(0.5, ROWS), (7.0, ROWS), (8.6 / 7.0, ROWS), (14 / 8.6, ROWS), (3.13, ROWS)],
         secret=r"\b2\.0",
         same=[(2, 3)],  # both hold a run on 2 workers
     ),
-    "08.15": dict(
+    "08.16": dict(
         right=[contrast()],
         wrong=[contrast((1, -1, -1, 1)), contrast((1, -1, 1, -1)), contrast((-1, -1, 1, 1)), contrast(centre=exp),
                contrast((1, 1, 1, 1)),
@@ -209,7 +228,7 @@ ANSWERS = {
                contrast(error=lambda logs: 1.0)],
         secret=None,
     ),
-    "08.16": dict(
+    "08.17": dict(
         right=[(answer,)],
         wrong=[(lambda low, high, m: "yes" if low > 1 or high < 1 else "no",),
                (lambda low, high, m: "yes" if low > 1 or high < 1 else "can't tell",),
@@ -220,20 +239,20 @@ ANSWERS = {
                (lambda low, high, m: answer(low, high, m) == "yes",)],
         secret=None,
     ),
-    "08.18": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=r"11\.5|12\.5"),
-    "08.19": dict(
+    "08.19": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=r"11\.5|12\.5"),
+    "08.20": dict(
         right=[(lambda a, t, e, i: (a, t - a, e - t, i - e),)],
         wrong=[(lambda a, t, e, i: (a, t, e, i),), (lambda a, t, e, i: (a, t - a, e - a, i - a),),
                (lambda a, t, e, i: (a, a - t, t - e, e - i),), (lambda a, t, e, i: (a, t - a, e - t),),
                (lambda a, t, e, i: (a, t - a, e - t, i),), (lambda a, t, e, i: (t - a, a, e - t, i - e),)],
         secret=None,
     ),
-    "08.20": dict(right=[("c",)], wrong=[("a",), ("b",), ("d",)], secret=None),
-    "08.21": dict(
+    "08.21": dict(right=[("c",)], wrong=[("a",), ("b",), ("d",)], secret=None),
+    "08.22": dict(
         right=[workers_below()],
         wrong=[lambda folder: workers_below()(folder)[::-1], workers_below(bandwidth=25), workers_below(64, 64),
                workers_below(64, 128), lambda folder: (3, 64), lambda folder: (8, 8)],
         secret=None,
     ),
-    "08.22": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=r"\b514\b|\b174\b"),
+    "08.23": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=r"\b514\b|\b174\b"),
 }  # fmt: skip

@@ -41,6 +41,22 @@ def test_a_part_below_0_stays_below_0():
     assert found["input"][0] == pytest.approx(-0.02)
 
 
+def test_efficiency_is_the_mean_ratio_within_rounds():
+    found = result()  # 0.82, 0.82 and 0.80 s alone, 0.15 s more with exchange
+    ratios = [0.82 / 0.97, 0.82 / 0.97, 0.80 / 0.95]
+    value, interval = breakdown.efficiency(found)
+    assert value == pytest.approx(sum(ratios) / 3) and interval == pytest.approx(intervals.mean(ratios).interval)
+    assert breakdown.efficiency(found, 16)[0] == pytest.approx(0.246 / 0.396, rel=0.01)
+
+
+def test_parts_need_all_kinds():
+    found = result()
+    found["seconds"]["64"] = {kind: found["seconds"]["64"][kind] for kind in breakdown.EFFICIENCY}
+    assert breakdown.efficiency(found)[0] == breakdown.efficiency(result())[0]
+    with pytest.raises(breakdown.BreakdownError, match="not measured: input, together"):
+        breakdown.parts(found)
+
+
 def test_means_of_the_other_batch():
     found = breakdown.means(result(), 16)
     assert list(found) == ["alone", "exchange"] and found["alone"] == pytest.approx([0.246, 0.246, 0.24])
@@ -102,7 +118,9 @@ def test_timed_calls_as_often_as_asked():
 
 def test_wrong_use_is_refused_before_anything_starts(tmp_path):
     for options, text in (({"ranks": 1}, "1 ranks"), ({"batch": 0}, "0 images per rank"), ({"rounds": 1}, "1 rounds"),
-                          ({"others": (16, 2.5)}, "2.5 images"), ({"images": 100}, "less than one step")):  # fmt: skip
+                          ({"others": (16, 2.5)}, "2.5 images"),
+                          ({"kinds": ("alone", "input")}, "alone and exchange"), ({"kinds": ("all",)}, "choose of"),
+                          ({"images": 100}, "less than one step")):  # fmt: skip
         with pytest.raises(breakdown.BreakdownError, match=text):
             breakdown.measure("SmallCNN", runs=tmp_path, **options)
     with pytest.raises(ModelError, match="Unknown model"):
@@ -136,3 +154,11 @@ def test_two_real_ranks(tmp_path, needs_horovod):
 def test_a_measurement_that_fails_says_why(tmp_path, needs_horovod):
     with pytest.raises(breakdown.BreakdownError, match="were not measured"):
         breakdown.measure("SmallCNN", batch=1, images=5000, rounds=2, steps=1, runs=tmp_path, show=False)  # 1797 digits
+
+
+def test_two_kinds_at_a_batch_larger_than_the_data_set(tmp_path, needs_horovod):
+    sizes = {"batch": 600, "kinds": ("exchange", "alone"), "images": 64, "rounds": 2, "steps": 1}
+    found = breakdown.measure("SmallCNN", runs=tmp_path, show=False, **sizes)
+    assert list(found["seconds"]["600"]) == ["alone", "exchange"] and found["pipeline_seconds"] == []
+    value, (low, high) = breakdown.efficiency(found)
+    assert 0 < low < value < high

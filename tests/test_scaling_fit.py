@@ -232,6 +232,20 @@ def test_several_workers_as_fast_as_one_expose_nothing():
     assert any("not longer than on one" in note for note in found.networks["Small"].notes)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_steps_of_a_disturbed_machine_give_wide_intervals_of_times_above_0(seed):
+    noisy = study(Truth(noise=0.6, seed=seed), (SMALL,), workers=(1, 2), batches=(8, 32), repeats=2)
+    try:
+        found = fit(noisy, facts_of)
+    except ScalingError as refused:
+        assert "do not get longer with the batch" in str(refused)
+        return
+    for batch in (8, 32, 512):
+        told = predict_from_fit(found, "Small", 2, batch)
+        assert 0 < told.step_seconds.interval[0] <= told.step_seconds.value <= told.step_seconds.interval[1]
+        assert 0 < told.efficiency.interval[0]
+
+
 def test_a_benchmark_that_explains_too_little_does_not_count():
     truth = Truth(overlap=0.0, bandwidth=1e9)
     found = fit(study(truth, (SMALL,)), facts_of, benchmark(Truth(bandwidth=1e11)))

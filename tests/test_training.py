@@ -374,6 +374,8 @@ def test_script_and_study_program_do_the_same(tmp_path):
         assert done.returncode == 0, done.stderr
         assert "Model ResNet50V2 1 workers" in done.stdout and "Batch_size: 32" in done.stdout
     one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("script", "study"))
+    assert one["command"][0].endswith("ResNet50.py")
+    assert other["command"][:4] == ["-m", "labs.train", "--model", "ResNet50V2"]
     assert one["epochs"][0]["metrics"] == pytest.approx(other["epochs"][0]["metrics"], rel=1e-4)
     own = {"name", "command", "started", "finished", "epochs", "machine"}
     assert {k: v for k, v in one.items() if k not in own} == {k: v for k, v in other.items() if k not in own}

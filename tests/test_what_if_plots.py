@@ -39,8 +39,8 @@ def test_first_below():
 
 
 def test_answers_of_the_notebook():
-    """08.21: at each network's own largest batch and 10 Gbit/s the smaller one gets further, at an equal batch not so.
-    08.22: without fusion the one with more tensors falls behind."""
+    """08.22: at each network's own largest batch and 10 Gbit/s the smaller one gets further, at an equal batch not so.
+    08.23: without fusion the one with more tensors falls behind."""
     below = what_if_plots.first_below
     own = below("ResNet50V2", batch=128, bandwidth=10), below("ResNet152V2", batch=64, bandwidth=10)
     equal = below("ResNet50V2", batch=64, bandwidth=10), below("ResNet152V2", batch=64, bandwidth=10)

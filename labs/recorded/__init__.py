@@ -17,9 +17,14 @@ def laptop_horovod():
 
 
 def laptop_two_networks():
-    """Run records (.json, each with its log .out beside it) of ResNet50V2 and ResNet152V2 with MirroredStrategy on 1 and
-    2 workers of the same machine, one study."""
+    """Run records (.json, each with its log .out beside it) of ResNet50V2 and ResNet152V2 with MirroredStrategy on 1
+    and 2 workers of the same machine, one study."""
     return sorted((HERE / "laptop_two_networks").glob("*.json"))
+
+
+def laptop_two_networks_horovod():
+    """The same with Horovod on 1 and 2 ranks, another study."""
+    return sorted((HERE / "laptop_two_networks_horovod").glob("*.json"))
 
 
 def horovod_timeline():

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2
 
-import numpy as np
-
 from labs.scaling.parameter import ScalingError
 from labs.simulate.given import number, whole
 from labs.simulate.reduce import ring_seconds
@@ -94,14 +92,15 @@ def exposed(workers, tensor_bytes, fabric, backward, threshold=THRESHOLD, cycle=
     if whole("workers", workers) == 1 or not tensor_bytes:
         return 0.0, 0.0, 0.0
     backward, cycle = number("backward", backward), number("cycle", cycle)
-    total = sum(all_reduce_seconds(workers, size, fabric) for size in buckets(tensor_bytes, threshold))
-    ready = backward * np.arange(1, len(tensor_bytes) + 1) / len(tensor_bytes)
-    sizes = np.array(tensor_bytes[::-1], float)
+    total = sum(_cached(workers, size, fabric) for size in buckets(tensor_bytes, threshold))
+    count = len(tensor_bytes)
+    may_go = [backward * number / count + 2 * cycle for number in range(1, count + 1)]
+    sizes = [float(size) for size in reversed(tensor_bytes)]
     free, first = 0.0, 0
-    while first < len(sizes):
-        start = max(free, ready[first] + 2 * cycle)
+    while first < count:
+        start = max(free, may_go[first])
         last, size = first + 1, sizes[first]
-        while last < len(sizes) and ready[last] + 2 * cycle <= start and size + sizes[last] <= threshold:
+        while last < count and may_go[last] <= start and size + sizes[last] <= threshold:
             size, last = size + sizes[last], last + 1
         free, first = start + _cached(workers, size, fabric), last
     none = total + 2 * cycle

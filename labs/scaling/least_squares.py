@@ -50,7 +50,8 @@ def line(batches, seconds, resolution=0.0, spread=None):
 
 
 def _line(level, slope, centre, errors, reach, notes):
-    spans = [None if r is None else (max(0.0, v - r), v + r) for v, r in zip((level, slope), reach, strict=True)]
+    # Downwards on a logarithmic scale, as for all times: however large the error, no step takes no time.
+    spans = [None if r is None else (v * math.exp(-r / v), v + r) for v, r in zip((level, slope), reach, strict=True)]
     fixed, far = level - slope * centre, None
     if reach[0] is not None:
         far = math.hypot(reach[0], reach[1] * centre)

@@ -1,11 +1,10 @@
-"""Questions of 08_resnet152_scaling, first half: what grows, the script, largest batch, the runs (T7, T8, T9)."""
+"""Questions of 08_resnet152_scaling, first half: what grows, the script, largest batch, the step by hand (T7, T8)."""
 
 import ast
 from pathlib import Path
 from types import SimpleNamespace
 
 from labs.checks import NotDone, choice, prediction, question, written
-from labs.tasks import steps_slurm
 from labs.tasks.nb05 import _rate
 
 HERE = "08_resnet152_scaling"
@@ -78,10 +77,7 @@ def script(path):
     tree = ast.parse(Path(path).read_text())
     for line, text in blanks.blanks(Path(path)):
         raise NotDone(f"Line {line} of {Path(path).name} is still blank: {text.strip()}")
-    calls = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            calls.setdefault(getattr(node.func, "attr", getattr(node.func, "id", "")), []).append(node)
+    calls = _calls(tree)
     if "MirroredStrategy" not in calls:
         return "No MirroredStrategy is created. How does your ResNet50.py do it?"
     if not calls["MirroredStrategy"][0].keywords and not calls["MirroredStrategy"][0].args:
@@ -92,12 +88,27 @@ def script(path):
     return _network(tree, calls) or _names(calls) or _training(calls)
 
 
-def _network(tree, calls):
+def _calls(tree):
+    """{name of a function: its calls} in a script."""
+    calls = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            calls.setdefault(getattr(node.func, "attr", getattr(node.func, "id", "")), []).append(node)
+    return calls
+
+
+def _built(calls):
     built = [name for name in calls if name.startswith(("ResNet", "SmallCNN"))]
     if built == ["ResNet50V2"]:
         return "It still builds ResNet50V2: this script is for the larger network."
     if built != ["ResNet152V2"]:
         return f"It builds {', '.join(built) or 'no network of keras.applications'}: one ResNet152V2 is wanted."
+    return None
+
+
+def _network(tree, calls):
+    if hint := _built(calls):
+        return hint
     scopes = [n for n in ast.walk(tree) if isinstance(n, ast.With) and "scope" in ast.dump(n.items[0])]
     if id(calls["ResNet152V2"][0]) not in {id(n) for scope in scopes for n in ast.walk(scope)}:
         return "The network is created outside `strategy.scope()`: it would have one copy only."
@@ -109,7 +120,7 @@ def _network(tree, calls):
     return None
 
 
-def _names(calls):
+def _names(calls, strategy="mirrored"):
     def text(node):
         return "".join(str(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant))
 
@@ -124,7 +135,7 @@ def _names(calls):
     words = {k.arg: getattr(k.value, "value", None) for k in recorders[0].keywords}
     if words.get("model") != "ResNet152V2":
         return "The recorder gets another name for the network: its times would stand under that name."
-    if words.get("strategy") != "mirrored":
+    if words.get("strategy") != strategy:
         return "The recorder is told another strategy. Which one does this script use?"
     return None
 
@@ -211,12 +222,3 @@ def own_study(rows):
             return f"{name} has no run with 1 worker: without a baseline nothing can be called faster."
         if len(workers) < 2:
             return f"{name} has runs with one number of workers only: run at least two."
-
-
-@question("08.12", "slurm/<site>/ResNet152V2.sh, before it is submitted", HERE, points=3,
-          why="It asks for what its trainings need, within the rule, and starts your new script.")  # fmt: skip
-def batch_script(path):
-    return steps_slurm.judge(path, trains="ResNet152V2.py")
-
-
-written("T9", "ResNet152V2 on 1, 2 and 4 workers: script, job script, .out and .err", HERE, points=6)

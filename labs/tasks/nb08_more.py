@@ -1,14 +1,47 @@
-"""Questions of 08_resnet152_scaling, second half: both networks together, the verdict, the step's parts (T10)."""
+"""Questions of 08_resnet152_scaling, second half: the runs, both networks, the verdict, the parts (T9, T10)."""
 
+import ast
 import math
+from pathlib import Path
 
-from labs.checks import choice, prediction, question, written
-from labs.tasks.nb08 import HERE, _near
+from labs.checks import NotDone, choice, prediction, question, written
+from labs.tasks import steps_slurm
+from labs.tasks.nb08 import HERE, _built, _calls, _names, _near
 
 KEYS = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup"}
 
 
-@question("08.13", "The three plots for both networks together", HERE, points=6,
+@question("08.12", "The Horovod script for the larger network", HERE, points=2,
+          why="The network's name changes in model, log and record; the training stays the same.")  # fmt: skip
+def horovod_script(changed, original):
+    from labs import blanks
+
+    for line, text in blanks.blanks(Path(original)):
+        raise NotDone(f"Line {line} of {Path(original).name} is still blank (notebook 07): {text.strip()}")
+    if not isinstance(changed, str):
+        return "Give the text of the new script: a string, made from `text`."
+    before = Path(original).read_text()
+    try:
+        calls = _calls(ast.parse(changed))
+    except SyntaxError as error:
+        return f"This is no Python script any more: line {error.lineno}, {error.msg}."
+    if hint := _built(calls) or _names(calls, "horovod"):
+        return hint
+    if ast.dump(ast.parse(changed.replace("ResNet152V2", "ResNet50V2"))) != ast.dump(ast.parse(before)):
+        return "More than the network's name is different from your script of notebook 07: nothing else may change."
+    return None
+
+
+@question("08.13", "slurm/<site>/ResNet152V2.sh, before it is submitted", HERE, points=3,
+          why="It asks for what its trainings need, within the rule, and starts your new script.")  # fmt: skip
+def batch_script(path):
+    return steps_slurm.judge(path, trains="ResNet152V2.py")
+
+
+written("T9", "ResNet152V2 on 1, 2 and 4 workers: script, job script, .out and .err", HERE, points=6)
+
+
+@question("08.14", "The three plots for both networks together", HERE, points=6,
           why="Both networks in three plots, with units and a legend.")  # fmt: skip
 def plots(figure, rows):
     axes = list(getattr(figure, "axes", []))
@@ -44,7 +77,7 @@ def _alike(line, values):
     )
 
 
-@question("08.14", "How many times as long is the epoch, measured?", HERE,
+@question("08.15", "How many times as long is the epoch, measured?", HERE,
           why="Both on one worker, with the same images and batch: what differs is the network.")  # fmt: skip
 def epoch_ratio(ratio, rows):
     seconds = {(row["model"], row["workers"]): row["epoch_seconds"] for row in rows}
@@ -64,7 +97,7 @@ def epoch_ratio(ratio, rows):
 TIMES = ([8.0, 8.2, 8.1], [4.4, 4.5, 4.3], [13.0, 13.3, 12.9, 13.1], [7.4, 7.2, 7.5])
 
 
-@question("08.15", "The ratio of two efficiencies and its standard error, on logarithms", HERE, points=4,
+@question("08.16", "The ratio of two efficiencies and its standard error, on logarithms", HERE, points=4,
           why="Means of logarithms with their signs; variances of means add up, whatever the signs.")  # fmt: skip
 def contrast(function):
     centre, error = map(float, function(*(list(times) for times in TIMES)))
@@ -101,7 +134,7 @@ def contrast(function):
     return "The second number is not the standard error: root of the sum of (variance of the logarithms / repeats)."
 
 
-@question("08.16", "Yes, no or can't tell", HERE, points=4,
+@question("08.17", "Yes, no or can't tell", HERE, points=4,
           why="\"No\" needs evidence, as \"yes\" does; what is left is open.")  # fmt: skip
 def answer(function):
     cases = {(1.01, 1.20, 0.05): "yes", (0.80, 0.97, 0.05): "yes", (1.005, 1.02, 0.05): "yes",
@@ -131,16 +164,16 @@ def answer(function):
     return "Go through the three sentences in their order, with both ends of the interval."
 
 
-prediction("08.17", "Is the difference of the efficiencies real? (yes, no, can't tell)", HERE)
+prediction("08.18", "Is the difference of the efficiencies real? (yes, no, can't tell)", HERE)
 
-choice("08.18", "12 s in every epoch of every repeat", HERE, right="b", wrong={
+choice("08.19", "12 s in every epoch of every repeat", HERE, right="b", wrong={
     "a": "The repeats agree because they were rounded: 11.6 s and 12.4 s are both written as 12 s.",
     "c": "More repeats reduce what is random. Rounding hides the same part of each of them.",
     "d": "It is little, but not nothing: 14 s would have been written in another way.",
 }, why="Half a second either way, for each of the four times: repeats do not help against it.")  # fmt: skip
 
 
-@question("08.19", "The parts of a step as differences", HERE, points=2,
+@question("08.20", "The parts of a step as differences", HERE, points=2,
           why="Each kind of step has one thing more than the one before it.")  # fmt: skip
 def parts(function):
     got = tuple(float(value) for value in function(1.0, 1.1, 1.4, 1.45))
@@ -159,14 +192,14 @@ def parts(function):
     return "Computation is the step alone; then the difference of each kind of step to the one before it."
 
 
-choice("08.20", "What does \"exchange and waiting\" say?", HERE, right="c", wrong={
+choice("08.21", "What does \"exchange and waiting\" say?", HERE, right="c", wrong={
     "a": "The ranks also agree on each tensor, and wait for the slower one: all this is in the difference.",
     "b": "What runs while backward still computes lengthens no step, and is in no difference.",
     "d": "How long a rank computes is in the step alone, and in both steps of this difference.",
 }, why="A difference of two steps is what is added, not what happens.")  # fmt: skip
 
 
-@question("08.21", "Workers at which the efficiency falls below 0.8, each at its own largest batch", HERE, points=2,
+@question("08.22", "Workers at which the efficiency falls below 0.8, each at its own largest batch", HERE, points=2,
           why="At its largest batch the smaller network spreads an exchange over twice as many images.")  # fmt: skip
 def below(small, large):
     from labs import what_if_plots as what_if
@@ -191,7 +224,7 @@ def below(small, large):
     return "Bandwidth 10, all other controls as they were; batch 128 for one reading, 64 for the other."
 
 
-choice("08.22", "Why does ResNet152V2 fall behind without fusion?", HERE, right="b", wrong={
+choice("08.23", "Why does ResNet152V2 fall behind without fusion?", HERE, right="b", wrong={
     "a": "The bytes are the same with and without fusion: only how they are packed differs.",
     "c": "Computation is the same; look at the right plot, which part has grown?",
     "d": "Fusion has nothing to do with the batch: the line would be dotted.",
