@@ -659,7 +659,8 @@ tables.show([row for name in steps for row in shown_parts(name)], ("network", "p
 # - **input**: what the pipeline adds. Read alone, a batch takes as long as the table below says; prefetching hides it behind the step.
 #
 # What remains between these bars and the steps of your own runs (black marks, if they are yours) is **the rest**: Keras'
-# loop and metrics, and that MirroredStrategy exchanges in another way than Horovod.
+# loop and metrics, and that MirroredStrategy exchanges in another way than Horovod. A mark far to the left of its bar says
+# that the machine was faster when you ran: within the bars all kinds of steps took turns, between bars and marks they did not.
 
 # %%
 tables.show([{"network": name, "batch": found["batch"], "read": 1e3 * mean(found["pipeline_seconds"]),
@@ -841,9 +842,10 @@ check("08.23", without_fusion)
 # differ: the ratio of the efficiencies, its interval, and the smallest difference that these repeats could show. In whole
 # seconds the same runs would not have supported any answer. The breakdown says where the time goes: computation, sharing of
 # memory, exchange and waiting, input. At each network's own largest batch the efficiencies are measured for steps of 2
-# ranks, in the last table. ResNet152V2 fits fewer images, so it exchanges more often per image; on the predicted machine it is ahead at an equal
-# batch and behind at its own largest one at 10 Gbit/s, and also when its 514 tensors are not fused. After the same epochs 2
-# workers have made half as many updates and the accuracy is lower, for both networks.
+# ranks, beside what the fit predicts. ResNet152V2 fits fewer images, so it exchanges more often per image; on the
+# predicted machine it is ahead at an equal batch and behind at its own largest one at 10 Gbit/s, and also when its 514
+# tensors are not fused. After the same epochs 2 workers have made half as many updates and the accuracy is lower, for both
+# networks.
 #
 # **A good answer holds** (1 point each):
 # - the longer epoch explained by operations per image, with the measured ratio beside the computed one
