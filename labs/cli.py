@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -229,7 +230,12 @@ def main(argv=None):
     """Run the `labs` command; returns its exit code."""
     args = parser().parse_args(argv)
     try:
-        return args.function(args)
+        code = args.function(args)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever reads the output has enough of it, as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+        return 1
     except (ValueError, OSError, RuntimeError) as problem:
         print(f"labs {args.name}: {problem}", file=sys.stderr)
         return 2 if isinstance(problem, ValueError | FileNotFoundError) else 1

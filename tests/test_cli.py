@@ -160,3 +160,12 @@ def test_import_stays_light():
     code = "import sys, labs.cli; labs.cli.parser(); print([m for m in ('tensorflow', 'numpy', 'matplotlib', 'scipy') "
     code += "if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT).strip() == "[]"
+
+
+@pytest.mark.parametrize("ask", [["results", LOG], ["slurm", "sites"]])
+def test_a_reader_that_has_enough_is_no_error(ask):
+    program = Path(sys.executable).with_name("labs")
+    with subprocess.Popen([program, *map(str, ask)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+        job.stdout.close()  # before anything was printed
+        assert job.stderr.read() == b""
+    assert job.returncode == 1
