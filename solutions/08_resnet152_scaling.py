@@ -317,6 +317,7 @@ check("08.11", rows if own else ...)
 # so `text.replace(old, new)` goes far.
 
 # %% labs={"id": "08.12"}
+from importlib.util import find_spec
 from pathlib import Path
 
 original = Path("scripts/ResNet50_horovod.py")
@@ -334,7 +335,7 @@ launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiex
 horovod_files = [jobs.folder() / f"ResNet50_horovod_w{n}.json" for n in plan.workers]
 settings = [study.configuration(plan, small, n, "horovod") for n in plan.workers]
 own_horovod = all(study.reusable(file, setting) for file, setting in zip(horovod_files, settings))
-for workers in plan.workers if many and own_horovod else (2,) if many and quick else ():
+for workers in plan.workers if many and own_horovod else (2,) if many and quick and find_spec("horovod") else ():
     target = jobs.folder() / "ResNet152V2_horovod.py"
     target.write_text(changed)
     options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
@@ -627,8 +628,6 @@ def parts(alone, together, exchange, input):
 check("08.20", parts)
 
 # %%
-from importlib.util import find_spec
-
 options = {"batch": plan.local_batch, "others": (plan.local_batch // 4,), "image_size": plan.image_size, "launcher": launcher}
 if quick:
     options |= {"rounds": 2, "steps": 1}
