@@ -13,6 +13,15 @@ prediction("05.1", "Speedup on 2 workers", HERE)
 prediction("05.2", "Accuracy on 2 workers after the same epochs (higher, equal, lower)", HERE)
 
 
+def _calls(tree):
+    """{name of a function: its calls} in a script."""
+    calls = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            calls.setdefault(getattr(node.func, "attr", getattr(node.func, "id", "")), []).append(node)
+    return calls
+
+
 def _rate(tree, workers):
     """Value of the script's learning_rate for a number of workers, or None if it cannot be computed."""
     for node in ast.walk(tree):
@@ -33,10 +42,7 @@ def script(path):
     tree = ast.parse(Path(path).read_text())
     for line, text in blanks.blanks(Path(path)):
         raise NotDone(f"Line {line} of {Path(path).name} is still blank: {text.strip()}")
-    calls = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            calls.setdefault(getattr(node.func, "attr", getattr(node.func, "id", "")), []).append(node)
+    calls = _calls(tree)
     if "MirroredStrategy" not in calls:
         return "No MirroredStrategy is created: the model would live on one device."
     if not calls["MirroredStrategy"][0].keywords and not calls["MirroredStrategy"][0].args:

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from labs.checks import NotDone, choice, prediction, question, written
-from labs.tasks.nb05 import _rate
+from labs.tasks.nb05 import _calls, _rate
 
 HERE = "08_resnet152_scaling"
 
@@ -86,15 +86,6 @@ def script(path):
     if rates[0] is None or not _near(rates[0], 0.01) or not _near(rates[1], 0.04):
         return "The learning rate is not that of the linear rule. Compare with your ResNet50.py."
     return _network(tree, calls) or _names(calls) or _training(calls)
-
-
-def _calls(tree):
-    """{name of a function: its calls} in a script."""
-    calls = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            calls.setdefault(getattr(node.func, "attr", getattr(node.func, "id", "")), []).append(node)
-    return calls
 
 
 def _built(calls):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from labs.checks import NotDone, choice, prediction, question, written
 from labs.tasks import steps_slurm
-from labs.tasks.nb08 import HERE, _built, _calls, _names, _near
+from labs.tasks.nb05 import _calls
+from labs.tasks.nb08 import HERE, _built, _names, _near
 
 KEYS = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup"}
 
