@@ -95,11 +95,11 @@ horovod: ## Try again to compile Horovod, for example after installing a compile
 
 cluster: setup ## Start a small SLURM on this machine to practise on, and say how to use it; needs root and Debian's SLURM
 	@$(ACTIVATE)
-	python tests/cluster/cluster.py start $(ARGS)
+	python -m labs.cluster start $(ARGS)
 
 cluster-stop: setup ## Stop it, with its jobs
 	@$(ACTIVATE)
-	python tests/cluster/cluster.py stop $(ARGS)
+	python -m labs.cluster stop $(ARGS)
 
 cluster-test: setup ## Run the tests that submit the scripts to such a SLURM, and nothing else
 	@$(ACTIVATE)

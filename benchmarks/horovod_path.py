@@ -63,10 +63,25 @@ def rank_program(args):
     model = models.build("ResNet50V2", 32, 10)
     optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(rate))
     model.compile(optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
-    settings = {"dataset": "digits", "image_size": 32, "images": len(dataset.labels), "repeats": 10**9, "seed": 0,
-                "run": "bench", "runs": args.out + ".runs", "epochs": 1, "batch_size": batch}  # fmt: skip
-    recorder = training.Recorder(argparse.Namespace(**settings), model="ResNet50V2", strategy="horovod",
-                                 workers=hvd.size(), images=len(dataset.labels), learning_rate=rate)  # fmt: skip
+    settings = {
+        "dataset": "digits",
+        "image_size": 32,
+        "images": len(dataset.labels),
+        "repeats": 10**9,
+        "seed": 0,
+        "run": "bench",
+        "runs": args.out + ".runs",
+        "epochs": 1,
+        "batch_size": batch,
+    }
+    recorder = training.Recorder(
+        argparse.Namespace(**settings),
+        model="ResNet50V2",
+        strategy="horovod",
+        workers=hvd.size(),
+        images=len(dataset.labels),
+        learning_rate=rate,
+    )
     callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback(), recorder]
 
     def kit():
@@ -96,8 +111,9 @@ def rank_program(args):
         return time.perf_counter() - begin
 
     third = models.build("ResNet50V2", 32, 10)
-    third.compile(keras.optimizers.SGD(rate), loss="sparse_categorical_crossentropy", metrics=["accuracy"],
-                  jit_compile=False)  # fmt: skip
+    third.compile(
+        keras.optimizers.SGD(rate), loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False
+    )
     clock = timer()
 
     def alone():
@@ -124,14 +140,26 @@ def rank_program(args):
 
 def measure(args, count, launcher):
     """Start `count` ranks; returns what rank 0 wrote."""
-    from labs import launch
+    from labs.jobs import launch
 
     with tempfile.TemporaryDirectory() as folder:
-        own = [sys.executable, __file__, "--rank-program", "--out", f"{folder}/found.json", "--rounds", args.rounds,
-               "--steps", args.steps, "--local-batch", args.local_batch]  # fmt: skip
+        own = [
+            sys.executable,
+            __file__,
+            "--rank-program",
+            "--out",
+            f"{folder}/found.json",
+            "--rounds",
+            args.rounds,
+            "--steps",
+            args.steps,
+            "--local-batch",
+            args.local_batch,
+        ]
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONPATH": str(ROOT)}
-        done = subprocess.run([*launch.command(count, launcher), *map(str, own)], env=environment,
-                              capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run(
+            [*launch.command(count, launcher), *map(str, own)], env=environment, capture_output=True, text=True
+        )
         if done.returncode:
             sys.exit(f"{count} ranks with {launcher} failed:\n{done.stderr}\n{done.stdout}")
         return json.loads(Path(folder, "found.json").read_text())
@@ -150,7 +178,7 @@ def main():
     args = parser.parse_args()
     if args.rank_program:
         return rank_program(args)
-    from labs.intervals import plain
+    from labs.results.intervals import plain
 
     found = {}
     print("| ranks, launcher | kit, images/s | kit / bare (aim: 0.95) | speedup, kit / alone | unconnected / alone |")
@@ -170,8 +198,11 @@ def main():
                 return f"{middle} ({' to '.join(bounds)})" if bounds else middle
 
             weights = "" if result["identical"] else " (weights differ between ranks!)"
-            print(f"| {count}, {launcher}{weights} | {statistics.fmean(rates['kit']):.1f} | {ratio('kit', 'bare')} | "
-                  f"{ratio('kit', 'alone')} | {ratio('unconnected', 'alone')} |", flush=True)  # fmt: skip
+            print(
+                f"| {count}, {launcher}{weights} | {statistics.fmean(rates['kit']):.1f} | {ratio('kit', 'bare')} | "
+                f"{ratio('kit', 'alone')} | {ratio('unconnected', 'alone')} |",
+                flush=True,
+            )
     if args.json:
         print(json.dumps(vars(args) | {"load": os.getloadavg()[0], "results": found}, indent=1))
 

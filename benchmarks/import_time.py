@@ -57,8 +57,11 @@ def main():
         print(json.dumps(vars(args) | {"load": os.getloadavg()[0], "results": result}, indent=1))
         return
     print("| start of Python | median | 95 % interval | aim |\n|---|---|---|---|")
-    texts = {"bare": ("`python -c pass`", ""), "labs": ('`python -c "import labs"`', "under 0.2 s"),
-             "added": ("added by `import labs`", "")}  # fmt: skip
+    texts = {
+        "bare": ("`python -c pass`", ""),
+        "labs": ('`python -c "import labs"`', "under 0.2 s"),
+        "added": ("added by `import labs`", ""),
+    }
     for name, (text, aim) in texts.items():
         middle, low, high = median(times[name])
         span = "-" if low is None else f"{1e3 * low:.1f} to {1e3 * high:.1f} ms"

@@ -91,8 +91,10 @@ def run(program, args):
         command += [f"--{name}", str(getattr(args, name))]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"The process for {program!r} ended with {done.returncode}, perhaps for want of memory; try "
-                 f"fewer --images.\n{done.stderr[-2000:]}")
+        sys.exit(
+            f"The process for {program!r} ended with {done.returncode}, perhaps for want of memory; try "
+            f"fewer --images.\n{done.stderr[-2000:]}"
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -161,8 +163,10 @@ def main():
     if args.json:
         print(json.dumps(vars(args) | {"cores": psutil.cpu_count(), "results": rows}, indent=1))
         return None
-    print(f"{args.images:,} random images, 32x32 to {args.size}x{args.size}, batch {args.batch}, {psutil.cpu_count()} "
-          f"cores; medians of {args.repeats} rounds, ratios to the first row\n")
+    print(
+        f"{args.images:,} random images, 32x32 to {args.size}x{args.size}, batch {args.batch}, {psutil.cpu_count()} "
+        f"cores; medians of {args.repeats} rounds, ratios to the first row\n"
+    )
     print(*table(rows), sep="\n")
     return None
 

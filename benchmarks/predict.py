@@ -1,6 +1,6 @@
 """What `labs predict` takes for a network that was never counted, and for one that was: seconds of the whole command.
 
-    python benchmarks/predict.py [--runs 5] [--model ResNet101]
+python benchmarks/predict.py [--runs 5] [--model ResNet101]
 """
 
 import argparse
@@ -14,8 +14,21 @@ from statistics import median
 
 def seconds(model, cache):
     """Wall time of one prediction for 512 workers, with the facts of networks kept in the folder `cache`."""
-    command = [sys.executable, "-m", "labs", "predict", "--model", model, "--machine", "p100-ethernet25",
-               "--workers", "512", "--batch", "64", "--json"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "labs",
+        "predict",
+        "--model",
+        model,
+        "--machine",
+        "p100-ethernet25",
+        "--workers",
+        "512",
+        "--batch",
+        "64",
+        "--json",
+    ]
     begin = time.perf_counter()
     subprocess.run(command, env=os.environ | {"LABS_CACHE": cache}, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begin
@@ -32,8 +45,10 @@ def main():
             first.append(seconds(options.model, cache))
             again.append(seconds(options.model, cache))
     for name, times in (("the first time", first), ("again", again)):
-        print(f"labs predict --model {options.model}, 512 workers, {name}: {median(times):.3g} s "
-              f"({min(times):.3g} to {max(times):.3g}, {options.runs} runs)")  # fmt: skip
+        print(
+            f"labs predict --model {options.model}, 512 workers, {name}: {median(times):.3g} s "
+            f"({min(times):.3g} to {max(times):.3g}, {options.runs} runs)"
+        )
 
 
 if __name__ == "__main__":

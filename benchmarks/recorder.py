@@ -40,7 +40,7 @@ REPORTS = 0.5  # seconds between two reports to the progress bar
 
 def interval(values):
     """(mean, lower, upper) by Student's t; None for the bounds of a single value."""
-    from labs.intervals import plain
+    from labs.results.intervals import plain
 
     return statistics.fmean(values), *(plain(values) or (None, None))
 
@@ -48,10 +48,20 @@ def interval(values):
 def new_recorder(folder, images=64, batch=1):
     from labs import training
 
-    settings = {"dataset": "none", "image_size": 1, "images": None, "repeats": 10**9, "seed": 0, "run": "bench",
-                "runs": folder, "epochs": 1, "batch_size": batch}  # fmt: skip
-    return training.Recorder(argparse.Namespace(**settings), model="none", strategy="single", workers=1, images=images,
-                             learning_rate=0.01)  # fmt: skip
+    settings = {
+        "dataset": "none",
+        "image_size": 1,
+        "images": None,
+        "repeats": 10**9,
+        "seed": 0,
+        "run": "bench",
+        "runs": folder,
+        "epochs": 1,
+        "batch_size": batch,
+    }
+    return training.Recorder(
+        argparse.Namespace(**settings), model="none", strategy="single", workers=1, images=images, learning_rate=0.01
+    )
 
 
 def hooks(folder, rounds, calls=20_000):
@@ -148,8 +158,12 @@ def main():
         pairs = zip(found["hooks"]["step"], found["hooks"]["report"], strict=True)
         per_step = [step + report * STEP / REPORTS for step, report in pairs]
         added = [a - b for a, b in zip(found["fit"]["with"], found["fit"]["without"], strict=True)]
-        summary = {"step": interval(per_step), "fit": median(added), "epoch": interval(found["hooks"]["epoch"]),
-                   "ratio": [None if x is None else math.exp(x) for x in interval(logs)]}  # fmt: skip
+        summary = {
+            "step": interval(per_step),
+            "fit": median(added),
+            "epoch": interval(found["hooks"]["epoch"]),
+            "ratio": [None if x is None else math.exp(x) for x in interval(logs)],
+        }
         if args.json:
             print(json.dumps(vars(args) | {"load": os.getloadavg()[0], "results": found, "summary": summary}, indent=1))
         else:

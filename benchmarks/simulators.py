@@ -1,6 +1,6 @@
 """What the simulators of notebooks 01 and 02 take for many workers: seconds, median of several runs.
 
-    python benchmarks/simulators.py [--runs 7]
+python benchmarks/simulators.py [--runs 7]
 """
 
 import argparse
@@ -38,8 +38,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=7, help="runs of each")
     runs = parser.parse_args().runs
-    for name, function in ((f"cost of an all-reduce of {WORKERS:,} workers, ring and servers", costs),
-                           (f"stragglers: {WORKERS:,} workers x {STEPS:,} steps with a barrier", barrier)):  # fmt: skip
+    for name, function in (
+        (f"cost of an all-reduce of {WORKERS:,} workers, ring and servers", costs),
+        (f"stragglers: {WORKERS:,} workers x {STEPS:,} steps with a barrier", barrier),
+    ):
         middle, low, high = seconds(function, runs)
         print(f"{name}: {middle:.3g} s ({low:.3g} to {high:.3g}, {runs} runs)")
 

@@ -110,8 +110,10 @@ def main():
         print(json.dumps(vars(args) | machine | {"results": found}, indent=1))
     else:
         print(*table(found), sep="\n")
-        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {stolen / ticks:.1%} of their time stolen;",
-              f"{sum(each['without'] for each in found.values())} keys left the picture as it was")  # fmt: skip
+        print(
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {stolen / ticks:.1%} of their time stolen;",
+            f"{sum(each['without'] for each in found.values())} keys left the picture as it was",
+        )
 
 
 if __name__ == "__main__":

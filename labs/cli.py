@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def _doctor(args):
-    from labs import devices
+    from labs import doctor
 
-    rows = devices.doctor()
+    rows = doctor.look()
     if args.json:
         print(json.dumps(rows, indent=1))
     else:
@@ -24,25 +24,49 @@ def _doctor(args):
 
 
 def _study(args):
-    from labs import results, study
+    from labs import presets
+    from labs.measure import study
+    from labs.results import collect
 
-    plan = study.preset(args.preset)
-    given = {"repeats": args.repeats, "epochs": args.epochs, "local_batch": args.local_batch,
-             "dataset": args.dataset, "images": args.images, "image_size": args.image_size}  # fmt: skip
+    plan = presets.choose(args.preset)
+    given = {
+        "repeats": args.repeats,
+        "epochs": args.epochs,
+        "local_batch": args.local_batch,
+        "dataset": args.dataset,
+        "images": args.images,
+        "image_size": args.image_size,
+    }
     plan = dataclasses.replace(plan, **{key: value for key, value in given.items() if value is not None})
     say = (lambda text: print(text, file=sys.stderr)) if args.json else print
-    paths = study.run(plan, models=args.models, workers=args.workers, strategy=args.strategy, out=args.out,
-                      fresh=args.fresh, seed=args.seed, report=say)  # fmt: skip
-    rows = results.results(paths)
+    paths = study.run(
+        plan,
+        models=args.models,
+        workers=args.workers,
+        strategy=args.strategy,
+        out=args.out,
+        fresh=args.fresh,
+        seed=args.seed,
+        report=say,
+    )
+    rows = collect.rows(paths)
     pictures = study.draw(rows, args.out)
     told = study.verdicts(paths)
     said = "".join(f"\nIs the difference on {each['workers']} workers real? {each['verdict']}" for each in told)
-    table = results.table(rows) + said
+    table = collect.table(rows) + said
     with open(f"{args.out}/table.txt", "w") as file:
         file.write(table + "\n")
     if args.json:
-        print(json.dumps({"runs": rows, "records": [str(p) for p in paths], "plots": [str(p) for p in pictures],
-                          "verdicts": [each | {"verdict": each["verdict"].as_dict()} for each in told]}))  # fmt: skip
+        print(
+            json.dumps(
+                {
+                    "runs": rows,
+                    "records": [str(p) for p in paths],
+                    "plots": [str(p) for p in pictures],
+                    "verdicts": [each | {"verdict": each["verdict"].as_dict()} for each in told],
+                }
+            )
+        )
     else:
         print(table)
         print("Plots:", *pictures)
@@ -50,37 +74,43 @@ def _study(args):
 
 
 def _results(args):
-    from labs import results
+    from labs.results import collect
 
-    rows = results.results(args.files, images=args.images, model=args.model, workers=args.workers,
-                           global_batch=args.batch)  # fmt: skip
-    print(json.dumps({"runs": rows}, indent=1) if args.json else results.table(rows))
+    rows = collect.rows(args.files, images=args.images, model=args.model, workers=args.workers, global_batch=args.batch)
+    print(json.dumps({"runs": rows}, indent=1) if args.json else collect.table(rows))
     return 0
 
 
 def _maxbatch(args):
-    from labs import maxbatch
+    from labs.measure import maxbatch
 
-    result = maxbatch.search(args.model, image_size=args.image_size, memory=args.memory, bisect=args.bisect,
-                             start=args.start, limit=args.limit, runs=args.out)  # fmt: skip
+    result = maxbatch.search(
+        args.model,
+        image_size=args.image_size,
+        memory=args.memory,
+        bisect=args.bisect,
+        start=args.start,
+        limit=args.limit,
+        runs=args.out,
+    )
     print(json.dumps(result, indent=1) if args.json else maxbatch.table(result))
     return 0
 
 
 def _allreduce(args):
-    from labs import allreduce
+    from labs.measure import allreduce
 
     return allreduce.run(args)
 
 
 def _predict(args):
-    from labs.scaling import command
+    from labs.costs import command
 
     return command.run(args)
 
 
 def _build(args):
-    from labs import build
+    from labs.author import build
 
     if args.check:
         problems = build.check(".")
@@ -97,12 +127,15 @@ def _build(args):
 
 
 def _slurm_render(args):
-    from labs.slurm import render, sites
+    from labs.author import render
+    from labs.slurm import sites
 
     root = sites.find_root()
     if not render.sources(root):
-        raise FileNotFoundError("The sources of the batch scripts are not in this tree (solutions/slurm): yours are "
-                                "ready to be filled in slurm/<site>/.")  # fmt: skip
+        raise FileNotFoundError(
+            "The sources of the batch scripts are not in this tree (solutions/slurm): yours are "
+            "ready to be filled in slurm/<site>/."
+        )
     if args.check:
         problems = render.check(root)
         print("\n".join(problems) or "Batch scripts, sources and sites agree.")
@@ -128,8 +161,10 @@ def _slurm_sites(args):
         return 0
     for site in found:
         mark = "*" if site.id == sites.default() else " "
-        print(f"{mark} {site.id:<16} {site.name}: {site.gpus} GPUs and {site.cpus} CPUs a node, by {site.launcher}; "
-              f"{site.about}")  # fmt: skip
+        print(
+            f"{mark} {site.id:<16} {site.name}: {site.gpus} GPUs and {site.cpus} CPUs a node, by {site.launcher}; "
+            f"{site.about}"
+        )
     print("* is the one in use; another: export LABS_SITE=<site>")
     return 0
 

@@ -95,14 +95,18 @@ def shard_problem(by_rank, n, dropped=0):
             both = shared[reader[shared] == first]
             lost = np.setdiff1d(np.arange(n), np.concatenate(by_rank))
             unread = f" No rank reads {_some(lost)}." if len(lost) > dropped else ""
-            return (f"Ranks {first} and {rank} both read {_some(both)}: the data are not sharded, or not in one "
-                    f"common order.{unread} Give each rank numbers.shard(size, rank) of the same order.")  # fmt: skip
+            return (
+                f"Ranks {first} and {rank} both read {_some(both)}: the data are not sharded, or not in one "
+                f"common order.{unread} Give each rank numbers.shard(size, rank) of the same order."
+            )
         reader[unique] = rank
     lengths = [len(numbers) for numbers in by_rank]
     if len(set(lengths)) > 1:
         few, many = int(np.argmin(lengths)), int(np.argmax(lengths))
-        return (f"Rank {many} reads {max(lengths)} samples and rank {few} {min(lengths)}: one may take a step more "
-                "than the other and wait for it for ever. Cut the order to whole global batches.")  # fmt: skip
+        return (
+            f"Rank {many} reads {max(lengths)} samples and rank {few} {min(lengths)}: one may take a step more "
+            "than the other and wait for it for ever. Cut the order to whole global batches."
+        )
     lost = np.flatnonzero(reader < 0)
     if len(lost) > dropped:
         return f"No rank reads {_some(lost)}. Is the number of shards the number of ranks ({len(by_rank)})?"

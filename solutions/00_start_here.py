@@ -24,9 +24,10 @@
 # should be mended, it says how.
 
 # %%
-from labs import devices, tables
+from labs import devices, doctor
+from labs.show import tables
 
-tables.show(devices.doctor(), ("what", "found", "means", "fix"))
+tables.show(doctor.look(), ("what", "found", "means", "fix"))
 
 # %% [markdown]
 # ## Your first check
@@ -62,7 +63,17 @@ check("00.1", worker)
 from labs import jobs
 
 job = jobs.run(
-    "-m", "labs.train", "--model", "SmallCNN", "--epochs", 2, "--batch_size", 64, "--images", 512, name="first_job"
+    "-m",
+    "labs.training.program",
+    "--model",
+    "SmallCNN",
+    "--epochs",
+    2,
+    "--batch_size",
+    64,
+    "--images",
+    512,
+    name="first_job",
 )
 
 # %%

@@ -18,8 +18,11 @@
 # Nothing is trained here. You compute with numbers that others have published or measured, and with small simulations.
 
 # %%
-from labs import concept_plots, devices, plots, recorded, results, tables, widgets
+from labs import devices, recorded
 from labs.checks import check, predict
+from labs.lessons.nb01 import pictures
+from labs.results import collect
+from labs.show import plots, tables, widgets
 from labs.simulate import laws, memory, pipeline
 from labs.slurm import sites
 
@@ -30,6 +33,7 @@ from labs.slurm import sites
 # how many times as much is that after one year? Make a guess.
 #
 # Then write it as a formula, for any number of months.
+
 
 # %% labs={"id": "01.1"}
 def per_year(months):
@@ -48,8 +52,10 @@ right = check("01.1", per_year)
 # %%
 if right:
     for months in (3.4, 24):
-        print(f"doubling every {months:4} months: {per_year(months):5.2f} times in one year, "
-              f"{per_year(months) ** 6:9,.0f} times in six years")  # fmt: skip
+        print(
+            f"doubling every {months:4} months: {per_year(months):5.2f} times in one year, "
+            f"{per_year(months) ** 6:9,.0f} times in six years"
+        )
 else:
     print("Skipped: this cell uses your formula of 01.1.")
 
@@ -117,8 +123,11 @@ predict("01.4", by_number)
 
 # %%
 trainings = recorded.imagenet()
-tables.show(trainings, ("who", "hardware", "devices", "batch", "minutes", "top1"), {
-    "batch": "global batch", "top1": "accuracy (top-1, %)"})  # fmt: skip
+tables.show(
+    trainings,
+    ("who", "hardware", "devices", "batch", "minutes", "top1"),
+    {"batch": "global batch", "top1": "accuracy (top-1, %)"},
+)
 
 # %% [markdown]
 # The picture takes each time apart, against the first row. On the left, the dashed line is where 8 P100 would be if
@@ -126,7 +135,7 @@ tables.show(trainings, ("who", "hardware", "devices", "batch", "minutes", "top1"
 # coloured bar is the rest: grey times coloured is the whole.
 
 # %%
-plots.show(concept_plots.imagenet())
+plots.show(pictures.imagenet())
 
 # %% [markdown]
 # 256 and 1024 P100 are a little *above* the line: their rest is below 1, since communication costs something. The
@@ -136,12 +145,12 @@ plots.show(concept_plots.imagenet())
 # The three P100 rows are the only ones that allow a speedup. But nobody published a time on 1 device. So take the first
 # row as the baseline: how many times as fast, on how many times the devices?
 
+
 # %% labs={"id": "01.5"}
 def scaling(first, row):
     """(speedup of `row` against `first`, efficiency). Both are dicts with "devices" and "minutes"."""
     ### BEGIN SOLUTION
-    return (first["minutes"] / row["minutes"],
-            first["minutes"] / row["minutes"] / (row["devices"] / first["devices"]))  # fmt: skip
+    return (first["minutes"] / row["minutes"], first["minutes"] / row["minutes"] / (row["devices"] / first["devices"]))
     ### END SOLUTION
 
 
@@ -152,8 +161,11 @@ if right:
     p100 = [dict(row) for row in trainings if row["hardware"] == "P100"]
     for row in p100:
         row["speedup"], row["efficiency"] = scaling(p100[0], row)
-    tables.show(p100, ("devices", "batch", "minutes", "speedup", "efficiency", "top1"), {
-        "batch": "global batch", "speedup": "speedup against 8 P100", "top1": "accuracy (top-1, %)"})  # fmt: skip
+    tables.show(
+        p100,
+        ("devices", "batch", "minutes", "speedup", "efficiency", "top1"),
+        {"batch": "global batch", "speedup": "speedup against 8 P100", "top1": "accuracy (top-1, %)"},
+    )
 else:
     print("Skipped: the table uses your scaling of 01.5.")
 
@@ -205,6 +217,7 @@ check("01.7", which_epochs)
 # So an epoch takes 45, 24 and 12 s. Write the three quantities with which every study begins. **Throughput** is the
 # number of images per second.
 
+
 # %% labs={"id": "01.8"}
 def throughput(images, seconds):
     ### BEGIN SOLUTION
@@ -230,10 +243,20 @@ right = check("01.8", throughput, speedup, efficiency)
 if right:
     rows = []
     for workers, seconds in ((1, 45.0), (2, 24.0), (4, 12.0)):
-        rows.append({"workers": workers, "seconds": seconds, "images": throughput(50_000, seconds),
-                     "speedup": speedup(45.0, seconds), "efficiency": efficiency(45.0, seconds, workers)})  # fmt: skip
-    tables.show(rows, ("workers", "seconds", "images", "speedup", "efficiency"), {
-        "workers": "GPUs", "seconds": "seconds per epoch", "images": "images per second"})  # fmt: skip
+        rows.append(
+            {
+                "workers": workers,
+                "seconds": seconds,
+                "images": throughput(50_000, seconds),
+                "speedup": speedup(45.0, seconds),
+                "efficiency": efficiency(45.0, seconds, workers),
+            }
+        )
+    tables.show(
+        rows,
+        ("workers", "seconds", "images", "speedup", "efficiency"),
+        {"workers": "GPUs", "seconds": "seconds per epoch", "images": "images per second"},
+    )
 else:
     print("Skipped: the table uses your functions of 01.8.")
 
@@ -252,7 +275,7 @@ check("01.9", lowest, highest)
 # The kit computes the same from the file, and writes this interval beside each value:
 
 # %%
-tables.scaling(results.results([recorded.CTE_POWER], images=50_000))
+tables.scaling(collect.rows([recorded.CTE_POWER], images=50_000))
 
 # %% [markdown]
 # The intervals of the two efficiencies overlap widely. Perhaps 4 GPUs were less efficient than 2, perhaps not: this log
@@ -302,8 +325,7 @@ predict("01.11", speedup_of_64)
 # are 4 times as many workers?
 
 # %%
-widgets.explore(concept_plots.speedups, workers=[4, 16, 64, 256, 1024],
-                serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])  # fmt: skip
+widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
 
 # %%
 for workers in (64, 1000, 100_000):
@@ -326,12 +348,23 @@ print(f"1 / serial share: {1 / 0.05:.2f}")
 # Three clusters, and the machine in front of you (the doctor in notebook 00 says whether it has GPUs):
 
 # %%
-rows = [{"site": site.name, "nodes": site.nodes_max, "gpus": site.gpus, "cpus": site.cpus,
-         "all": site.nodes_max * site.gpus}
-        for site in map(sites.load, sites.names()) if site.id != "local"]  # fmt: skip
+rows = [
+    {
+        "site": site.name,
+        "nodes": site.nodes_max,
+        "gpus": site.gpus,
+        "cpus": site.cpus,
+        "all": site.nodes_max * site.gpus,
+    }
+    for site in map(sites.load, sites.names())
+    if site.id != "local"
+]
 rows.append({"site": "this machine", "nodes": 1, "cpus": devices.cores()})
-tables.show(rows, ("site", "nodes", "gpus", "cpus", "all"), {
-    "gpus": "GPUs per node", "cpus": "CPUs per node", "all": "GPUs in all"})  # fmt: skip
+tables.show(
+    rows,
+    ("site", "nodes", "gpus", "cpus", "all"),
+    {"gpus": "GPUs per node", "cpus": "CPUs per node", "all": "GPUs in all"},
+)
 
 # %% [markdown]
 # (On two of them the scheduler counts hardware threads as CPUs.)
@@ -398,7 +431,7 @@ predict("01.13", idle_share)
 # part in the all-reduce is not idle.
 
 # %%
-plots.show(concept_plots.compare(device_count=4, micro_batches=4))
+plots.show(pictures.compare(device_count=4, micro_batches=4))
 
 # %% [markdown]
 # In the middle, a device has nothing to do until the one before it is done: only one works at any moment. Nothing is
@@ -409,13 +442,19 @@ plots.show(concept_plots.compare(device_count=4, micro_batches=4))
 # do more micro-batches change?
 
 # %%
-widgets.explore(concept_plots.parallelism, kind=["data", "model", "pipeline"], device_count=[1, 2, 4, 8],
-                micro_batches=[1, 2, 4, 8, 16, 32], now=(0, 100, 5))  # fmt: skip
+widgets.explore(
+    pictures.parallelism,
+    kind=["data", "model", "pipeline"],
+    device_count=[1, 2, 4, 8],
+    micro_batches=[1, 2, 4, 8, 16, 32],
+    now=(0, 100, 5),
+)
 
 # %% [markdown]
 # What is the idle share of a pipeline with K devices and M micro-batches? Look at the forward half and count in
 # *turns*, the time of one micro-batch on one device. After how many turns has the last device finished the last
 # micro-batch? In how many of them does a device work? The backward half has the same shape.
+
 
 # %% labs={"id": "01.14"}
 def bubble(devices, micro_batches):
@@ -498,6 +537,7 @@ check("01.17", what_travels)
 #
 # Write the bytes of the first three, for SGD with momentum in float32.
 
+
 # %% labs={"id": "01.18"}
 def state_bytes(parameters):
     """Bytes of weights, gradients and momentum. parameters: how many numbers the network learns."""
@@ -515,11 +555,24 @@ right = check("01.18", state_bytes)
 if right:
     rows = []
     for name, (parameters, activations) in recorded.networks().items():
-        rows.append({"network": name, "parameters": float(parameters), "state": state_bytes(parameters) / 1e6,
-                     "one": activations / 1e6, "32": 32 * activations / 1e6})  # fmt: skip
-    tables.show(rows, ("network", "parameters", "state", "one", "32"), {
-        "state": "weights, gradients, momentum (MB)", "one": "activations, 1 image (MB)",
-        "32": "activations, 32 images (MB)"})  # fmt: skip
+        rows.append(
+            {
+                "network": name,
+                "parameters": float(parameters),
+                "state": state_bytes(parameters) / 1e6,
+                "one": activations / 1e6,
+                "32": 32 * activations / 1e6,
+            }
+        )
+    tables.show(
+        rows,
+        ("network", "parameters", "state", "one", "32"),
+        {
+            "state": "weights, gradients, momentum (MB)",
+            "one": "activations, 1 image (MB)",
+            "32": "activations, 32 images (MB)",
+        },
+    )
 else:
     print("Skipped: the table uses your state_bytes of 01.18.")
 
@@ -533,10 +586,14 @@ else:
 
 # %%
 widgets.explore(
-    concept_plots.memory, network=list(recorded.networks()), batch=[1, 8, 32, 64, 128, 512],
-    optimizer=list(memory.SLOTS), precision=["float32", "float16"], devices=[1, 2, 4, 8, 64],
+    pictures.memory,
+    network=list(recorded.networks()),
+    batch=[1, 8, 32, 64, 128, 512],
+    optimizer=list(memory.SLOTS),
+    precision=["float32", "float16"],
+    devices=[1, 2, 4, 8, 64],
     sharded=list(memory.SHARDED),
-)  # fmt: skip
+)
 
 # %% [markdown]
 # You go from 1 device to 8 with data parallelism, 32 images on each. Compared with the one device before, what does

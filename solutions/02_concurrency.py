@@ -20,8 +20,9 @@
 # %%
 import numpy as np
 
-from labs import concurrency_plots, plots, tables, widgets
 from labs.checks import check, predict
+from labs.lessons.nb02 import pictures
+from labs.show import plots, tables, widgets
 from labs.simulate import reduce, sgd, stragglers
 
 # %% [markdown]
@@ -56,6 +57,7 @@ predict("02.1", error_factor)
 # To find out, write the error: the length of the difference between the gradient of these `rows` and the gradient of
 # all digits. `np.linalg.norm` gives the length, also of a matrix.
 
+
 # %% labs={"id": "02.2"}
 def distance(weights, rows):
     """Length of the difference between the gradient of `rows` and that of all digits, both at `weights`."""
@@ -84,7 +86,7 @@ else:
 # keys move a control.
 
 # %%
-widgets.explore(concurrency_plots.minibatches, batch=[4, 8, 16, 32, 64, 128, 256, 512], rate=[0.1, 0.5, 1.0, 2.0, 4.0])
+widgets.explore(pictures.minibatches, batch=[4, 8, 16, 32, 64, 128, 256, 512], rate=[0.1, 0.5, 1.0, 2.0, 4.0])
 
 # %% [markdown]
 # You make the batch 16 times as large and keep the rate. What do you get?
@@ -118,6 +120,7 @@ for worker, rows in enumerate(step["rows"]):
 # `step["gradients"]` holds their four gradients, each of shape (65, 10). The workers agree on **one**: the mean.
 # Write it.
 
+
 # %% labs={"id": "02.4"}
 def averaged(gradients):
     """The mean of a list of gradients, an array of the shape of each."""
@@ -149,7 +152,7 @@ else:
 # gradient of each worker for the weights of one digit, their mean, and the gradient of all batches at once.
 
 # %%
-widgets.explore(concurrency_plots.averaging, workers=(2, 6), batch=(1, 8), digit=(0, 9))
+widgets.explore(pictures.averaging, workers=(2, 6), batch=(1, 8), digit=(0, 9))
 
 # %% [markdown]
 # And after many steps? Each worker now updates its own copy, with the same mean. `alone` is one worker with the
@@ -195,6 +198,7 @@ else:
 # How much does one sample of worker 0 weigh in this mean, and how much one of worker 1? Write the mean in which all
 # samples weigh the same.
 
+
 # %% labs={"id": "02.6"}
 def weighted(gradients, sizes):
     """The gradient of all samples. gradients: one of each worker; sizes: how many samples each has read."""
@@ -239,6 +243,7 @@ print(times.round(2))
 # `spread=0.3` says that a time differs from its mean, 1 s, by typically 30 %. With a barrier, how long does a step
 # take on average?
 
+
 # %% labs={"id": "02.8"}
 def step_seconds(times):
     """Mean seconds of a step with a barrier. times: shape (steps, workers)."""
@@ -266,8 +271,10 @@ predict("02.9", computing_share)
 if can_wait:
     for workers in (1, 4, 64, 1024):
         times = stragglers.draws(workers, steps=1000, spread=0.1)
-        print(f"{workers:4} workers: a step takes {step_seconds(times):.2f} s, computing "
-              f"{times.mean() / step_seconds(times):.0%} of the time")  # fmt: skip
+        print(
+            f"{workers:4} workers: a step takes {step_seconds(times):.2f} s, computing "
+            f"{times.mean() / step_seconds(times):.0%} of the time"
+        )
 else:
     print("Skipped: this cell uses your step_seconds of 02.8.")
 
@@ -276,7 +283,7 @@ else:
 # and the spread. In the left picture the orange lines are barriers; which worker reaches each of them last?
 
 # %%
-widgets.explore(concurrency_plots.barrier, workers=(2, 256, 2), spread=(0.0, 1.0, 0.05))
+widgets.explore(pictures.barrier, workers=(2, 256, 2), spread=(0.0, 1.0, 0.05))
 
 # %% [markdown]
 # For one kind of times the cost has a formula. Let them be exponential: mostly short, sometimes very long, spread 1.
@@ -296,8 +303,10 @@ for workers in (1, 10, 100, 1000):
 # %%
 for kind, spread in (("gamma", 0.1), ("exponential", 1.0)):
     times = stragglers.draws(10_000, steps=1000, spread=spread, kind=kind)
-    print(f"spread {spread:4.0%}: a step takes {stragglers.barrier(times):5.2f} s, computing "
-          f"{stragglers.efficiency(times):.0%} of the time")  # fmt: skip
+    print(
+        f"spread {spread:4.0%}: a step takes {stragglers.barrier(times):5.2f} s, computing "
+        f"{stragglers.efficiency(times):.0%} of the time"
+    )
 
 # %% [markdown]
 # "A barrier costs nothing", says a colleague. Each of the 64 workers takes 1 s on average. Why does a step take longer
@@ -343,6 +352,7 @@ for one in history.work[200:203]:
 # %% [markdown]
 # Every gradient is an update at its `end`. How many updates came *while* `one` was computed: after it had begun and
 # before it ended? Count them with `begin` and `end`.
+
 
 # %% labs={"id": "02.12"}
 def staleness(work, one):
@@ -397,6 +407,7 @@ assert np.array_equal(alone.weights, weights)
 # Asynchronous SGD makes more updates per second, synchronous SGD makes better ones. What counts is the time until the
 # loss is low enough. A `history` has `seconds` and `losses`, two arrays of equal length. Write the race's stopwatch.
 
+
 # %% labs={"id": "02.13"}
 def seconds_to(history, target):
     """The first time at which the loss is at or below `target`; np.inf if it never is."""
@@ -429,11 +440,12 @@ predict("02.14", first_in_three)
 # workers equally fast (`slow` 1), then raise the rate. Then slow the last worker down again.
 
 # %%
-widgets.explore(concurrency_plots.races, workers=(2, 8), slow=(1.0, 8.0, 1.0), rate=[0.25, 0.5, 1.0, 2.0, 4.0])
+widgets.explore(pictures.races, workers=(2, 8), slow=(1.0, 8.0, 1.0), rate=[0.25, 0.5, 1.0, 2.0, 4.0])
 
 # %% [markdown]
 # Then measure, with your stopwatch: each time is the mean over three orders of the samples. The table holds, for each
 # rate, the seconds of synchronous : asynchronous SGD.
+
 
 # %%
 def race(train, updates, slow, rate):
@@ -450,10 +462,16 @@ for rate in rates if can_time else ():
 
 # %%
 if seconds:
-    rows = [{"slow": slow} | {rate: "{:.0f} : {:.0f}".format(*(seconds[kind, rate, slow] for kind in "sa"))
-                              for rate in rates} for slow in slows]  # fmt: skip
-    tables.show(rows, ("slow", *rates), {"slow": "last worker: times slower"} | {
-        rate: f"rate {rate:g} (s : s)" for rate in rates})  # fmt: skip
+    rows = [
+        {"slow": slow}
+        | {rate: "{:.0f} : {:.0f}".format(*(seconds[kind, rate, slow] for kind in "sa")) for rate in rates}
+        for slow in slows
+    ]
+    tables.show(
+        rows,
+        ("slow", *rates),
+        {"slow": "last worker: times slower"} | {rate: f"rate {rate:g} (s : s)" for rate in rates},
+    )
 else:
     print("Skipped: the race uses your seconds_to of 02.13.")
 
@@ -466,8 +484,10 @@ else:
 # %%
 equal = np.ones((1, 8))
 for rate in (0.25, 0.5, 2.0, 4.0):
-    highest = [train(8, updates, equal, rate=rate).losses.max()
-               for train, updates in ((sgd.synchronous, 60), (sgd.asynchronous, 480))]  # fmt: skip
+    highest = [
+        train(8, updates, equal, rate=rate).losses.max()
+        for train, updates in ((sgd.synchronous, 60), (sgd.asynchronous, 480))
+    ]
     print("rate {:4}: highest loss {:4.1f} synchronous, {:4.1f} asynchronous".format(rate, *highest))
 
 # %% [markdown]
@@ -532,13 +552,13 @@ predict("02.16", ring_steps)
 # number says how many workers' gradients are in that chunk's sum. After which step has each worker one complete sum?
 
 # %%
-widgets.explore(concurrency_plots.ring, workers=(2, 8), step=(0, 14))
+widgets.explore(pictures.ring, workers=(2, 8), step=(0, 14))
 
 # %% [markdown]
 # After step 3. This is the end of the reduce-scatter:
 
 # %%
-plots.show(concurrency_plots.ring(workers=4, step=3))
+plots.show(pictures.ring(workers=4, step=3))
 
 # %% [markdown]
 # K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1). Are the sums
@@ -555,6 +575,7 @@ for workers, size in ((2, 10), (4, 12), (5, 12), (16, 1000), (100, 1)):
 # %% [markdown]
 # Now count bytes. With the server: how many go through *its* link, in and out, if there are K workers? And if S servers
 # divide the gradient among them, through the link of each? In the ring: how many bytes does each worker send?
+
 
 # %% labs={"id": "02.17"}
 def server_bytes(workers, size, servers=1):
@@ -582,10 +603,20 @@ if right:
     steps = reduce.ring(np.ones((8, 1000)))  # 8 workers, gradients of 1000 numbers of 8 bytes
     sent = sum(8 * send.size for step in steps for send in step.sends if send.sender == 3)
     print(f"worker 3 of 8 has sent {sent} bytes; by your formula {ring_bytes(8, 8000):.0f}")
-    rows = [{"workers": workers, "one": server_bytes(workers, 0.094), "16": server_bytes(workers, 0.094, 16),
-             "ring": ring_bytes(workers, 0.094)} for workers in (2, 8, 64, 256, 10_000)]  # fmt: skip
-    tables.show(rows, ("workers", "one", "16", "ring"), {
-        "one": "one server", "16": "each of 16 servers", "ring": "each worker of the ring"})  # fmt: skip
+    rows = [
+        {
+            "workers": workers,
+            "one": server_bytes(workers, 0.094),
+            "16": server_bytes(workers, 0.094, 16),
+            "ring": ring_bytes(workers, 0.094),
+        }
+        for workers in (2, 8, 64, 256, 10_000)
+    ]
+    tables.show(
+        rows,
+        ("workers", "one", "16", "ring"),
+        {"one": "one server", "16": "each of 16 servers", "ring": "each worker of the ring"},
+    )
 else:
     print("Skipped: the table uses your functions of 02.17.")
 
@@ -606,12 +637,20 @@ predict("02.18", faster)
 latency, bandwidth, rows = 10e-6, 10e9, []
 for workers in (256, 10_000):
     for name, size in (("94 MB", 94e6), ("4 kB", 4e3)):
-        rows.append({"workers": workers, "size": name,
-                     "server": 1000 * reduce.server_seconds(workers, size, latency, bandwidth),
-                     "16": 1000 * reduce.server_seconds(workers, size, latency, bandwidth, servers=16),
-                     "ring": 1000 * reduce.ring_seconds(workers, size, latency, bandwidth)})  # fmt: skip
-tables.show(rows, ("workers", "size", "server", "16", "ring"), {
-    "size": "gradient", "server": "one server (ms)", "16": "16 servers (ms)", "ring": "ring (ms)"})  # fmt: skip
+        rows.append(
+            {
+                "workers": workers,
+                "size": name,
+                "server": 1000 * reduce.server_seconds(workers, size, latency, bandwidth),
+                "16": 1000 * reduce.server_seconds(workers, size, latency, bandwidth, servers=16),
+                "ring": 1000 * reduce.ring_seconds(workers, size, latency, bandwidth),
+            }
+        )
+tables.show(
+    rows,
+    ("workers", "size", "server", "16", "ring"),
+    {"size": "gradient", "server": "one server (ms)", "16": "16 servers (ms)", "ring": "ring (ms)"},
+)
 
 # %% [markdown]
 # Where do the lines cross? Change the size of the gradient, the link, and the number of servers. How many servers
@@ -619,10 +658,12 @@ tables.show(rows, ("workers", "size", "server", "16", "ring"), {
 
 # %%
 widgets.explore(
-    concurrency_plots.costs,
-    megabytes=[0.004, 0.1, 1.0, 10.0, 94.0, 400.0], gigabytes_per_second=[1.0, 10.0, 100.0],
-    microseconds=[1.0, 10.0, 100.0], servers=[2, 4, 16, 64, 256],
-)  # fmt: skip
+    pictures.costs,
+    megabytes=[0.004, 0.1, 1.0, 10.0, 94.0, 400.0],
+    gigabytes_per_second=[1.0, 10.0, 100.0],
+    microseconds=[1.0, 10.0, 100.0],
+    servers=[2, 4, 16, 64, 256],
+)
 
 # %% [markdown]
 # Servers divide the load, until each worker's *own* link is the limit: it carries the whole gradient out and in. From

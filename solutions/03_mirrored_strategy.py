@@ -21,13 +21,13 @@
 # TensorFlow treats them as it treats 4 GPUs.
 
 # %%
-import numpy as np
-
-from labs import data, devices, models, plots, tables
-from labs.checks import check, predict
-
 import keras
+import numpy as np
 import tensorflow as tf
+
+from labs import data, devices, models
+from labs.checks import check, predict
+from labs.show import plots, tables
 
 tf.get_logger().setLevel("ERROR")
 workers = devices.workers(4, pin=False, kind="cpu")
@@ -128,6 +128,7 @@ check("03.4", local_batch)
 # of *one* replica, `global_batch` is the number of images over all replicas. `tf.reduce_sum` and `tf.reduce_mean` are
 # there for you.
 
+
 # %% labs={"id": "03.5"}
 def scaled_loss(losses, global_batch):
     ### BEGIN SOLUTION
@@ -144,8 +145,14 @@ right = check("03.5", scaled_loss)
 # %%
 with strategy.scope():
     keras.utils.set_random_seed(1)
-    network = keras.Sequential([keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 255), keras.layers.Flatten(),
-                                keras.layers.Dense(10, activation="softmax")])  # fmt: skip
+    network = keras.Sequential(
+        [
+            keras.Input((32, 32, 3)),
+            keras.layers.Rescaling(1 / 255),
+            keras.layers.Flatten(),
+            keras.layers.Dense(10, activation="softmax"),
+        ]
+    )
 per_image = keras.losses.SparseCategoricalCrossentropy(reduction=None)
 
 
@@ -185,6 +192,7 @@ else:
 # it: write a function that takes a list of copies (NumPy arrays of one shape) and returns the largest absolute difference
 # between any copy and the first one.
 
+
 # %% labs={"id": "03.6"}
 def largest_difference(copies):
     ### BEGIN SOLUTION
@@ -222,8 +230,14 @@ def train(exchange, steps=20, rate=0.5):
 
 if right:
     together, alone = train(exchange=True), train(exchange=False)
-    plots.show(plots.curves({"gradients averaged at every step": together, "each copy alone": alone},
-                            x="step", y="largest difference between copies", title="4 copies of one network"))  # fmt: skip
+    plots.show(
+        plots.curves(
+            {"gradients averaged at every step": together, "each copy alone": alone},
+            x="step",
+            y="largest difference between copies",
+            title="4 copies of one network",
+        )
+    )
     assert together[-1] == 0.0 and alone[-1] > 0.01
 else:
     print("Skipped: the picture uses your largest_difference of 03.6.")
@@ -282,8 +296,12 @@ check("03.8", when)
 ### BEGIN SOLUTION
 with strategy.scope():
     model = models.build("SmallCNN", image_size=32, classes=10)
-    model.compile(optimizer=keras.optimizers.SGD(4 * 0.01), loss="sparse_categorical_crossentropy",
-                  metrics=["accuracy"], jit_compile=False)  # fmt: skip
+    model.compile(
+        optimizer=keras.optimizers.SGD(4 * 0.01),
+        loss="sparse_categorical_crossentropy",
+        metrics=["accuracy"],
+        jit_compile=False,
+    )
 ### END SOLUTION
 ready = check("03.9", model)
 

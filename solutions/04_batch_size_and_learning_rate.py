@@ -15,10 +15,13 @@
 # does that ask of the learning rate? At the end you hand in task **T4**: the largest batch size that fits, with evidence.
 
 # %%
-from labs import jobs, maxbatch, models, plots, results, study, tables
+from labs import jobs, models, presets
 from labs.checks import check, predict
+from labs.measure import maxbatch
+from labs.results import collect
+from labs.show import plots, tables
 
-plan = study.preset()
+plan = presets.choose()
 print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.image_size}")
 
 # %% [markdown]
@@ -117,6 +120,7 @@ check("04.5", evidence_line, result)
 #
 # Doubling leaves a gap: one size fits, twice that size does not. Write the size to try next.
 
+
 # %% labs={"id": "04.4"}
 def next_batch(fits, fails):
     ### BEGIN SOLUTION
@@ -168,20 +172,50 @@ check("04.7", steps, last)
 # %%
 epochs = 2 if plan.name == "test" else 10
 files = {}
-for name, batch, rate in (("batch 32, rate 0.01", 32, 0.01), ("batch 256, rate 0.01", 256, 0.01),
-                          ("batch 256, rate 0.08", 256, 0.08)):  # fmt: skip
-    job = jobs.run("-m", "labs.train", "--model", "SmallCNN", "--epochs", epochs, "--batch_size", batch,
-                   "--learning_rate", rate, name=f"rule_b{batch}_r{rate}")  # fmt: skip
+for name, batch, rate in (
+    ("batch 32, rate 0.01", 32, 0.01),
+    ("batch 256, rate 0.01", 256, 0.01),
+    ("batch 256, rate 0.08", 256, 0.08),
+):
+    job = jobs.run(
+        "-m",
+        "labs.training.program",
+        "--model",
+        "SmallCNN",
+        "--epochs",
+        epochs,
+        "--batch_size",
+        batch,
+        "--learning_rate",
+        rate,
+        name=f"rule_b{batch}_r{rate}",
+    )
     files[name] = job.record
 
 # %%
-runs = {name: results.results([file])[0] for name, file in files.items()}
-plots.show(plots.curves({name: run["loss"] for name, run in runs.items()}, start=1, x="epoch",
-                        y="training loss (cross-entropy, nats)", title="batch and rate on one worker"))  # fmt: skip
-tables.show([{"training": name, "updates per epoch": run["steps"], "final loss": run["final_loss"],
-              "final accuracy": run["final_accuracy"], "images/s": run["images_per_second"]}
-             for name, run in runs.items()],
-            ("training", "updates per epoch", "final loss", "final accuracy", "images/s"))  # fmt: skip
+runs = {name: collect.rows([file])[0] for name, file in files.items()}
+plots.show(
+    plots.curves(
+        {name: run["loss"] for name, run in runs.items()},
+        start=1,
+        x="epoch",
+        y="training loss (cross-entropy, nats)",
+        title="batch and rate on one worker",
+    )
+)
+tables.show(
+    [
+        {
+            "training": name,
+            "updates per epoch": run["steps"],
+            "final loss": run["final_loss"],
+            "final accuracy": run["final_accuracy"],
+            "images/s": run["images_per_second"],
+        }
+        for name, run in runs.items()
+    ],
+    ("training", "updates per epoch", "final loss", "final accuracy", "images/s"),
+)
 
 # %%
 loss = {name: run["final_loss"] for name, run in runs.items()}

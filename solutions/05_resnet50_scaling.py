@@ -17,14 +17,18 @@
 
 # %%
 
-from labs import devices, jobs, logs, plots, recorded, results, study, tables
+from labs import devices, jobs, presets, recorded
 from labs.checks import check, predict
+from labs.results import collect, log
+from labs.show import plots, tables
 from labs.slurm import sites
 
-plan = study.preset()
+plan = presets.choose()
 unit = "GPU" if devices.gpus() else "CPU core"
 print(f"preset {plan.name}: {plan.images or 'all'} images of {plan.dataset}, {plan.local_batch} per worker and step,")
-print(f"{plan.epochs} epochs, {plan.repeats} repeats. A worker is one {unit}; this machine has {devices.cores()} cores.")
+print(
+    f"{plan.epochs} epochs, {plan.repeats} repeats. A worker is one {unit}; this machine has {devices.cores()} cores."
+)
 
 # %% [markdown]
 # ## Predict first
@@ -110,7 +114,7 @@ print(files[0].read_text())
 # **By hand:** how many seconds does a *steady* epoch take on 1 worker? Use the first repeat, and think about which epochs count.
 
 # %% labs={"id": "05.4"}
-first = logs.read(files[0])[0]
+first = log.read(files[0])[0]
 ### BEGIN SOLUTION
 steady = [epoch.seconds for epoch in first.repeats[0][1:]]
 epoch_1 = sum(steady) / len(steady)
@@ -121,6 +125,7 @@ check("05.4", epoch_1, first)
 # ## The metrics
 #
 # Write the three formulas. They are tried on numbers of another machine.
+
 
 # %% labs={"id": "05.5"}
 def throughput(images, seconds):
@@ -159,7 +164,7 @@ check("05.7", efficiency)
 # `uv run labs results runs`.) It takes the times from the run records, which hold every step.
 
 # %%
-rows = results.results([file.with_suffix(".json") for file in files])
+rows = collect.rows([file.with_suffix(".json") for file in files])
 tables.scaling(rows)
 
 # %% labs={"id": "05.8"}
@@ -248,7 +253,7 @@ elif 4 not in plan.workers:
     job = jobs.run(script, *arguments, name="ResNet50_w4")
     if job.state == "finished":
         files.append(job.out)
-        rows = results.results([file.with_suffix(".json") for file in files])
+        rows = collect.rows([file.with_suffix(".json") for file in files])
         tables.scaling(rows)
 
 # %% [markdown]
@@ -258,7 +263,7 @@ elif 4 not in plan.workers:
 # **recorded**: you can compute with it, but its machine is not yours.
 
 # %%
-cluster = results.results([recorded.CTE_POWER], images=50_000)
+cluster = collect.rows([recorded.CTE_POWER], images=50_000)
 tables.scaling(cluster)
 
 # %%
@@ -291,8 +296,11 @@ check("05.10", low, high)
 site = sites.load()
 print(f"{site.name}, in slurm/sites/{site.id}.toml: {site.about}\n")
 print(f"A node has {site.gpus} GPUs and {site.cpus} cores. The site's rule:")
-tables.show([{"gpus": n, "least": site.cpus_for(n)[0], "most": site.cpus_for(n)[1]} for n in range(1, site.gpus + 1)],
-            ("gpus", "least", "most"), {"gpus": "GPUs of a job on a node", "least": "least cores", "most": "most cores"})
+tables.show(
+    [{"gpus": n, "least": site.cpus_for(n)[0], "most": site.cpus_for(n)[1]} for n in range(1, site.gpus + 1)],
+    ("gpus", "least", "most"),
+    {"gpus": "GPUs of a job on a node", "least": "least cores", "most": "most cores"},
+)
 
 # %% [markdown]
 # Why such a rule? A job that takes one GPU and all cores leaves three GPUs that nobody can use. On CTE-POWER (4 GPUs and 160
@@ -357,7 +365,7 @@ if ready and submit:
     print(*batch_job.out.read_text().split("\n")[:12], sep="\n")
     print("...\nin the .err:", batch_job.err.read_text().strip() or "nothing")
     if batch_job.records:
-        tables.scaling(results.results(batch_job.records))
+        tables.scaling(collect.rows(batch_job.records))
 else:
     print("Your scripts are not ready yet: nothing was submitted.")
 

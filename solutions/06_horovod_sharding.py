@@ -20,11 +20,14 @@ import json
 from importlib.util import find_spec
 
 import numpy as np
-
-from labs import data, formats, jobs, plots, sharding, sharding_plots, study, tables, widgets
-from labs.checks import check, predict
-
 import tensorflow as tf
+
+from labs import data, jobs, presets
+from labs.checks import check, predict
+from labs.data import formats
+from labs.data import shares as sharding
+from labs.lessons.nb06 import pictures
+from labs.show import plots, tables, widgets
 
 tf.get_logger().setLevel("ERROR")
 
@@ -58,6 +61,7 @@ check("06.2", sizes_of_3)
 #
 # A `tf.data.Dataset` has the method `.shard(num_shards, index)`: it keeps the elements at the places `index`,
 # `index + num_shards`, and so on. Write the share of one **rank** (a worker's number, from 0 on) out of `size` workers.
+
 
 # %% labs={"id": "06.3"}
 def shard_of(numbers, rank, size):
@@ -114,13 +118,14 @@ predict("06.4", fair_orders)
 # %%
 orders = dict(zip("abcd", sharding.ORDERS))
 cases = {f"{letter}: {order}": sharding.shares(n, 2, order) for letter, order in orders.items()}
-plots.show(sharding_plots.balance(source.labels, cases, batch=batch))
+plots.show(pictures.balance(source.labels, cases, batch=batch))
 
 # %% [markdown]
 # Even a fair batch of 16 is not at distance 0: it is a random sample of ten classes.
 #
 # Now count it yourself. `counts` has three axes: worker, batch, class. For worker 0, how many classes does its whole
 # epoch hold, and how many does one of its batches hold on average?
+
 
 # %% labs={"id": "06.5"}
 def classes(counts):
@@ -138,7 +143,9 @@ if right:
     for title, share in cases.items():
         epoch, one = classes(sharding.class_counts(share, source.labels, batch, classes=10))
         rows.append({"order": title, "epoch": int(epoch), "batch": float(one)})
-    tables.show(rows, ("order", "epoch", "batch"), {"epoch": "classes of worker 0", "batch": "classes per batch (mean)"})
+    tables.show(
+        rows, ("order", "epoch", "batch"), {"epoch": "classes of worker 0", "batch": "classes per batch (mean)"}
+    )
 else:
     print("Skipped: the table uses your function of 06.5.")
 
@@ -162,9 +169,12 @@ check("06.6", wrong_with_b)
 
 # %%
 widgets.explore(
-    sharding_plots.explorer(source.labels),
-    workers=(2, 4), batch=(8, 64, 8), order=list(sharding.ORDERS), source=["sorted by class", "shuffled once"],
-)  # fmt: skip
+    pictures.explorer(source.labels),
+    workers=(2, 4),
+    batch=(8, 64, 8),
+    order=list(sharding.ORDERS),
+    source=["sorted by class", "shuffled once"],
+)
 
 # %% [markdown]
 # ## The seed trap
@@ -195,6 +205,7 @@ predict("06.7", unread_share)
 # Do not believe, count. `reads` holds one list of sample numbers for each worker. How many of the samples 0 to n-1 are
 # in none of them?
 
+
 # %% labs={"id": "06.8"}
 def never_read(reads, n):
     ### BEGIN SOLUTION
@@ -216,6 +227,7 @@ else:
 # Why this number? Each worker keeps 1/K of *its own* random order. With which probability does one worker leave out a
 # given sample? And all K of them, independently? Write the share as a formula.
 
+
 # %% labs={"id": "06.9"}
 def expected(workers):
     """Expected share of samples that nobody reads, if all K workers shuffle with seeds of their own."""
@@ -235,7 +247,7 @@ if right and can_count:
     counted = {}
     for k in (2, 3, 4, 6, 8, 12, 16):
         counted[k] = [never_read(sharding.shares(n, k, own, epoch=epoch), n) / n for epoch in range(5)]
-    plots.show(sharding_plots.unseen(counted))
+    plots.show(pictures.unseen(counted))
     print(f"2 workers: {np.mean(counted[2]):.3f} counted, {expected(2):.3f} expected")
     assert all(abs(np.mean(shares) - expected(k)) < 0.03 for k, shares in counted.items())
 else:
@@ -257,8 +269,11 @@ for epoch in range(1, 6):
     so_far += reads
     now, total = sharding.coverage(reads, n), sharding.coverage(so_far, n)
     rows.append({"epoch": epoch, "nobody": len(now.unseen), "both": len(now.repeated), "never": len(total.unseen)})
-tables.show(rows, ("epoch", "nobody", "both", "never"), {
-    "nobody": "read by nobody in this epoch", "both": "read by both in this epoch", "never": "never read so far"})  # fmt: skip
+tables.show(
+    rows,
+    ("epoch", "nobody", "both", "never"),
+    {"nobody": "read by nobody in this epoch", "both": "read by both in this epoch", "never": "never read so far"},
+)
 
 # %% [markdown]
 # After a few epochs nearly every sample has been read. What is still wrong?
@@ -280,6 +295,7 @@ check("06.10", still_wrong)
 # There are two remedies: one common seed for the shuffle before `shard`; or `shard` first, then shuffle each share.
 # Write one of them: for each epoch a new order, disjoint shares, nothing left out. All ranks call your function, each
 # with its rank.
+
 
 # %% labs={"id": "06.11"}
 def fair(n, rank, size):
@@ -343,6 +359,7 @@ check("06.13", step_12)
 # So cut the order to whole *global* batches, before you shard. Write how many steps each worker takes, and how many
 # samples this leaves out.
 
+
 # %% labs={"id": "06.14"}
 def steps_of(n, workers, local_batch):
     """(steps that each worker takes in an epoch, samples left out)"""
@@ -359,8 +376,11 @@ if right:
     for workers, local in ((1, 64), (2, 64), (4, 64), (8, 64), (8, 256)):
         steps, left = steps_of(1797, workers, local)
         rows.append({"workers": workers, "local": local, "steps": steps, "left": left, "share": f"{left / 1797:.1%}"})
-    tables.show(rows, ("workers", "local", "steps", "left", "share"),
-                {"local": "local batch", "left": "samples left out of 1797", "share": "share"})  # fmt: skip
+    tables.show(
+        rows,
+        ("workers", "local", "steps", "left", "share"),
+        {"local": "local batch", "left": "samples left out of 1797", "share": "share"},
+    )
 else:
     print("Skipped: the table uses your function of 06.14.")
 
@@ -373,6 +393,7 @@ else:
 #
 # "Each rank runs the same generator and takes `steps_per_epoch / n` steps": that halves the steps on two ranks, too.
 # Here both ranks make their generator with one seed, as the same program does.
+
 
 # %%
 def generator(seed, batch=10):
@@ -397,8 +418,10 @@ ranks = [generator(seed=7), generator(seed=7)]
 for epoch in (1, 2) if right else ():
     reads = [np.concatenate([next(rank) for _ in range(100 // 2)]) for rank in ranks]
     found = sharding.coverage(reads, n)
-    print(f"epoch {epoch}: read by nobody {len(found.unseen)}, by both {len(found.repeated)}; ranks equal: "
-          f"{np.array_equal(*reads)}")  # fmt: skip
+    print(
+        f"epoch {epoch}: read by nobody {len(found.unseen)}, by both {len(found.repeated)}; ranks equal: "
+        f"{np.array_equal(*reads)}"
+    )
 
 # %% [markdown]
 # Equal generators, equal work. If they go on in epoch 2, as here, the other samples come then, again twice; if they
@@ -431,6 +454,7 @@ def read(file):
 # %% [markdown]
 # Where does the shard stand? Write the share of one rank, as (image, label), with `from_tensor_slices(files)`,
 # `.shard` and `.map(read)`, so that no rank opens a file in vain.
+
 
 # %% labs={"id": "06.16"}
 def folder_share(files, rank, size):
@@ -474,11 +498,28 @@ rows = []
 for place, share in places.items():
     reads.reset()
     labels = [label for _, label, _ in share(0, 2).as_numpy_iterator()]
-    rows.append({"shard": place, "files": len(reads.opened), "bytes": reads.read, "decoded": reads.decoded,
-                 "kept": len(labels), "classes": " ".join(map(str, np.bincount(labels, minlength=10)))})  # fmt: skip
-tables.show(rows, ("shard", "files", "bytes", "decoded", "kept", "classes"), {
-    "shard": "rank 0 of 2 shards ...", "files": "files opened", "bytes": "bytes read", "decoded": "images decoded",
-    "kept": "samples kept", "classes": "of the classes 0 to 9"})  # fmt: skip
+    rows.append(
+        {
+            "shard": place,
+            "files": len(reads.opened),
+            "bytes": reads.read,
+            "decoded": reads.decoded,
+            "kept": len(labels),
+            "classes": " ".join(map(str, np.bincount(labels, minlength=10))),
+        }
+    )
+tables.show(
+    rows,
+    ("shard", "files", "bytes", "decoded", "kept", "classes"),
+    {
+        "shard": "rank 0 of 2 shards ...",
+        "files": "files opened",
+        "bytes": "bytes read",
+        "decoded": "images decoded",
+        "kept": "samples kept",
+        "classes": "of the classes 0 to 9",
+    },
+)
 
 # %% [markdown]
 # Sharding files reads half the bytes, but it is only as fair as the files: these hold neighbouring classes, so two
@@ -519,7 +560,7 @@ predict("06.18", epoch_on_2_ranks)
 # Run it on 1 and on 2 ranks: a rank is one process, with a core of its own.
 
 # %%
-images, side, epochs = (256, 32, 2) if study.preset().name == "test" else (1792, 64, 4)
+images, side, epochs = (256, 32, 2) if presets.choose().name == "test" else (1792, 64, 4)
 options = ["--images", images, "--image_size", side, "--epochs", epochs]
 local_batch = 64
 
@@ -542,7 +583,7 @@ measured = bool(runs) and all(runs.values())
 
 # %%
 if measured:
-    plots.show(sharding_plots.epoch_times({"colleague.py": list(runs.values())}))
+    plots.show(pictures.epoch_times({"colleague.py": list(runs.values())}))
 
 # %% [markdown]
 # Your colleague is right. Now read the evidence: the run record of each job holds what its ranks did.
@@ -601,14 +642,24 @@ repaired = runs.get(("repaired", 2))
 
 # %%
 if repaired:
-    plots.show(sharding_plots.epoch_times({"colleague.py": [record_1, record_2], "repaired.py": [record_1, repaired]}))
+    plots.show(pictures.epoch_times({"colleague.py": [record_1, record_2], "repaired.py": [record_1, repaired]}))
     rows = []
     for script, record in (("colleague.py", record_2), ("repaired.py", repaired)):
         seconds = np.mean([epoch["seconds"] for epoch in record["epochs"][1:]])
-        rows.append({"script": script, "steps": record["steps"], "images": record["steps"] * record["global_batch"],
-                     "epoch": float(seconds), "step": float(1000 * seconds / record["steps"])})  # fmt: skip
-    tables.show(rows, ("script", "steps", "images", "epoch", "step"), {
-        "script": "script, 2 ranks", "images": "images processed", "epoch": "epoch (s)", "step": "step (ms)"})  # fmt: skip
+        rows.append(
+            {
+                "script": script,
+                "steps": record["steps"],
+                "images": record["steps"] * record["global_batch"],
+                "epoch": float(seconds),
+                "step": float(1000 * seconds / record["steps"]),
+            }
+        )
+    tables.show(
+        rows,
+        ("script", "steps", "images", "epoch", "step"),
+        {"script": "script, 2 ranks", "images": "images processed", "epoch": "epoch (s)", "step": "step (ms)"},
+    )
 
 # %% [markdown]
 # (On 1 rank both scripts do the same, so the first point is shared.)

@@ -18,11 +18,14 @@
 # %%
 import json
 
-from labs import compare, devices, jobs, models, plots, recorded, results, study, tables, timeline
+from labs import devices, jobs, models, presets, recorded
 from labs.checks import check, predict
+from labs.measure import study
+from labs.results import collect, timeline
+from labs.show import compare, plots, tables, timelines
 from labs.slurm import sites
 
-plan = study.preset()
+plan = presets.choose()
 quick = plan.name == "test"
 unit = "GPU" if devices.gpus() else "CPU core"
 print(f"preset {plan.name}; a rank computes on one {unit}, and this machine has {devices.cores()} cores")
@@ -217,11 +220,13 @@ check("07.12", why_identical)
 
 # %%
 mirrored = [jobs.folder() / f"ResNet50_w{n}.json" for n in (1, 2)]
-fits = [study.reusable(file, study.configuration(plan, "ResNet50V2", n, "mirrored")) for n, file in enumerate(mirrored, 1)]
+fits = [
+    study.reusable(file, study.configuration(plan, "ResNet50V2", n, "mirrored")) for n, file in enumerate(mirrored, 1)
+]
 if not own or quick or not all(fits):
     mirrored = [file.with_suffix(".json") for file in recorded.laptop()]
     print("MirroredStrategy: recorded runs. If yours above are of another machine, compare speedups, not seconds.")
-rows = results.results([*mirrored, *(file.with_suffix(".json") for file in files)])
+rows = collect.rows([*mirrored, *(file.with_suffix(".json") for file in files)])
 tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
 
 # %%
@@ -262,7 +267,7 @@ check("07.13", carrier)
 #
 # ## The failure that says nothing
 #
-# Now break it. `labs.experiment` trains a small dense network. With these options its optimizer is wrapped by Horovod's
+# Now break it. `labs.lessons.nb07.experiment` trains a small dense network. With these options its optimizer is wrapped by Horovod's
 # *own* class for Keras, which was written for Keras 2; all ranks begin with equal weights. **Predict:** will they
 # be identical after 3 epochs? (`True` or `False`)
 
@@ -273,7 +278,7 @@ identical_after = False
 predict("07.14", identical_after)
 
 # %%
-small, few = ("-m", "labs.experiment"), ["--images", 256, "--epochs", 3]
+small, few = ("-m", "labs.lessons.nb07.experiment"), ["--images", 256, "--epochs", 3]
 cores = {"launcher": "mpiexec", "env": {"CUDA_VISIBLE_DEVICES": ""}}  # small experiments need no GPU
 wrong = [*few, "--optimizer", "horovods_own"]
 job = jobs.run(*small, *wrong, "--unchecked", name="silent", ranks=2, **cores)
@@ -316,6 +321,7 @@ check("07.16", effective_batch)
 #
 # How far up? The linear rule takes K, others take a part of it. Write `rates`: for the rate of one rank and K, the three rates
 # by the **linear**, the **square-root** and the **2/3-power** rule.
+
 
 # %% labs={"id": "07.17"}
 def rates(rate, K):
@@ -393,6 +399,7 @@ check("07.19", tensors, size)
 # Horovod can write down when each rank announced each tensor, and when it was averaged: set `HOROVOD_TIMELINE` to a file. (It
 # remembers what was announced before, and then no longer says by whom; `HOROVOD_CACHE_CAPACITY=0` makes it ask anew.)
 
+
 # %%
 def watch(name):
     """Environment of a job that writes its timeline; the file."""
@@ -410,7 +417,7 @@ if own and not quick:
 
 # %%
 events = timeline.read(trace)
-plots.show(timeline.figure(events, kind=kind))
+plots.show(timelines.figure(events, kind=kind))
 
 # %% [markdown]
 # The upper curves grow while backward works its way from the last layer to the first. Where one rank's curve runs ahead, it has
@@ -425,7 +432,9 @@ plots.show(timeline.figure(events, kind=kind))
 # %%
 messages = sorted(timeline.messages(events), key=lambda row: -row["tensors"])[:4]
 shown = [row | {"MB": row["bytes"] / 1e6, "ms": 1000 * row["seconds"], "first": row["names"][0]} for row in messages]
-tables.show(shown, ("message", "tensors", "MB", "ms", "first"), {"ms": "all-reduce (ms)", "first": "first tensor in it"})
+tables.show(
+    shown, ("message", "tensors", "MB", "ms", "first"), {"ms": "all-reduce (ms)", "first": "first tensor in it"}
+)
 
 # %% [markdown]
 # Now one rank is slow: rank 1 pauses 50 ms in each step of a small network. Its timeline has one row for each tensor.
@@ -435,7 +444,7 @@ env, trace = watch("slow")
 options = ["--network", "SmallCNN", "--images", 128, "--epochs", 1, "--slow", 1, 50]
 job = jobs.run(*small, *options, name="slow", ranks=2, launcher="mpiexec", env=env | cores["env"])
 slow = timeline.read(trace)
-plots.show(timeline.figure(slow))
+plots.show(timelines.figure(slow))
 
 # %% [markdown]
 # Which rank waits at each step? Read it from the marks.

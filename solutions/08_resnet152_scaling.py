@@ -16,13 +16,17 @@
 # apart, predict what you did not measure, and try a machine with 4096 workers. You hand in tasks **T7** to **T10**.
 
 # %%
-from labs import breakdown, compare, devices, facts, jobs, maxbatch, plots, recorded, results, scaling, study, tables
-from labs import verdict, what_if_plots, widgets
+from labs import costs, devices, jobs, presets, recorded
 from labs.checks import check, predict
-from labs.runs import load_record
+from labs.lessons.nb08 import pictures
+from labs.measure import breakdown, maxbatch, study
+from labs.models import counts as facts
+from labs.results import collect, verdict
+from labs.results.run import load_record
+from labs.show import compare, plots, tables, widgets
 from labs.slurm import sites
 
-plan = study.preset()
+plan = presets.choose()
 quick = plan.name == "test"
 unit = "GPU" if devices.gpus() else "CPU core"
 small, large = "ResNet50V2", "ResNet152V2"
@@ -59,8 +63,13 @@ predict("08.2", larger_speedup_expected)
 
 # %%
 size = {name: facts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
-columns = {"model": "network", "multiply_adds": "multiply-adds per image", "gradient_bytes": "bytes of the gradient",
-           "tensors": "gradient tensors", "activation_bytes": "bytes of activations per image"}
+columns = {
+    "model": "network",
+    "multiply_adds": "multiply-adds per image",
+    "gradient_bytes": "bytes of the gradient",
+    "tensors": "gradient tensors",
+    "activation_bytes": "bytes of activations per image",
+}
 tables.show([vars(found) for found in size.values()], tuple(columns), columns)
 
 # %% [markdown]
@@ -79,6 +88,7 @@ check("08.3", operations_ratio, gradient_ratio, size[small], size[large])
 # exchanged for each multiply-add that a worker computes in a step. A worker computes forward for all images of its batch.
 # (Backward is about twice as much again, for both networks.)
 
+
 # %% labs={"id": "08.4"}
 def bytes_per_operation(facts, batch):
     """Bytes of gradient for each multiply-add of forward, in a step with `batch` images per worker."""
@@ -91,8 +101,10 @@ right = check("08.4", bytes_per_operation)
 
 # %%
 if right:
-    rows = [{"batch": batch} | {name: 1000 * bytes_per_operation(size[name], batch) for name in size}
-            for batch in (8, 16, 32, 64, 128, 256)]
+    rows = [
+        {"batch": batch} | {name: 1000 * bytes_per_operation(size[name], batch) for name in size}
+        for batch in (8, 16, 32, 64, 128, 256)
+    ]
     print("bytes of gradient for each 1000 multiply-adds:")
     tables.show(rows, ("batch", small, large))
 else:
@@ -246,6 +258,7 @@ finished = {1: train(1)}
 # %% [markdown]
 # Beside it stand the runs of ResNet50V2: yours of notebook 05 if they are there and of the same sizes, else recorded ones.
 
+
 # %%
 def of_recorded(name):
     return [file for file in recorded.laptop_two_networks() if file.name.startswith(name)]
@@ -263,16 +276,19 @@ print("ResNet152V2:", "your run" if finished[1] else "recorded runs")
 # **Predict the step on 2 workers before you run it**, by hand. What 2 workers add to the step of ResNet50V2 is exchange and
 # waiting. Suppose that this grows as the bytes of the gradient do, and add it to the step of ResNet152V2 on one worker.
 
+
 # %% labs={"id": "08.10"}
 def step(row):
     return row["epoch_seconds"] / row["steps"]
 
 
-small_step = {row["workers"]: step(row) for row in results.results(small_files)}
-large_step = {1: step(results.results([large_1])[0])}
+small_step = {row["workers"]: step(row) for row in collect.rows(small_files)}
+large_step = {1: step(collect.rows([large_1])[0])}
 print(f"{small}: {small_step[1]:.3f} s on 1 worker, {small_step[2]:.3f} s on 2; {large}: {large_step[1]:.3f} s on 1")
 ### BEGIN SOLUTION
-step_expected = large_step[1] + (small_step[2] - small_step[1]) * size[large].gradient_bytes / size[small].gradient_bytes
+step_expected = (
+    large_step[1] + (small_step[2] - small_step[1]) * size[large].gradient_bytes / size[small].gradient_bytes
+)
 ### END SOLUTION
 by_hand = check("08.10", step_expected, small_step, large_step[1], size[small], size[large])
 
@@ -284,7 +300,7 @@ for workers in plan.workers[1:]:
     finished[workers] = train(workers)
 own = all(finished.values())
 large_files = [jobs.folder() / f"ResNet152V2_w{n}.json" for n in plan.workers] if own else of_recorded(large)
-rows = results.results([*small_files, *large_files])
+rows = collect.rows([*small_files, *large_files])
 tables.scaling(rows)
 if own != own_small:
     print("Recorded and own runs stand beside each other here: compare ratios, and with care. Run notebook 05 first.")
@@ -345,7 +361,7 @@ for workers in plan.workers if many and own_horovod else (2,) if many and quick 
 if not (many and own_horovod):
     horovod_files = recorded.laptop_two_networks_horovod()
     print("Recorded runs: yours need your script and runs of notebook 07.")
-horovod_rows = results.results(horovod_files)
+horovod_rows = collect.rows(horovod_files)
 tables.scaling(horovod_rows)
 
 # %% [markdown]
@@ -378,7 +394,7 @@ if batch_job:
     print(*batch_job.out.read_text().split("\n")[:12], sep="\n")
     print("...\nin the .err:", batch_job.err.read_text().strip() or "nothing")
     if batch_job.records:
-        tables.scaling(results.results(batch_job.records))
+        tables.scaling(collect.rows(batch_job.records))
 
 # %% [markdown]
 # A batch for 2 workers must be as large as both workers' images together. What else may differ from `ResNet50.sh`: a larger
@@ -460,7 +476,11 @@ epoch_ratio = alone[large] / alone[small]
 check("08.15", epoch_ratio, rows)
 
 # %%
-for what, key in (("multiply-adds", "multiply_adds"), ("bytes of activations", "activation_bytes"), ("tensors", "tensors")):
+for what, key in (
+    ("multiply-adds", "multiply_adds"),
+    ("bytes of activations", "activation_bytes"),
+    ("tensors", "tensors"),
+):
     print(f"{what} of {large}: {getattr(size[large], key) / getattr(size[small], key):.2f} times as many")
 
 # %% [markdown]
@@ -515,9 +535,10 @@ right = check("08.16", contrast)
 # - `"no"`: the interval holds 1 and lies *wholly* within what does not matter to you, from 1 / (1 + matters) to 1 + matters.
 # - `"can't tell"`: the interval holds 1, and also differences that would matter.
 
+
 # %% labs={"id": "08.17"}
 def answer(low, high, matters):
-    """"yes", "no" or "can't tell", for the interval [low, high] of a ratio; matters: 0.05 for 5 %."""
+    """ "yes", "no" or "can't tell", for the interval [low, high] of a ratio; matters: 0.05 for 5 %."""
     ### BEGIN SOLUTION
     if low > 1 or high < 1:
         return "yes"
@@ -545,9 +566,12 @@ print(found)
 
 # %%
 if right and decided and found.interval:
-    times = [[mean(epoch.seconds for epoch in repeat[1:]) for repeat in run.repeats]
-             for name in (small, large) for run in sorted(runs, key=lambda run: run.workers)
-             if run.model == name and run.workers <= 2]
+    times = [
+        [mean(epoch.seconds for epoch in repeat[1:]) for repeat in run.repeats]
+        for name in (small, large)
+        for run in sorted(runs, key=lambda run: run.workers)
+        if run.model == name and run.workers <= 2
+    ]
     centre, error = contrast(*times)
     print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
     print("your answer:", answer(*found.interval, 0.05))
@@ -578,13 +602,23 @@ print(verdict.compare([load_record(file) for file in horovod_files], large, smal
 # rounding counted.
 
 # %%
-versions = {"every step, as recorded": runs, "whole seconds, at face value": [verdict.rounded(run, counted=False) for run in runs],
-            "whole seconds, rounding counted": [verdict.rounded(run) for run in runs]}
+versions = {
+    "every step, as recorded": runs,
+    "whole seconds, at face value": [verdict.rounded(run, counted=False) for run in runs],
+    "whole seconds, rounding counted": [verdict.rounded(run) for run in runs],
+}
 shown = []
 for name, several in versions.items():
     told = verdict.compare(several, large, small)
     span = f"[{told.interval[0]:.3f}, {told.interval[1]:.3f}]" if told.interval else ""
-    shown.append({"epoch times": name, "ratio of efficiencies": told.ratio, "95 % interval": span, "difference real?": told.answer})
+    shown.append(
+        {
+            "epoch times": name,
+            "ratio of efficiencies": told.ratio,
+            "95 % interval": span,
+            "difference real?": told.answer,
+        }
+    )
 tables.show(shown, tuple(shown[0]))
 
 # %% [markdown]
@@ -617,6 +651,7 @@ check("08.19", whole_seconds)
 # | **exchange** | both step and average their gradients |
 # | **input** | the same, and each batch comes from the input pipeline |
 
+
 # %% labs={"id": "08.20"}
 def parts(alone, together, exchange, input):
     """Seconds of (computation, sharing the machine, exchange and waiting, input), from the four kinds of steps."""
@@ -628,7 +663,12 @@ def parts(alone, together, exchange, input):
 check("08.20", parts)
 
 # %%
-options = {"batch": plan.local_batch, "others": (plan.local_batch // 4,), "image_size": plan.image_size, "launcher": launcher}
+options = {
+    "batch": plan.local_batch,
+    "others": (plan.local_batch // 4,),
+    "image_size": plan.image_size,
+    "launcher": launcher,
+}
 if quick:
     options |= {"rounds": 2, "steps": 1}
 steps = {}
@@ -641,10 +681,16 @@ else:
 if steps:
     plots.show(breakdown.figure(steps.values(), [] if quick or not (own and own_small) else rows))
 
+
 # %%
 def shown_parts(name):
     for part, (seconds, (low, high)) in breakdown.parts(steps[name]).items():
-        yield {"network": name, "part": part, "ms per step": 1e3 * seconds, "95 % interval": f"{1e3 * low:.3g} to {1e3 * high:.3g}"}
+        yield {
+            "network": name,
+            "part": part,
+            "ms per step": 1e3 * seconds,
+            "95 % interval": f"{1e3 * low:.3g} to {1e3 * high:.3g}",
+        }
 
 
 tables.show([row for name in steps for row in shown_parts(name)], ("network", "part", "ms per step", "95 % interval"))
@@ -662,10 +708,20 @@ tables.show([row for name in steps for row in shown_parts(name)], ("network", "p
 # that the machine was faster when you ran: within the bars all kinds of steps took turns, between bars and marks they did not.
 
 # %%
-tables.show([{"network": name, "batch": found["batch"], "read": 1e3 * mean(found["pipeline_seconds"]),
-              "reduce": 1e3 * mean(found["all_reduce_seconds"]), "megabytes": found["gradient_bytes"] / 1e6}
-             for name, found in steps.items()], ("network", "batch", "read", "megabytes", "reduce"),
-            {"read": "reading a batch alone (ms)", "megabytes": "gradient (MB)", "reduce": "one all-reduce of it, alone (ms)"})
+tables.show(
+    [
+        {
+            "network": name,
+            "batch": found["batch"],
+            "read": 1e3 * mean(found["pipeline_seconds"]),
+            "reduce": 1e3 * mean(found["all_reduce_seconds"]),
+            "megabytes": found["gradient_bytes"] / 1e6,
+        }
+        for name, found in steps.items()
+    ],
+    ("network", "batch", "read", "megabytes", "reduce"),
+    {"read": "reading a batch alone (ms)", "megabytes": "gradient (MB)", "reduce": "one all-reduce of it, alone (ms)"},
+)
 
 # %% [markdown]
 # "Exchange and waiting" is the difference of two steps. What does it say?
@@ -686,10 +742,13 @@ check("08.21", what_it_says)
 # slower. If steps differ by 3 % among workers, the slowest of many is some per cent behind the mean:
 
 # %%
-from labs.scaling.stragglers import slowest
+from labs.costs.stragglers import slowest
 
-tables.show([{"workers": workers, "slowest": slowest(workers, 0.03)} for workers in (1, 2, 4, 16, 64, 256, 1024, 4096)],
-            ("workers", "slowest"), {"slowest": "slowest worker / mean worker, steps that differ by 3 %"})
+tables.show(
+    [{"workers": workers, "slowest": slowest(workers, 0.03)} for workers in (1, 2, 4, 16, 64, 256, 1024, 4096)],
+    ("workers", "slowest"),
+    {"slowest": "slowest worker / mean worker, steps that differ by 3 %"},
+)
 
 # %% [markdown]
 # ## Predict, measure, explain the residual
@@ -698,20 +757,28 @@ tables.show([{"workers": workers, "slowest": slowest(workers, 0.03)} for workers
 #
 # $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that backward does not hide.} $$
 #
-# `labs.scaling` fits it to measured steps. You have eight configurations: 2 networks, 2 batches, 1 and 2 workers. Five are
+# `labs.costs` fits it to measured steps. You have eight configurations: 2 networks, 2 batches, 1 and 2 workers. Five are
 # given to the fit, all on one worker, and one on two workers. The other three are predicted, then compared.
 
 # %%
 every = [seen for found in steps.values() for seen in breakdown.observations(found)]
 held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.batch) != (pair[0], plan.local_batch)]
 shown, errors = [], []
-fitted = scaling.fit([seen for seen in every if seen not in held_out]) if steps else None
+fitted = costs.fit([seen for seen in every if seen not in held_out]) if steps else None
 for seen in held_out:
-    told, took = scaling.predict_from_fit(fitted, seen.model, seen.workers, seen.batch).step_seconds, mean(seen.seconds)
+    told, took = costs.predict_from_fit(fitted, seen.model, seen.workers, seen.batch).step_seconds, mean(seen.seconds)
     errors.append(abs(told.value / took - 1))
-    shown.append({"network": seen.model, "workers": seen.workers, "batch": int(seen.batch), "predicted (s)": told.value,
-                  "95 % interval": "{:.3g} to {:.3g}".format(*told.interval), "measured (s)": took,
-                  "error": f"{told.value / took - 1:+.1%}"})
+    shown.append(
+        {
+            "network": seen.model,
+            "workers": seen.workers,
+            "batch": int(seen.batch),
+            "predicted (s)": told.value,
+            "95 % interval": "{:.3g} to {:.3g}".format(*told.interval),
+            "measured (s)": took,
+            "error": f"{told.value / took - 1:+.1%}",
+        }
+    )
 if shown:
     tables.show(shown, tuple(shown[0]))
     print(f"median of the relative errors: {median(errors):.1%}")
@@ -723,9 +790,11 @@ if shown:
 
 # %%
 if steps:
-    full = scaling.fit(every)
-    tables.show([{"parameter": name, "value and 95 % interval": str(found)} for name, found in full.parameters().items()],
-                ("parameter", "value and 95 % interval"))
+    full = costs.fit(every)
+    tables.show(
+        [{"parameter": name, "value and 95 % interval": str(found)} for name, found in full.parameters().items()],
+        ("parameter", "value and 95 % interval"),
+    )
     print(*(f"Note: {note}." for note in full.notes), sep="\n")
 
 # %% [markdown]
@@ -739,10 +808,16 @@ if steps:
 shown, notes = [], []
 for name in steps:
     for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
-        told = scaling.predict_from_fit(full, name, 2, batch)
+        told = costs.predict_from_fit(full, name, 2, batch)
         low, high = told.efficiency.interval
-        shown.append({"network": name, "batch": f"{batch} ({what})", "predicted efficiency": told.efficiency.value,
-                      "95 % interval": f"{low:.3f} to {high:.3f}"})
+        shown.append(
+            {
+                "network": name,
+                "batch": f"{batch} ({what})",
+                "predicted efficiency": told.efficiency.value,
+                "95 % interval": f"{low:.3f} to {high:.3f}",
+            }
+        )
         notes += [note for note in told.notes if note not in notes and note not in full.notes]
 if shown:
     tables.show(shown, tuple(shown[0]))
@@ -764,10 +839,17 @@ for name in list(steps)[:1] if quick else steps:
 shown = []
 for name in at_largest:
     for what, found in (("equal", steps[name]), ("its largest", at_largest[name])):
-        told = scaling.predict_from_fit(full, name, 2, found["batch"]).efficiency.value
+        told = costs.predict_from_fit(full, name, 2, found["batch"]).efficiency.value
         value, (low, high) = breakdown.efficiency(found)
-        shown.append({"network": name, "batch": f"{found['batch']} ({what})", "predicted": told, "measured": value,
-                      "95 % interval of the measured": f"{low:.3f} to {high:.3f}"})
+        shown.append(
+            {
+                "network": name,
+                "batch": f"{found['batch']} ({what})",
+                "predicted": told,
+                "measured": value,
+                "95 % interval of the measured": f"{low:.3f} to {high:.3f}",
+            }
+        )
 if shown:
     tables.show(shown, tuple(shown[0]))
 
@@ -785,10 +867,17 @@ if shown:
 # the GPU's 16 GB.
 
 # %%
-what_if_plots.networks()  # counts both networks; the first time it takes some seconds
-widgets.explore(what_if_plots.scaling, network=list(what_if_plots.NAMES), batch=[8, 16, 32, 64, 128, 256],
-                bandwidth=[10, 25, 100, 400], latency=[2, 10, 30, 100], precision=["float32", "float16"],
-                fusion=[0, 8, 128], accumulation=(1, 8))
+pictures.networks()  # counts both networks; the first time it takes some seconds
+widgets.explore(
+    pictures.scaling,
+    network=list(pictures.NAMES),
+    batch=[8, 16, 32, 64, 128, 256],
+    bandwidth=[10, 25, 100, 400],
+    latency=[2, 10, 30, 100],
+    precision=["float32", "float16"],
+    fusion=[0, 8, 128],
+    accumulation=(1, 8),
+)
 
 # %% [markdown]
 # Bandwidth is in Gbit/s between nodes, latency in microseconds for a message, fusion in MiB (0: every tensor is a message
@@ -799,8 +888,8 @@ widgets.explore(what_if_plots.scaling, network=list(what_if_plots.NAMES), batch=
 
 # %% labs={"id": "08.22"}
 ### BEGIN SOLUTION
-below_small = what_if_plots.first_below(small, batch=128, bandwidth=10)
-below_large = what_if_plots.first_below(large, batch=64, bandwidth=10)
+below_small = pictures.first_below(small, batch=128, bandwidth=10)
+below_large = pictures.first_below(large, batch=64, bandwidth=10)
 ### END SOLUTION
 check("08.22", below_small, below_large)
 

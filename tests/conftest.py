@@ -61,8 +61,19 @@ def tracked(*options):
 
 def clean_environment(**changes):
     """This process's environment without compilers, an active environment or settings of uv's own run."""
-    dropped = ("CC", "CXX", "VIRTUAL_ENV", "UV", "UV_NO_SYNC", "UV_PROJECT_ENVIRONMENT", "UV_CACHE_DIR",
-               "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHONDONTWRITEBYTECODE")  # fmt: skip
+    dropped = (
+        "CC",
+        "CXX",
+        "VIRTUAL_ENV",
+        "UV",
+        "UV_NO_SYNC",
+        "UV_PROJECT_ENVIRONMENT",
+        "UV_CACHE_DIR",
+        "MAKEFLAGS",
+        "MAKELEVEL",
+        "MFLAGS",
+        "PYTHONDONTWRITEBYTECODE",
+    )
     return {**{key: value for key, value in os.environ.items() if key not in dropped}, **changes}
 
 

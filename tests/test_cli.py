@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labs import cli, devices
+from labs import cli, doctor
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ["doctor", "study", "results", "maxbatch", "slurm", "allreduce", "predict", "build"]
@@ -45,8 +45,9 @@ def test_every_command_has_help(capsys):
         assert all(action.help for action in sub._actions), [a.dest for a in sub._actions if not a.help]
 
 
-@pytest.mark.parametrize("arguments", [[], ["nothing"], ["study", "--workers", "two"], ["results"],
-                                       ["study", "--strategy", "horse"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments", [[], ["nothing"], ["study", "--workers", "two"], ["results"], ["study", "--strategy", "horse"]]
+)
 def test_wrong_use_is_exit_code_2(arguments, capsys):
     code, out, err = call(capsys, *arguments)
     assert code == 2 and out == "" and "error:" in err and "Traceback" not in err
@@ -70,7 +71,10 @@ def test_results_of_the_cluster_log_as_json(capsys):
     assert code == 0 and err == ""
     rows = json.loads(out)["runs"]
     assert [(r["model"], r["workers"], r["global_batch"], r["steps"]) for r in rows] == [
-        ("ResNet50V2", 1, 256, 196), ("ResNet50V2", 2, 512, 98), ("ResNet50V2", 4, 1024, 49)]  # fmt: skip
+        ("ResNet50V2", 1, 256, 196),
+        ("ResNet50V2", 2, 512, 98),
+        ("ResNet50V2", 4, 1024, 49),
+    ]
     assert [r["epoch_seconds"] for r in rows] == [45, 24, 12]
     assert [r["epoch_seconds_resolution"] for r in rows] == [1, 1, 1]
     assert [r["speedup"] for r in rows] == pytest.approx([1, 1.875, 3.75])
@@ -86,15 +90,18 @@ def test_results_without_images_are_not_guessed(capsys):
     assert code == 0 and [r["images_per_second"] for r in json.loads(out)["runs"]] == [None] * 3
 
 
-@pytest.mark.parametrize(("name", "text", "says"), [
-    ("missing.out", None, "missing.out"),
-    ("empty.out", "", "empty"),
-    ("noise.out", "hello\n", "no epoch"),
-    ("foreign.pdf", "x", "foreign.pdf"),
-    ("half.json", '{"version": 1', "half.json"),
-    ("future.json", '{"version": 99, "epochs": []}', "version 99"),
-    ("other.json", '{"a": 1}', "not a run record"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("missing.out", None, "missing.out"),
+        ("empty.out", "", "empty"),
+        ("noise.out", "hello\n", "no epoch"),
+        ("foreign.pdf", "x", "foreign.pdf"),
+        ("half.json", '{"version": 1', "half.json"),
+        ("future.json", '{"version": 99, "epochs": []}', "version 99"),
+        ("other.json", '{"a": 1}', "not a run record"),
+    ],
+)
 def test_results_of_unusable_files(name, text, says, tmp_path, capsys):
     if text is not None:
         (tmp_path / name).write_text(text)
@@ -109,7 +116,7 @@ def test_results_of_unusable_files(name, text, says, tmp_path, capsys):
 @pytest.mark.parametrize("fix", [None, "buy a second core"])
 def test_doctor(monkeypatch, capsys, fix):
     rows = [{"what": "cores", "found": "1", "means": "no speedup", "fix": fix}]
-    monkeypatch.setattr(devices, "doctor", lambda: rows)
+    monkeypatch.setattr(doctor, "look", lambda: rows)
     code, out, err = call(capsys, "doctor")
     assert (code, err) == (1 if fix else 0, "")
     assert out == "cores  1: no speedup\n" + (f"       -> {fix}\n" if fix else "")
@@ -124,8 +131,17 @@ def test_doctor_on_this_machine(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("arguments", [["--memory", "0"], ["--memory", "-1GiB"], ["--memory", "much"],
-                                       ["--model", "ResNet51"], ["--start", "0"], ["--limit", "0"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--memory", "0"],
+        ["--memory", "-1GiB"],
+        ["--memory", "much"],
+        ["--model", "ResNet51"],
+        ["--start", "0"],
+        ["--limit", "0"],
+    ],
+)
 def test_maxbatch_that_cannot_be_run(arguments, capsys, tmp_path):
     code, out, err = call(capsys, "maxbatch", "--out", tmp_path / "runs", *(f"{a}" for a in arguments))
     assert code == 2 and out == "" and "Traceback" not in err
@@ -133,22 +149,28 @@ def test_maxbatch_that_cannot_be_run(arguments, capsys, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize(("error", "code"), [
-    (ValueError("a wrong number"), 2), (FileNotFoundError(2, "No such file", "x.out"), 2),
-    (PermissionError(13, "Permission denied", "x"), 1), (RuntimeError("it broke"), 1), (KeyboardInterrupt(), 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ValueError("a wrong number"), 2),
+        (FileNotFoundError(2, "No such file", "x.out"), 2),
+        (PermissionError(13, "Permission denied", "x"), 1),
+        (RuntimeError("it broke"), 1),
+        (KeyboardInterrupt(), 1),
+    ],
+)
 def test_exit_codes_and_one_line_on_stderr(error, code, monkeypatch, capsys):
     def fails():
         raise error
 
-    monkeypatch.setattr(devices, "doctor", fails)
+    monkeypatch.setattr(doctor, "look", fails)
     got, out, err = call(capsys, "doctor")
     assert got == code and out == "" and err.count("\n") == 1 and err.startswith("labs doctor: ")
     assert "interrupted" in err if isinstance(error, KeyboardInterrupt) else str(error) in err
 
 
 def test_build_check_reports_problems_with_exit_code_1(monkeypatch, capsys):
-    from labs import build
+    from labs.author import build
 
     monkeypatch.setattr(build, "check", lambda root: ["05.ipynb: out of date"])
     assert call(capsys, "build", "--check") == (1, "05.ipynb: out of date\n1 problem(s)\n", "")

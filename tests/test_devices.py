@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from labs import devices
+from labs import devices, doctor
 
 ROOT = Path(__file__).parents[1]
 
@@ -36,7 +36,9 @@ def set_up(count, **options):
             "cores": devices.cores(), "oversubscribed": devices.oversubscribed(count)}
 """
 
-SECOND_THOUGHTS = SET_UP + """
+SECOND_THOUGHTS = (
+    SET_UP
+    + """
 said["one"] = set_up(1)
 said["two"] = set_up(2)
 strategy = tf.distribute.MirroredStrategy(devices=said["two"]["names"])
@@ -50,13 +52,17 @@ said["later three"] = set_up(3)
 said["later one"] = set_up(1)
 print(json.dumps(said))
 """
+)
 
-MORE_THAN_CORES = SET_UP + """
+MORE_THAN_CORES = (
+    SET_UP
+    + """
 said["unpinned"] = set_up(said["cores"] + 1, pin=False)
 said["many"] = set_up(said["cores"] + 1)
 said["logical"] = len(tf.config.list_logical_devices("CPU"))
 print(json.dumps(said))
 """
+)
 
 
 def run(code):
@@ -117,7 +123,7 @@ def test_gpus_are_workers_where_there_are_some(monkeypatch):
     with pytest.raises(devices.DeviceError, match="3 workers .* 2 GPU") as caught:
         devices.workers(3)
     assert "--gres" in str(caught.value)
-    assert devices.oversubscribed(3) and not devices.oversubscribed(2) and devices.mode() == "gpu"
+    assert devices.oversubscribed(3) and not devices.oversubscribed(2)
 
 
 def test_cores_and_memory_are_those_of_this_process():
@@ -157,10 +163,11 @@ def test_versions(monkeypatch):
 # The doctor
 
 
-def doctor(monkeypatch, tmp_path, *, gpus=(), cores=4, memory=8 * 2**30, horovod=True, sbatch=None, cifar=False):
+def looked(monkeypatch, tmp_path, *, gpus=(), cores=4, memory=8 * 2**30, horovod=True, sbatch=None, cifar=False):
     import importlib.util
 
-    from labs import cifar10, data
+    from labs import data
+    from labs.data import cifar10
 
     def find():
         if not cifar:
@@ -171,17 +178,18 @@ def doctor(monkeypatch, tmp_path, *, gpus=(), cores=4, memory=8 * 2**30, horovod
     monkeypatch.setattr(devices, "cores", lambda: cores)
     monkeypatch.setattr(devices, "memory", lambda: memory)
     monkeypatch.setattr(cifar10, "find", find)
-    monkeypatch.setattr(devices.shutil, "which", lambda name: sbatch if name == "sbatch" else None)
-    monkeypatch.setattr(devices.importlib.util, "find_spec",
-                        lambda name: horovod or None if name == "horovod" else find_spec(name))  # fmt: skip
-    rows = devices.doctor()
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: sbatch if name == "sbatch" else None)
+    monkeypatch.setattr(
+        doctor.importlib.util, "find_spec", lambda name: horovod or None if name == "horovod" else find_spec(name)
+    )
+    rows = doctor.look()
     assert all(set(row) == {"what", "found", "means", "fix"} for row in rows)
     assert all(row["what"] and row["found"] and row["means"] for row in rows)
     return {row["what"]: row for row in rows}
 
 
 def test_doctor_finds_nothing_to_fix_on_a_small_complete_machine(monkeypatch, tmp_path):
-    rows = doctor(monkeypatch, tmp_path, cores=2)
+    rows = looked(monkeypatch, tmp_path, cores=2)
     assert {"GPUs", "cores", "memory", "Horovod", "SLURM", "CIFAR-10"} <= set(rows)
     assert [row["what"] for row in rows.values() if row["fix"]] == []
     assert "a worker is a CPU core" in rows["GPUs"]["means"] and "oversubscribed" in rows["cores"]["means"]
@@ -189,18 +197,18 @@ def test_doctor_finds_nothing_to_fix_on_a_small_complete_machine(monkeypatch, tm
 
 
 def test_doctor_names_a_fix_for_each_problem(monkeypatch, tmp_path):
-    rows = doctor(monkeypatch, tmp_path, cores=1, memory=2**30, horovod=False)
+    rows = looked(monkeypatch, tmp_path, cores=1, memory=2**30, horovod=False)
     fixes = {what: row["fix"] for what, row in rows.items() if row["fix"]}
     assert set(fixes) == {"cores", "memory", "Horovod"}
     assert "1.0 GiB" in rows["memory"]["found"] and "compiler" in fixes["Horovod"] and "2 cores" in fixes["cores"]
 
 
 def test_doctor_on_a_gpu_node_with_slurm(monkeypatch, tmp_path):
-    rows = doctor(monkeypatch, tmp_path, gpus=["GPU:0", "GPU:1"], sbatch="/usr/bin/sbatch")
+    rows = looked(monkeypatch, tmp_path, gpus=["GPU:0", "GPU:1"], sbatch="/usr/bin/sbatch")
     assert rows["GPUs"]["found"] == "2" and "a worker is a GPU" in rows["GPUs"]["means"]
     assert rows["SLURM"]["found"] == "sbatch found"
     assert rows["CIFAR-10"]["fix"] and "$LABS_DATA" in rows["CIFAR-10"]["fix"]
-    assert not doctor(monkeypatch, tmp_path, gpus=["GPU:0"], cifar=True)["CIFAR-10"]["fix"]
+    assert not looked(monkeypatch, tmp_path, gpus=["GPU:0"], cifar=True)["CIFAR-10"]["fix"]
 
 
 # One worker for each rank
@@ -225,8 +233,9 @@ print(json.dumps([before, said]))
 @pytest.mark.parametrize("rank, size", [(0, 1), (1, 2), (3, 4)])
 def test_a_rank_gets_one_core_and_one_thread(rank, size):
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", PIN, str(rank), str(size)], capture_output=True, text=True,
-                          env=environment)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", PIN, str(rank), str(size)], capture_output=True, text=True, env=environment
+    )
     assert done.returncode == 0, done.stderr
     before, said = json.loads(done.stdout)
     core = before[rank % len(before)]

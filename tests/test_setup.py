@@ -27,8 +27,15 @@ NAMED = ["jupyterlab", "tensorflow", "horovod", "ipywidgets", "matplotlib", "nbv
 
 def make(folder, *arguments, **environment):
     """`make` in `folder`; returns the finished process, standard error in its stdout."""
-    return subprocess.run(["make", *arguments], cwd=folder, env=clean_environment(**environment), text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    return subprocess.run(
+        ["make", *arguments],
+        cwd=folder,
+        env=clean_environment(**environment),
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
 
 
 # ---- files that must agree ----------------------------------------------------------------------------------------
@@ -39,8 +46,12 @@ def test_environment_yml_agrees_with_the_lock():
     conda = yaml.safe_load(text)
     assert conda["channels"][0] == "conda-forge" and all(isinstance(line, str) for line in conda["dependencies"])
     versions = dict(re.fullmatch(r"([a-z-]+)([=>]=?.*)?", line).groups() for line in conda["dependencies"])
-    assert versions == {"python": "=3.11", "cxx-compiler": None, "make": None,
-                        "uv": PROJECT["tool"]["uv"]["required-version"]}  # fmt: skip
+    assert versions == {
+        "python": "=3.11",
+        "cxx-compiler": None,
+        "make": None,
+        "uv": PROJECT["tool"]["uv"]["required-version"],
+    }
     assert PROJECT["project"]["requires-python"] == ">=3.11,<3.12"
     assert (ROOT / ".python-version").read_text().strip() == "3.11"
     locked = {package["name"] for package in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
@@ -87,12 +98,24 @@ def test_ci_installs_what_is_missing_and_runs_make_test(tmp_path, missing):
         (tmp_path / name).chmod(0o755)
     for name in ("bash", "sh", "dirname"):
         (tmp_path / name).symlink_to(shutil.which(name))
-    done = subprocess.run([tmp_path / "bash", tmp_path / "course/.ci/run"], cwd=tmp_path, env={"PATH": str(tmp_path)},
-                          text=True, capture_output=True, check=True)  # fmt: skip
-    installed = ["apt-get update -qq (CI=true)",
-                 "apt-get install -yqq --no-install-recommends slurm-client shellcheck chromium (CI=true)"]  # fmt: skip
-    assert done.stdout.splitlines() == [*(installed if missing else []), "make setup (CI=true)",
-                                        "uv sync --locked --inexact --group browser (CI=true)", "make test (CI=true)"]
+    done = subprocess.run(
+        [tmp_path / "bash", tmp_path / "course/.ci/run"],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path)},
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    installed = [
+        "apt-get update -qq (CI=true)",
+        "apt-get install -yqq --no-install-recommends slurm-client shellcheck chromium (CI=true)",
+    ]
+    assert done.stdout.splitlines() == [
+        *(installed if missing else []),
+        "make setup (CI=true)",
+        "uv sync --locked --inexact --group browser (CI=true)",
+        "make test (CI=true)",
+    ]
     plan = make(ROOT, "-n", "test", "-o", ".venv/.synced", CI="true").stdout
     assert "pytest tests" in plan and re.search(r"pytest --nbval-lax --nbval-current-env [^;]* solutions", plan, re.S)
 
@@ -103,7 +126,7 @@ def test_no_path_of_a_machine_in_the_tree():
     found = []
     for name in tracked():
         text = (ROOT / name).read_bytes().decode("utf-8", errors="ignore")
-        found += [f"{name}: {text[hit.start():hit.start() + 60]!r}" for hit in machine.finditer(text)]
+        found += [f"{name}: {text[hit.start() : hit.start() + 60]!r}" for hit in machine.finditer(text)]
     assert found == []
 
 
@@ -137,8 +160,12 @@ def pretend(tmp_path, plain_path):
     """Function: run make in a small checkout whose uv pretends; gives (process, lines about Horovod, calls)."""
     for name in ("Makefile", "pyproject.toml", "uv.lock"):
         shutil.copy(ROOT / name, tmp_path)
-    programs = {"uv": PRETENDER, "python3": INSTALLER, "python3.11": "#!/bin/sh\nexit 1\n",
-                "python": "#!/bin/sh\nexit 1\n"}  # fmt: skip
+    programs = {
+        "uv": PRETENDER,
+        "python3": INSTALLER,
+        "python3.11": "#!/bin/sh\nexit 1\n",
+        "python": "#!/bin/sh\nexit 1\n",
+    }
     (tmp_path / "bin").mkdir()
 
     def run(*arguments, compiler=False, **environment):
@@ -164,12 +191,20 @@ def test_set_up_runs_once_and_again_after_a_change(pretend, tmp_path):
     assert "sync --locked --extra horovod" in pretend("setup")[2]
 
 
-@pytest.mark.parametrize(("log", "compiler", "says", "never"), [
-    ("CMake Error: CMAKE_CXX_COMPILER not set", False, "no C++ compiler here", "network"),
-    ("error: no member named 'x'", True, "could not be compiled", "network"),
-    ("  Caused by: Failed to fetch: `https://pypi.org/simple/cmake/`", False, "check the network", "build-essential"),
-    ("os error 28: No space left on device", True, "the disk is full", "build-essential"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("log", "compiler", "says", "never"),
+    [
+        ("CMake Error: CMAKE_CXX_COMPILER not set", False, "no C++ compiler here", "network"),
+        ("error: no member named 'x'", True, "could not be compiled", "network"),
+        (
+            "  Caused by: Failed to fetch: `https://pypi.org/simple/cmake/`",
+            False,
+            "check the network",
+            "build-essential",
+        ),
+        ("os error 28: No space left on device", True, "the disk is full", "build-essential"),
+    ],
+)
 def test_a_set_up_without_horovod_ends_and_says_why_in_one_line(pretend, tmp_path, log, compiler, says, never):
     done, about, calls = pretend("setup", compiler=compiler, FAKE_HOROVOD=log)
     assert done.returncode == 0 and len(about) == 1, done.stdout
@@ -212,8 +247,12 @@ def cache_without_horovod(cache, copy):
             for source in part.glob("pypi/horovod/*"):
                 shutil.copytree(source, copy / source.relative_to(cache), symlinks=True, ignore=_builds)
         elif part.is_dir() and not part.name.startswith("builds-"):
-            shutil.copytree(part, copy / part.name, symlinks=True,
-                            copy_function=_link if part.name.startswith("archive-") else shutil.copy2)  # fmt: skip
+            shutil.copytree(
+                part,
+                copy / part.name,
+                symlinks=True,
+                copy_function=_link if part.name.startswith("archive-") else shutil.copy2,
+            )
 
 
 def _link(source, target):
@@ -244,8 +283,9 @@ def test_without_a_compiler_everything_but_horovod_is_set_up(checkout, plain_pat
     assert "COMPILER" in (checkout / "build/horovod.log").read_text()
 
     def run(*command):
-        return subprocess.run(command, cwd=checkout, env=clean_environment(**environment), capture_output=True,
-                              text=True)  # fmt: skip
+        return subprocess.run(
+            command, cwd=checkout, env=clean_environment(**environment), capture_output=True, text=True
+        )
 
     doctor = run(".venv/bin/labs", "doctor", "--json")
     row = next(row for row in json.loads(doctor.stdout) if row["what"] == "Horovod")
@@ -258,8 +298,9 @@ def test_without_a_compiler_everything_but_horovod_is_set_up(checkout, plain_pat
 
 def ask(port, path, token, method="GET"):
     """What the Jupyter server on `port` answers, as Python objects."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", method=method,
-                                     headers={"Authorization": f"token {token}"})  # fmt: skip
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/{path}", method=method, headers={"Authorization": f"token {token}"}
+    )
     with urllib.request.urlopen(request, timeout=10) as answer:
         text = answer.read().decode()
     return json.loads(text) if path.startswith("api") else text
@@ -270,8 +311,9 @@ def in_a_terminal(port, token, command):
     import websocket
 
     name = ask(port, "api/terminals", token, "POST")["name"]
-    connection = websocket.create_connection(f"ws://127.0.0.1:{port}/terminals/websocket/{name}", timeout=60,
-                                             header=[f"Authorization: token {token}"])  # fmt: skip
+    connection = websocket.create_connection(
+        f"ws://127.0.0.1:{port}/terminals/websocket/{name}", timeout=60, header=[f"Authorization: token {token}"]
+    )
     connection.send(json.dumps(["stdin", f"{command}; echo THE''END\r"]))
     shown = ""
     while "THEEND" not in shown:
@@ -301,8 +343,14 @@ def test_make_lab_serves_jupyterlab_and_leaves_no_process(tmp_path):
     options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token={token}"
     environment = clean_environment(LABS_TEST_MARK=mark, JUPYTER_RUNTIME_DIR=str(tmp_path / "runtime"))
     with open(tmp_path / "log", "w") as log:
-        server = subprocess.Popen(["make", "lab", f"ARGS={options}"], cwd=ROOT, env=environment, stdout=log,
-                                  stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)  # fmt: skip
+        server = subprocess.Popen(
+            ["make", "lab", f"ARGS={options}"],
+            cwd=ROOT,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
     try:
         for _ in range(240):
             assert server.poll() is None, (tmp_path / "log").read_text()

@@ -6,16 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from labs import ranks
+from labs.hvd.optimizer import HOROVODS_OWN, HorovodError, averages
 
-
-class HorovodError(RuntimeError):
-    """Horovod would fail, hang or train something else than is meant; the message says why and what to do."""
-
-
-HOROVODS_OWN = (
-    "This optimizer was wrapped by Horovod's own DistributedOptimizer, which averages nothing on Keras 3: every rank "
-    "would train a network of its own, without any error. Wrap it with labs.hvd.DistributedOptimizer."
-)
 NOT_WRAPPED = (
     "The optimizer does not average gradients over the ranks: every rank would train a network of its own, without "
     "any error. Compile with optimizer=hvd.DistributedOptimizer(...)."
@@ -80,15 +72,13 @@ def check(model, params):
 
     params: a callback's `params`, with the steps and epochs of this `fit`. All ranks must call it.
     """
-    from labs import hvd
-
     optimizer = model.optimizer
     inner = getattr(optimizer, "inner_optimizer", None)
-    if not hvd.averages(optimizer) and hvd.averages(inner):
+    if not averages(optimizer) and averages(inner):
         raise HorovodError(SCALED)
     if hasattr(optimizer, "_allreduce_grads") or type(optimizer).__module__.startswith("horovod"):
         raise HorovodError(HOROVODS_OWN)
-    if not hvd.averages(optimizer):
+    if not averages(optimizer):
         raise HorovodError(NOT_WRAPPED)
     if model.jit_compile:
         raise HorovodError(XLA)

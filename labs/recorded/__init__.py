@@ -28,7 +28,7 @@ def laptop_two_networks_horovod():
 
 
 def horovod_timeline():
-    """Timeline (see labs.timeline) of 3 training steps of ResNet50V2 on 2 ranks, of the same machine."""
+    """Timeline (see labs.results.timeline) of 3 training steps of ResNet50V2 on 2 ranks, of the same machine."""
     return HERE / "horovod_timeline.json.gz"
 
 
@@ -45,7 +45,7 @@ def imagenet():
 
 def networks():
     """{name: (parameters, bytes of activations for one image)} of networks at 224x224 with 1000 classes, in float32,
-    as labs.facts counts them in Keras' models."""
+    as labs.models.counts counts them in Keras' models."""
     import json
 
     found = json.loads((HERE / "networks.json").read_text(encoding="utf-8"))

@@ -1,9 +1,9 @@
 """Small simulators of what the course explains, in NumPy alone: each from a formula, each with its source.
 
-    laws        speedup, efficiency, Amdahl's and Gustafson's laws
-    reduce      ring all-reduce chunk by chunk; what a ring and parameter servers cost
-    pipeline    data, model and pipeline parallelism as the timeline of devices
-    memory      what a training step keeps on each device, and what sharding divides
-    stragglers  what a barrier costs when workers are not equally fast
-    sgd         synchronous and asynchronous SGD on the bundled digits, over time
+laws        speedup, efficiency, Amdahl's and Gustafson's laws
+reduce      ring all-reduce chunk by chunk; what a ring and parameter servers cost
+pipeline    data, model and pipeline parallelism as the timeline of devices
+memory      what a training step keeps on each device, and what sharding divides
+stragglers  what a barrier costs when workers are not equally fast
+sgd         synchronous and asynchronous SGD on the bundled digits, over time
 """

@@ -26,6 +26,10 @@ def step(parameters, activations, batch, slots=1, bytes_per_value=4, devices=1, 
     width = number("bytes_per_value", bytes_per_value, above=True)
     if sharded not in SHARDED:
         raise SimulationError(f"sharded is {sharded!r}: it must be one of {', '.join(map(repr, SHARDED))}.")
-    found = {"weights": parameters * width, "gradients": parameters * width, "optimizer": slots * parameters * width,
-             "activations": activations * batch * width / 4}  # fmt: skip
+    found = {
+        "weights": parameters * width,
+        "gradients": parameters * width,
+        "optimizer": slots * parameters * width,
+        "activations": activations * batch * width / 4,
+    }
     return {part: value / devices if part in SHARDED[sharded] else value for part, value in found.items()}

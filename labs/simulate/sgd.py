@@ -158,5 +158,10 @@ def one_step(workers, batch=4, rate=0.5, seed=0):
     rows = [next(source) for _ in range(workers)]
     gradients = [gradient(weights, part) for part in rows]
     mean = np.mean(gradients, axis=0)
-    return {"rows": rows, "gradients": gradients, "mean": mean, "whole": gradient(weights, np.concatenate(rows)),
-            "weights": [weights - rate * mean for _ in range(workers)]}  # fmt: skip
+    return {
+        "rows": rows,
+        "gradients": gradients,
+        "mean": mean,
+        "whole": gradient(weights, np.concatenate(rows)),
+        "weights": [weights - rate * mean for _ in range(workers)],
+    }

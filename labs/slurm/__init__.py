@@ -1,4 +1,7 @@
-"""SLURM: a site's description, the job scripts made from it, their check, and the queue.
+"""SLURM on paper: what a site allows, what a batch script asks for, what is wrong with it.
 
-    slurm/sites/<site>.toml + solutions/slurm/X.sh -> solutions/slurm/<site>/X.sh (complete), slurm/<site>/X.sh (blanks)
+sites        a site's description, slurm/sites/<site>.toml
+directives   the #SBATCH lines, read as sbatch reads them
+blanks       blanks of batch scripts
+check/       findings on a batch script
 """

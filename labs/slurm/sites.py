@@ -1,7 +1,7 @@
 """A site: what its nodes have, which rules its scheduler keeps, how Python starts there. One TOML file describes it.
 
-    slurm/sites/<site>.toml         what everybody may know; slurm/sites/template.toml explains every line
-    slurm/sites/<site>.local.toml   what is yours (account, QOS, folders); not in the repository
+slurm/sites/<site>.toml         what everybody may know; slurm/sites/template.toml explains every line
+slurm/sites/<site>.local.toml   what is yours (account, QOS, folders); not in the repository
 """
 
 import os
@@ -12,8 +12,13 @@ from pathlib import Path
 
 LAUNCHERS = ("srun", "horovodrun", "mpiexec")
 # Personal settings: key in <site>.local.toml -> the environment variable that says the same, and goes before the file.
-PERSONAL = {"account": "SBATCH_ACCOUNT", "qos": "SBATCH_QOS", "container": "LABS_CONTAINER", "data": "LABS_DATA",
-            "python": "LABS_PYTHON"}  # fmt: skip
+PERSONAL = {
+    "account": "SBATCH_ACCOUNT",
+    "qos": "SBATCH_QOS",
+    "container": "LABS_CONTAINER",
+    "data": "LABS_DATA",
+    "python": "LABS_PYTHON",
+}
 # Section -> key -> (type, must it be there); lists: [type of the elements].
 _KEYS = {
     "": {"name": (str, True), "about": (str, True)},
@@ -21,10 +26,15 @@ _KEYS = {
     "node": {"count": (int, True), "gpus": (int, True), "cpus": (int, True), "threads_per_core": (int, False)},
     "cpus_per_gpus": {},
     "job": {"preset": (str, True), "workers": ([int], True), "nodes": (int, True), "time": (str, True)},
-    "software": {"modules": ([str], False), "python": ([str], True), "launcher": (str, True),
-                 "launcher_options": ([str], False), "interface": (str, False)},
+    "software": {
+        "modules": ([str], False),
+        "python": ([str], True),
+        "launcher": (str, True),
+        "launcher_options": ([str], False),
+        "interface": (str, False),
+    },
     "paths": {"data": (str, False), "scratch": (str, False)},
-}  # fmt: skip
+}
 _WORDS = {str: "a text in quotes", bool: "true or false", int: "a whole number"}
 
 
@@ -98,8 +108,10 @@ def load(id=None, root=None):
     root, id = Path(root or find_root()), id or default()
     path = root / "slurm" / "sites" / f"{id}.toml"
     if id not in names(root):
-        raise SiteError(f"No site is called {id!r}: there are {', '.join(names(root)) or 'none'}. For a new one copy "
-                        "slurm/sites/template.toml.")  # fmt: skip
+        raise SiteError(
+            f"No site is called {id!r}: there are {', '.join(names(root)) or 'none'}. For a new one copy "
+            "slurm/sites/template.toml."
+        )
     where = f"slurm/sites/{id}.toml"
     table = _read(path, where)
     values = _checked(table, where)
@@ -119,8 +131,10 @@ def script(name, id=None):
         path = folder / "slurm" / (id or default()) / name
         if path.exists():
             return Path(os.path.relpath(path))
-    raise SiteError(f"There is no slurm/{id or default()}/{name}. The sites are {', '.join(names())}; to choose one: "
-                    "export LABS_SITE=<site>.")  # fmt: skip
+    raise SiteError(
+        f"There is no slurm/{id or default()}/{name}. The sites are {', '.join(names())}; to choose one: "
+        "export LABS_SITE=<site>."
+    )
 
 
 def minutes(text):
@@ -179,8 +193,17 @@ def _checked(table, where):
     rename = {"count": "nodes_max"}
     fields = {rename.get(name.split(".")[-1], name.split(".")[-1]): value for name, value in found.items()}
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
-    optional = {"partition": None, "account": False, "qos": False, "threads_per_core": 1, "modules": (),
-                "launcher_options": (), "interface": None, "data": None, "scratch": None}  # fmt: skip
+    optional = {
+        "partition": None,
+        "account": False,
+        "qos": False,
+        "threads_per_core": 1,
+        "modules": (),
+        "launcher_options": (),
+        "interface": None,
+        "data": None,
+        "scratch": None,
+    }
     return optional | fields | {"time_max": minutes(found["scheduler.time_max"]), "cpus_per_gpus": rule}
 
 
@@ -208,7 +231,7 @@ def _rule(table, found, where):
 
 
 def _sensible(found, where):
-    from labs import study
+    from labs import presets
 
     for key in ("scheduler.time_max", "job.time"):
         if minutes(found[key]) is None:
@@ -216,16 +239,20 @@ def _sensible(found, where):
     if minutes(found["job.time"]) > minutes(found["scheduler.time_max"]):
         raise SiteError(f"{where}: job.time is longer than scheduler.time_max, so no job would start.")
     if found["software.launcher"] not in LAUNCHERS:
-        raise SiteError(f"{where}: software.launcher must be {', '.join(LAUNCHERS)}, not "
-                        f"{found['software.launcher']!r}.")  # fmt: skip
-    if found["job.preset"] not in study.PRESETS:
-        raise SiteError(f"{where}: job.preset must be one of {', '.join(study.PRESETS)}, not {found['job.preset']!r}.")
+        raise SiteError(
+            f"{where}: software.launcher must be {', '.join(LAUNCHERS)}, not {found['software.launcher']!r}."
+        )
+    if found["job.preset"] not in presets.PRESETS:
+        raise SiteError(
+            f"{where}: job.preset must be one of {', '.join(presets.PRESETS)}, not {found['job.preset']!r}."
+        )
     if not found["job.workers"] or min(found["job.workers"]) < 1:
         raise SiteError(f"{where}: job.workers must name at least one number of workers, such as [1, 2, 4].")
     if not found["software.python"]:
         raise SiteError(f'{where}: software.python must hold the command that starts Python, such as ["python"].')
     for key in ("paths.data", "paths.scratch"):
         if found.get(key, "$").startswith(("/", "~")):
-            raise SiteError(f"{where}: {key} is a path of one machine or person; name an environment variable, such as "
-                            '"$LABS_DATA".')  # fmt: skip
-
+            raise SiteError(
+                f"{where}: {key} is a path of one machine or person; name an environment variable, such as "
+                '"$LABS_DATA".'
+            )

@@ -44,8 +44,7 @@ print(f"Learning_rate: {learning_rate}", flush=True)
 with strategy.scope():  # variables are created in here, so that each worker gets its copy
     ### BEGIN SOLUTION
     network = keras.applications.ResNet152V2(
-        include_top=True, weights=None, classes=len(dataset.classes),
-        input_shape=(args.image_size, args.image_size, 3),
+        include_top=True, weights=None, classes=len(dataset.classes), input_shape=(args.image_size, args.image_size, 3)
     )
     ### END SOLUTION
     model = keras.Sequential([models.preprocessing(args.image_size), network])
@@ -59,9 +58,13 @@ with strategy.scope():  # variables are created in here, so that each worker get
 # The run record: every step of every epoch, under the network's own name.
 ### BEGIN SOLUTION
 recorder = training.Recorder(
-    args, model="ResNet152V2", strategy="mirrored", workers=args.n_gpus,
-    images=len(dataset.images), learning_rate=learning_rate,
-)  # fmt: skip
+    args,
+    model="ResNet152V2",
+    strategy="mirrored",
+    workers=args.n_gpus,
+    images=len(dataset.images),
+    learning_rate=learning_rate,
+)
 ### END SOLUTION
 for _ in training.repeats(args, recorder, model):
     # Train; verbose=2 prints one line per epoch, which is your log. The data is shuffled already.

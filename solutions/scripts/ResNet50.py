@@ -41,8 +41,7 @@ print(f"Learning_rate: {learning_rate}", flush=True)
 with strategy.scope():  # variables are created in here, so that each worker gets its copy
     ### BEGIN SOLUTION
     network = keras.applications.ResNet50V2(
-        include_top=True, weights=None, classes=len(dataset.classes),
-        input_shape=(args.image_size, args.image_size, 3),
+        include_top=True, weights=None, classes=len(dataset.classes), input_shape=(args.image_size, args.image_size, 3)
     )
     ### END SOLUTION
     model = keras.Sequential([models.preprocessing(args.image_size), network])
@@ -54,9 +53,13 @@ with strategy.scope():  # variables are created in here, so that each worker get
     )
 
 recorder = training.Recorder(
-    args, model="ResNet50V2", strategy="mirrored", workers=args.n_gpus,
-    images=len(dataset.images), learning_rate=learning_rate,
-)  # fmt: skip
+    args,
+    model="ResNet50V2",
+    strategy="mirrored",
+    workers=args.n_gpus,
+    images=len(dataset.images),
+    learning_rate=learning_rate,
+)
 for _ in training.repeats(args, recorder, model):
     # Train; verbose=2 prints one line per epoch, which is your log. The data is shuffled already.
     ### BEGIN SOLUTION

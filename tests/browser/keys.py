@@ -1,4 +1,4 @@
-"""A widget of labs.widgets.explore as the keyboard sees it: its controls, the picture, the time from key to picture."""
+"""A widget of labs.show.widgets.explore as the keyboard sees it: its controls, the picture, the time from key to picture."""
 
 from dataclasses import dataclass
 
@@ -78,8 +78,10 @@ class Control:
         self.label = element.locator(".widget-label").first.text_content().strip()
         self.target = element.locator(".noUi-handle, select")
         if self.target.count() != 1:
-            raise AssertionError(f"{self.label!r} of {widget.name} is neither a slider nor a drop-down: these tests "
-                                 "cannot move it. Teach it to tests/browser/keys.py.")  # fmt: skip
+            raise AssertionError(
+                f"{self.label!r} of {widget.name} is neither a slider nor a drop-down: these tests "
+                "cannot move it. Teach it to tests/browser/keys.py."
+            )
         self.menu = self.target.evaluate("element => element.tagName") == "SELECT"
         self.forward = True
 
@@ -109,8 +111,9 @@ class Control:
         self.page.keyboard.press(key)
         after = self.value
         if after != before:
-            self.page.wait_for_function("picture => labs.over(picture)", arg=picture.element_handle(),
-                                        timeout=1000 * wait)  # fmt: skip
+            self.page.wait_for_function(
+                "picture => labs.over(picture)", arg=picture.element_handle(), timeout=1000 * wait
+            )
         new, took = picture.evaluate(SHOWN), self.page.evaluate("labs.took")
         seconds = None if took is None or new[0] == old[0] else took / 1000
         return Press(self.label, key, before, after, (old[1], new[1]), seconds, self.focused)

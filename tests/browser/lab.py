@@ -47,8 +47,9 @@ def widgets(root=ROOT):
     """{name of a student notebook that calls widgets.explore: {number of the cell: what it draws}}."""
     found = {}
     for path in sorted(Path(root, "notebooks").glob("*.ipynb")):
-        calls = {number: CALL.search(text) for number, (kind, text) in enumerate(cells(path.stem, root))
-                 if kind == "code"}  # fmt: skip
+        calls = {
+            number: CALL.search(text) for number, (kind, text) in enumerate(cells(path.stem, root)) if kind == "code"
+        }
         found[path.stem] = {number: call[1].rpartition(".")[2] for number, call in calls.items() if call}
     return {name: calls for name, calls in found.items() if calls}
 
@@ -100,14 +101,28 @@ def server(folder):
     with tempfile.TemporaryDirectory() as own:
         mark, log = uuid.uuid4().hex, Path(own, "log")
         places = {f"JUPYTER_{name}_DIR": f"{own}/{name}" for name in ("CONFIG", "DATA", "RUNTIME")}
-        environment = clean_environment(**places, **{MARK: mark}, IPYTHONDIR=f"{own}/ipython", PYTHONPATH=str(folder),
-                                        UV_PROJECT_ENVIRONMENT=sys.prefix, LABS_PRESET="test")  # fmt: skip
+        environment = clean_environment(
+            **places,
+            **{MARK: mark},
+            IPYTHONDIR=f"{own}/ipython",
+            PYTHONPATH=str(folder),
+            UV_PROJECT_ENVIRONMENT=sys.prefix,
+            LABS_PRESET="test",
+        )
         environment.pop("LABS_RUNS", None)
-        options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token= " \
-                  "--LabApp.expose_app_in_browser=True"
+        options = (
+            f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token= "
+            "--LabApp.expose_app_in_browser=True"
+        )
         with open(log, "w") as out:
-            process = subprocess.Popen(["make", "-o", "setup", "lab", f"ARGS={options}"], cwd=folder, env=environment,
-                                       stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)  # fmt: skip
+            process = subprocess.Popen(
+                ["make", "-o", "setup", "lab", f"ARGS={options}"],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
         url = f"http://127.0.0.1:{port}"
         try:
             until(lambda: process.poll() is not None or answers(f"{url}/api"), 120)

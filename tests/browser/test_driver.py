@@ -7,10 +7,10 @@ import pytest
 from . import lab
 from .keys import Widget
 
-SOURCE = '''
+SOURCE = """
 from IPython.display import HTML, display
 from matplotlib.figure import Figure
-from labs import widgets
+from labs.show import widgets
 
 def draw(bars=1, colour="red", other=1, kind="data", alt="follows"):
     if bars == 4:
@@ -32,14 +32,23 @@ display(HTML("<img src='http://192.0.2.1/pixel.png'>"))
 1 / 0
 #
 print("not reached")
-'''
+"""
 
 
 @pytest.fixture(scope="module")
 def wrong(course, open_notebook):
     codes = SOURCE.split("#\n")
-    cells = [{"cell_type": "code", "source": code.strip(), "metadata": {}, "outputs": [], "execution_count": None,
-              "id": f"cell{number}"} for number, code in enumerate(codes)]  # fmt: skip
+    cells = [
+        {
+            "cell_type": "code",
+            "source": code.strip(),
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+            "id": f"cell{number}",
+        }
+        for number, code in enumerate(codes)
+    ]
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     (course / "notebooks/99_wrong.ipynb").write_text(json.dumps(notebook))

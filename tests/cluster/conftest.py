@@ -4,9 +4,8 @@ import os
 
 import pytest
 
+from labs.cluster.practice import ROOT, Cluster, missing
 from labs.slurm import sites
-
-from .cluster import ROOT, Cluster, missing
 
 
 def demand(problem):

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from .cluster import ROOT
+from labs.cluster.practice import ROOT
 
 OVER = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE")
 
@@ -17,8 +17,13 @@ class Job:
         self.cluster, self.runs, self.script = cluster, Path(runs), Path(script)
         self.runs.mkdir(parents=True, exist_ok=True)
         files = [f"--output={runs}/%x_%j.out", f"--error={runs}/%x_%j.err"]
-        environment = {"LABS_RUNS": str(runs), "LABS_PYTHON": sys.executable, "TMPDIR": str(runs),
-                       "MPIR_CVAR_POLLS_BEFORE_YIELD": "1", **environment}  # waiting ranks leave the core to others
+        environment = {
+            "LABS_RUNS": str(runs),
+            "LABS_PYTHON": sys.executable,
+            "TMPDIR": str(runs),
+            "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
+            **environment,
+        }  # waiting ranks leave the core to others
         done = cluster.run("sbatch", "--parsable", *files, *options, script, *arguments, cwd=ROOT, env=environment)
         assert done.returncode == 0, done.stderr
         self.id = done.stdout.strip()

@@ -11,16 +11,16 @@ from pathlib import Path
 import psutil
 import pytest
 
+from labs.cluster import practice as module
+from labs.cluster.practice import ROOT, Cluster, ClusterError
 from labs.slurm import sites
 
-from . import cluster as module
-from .cluster import ROOT, Cluster, ClusterError
 from .submitted import Job
 
 OWNER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from cluster.cluster import Cluster
+from labs.cluster.practice import Cluster
 from labs.slurm import sites
 running = Cluster.start(sites.load("local"))
 running.run("sbatch", "--output=/dev/null", "--wrap", "(setsid sleep 4321 &) ; sleep 4321")
@@ -69,8 +69,9 @@ def mentioning(text):
 
 
 def test_it_ends_with_the_process_that_started_it_and_with_a_running_job(needs_slurm):
-    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(ROOT / "tests")], stdout=subprocess.PIPE, text=True,
-                             cwd=ROOT)  # fmt: skip
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(ROOT / "tests")], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
     try:
         folder = Path(owner.stdout.readline().strip())
         begin = time.monotonic()
@@ -124,8 +125,10 @@ def test_a_second_one_beside_it_without_host_names_of_its_own(cluster, tmp_path,
     try:
         monkeypatch.delenv("SLURM_CONF")
         options = ["--nodes=2", "--ntasks-per-node=2", "--gres=gpu:2", "--cpus-per-task=2"]
-        jobs = [Job(one, script, runs=tmp_path / name, options=options)
-                for one, name in ((cluster, "first"), (second, "second"))]  # fmt: skip
+        jobs = [
+            Job(one, script, runs=tmp_path / name, options=options)
+            for one, name in ((cluster, "first"), (second, "second"))
+        ]
         for job in jobs:
             assert job.end() == "COMPLETED", job.said()
             assert sorted(job.out.read_text().splitlines()) == [f"{rank}: ranks 4" for rank in range(4)]
@@ -146,21 +149,24 @@ def test_cancelled_job_takes_along_what_left_its_process_tree(cluster, tmp_path)
     assert job.end() == "CANCELLED" and job.left() == [] and living(processes) == []
 
 
-@pytest.mark.parametrize("options, says", [
-    ("--gres=gpu:1 --cpus-per-task=2", None),
-    ("--nodes=2 --ntasks-per-node=2 --gres=gpu:2 --cpus-per-task=2", None),
-    ("--nodes=2 --ntasks=4 --gpus=4 --cpus-per-gpu=2", None),
-    ("--ntasks=2 --gpus-per-task=1 --cpus-per-task=2", None),
-    ("--cpus-per-task=1", None),
-    ("--gres=gpu:1 --cpus-per-task=1", "1 GPU(s) per node need 2..2 CPUs per node, this job asks 1"),
-    ("--gres=gpu:1 --cpus-per-task=3", "1 GPU(s) per node need 2..2 CPUs per node, this job asks 3"),
-    ("--gres=gpu:1 --cpus-per-task=2 --exclusive", "1 GPU(s) per node need 2..2 CPUs per node, this job asks 4"),
-    ("--nodes=2 --ntasks=4 --gpus-per-node=2", "2 GPU(s) per node need 4..4 CPUs per node, this job asks 2"),
-    ("--nodes=2 --ntasks-per-node=1 --gpus=2", "1 GPU(s) per node need 2..2 CPUs per node, this job asks 1"),
-    ("--gres=gpu:3 --cpus-per-task=2", "Requested node configuration is not available"),
-    ("--time=3:00:00", "time limit"),
-    ("--partition=other", "invalid partition"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ("--gres=gpu:1 --cpus-per-task=2", None),
+        ("--nodes=2 --ntasks-per-node=2 --gres=gpu:2 --cpus-per-task=2", None),
+        ("--nodes=2 --ntasks=4 --gpus=4 --cpus-per-gpu=2", None),
+        ("--ntasks=2 --gpus-per-task=1 --cpus-per-task=2", None),
+        ("--cpus-per-task=1", None),
+        ("--gres=gpu:1 --cpus-per-task=1", "1 GPU(s) per node need 2..2 CPUs per node, this job asks 1"),
+        ("--gres=gpu:1 --cpus-per-task=3", "1 GPU(s) per node need 2..2 CPUs per node, this job asks 3"),
+        ("--gres=gpu:1 --cpus-per-task=2 --exclusive", "1 GPU(s) per node need 2..2 CPUs per node, this job asks 4"),
+        ("--nodes=2 --ntasks=4 --gpus-per-node=2", "2 GPU(s) per node need 4..4 CPUs per node, this job asks 2"),
+        ("--nodes=2 --ntasks-per-node=1 --gpus=2", "1 GPU(s) per node need 2..2 CPUs per node, this job asks 1"),
+        ("--gres=gpu:3 --cpus-per-task=2", "Requested node configuration is not available"),
+        ("--time=3:00:00", "time limit"),
+        ("--partition=other", "invalid partition"),
+    ],
+)
 def test_cluster_keeps_the_rule_of_its_site(cluster, options, says):
     done = cluster.run("sbatch", "--test-only", "--wrap=true", *options.split())
     assert done.returncode == (0 if says is None else 1), done.stderr
@@ -169,8 +175,13 @@ def test_cluster_keeps_the_rule_of_its_site(cluster, options, says):
 
 def test_command_line(needs_slurm, tmp_path):
     def call(command):
-        return subprocess.run([sys.executable, module.__file__, command, "--folder", tmp_path / "c"], cwd=tmp_path,
-                              capture_output=True, text=True, timeout=60)  # fmt: skip
+        return subprocess.run(
+            [sys.executable, "-m", "labs.cluster", command, "--folder", tmp_path / "c"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
 
     assert (call("status").returncode, call("stop").stdout) == (1, "No practice cluster runs here.\n")
     first, again = call("start"), call("start")

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from labs import jobs as labs_jobs
-from labs.failures import failure
+from labs.results.failures import failure
 
 from .submitted import Job
 
@@ -18,7 +18,7 @@ LONG = "--epochs 100000 --slow 0 200 --images 64"
 LARGE = "--network SmallCNN --image_size 256 --images 256 --batch_size 128"
 SCRIPT = """#!/bin/bash
 set -euo pipefail
-srun --mpi=pmi2 --label --kill-on-bad-exit=1 "$LABS_PYTHON" -m labs.experiment {arguments}
+srun --mpi=pmi2 --label --kill-on-bad-exit=1 "$LABS_PYTHON" -m labs.lessons.nb07.experiment {arguments}
 """
 # name: options of sbatch, of the training, SLURM's state, the failure's kind, words of the line that proves it
 JOBS = {
@@ -37,7 +37,7 @@ def begun(job):
 
 def kill(job, rank):
     for process in job.cluster.processes(job.id):
-        if process.environ().get("SLURM_PROCID") == str(rank) and "labs.experiment" in process.cmdline():
+        if process.environ().get("SLURM_PROCID") == str(rank) and "labs.lessons.nb07.experiment" in process.cmdline():
             os.kill(process.pid, signal.SIGKILL)
             return
     raise AssertionError(f"no rank {rank} among {job.cluster.processes(job.id)}")
@@ -87,7 +87,7 @@ def test_failure_is_named_by_its_line(jobs, name):
 def test_record_of_a_training_that_had_begun_is_closed(jobs, name):
     jobs[name].end()
     assert jobs[name].left() == []
-    record, = (json.loads(path.read_text()) for path in jobs[name].records)
+    (record,) = (json.loads(path.read_text()) for path in jobs[name].records)
     assert record["state"] == "failed" and record["finished"] and record["epochs"]
     assert not list(jobs[name].runs.glob(f"*_{jobs[name].id}_*.progress"))
 

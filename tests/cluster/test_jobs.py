@@ -8,8 +8,9 @@ import sys
 import pytest
 from waiting import until
 
-from labs import jobs, results
-from labs.slurm import queue
+from labs import jobs
+from labs.jobs import queue
+from labs.results import collect
 
 from .submitted import ROOT
 
@@ -88,7 +89,7 @@ def test_several_trainings_leave_a_record_each_and_results_read_them(start, tmp_
     assert [path.name for path in job.records] == [f"{name}_w1.json", f"{name}_w2.json"]
     files = f"{job.out}, {name}.err, {name}_w1.json, {name}_w2.json"
     assert job.explain() == f"some (job {job.job_id}) finished. Its files: {files}."
-    rows = results.results(tmp_path / "runs")
+    rows = collect.rows(tmp_path / "runs")
     assert [(row["source"], row["workers"]) for row in rows] == [(f"{name}_w1.json", 1), (f"{name}_w2.json", 2)]
 
 
@@ -114,15 +115,22 @@ def test_job_that_waits_says_why_and_leaves_no_file_to_wait_for(start):
     assert job.state == "stopped" and "It left no file" in job.explain()
 
 
-@pytest.mark.parametrize("body, words", [
-    ("exit 3\n", "ended with exit code 3 (FAILED). Read the end of"),
-    ("module load nosuch\n", "ended with exit code 127 (FAILED): missing module ("),
-    ("srun --label python3 -c 'import nosuch'\n", "ended with exit code 1 (FAILED): import error ("),
-    ("srun --label --kill-on-bad-exit=1 bash -c '[ $SLURM_PROCID = 0 ] && kill -9 $$; sleep 300'\n",
-     "(FAILED): killed ("),
-    ("srun --label --kill-on-bad-exit=1 bash -c '[ $SLURM_PROCID = 0 ] && exit 7; sleep 300'\n",
-     "task 0: Exited with exit code 7"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        ("exit 3\n", "ended with exit code 3 (FAILED). Read the end of"),
+        ("module load nosuch\n", "ended with exit code 127 (FAILED): missing module ("),
+        ("srun --label python3 -c 'import nosuch'\n", "ended with exit code 1 (FAILED): import error ("),
+        (
+            "srun --label --kill-on-bad-exit=1 bash -c '[ $SLURM_PROCID = 0 ] && kill -9 $$; sleep 300'\n",
+            "(FAILED): killed (",
+        ),
+        (
+            "srun --label --kill-on-bad-exit=1 bash -c '[ $SLURM_PROCID = 0 ] && exit 7; sleep 300'\n",
+            "task 0: Exited with exit code 7",
+        ),
+    ],
+)
 def test_failures_are_explained(start, body, words):
     job = start(HEAD + f"{TRAIN} 1 0\n{body}").wait(timeout=60, show=False)
     assert (job.state, job.slurm.state) == ("failed", "FAILED")

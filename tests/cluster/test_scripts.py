@@ -6,10 +6,10 @@ import re
 import pytest
 
 from labs import jobs as local
-from labs import logs, results
-from labs.failures import split_rank
+from labs.cluster.practice import ROOT
+from labs.results import collect, log
+from labs.results.failures import split_rank
 
-from .cluster import ROOT
 from .submitted import Job
 
 SMALL = "--images 32 --batch_size 16 --epochs 2 --repeats 1"
@@ -21,17 +21,39 @@ SCRIPTS = {  # arguments, and the workers of the trainings, in turn; the longest
     "maxbatch": ("--model SmallCNN --memory 64MiB", []),
 }
 TRAININGS = [name for name, (_, workers) in SCRIPTS.items() if workers]
-SETTINGS = ("model", "strategy", "workers", "global_batch", "local_batch", "learning_rate", "dataset", "image_size",
-            "precision", "steps", "dataset_images", "seed", "state", "kind", "version")  # fmt: skip
+SETTINGS = (
+    "model",
+    "strategy",
+    "workers",
+    "global_batch",
+    "local_batch",
+    "learning_rate",
+    "dataset",
+    "image_size",
+    "precision",
+    "steps",
+    "dataset_images",
+    "seed",
+    "state",
+    "kind",
+    "version",
+)
 
 
 @pytest.fixture(scope="module")
 def jobs(cluster, tmp_path_factory):
     """All of them, submitted at once; a script's files lie in a folder of its own."""
     folder = tmp_path_factory.mktemp("scripts")
-    return {name: Job(cluster, ROOT / f"solutions/slurm/local/{name}.sh", *arguments.split(), runs=folder / name,
-                      SCRIPTS="solutions/scripts")
-            for name, (arguments, _) in SCRIPTS.items()}  # fmt: skip
+    return {
+        name: Job(
+            cluster,
+            ROOT / f"solutions/slurm/local/{name}.sh",
+            *arguments.split(),
+            runs=folder / name,
+            SCRIPTS="solutions/scripts",
+        )
+        for name, (arguments, _) in SCRIPTS.items()
+    }
 
 
 def records(job):
@@ -59,7 +81,7 @@ def test_every_training_leaves_a_record_that_results_read(jobs, name):
         assert record["nodes"] == (2 if name.endswith("nodes") else 1)
         assert record["learning_rate"] == pytest.approx(0.01 * count)
         assert len(record["epochs"]) == 2 and record["steps"] == 2
-    rows = results.results(job.records)
+    rows = collect.rows(job.records)
     assert [row["workers"] for row in rows] == workers
     assert all(row["images_per_second"] > 0 and row["failure"] is None for row in rows)
 
@@ -68,7 +90,7 @@ def test_every_training_leaves_a_record_that_results_read(jobs, name):
 def test_log_reads_as_on_a_laptop(jobs, name):
     job, workers = jobs[name], SCRIPTS[name][1]
     job.end()
-    runs = logs.read(job.out)
+    runs = log.read(job.out)
     assert [(run.workers, run.global_batch, run.failure, run.truncated) for run in runs] == [
         (count, 16, None, False) for count in workers
     ]
@@ -81,7 +103,7 @@ def test_log_reads_as_on_a_laptop(jobs, name):
 def test_two_nodes_with_two_ranks_each_end_with_identical_weights(jobs):
     job = jobs["ResNet50_horovod_nodes"]
     job.end()
-    record, = records(job)
+    (record,) = records(job)
     assert record["weights"]["identical"] is True and record["weights"]["ranks"] == 4 and record["nodes"] == 2
     assert record["weights"]["different"] == [] and record["local_batch"] == 4
     ranks = {split_rank(line)[0] for line in job.out.read_text().splitlines()}
@@ -92,7 +114,7 @@ def test_two_nodes_with_two_ranks_each_end_with_identical_weights(jobs):
 def test_largest_batch_is_kept_with_its_evidence(jobs):
     job = jobs["maxbatch"]
     job.end()
-    path, = job.runs.glob("*.maxbatch.json")
+    (path,) = job.runs.glob("*.maxbatch.json")
     found = json.loads(path.read_text())
     assert found["model"] == "SmallCNN" and 1 <= found["largest"] < found["fails"]
     assert "OOM when allocating tensor" in found["evidence"]["line"]
@@ -103,13 +125,23 @@ def test_training_is_the_one_of_a_laptop(cluster, tmp_path, needs_horovod):
     """The same 2 ranks on two nodes under srun, and on this machine under mpiexec."""
     arguments = "--epochs 2 --images 64 --network SmallCNN --seed 3".split()
     script = tmp_path / "same.sh"
-    script.write_text('#!/bin/bash\nsrun --mpi=pmi2 --kill-on-bad-exit=1 --label "$LABS_PYTHON" '
-                      '"$PWD/labs/experiment.py" "$@"\n')  # fmt: skip
+    script.write_text(
+        '#!/bin/bash\nsrun --mpi=pmi2 --kill-on-bad-exit=1 --label "$LABS_PYTHON" '
+        '"$PWD/labs/lessons/nb07/experiment.py" "$@"\n'
+    )
     options = ["--nodes=2", "--ntasks-per-node=1", "--gres=gpu:1", "--cpus-per-task=2"]
     there = Job(cluster, script, *arguments, runs=tmp_path / "there", options=options)
     assert there.end() == "COMPLETED", there.said()
-    here = local.run(ROOT / "labs/experiment.py", *arguments, name="here", runs=tmp_path / "here", ranks=2,
-                     launcher="mpiexec", show=False, env={"PYTHONPATH": str(ROOT)})  # fmt: skip
+    here = local.run(
+        ROOT / "labs/lessons/nb07/experiment.py",
+        *arguments,
+        name="here",
+        runs=tmp_path / "here",
+        ranks=2,
+        launcher="mpiexec",
+        show=False,
+        env={"PYTHONPATH": str(ROOT)},
+    )
     first, second = records(there)[0], json.loads(here.record.read_text())
     assert set(first) == set(second) and {key: first[key] for key in SETTINGS} == {key: second[key] for key in SETTINGS}
     assert (first["nodes"], second["nodes"]) == (2, 1)
@@ -119,6 +151,8 @@ def test_training_is_the_one_of_a_laptop(cluster, tmp_path, needs_horovod):
             [epoch["metrics"][key] for epoch in second["epochs"]], rel=1e-4
         )
     assert there.err.read_text() == here.err.read_text() == ""
-    shapes = [sorted(re.sub(r"[\d.]+(e-\d+|m?s/step)?", "#", split_rank(line)[1])
-                     for line in file.read_text().splitlines()) for file in (there.out, here.out)]  # fmt: skip
+    shapes = [
+        sorted(re.sub(r"[\d.]+(e-\d+|m?s/step)?", "#", split_rank(line)[1]) for line in file.read_text().splitlines())
+        for file in (there.out, here.out)
+    ]
     assert shapes[0] == shapes[1]

@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from .cluster import ROOT
+from labs.cluster.practice import ROOT
+
 from .conftest import demand
 
 SCRIPTS = sorted(path.relative_to(ROOT) for path in [*ROOT.glob("slurm/*/*.sh"), *ROOT.glob("solutions/slurm/*/*.sh")])

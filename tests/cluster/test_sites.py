@@ -2,9 +2,9 @@
 
 import pytest
 
+from labs.cluster.practice import ROOT, Cluster
 from labs.slurm import sites
 
-from .cluster import ROOT, Cluster
 from .submitted import Job
 
 FORMS = {path.relative_to(ROOT / "solutions/slurm"): path for path in sorted(ROOT.glob("solutions/slurm/*/*.sh"))}
@@ -28,9 +28,11 @@ def scripts(site):
 
 def test_every_site_has_the_same_scripts():
     assert SITES == sites.names(ROOT)
-    assert {frozenset(scripts(sites.load(id, ROOT))) for id in SITES} == {frozenset(
-        f"{name}.sh" for name in "ResNet50 ResNet152V2 maxbatch ResNet50_horovod ResNet50_horovod_nodes".split()
-    )}  # fmt: skip
+    assert {frozenset(scripts(sites.load(id, ROOT))) for id in SITES} == {
+        frozenset(
+            f"{name}.sh" for name in "ResNet50 ResNet152V2 maxbatch ResNet50_horovod ResNet50_horovod_nodes".split()
+        )
+    }
 
 
 def probe(at, *command, **environment):
@@ -77,7 +79,7 @@ def test_sites_that_demand_an_account_or_a_qos_refuse_without(at, variable, rule
 
 @pytest.mark.parametrize("at", [id for id in SITES if sites.load(id, ROOT).modules], indirect=True)
 def test_missing_module_ends_the_script_with_its_name(at, tmp_path):
-    from labs.failures import failure
+    from labs.results.failures import failure
 
     site, cluster = at
     # What `module` says where it is installed but lacks the module (environment-modules).

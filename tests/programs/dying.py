@@ -20,8 +20,12 @@ devices.pin(hvd.local_rank(), hvd.local_size())
 dataset = data.load("digits", images=64)
 train = data.batches(dataset, data.order(dataset, 32).shard(hvd.size(), hvd.rank()), 32 // hvd.size())
 model = models.build("SmallCNN", 32, 10)
-model.compile(hvd.DistributedOptimizer(keras.optimizers.SGD(0.01)), loss="sparse_categorical_crossentropy",
-              metrics=["accuracy"], jit_compile=False)  # fmt: skip
+model.compile(
+    hvd.DistributedOptimizer(keras.optimizers.SGD(0.01)),
+    loss="sparse_categorical_crossentropy",
+    metrics=["accuracy"],
+    jit_compile=False,
+)
 
 
 class Die(keras.callbacks.Callback):
@@ -35,6 +39,15 @@ class Die(keras.callbacks.Callback):
 recorder = training.Recorder(
     args, model="SmallCNN", strategy="horovod", workers=hvd.size(), images=64, learning_rate=0.01
 )
-model.fit(train, epochs=args.epochs, shuffle=False, verbose=2 if hvd.rank() == 0 else 0,
-          callbacks=[hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback(),
-                     Die(), recorder])  # fmt: skip
+model.fit(
+    train,
+    epochs=args.epochs,
+    shuffle=False,
+    verbose=2 if hvd.rank() == 0 else 0,
+    callbacks=[
+        hvd.callbacks.BroadcastGlobalVariablesCallback(0),
+        hvd.callbacks.MetricAverageCallback(),
+        Die(),
+        recorder,
+    ],
+)

@@ -22,8 +22,16 @@ def network(seed):
     """No batch normalisation and no dropout: each image's gradient is its own."""
     keras.utils.set_random_seed(seed)
     layers = keras.layers
-    return keras.Sequential([keras.Input((32, 32, 3)), layers.Rescaling(1 / 255), layers.AveragePooling2D(4),
-                             layers.Flatten(), layers.Dense(16, activation="tanh"), layers.Dense(10)])  # fmt: skip
+    return keras.Sequential(
+        [
+            keras.Input((32, 32, 3)),
+            layers.Rescaling(1 / 255),
+            layers.AveragePooling2D(4),
+            layers.Flatten(),
+            layers.Dense(16, activation="tanh"),
+            layers.Dense(10),
+        ]
+    )
 
 
 def train(model, optimizer, batches, callbacks=(), epochs=EPOCHS):
@@ -93,35 +101,52 @@ for name, make in OPTIMIZERS.items():
     history = train(model, hvd.DistributedOptimizer(make()), batches(), broadcast())
     reference = train(alone, make(), data.pipeline(dataset, GLOBAL, seed=5))
     found[name] = {
-        "start": float(before[0]), "moved": float(np.max(np.abs(numbers(alone) - before))),
-        "error": float(np.max(np.abs(numbers(model) - numbers(alone)))), "weights": ranks.compare_weights(model),
-        "loss": history.history["loss"], "reference_loss": reference.history["loss"],
-        "accuracy": history.history["accuracy"], "reference_accuracy": reference.history["accuracy"],
+        "start": float(before[0]),
+        "moved": float(np.max(np.abs(numbers(alone) - before))),
+        "error": float(np.max(np.abs(numbers(model) - numbers(alone)))),
+        "weights": ranks.compare_weights(model),
+        "loss": history.history["loss"],
+        "reference_loss": reference.history["loss"],
+        "accuracy": history.history["accuracy"],
+        "reference_accuracy": reference.history["accuracy"],
         "same_process": [float(x) for x in numbers(model)[:3]],
-    }  # fmt: skip
+    }
 
 # Averaging every 2nd step: as half as many steps with twice the batch
 model, alone = network(200 + rank), network(200)
-train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.2), backward_passes_per_step=2),
-      batches(), broadcast())  # fmt: skip
+train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.2), backward_passes_per_step=2), batches(), broadcast())
 train(alone, keras.optimizers.SGD(0.2), data.pipeline(dataset, 2 * GLOBAL, seed=5))
-found["every_2nd"] = {"error": float(np.max(np.abs(numbers(model) - numbers(alone)))),
-                      "weights": ranks.compare_weights(model)}  # fmt: skip
+found["every_2nd"] = {
+    "error": float(np.max(np.abs(numbers(model) - numbers(alone)))),
+    "weights": ranks.compare_weights(model),
+}
 model, first = network(300), network(300)
-train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.2), backward_passes_per_step=3),
-      batches().take(2), broadcast(), epochs=1)  # fmt: skip
+train(
+    model,
+    hvd.DistributedOptimizer(keras.optimizers.SGD(0.2), backward_passes_per_step=3),
+    batches().take(2),
+    broadcast(),
+    epochs=1,
+)
 found["moved_before_the_third"] = float(np.max(np.abs(numbers(model) - numbers(first))))
 
 # Batch normalisation: statistics of each rank's own batches, averaged at the end of an epoch
 keras.utils.set_random_seed(400 + rank)
 layers = keras.layers
-model = keras.Sequential([keras.Input((32, 32, 3)), layers.Rescaling(1 / 255), layers.Conv2D(4, 3, strides=4),
-                          layers.BatchNormalization(), layers.Dropout(0.3), layers.Flatten(),
-                          layers.Dense(10)])  # fmt: skip
+model = keras.Sequential(
+    [
+        keras.Input((32, 32, 3)),
+        layers.Rescaling(1 / 255),
+        layers.Conv2D(4, 3, strides=4),
+        layers.BatchNormalization(),
+        layers.Dropout(0.3),
+        layers.Flatten(),
+        layers.Dense(10),
+    ]
+)
 train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), batches(), broadcast())
 found["batch_normalisation"] = ranks.compare_weights(model)
-train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), batches(),
-      broadcast()[:1], epochs=1)  # fmt: skip
+train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), batches(), broadcast()[:1], epochs=1)
 found["statistics_not_averaged"] = ranks.compare_weights(model)
 
 # Loss scaling: a gradient that overflows on the last rank alone is left out by all

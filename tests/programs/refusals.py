@@ -74,8 +74,17 @@ refused("uneven epochs", lambda: fit(wrapped(), epochs=1 + rank))
 refused("unknown steps", lambda: fit(wrapped(), batches=unknown))
 refused("unlike networks", lambda: fit(wrapped(), units=2 + rank))
 
-options = argparse.Namespace(epochs=1, repeats=1, batch_size=64 // (1 + rank), run="x", runs=str(out / "runs"), seed=0,
-                             dataset="digits", image_size=32, images=None)  # fmt: skip
+options = argparse.Namespace(
+    epochs=1,
+    repeats=1,
+    batch_size=64 // (1 + rank),
+    run="x",
+    runs=str(out / "runs"),
+    seed=0,
+    dataset="digits",
+    image_size=32,
+    images=None,
+)
 recorder = {"model": "SmallCNN", "strategy": "horovod", "workers": 2, "learning_rate": 0.01}
 refused("batch", lambda: training.Recorder(options, **recorder, images=1797))
 options.batch_size = 64

@@ -1,0 +1,156 @@
+"""From one source to everything that is generated from it: build, check for drift, students' tree.
+
+    solutions/NN_name.py    -> solutions/NN_name.ipynb (executed) and notebooks/NN_name.ipynb (blank)
+    solutions/scripts/*.py  -> notebooks/scripts/*.py (blank)
+
+Both notebooks of a source carry the same cell ids and, in `metadata.labs`, a hash of the source and of all
+that it uses: what did not change is not executed again, and `check` sees drift without executing.
+"""
+
+import copy
+from pathlib import Path
+
+from labs import files
+from labs.author.execute import clean
+from labs.author.execute import execute as run_all
+from labs.author.regions import blank
+from labs.author.sources import as_text, label_of, pairs, scripts, sources
+from labs.author.students import solution_lines, student_tree
+from labs.blanks import BuildError, blanks
+
+__all__ = ["BuildError", "blank", "blanks", "build", "check", "solution_lines", "student_tree"]
+
+FIX = "run `uv run labs build`"
+
+
+def build(root, names=None, execute=True, force=False, report=print) -> list[str]:
+    """Generate what is missing or out of date; returns what was done, one line each.
+
+    `names` limits it to some notebooks (`05_resnet50_scaling`, `05`); `force` executes even what did not
+    change; without `execute` the solution notebooks stay as they are. `report` gets lines of progress.
+    Raises BuildError; a notebook whose execution fails leaves its old files in place.
+    """
+    root, done = Path(root).resolve(), []
+    every = pairs(root)
+    chosen = {
+        name
+        for wanted in (names or every)
+        for name in every
+        if name == Path(wanted).stem or name.startswith(f"{wanted}_")
+    }
+    for wanted in names or []:
+        if not any(name == Path(wanted).stem or name.startswith(f"{wanted}_") for name in every):
+            raise BuildError(f"there is no solutions/{wanted}.py; known are: {', '.join(every) or 'none'}")
+
+    def write(path: Path, text: str) -> None:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            files.write(path, text)
+            done.append(f"wrote {label_of(root, path)}")
+            report(done[-1])
+
+    for name, script in scripts(root).items():
+        write(root / "notebooks" / "scripts" / name, blank(script.read_text(encoding="utf-8"), label_of(root, script)))
+    for name in sorted(chosen):
+        solution, student = every[name]
+        path = root / "solutions" / f"{name}.ipynb"
+        if force or differences(root, path, solution, executed=True):
+            label = label_of(root, path)
+            if execute:
+                report(f"executing {label} ({len(solution.cells)} cells)")
+                files.write(path, as_text(executed(root, solution, label)))
+                done.append(f"executed {label}")
+            else:
+                report(f"{label} is out of date and was not executed")
+        write(root / "notebooks" / f"{name}.ipynb", as_text(student))
+    return done
+
+
+def executed(root: Path, notebook, label: str = "notebook"):
+    """A copy of a solution notebook with clean outputs, executed in solutions/. Raises BuildError."""
+    result = copy.deepcopy(notebook)
+    run_all(result, root / "solutions", label)
+    clean(result, root)
+    result.metadata = copy.deepcopy(notebook.metadata)
+    wrong = _not_executed(result)
+    if wrong:
+        raise BuildError(f"{label}: {wrong[0]}")
+    return result
+
+
+def check(root) -> list[str]:
+    """Problems of the generated files, one line each: file, what is wrong, what to run; [] if there are none.
+
+    Nothing is executed, and outputs and timings are not compared.
+    """
+    root, problems = Path(root).resolve(), []
+    if not sources(root):
+        return ["solutions: holds no NN_name.py, so nothing can be checked; use the instructor's tree"]
+    try:
+        every = pairs(root)
+        for name, (solution, student) in every.items():
+            problems += differences(root, root / "solutions" / f"{name}.ipynb", solution, executed=True)
+            problems += differences(root, root / "notebooks" / f"{name}.ipynb", student, executed=False)
+        for name, script in scripts(root).items():
+            path = root / "notebooks" / "scripts" / name
+            expected = blank(script.read_text(encoding="utf-8"), label_of(root, script))
+            if not path.exists():
+                problems.append(f"{label_of(root, path)}: is missing; {FIX}")
+            elif path.read_text(encoding="utf-8") != expected:
+                problems.append(f"{label_of(root, path)}: is not the blank form of its source; {FIX}")
+    except BuildError as error:
+        return [*problems, str(error).splitlines()[0] + f"; then {FIX}"]
+    for pattern in ("solutions/*.ipynb", "notebooks/*.ipynb", "notebooks/scripts/*.py"):
+        for path in sorted(root.glob(pattern)):
+            source = f"solutions/{'scripts/' if path.suffix == '.py' else ''}{path.stem}.py"
+            if not (root / source).exists():
+                problems.append(
+                    f"{label_of(root, path)}: has no source {source}; remove the file, or write its source and {FIX}"
+                )
+    return problems
+
+
+def differences(root: Path, path: Path, expected, executed: bool) -> list[str]:
+    """Problems of one generated notebook, as `check` says them."""
+    from nbformat.v4 import reads_json
+
+    label = label_of(root, path)
+    if not path.exists():
+        return [f"{label}: is missing; {FIX}"]
+    try:
+        found = reads_json(path.read_text(encoding="utf-8"))
+        cells, metadata = found["cells"], dict(found["metadata"])
+        labs = metadata.pop("labs", {})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return [f"{label}: is not a notebook ({type(error).__name__}); {FIX}"]
+    wrong = []
+    if labs != expected.metadata.labs:
+        wrong.append("is out of date: its source, or a file that the source uses, has changed")
+    if metadata != {key: value for key, value in expected.metadata.items() if key != "labs"}:
+        wrong.append("its metadata are not the generated ones")
+    if len(cells) != len(expected.cells):
+        wrong.append(f"has {len(cells)} cells, its source {len(expected.cells)}")
+    else:
+        for number, (cell, right) in enumerate(zip(cells, expected.cells, strict=True), 1):
+            keys = ("cell_type", "id", "source", "metadata")
+            parts = [key for key in keys if cell.get(key) != right.get(key)]
+            if parts:
+                wrong.append(f"cell {number} (id {right.id}) differs from the source in {', '.join(parts)}")
+    if executed:
+        wrong += _not_executed(found)
+    elif any(cell.get("outputs") or cell.get("execution_count") for cell in cells):
+        wrong.append("holds outputs or execution counts, but students get it blank")
+    return [f"{label}: {problem}; {FIX}" for problem in wrong]
+
+
+def _not_executed(notebook) -> list[str]:
+    wrong, count = [], 0
+    for number, cell in enumerate(notebook.cells, 1):
+        if cell.get("cell_type") != "code" or not cell.get("source", "").strip():
+            continue
+        count += 1
+        found, which = cell.get("execution_count"), f"cell {number} (id {cell.get('id')})"
+        if found != count:
+            wrong.append(f"{which} has execution count {found} instead of {count}")
+        if any(output.get("output_type") == "error" for output in cell.get("outputs", [])):
+            wrong.append(f"{which} holds an error")
+    return wrong

@@ -1,0 +1,123 @@
+"""Run All: execute a notebook in a kernel of this very Python, and make its outputs fit to be kept."""
+
+import re
+import sys
+from pathlib import Path
+
+from labs.blanks import BuildError
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+_INTERACTIVE = "[interactive: run this cell to use it]"
+
+
+def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int = 1200, on_cell=None) -> None:
+    """Execute all code cells of a notebook, in place, with `folder` as working directory.
+
+    The kernel is ipykernel of `sys.executable` whatever kernels a user has installed; the environment is
+    handed on as it is. `timeout` is in seconds per cell; `on_cell(index)` is called before each cell.
+    Raises BuildError with the cell, its source and the traceback's tail at the first cell that fails.
+    """
+    from jupyter_client.kernelspec import KernelSpec
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError
+
+    class ThisPython(AsyncKernelManager):
+        @property
+        def kernel_spec(self):
+            argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
+            return KernelSpec(argv=argv, display_name="Python 3", language="python")
+
+    started = [0]
+
+    def on_cell_start(cell, cell_index):
+        started[0] = cell_index
+        if on_cell is not None and cell.cell_type == "code":
+            on_cell(cell_index)
+
+    client = NotebookClient(
+        notebook,
+        kernel_name="python3",
+        kernel_manager_class=ThisPython,
+        on_cell_start=on_cell_start,
+        resources={"metadata": {"path": str(folder)}},
+        timeout=timeout,
+        startup_timeout=120,
+        record_timing=False,
+        store_widget_state=False,
+    )
+    try:
+        client.execute()
+    except (CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
+        raise BuildError(_message(notebook, started[0], error, name, timeout)) from None
+
+
+def _message(notebook, index: int, error: Exception, name: str, timeout: int) -> str:
+    cell = notebook.cells[index]
+    reason, trace = f"{type(error).__name__}: {error}", ""
+    if hasattr(error, "ename"):
+        reason = f"{error.ename}: {error.evalue}"
+        trace = _ESCAPE.sub("", error.traceback or "").split("-" * 60, 1)[-1].strip("- \n")
+    elif type(error).__name__ == "CellTimeoutError":
+        reason = f"no end after {timeout} s"
+    elif type(error).__name__ == "DeadKernelError":
+        reason = "the kernel died (out of memory, or a crash in compiled code)"
+    reason = _ESCAPE.sub("", reason).strip().splitlines()[0]
+    text = f"{name}: cell {index + 1} (id {cell.get('id')}) failed: {reason}\n"
+    text += "\n".join("    | " + line for line in cell.source.splitlines())
+    if trace:
+        text += "\n" + "\n".join("    " + line for line in trace.strip().splitlines()[-15:])
+    return text
+
+
+def clean(notebook, root: Path | str) -> None:
+    """Make outputs independent of the way they arrived, in place.
+
+    Consecutive pieces of one stream become one, carriage returns and backspaces are applied as a terminal
+    does, widgets (which need a kernel) become their picture or, without one, a line of text, timing metadata goes, and
+    paths below `root` or the home folder lose that beginning.
+    """
+    here, home = re.escape(str(Path(root).resolve())), re.escape(str(Path.home()))
+
+    def neutral(text: str) -> str:
+        text = re.sub(rf"{here}(?![\w.-])", ".", re.sub(rf"{here}/", "", text))
+        return re.sub(rf"{home}(?=/)", "~", text) if len(home) > 1 else text
+
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type != "code":
+            continue
+        merged = []
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                if merged and merged[-1].output_type == "stream" and merged[-1].name == output.name:
+                    merged[-1].text += output.text
+                    continue
+            elif _WIDGET in output.get("data", {}):
+                still = {kind: value for kind, value in output.data.items() if kind != _WIDGET}
+                output.data = still if "image/png" in still else {"text/plain": _INTERACTIVE}
+            merged.append(output)
+        for output in merged:
+            if output.output_type == "stream":
+                output.text = neutral(fold(output.text))
+            for kind, value in output.get("data", {}).items():
+                if kind.startswith("text/") and isinstance(value, str):
+                    output.data[kind] = neutral(value)
+        cell.outputs = [output for output in merged if output.get("text") != ""]
+
+
+def fold(text: str) -> str:
+    """Text as a terminal shows it after carriage returns, erase-line codes and backspaces."""
+    lines = []
+    for line in text.split("\n"):
+        shown = ""
+        for part in line.split("\r"):
+            erased = "\x1b[K" in part or "\x1b[2K" in part
+            part = _ESCAPE.sub(lambda code: code[0] if code[0].endswith("m") else "", part)
+            while "\b" in part:
+                part = re.sub(r"[^\b]?\x08", "", part, count=1)
+            shown = part if erased else part + shown[len(part) :]
+        lines.append(shown)
+    return "\n".join(lines)

@@ -1,0 +1,211 @@
+"""Solution regions, as text, and the student's form of a file.
+
+A region stands between two lines, a begin marker and an end marker (BEGIN and END below, any indentation),
+in a script or in a cell of a py:percent notebook. In the student's form every name that the region assigns
+becomes `name = ...  # your code here`; in a markdown cell the model answer becomes one line. A region with lines
+`### GIVEN: CODE` becomes this code instead: no blank, but a program that runs and is for the student to repair.
+"""
+
+import ast
+import re
+from typing import NamedTuple
+
+from labs.blanks import YOUR_CODE, BuildError, parse
+
+WORD = "SOLUTION"  # kept apart, so that this file itself holds no marker
+BEGIN, END, GIVEN = f"### BEGIN {WORD}", f"### END {WORD}", "### GIVEN: "
+YOUR_ANSWER = "*Write your answer here.*"
+
+_CELL = re.compile(r"\s*#\s*%%+(\s.*)?$")
+_MARKER_LIKE = re.compile(rf"(?i:#\s*(begin|end)[ _-]*{WORD})|^\s*(#\s*)?###+\s*(BEGIN|END|GIVEN)\b")
+_PART = "the region does not hold whole statements"
+_DIRECTIVE = re.compile(r"(\s*#SBATCH\s+--[\w-]+)[= ].*$")
+_ASSIGNMENT = re.compile(r"(\s*[A-Za-z_]\w*)=.*$")
+DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Region(NamedTuple):
+    """One solution region: 0-based line numbers of its two markers and of its lines GIVEN; is it a written answer?"""
+
+    begin: int
+    end: int
+    markdown: bool
+    given: tuple[int, ...] = ()
+
+
+def regions(source: str, name: str = "source") -> list[Region]:
+    """Solution regions of a script or py:percent source, in order.
+
+    Raises BuildError (with `name` and line) for markers that are unbalanced, nested, unknown or cross a cell.
+    """
+    found, begin, markdown, given = [], None, False, ()
+    for index, line in enumerate(source.split("\n")):
+        if _CELL.match(line):
+            if begin is not None:
+                break
+            markdown = re.search(r"\[(markdown|md)\]", line) is not None
+        bare = re.sub(r"^# ?(?=###)", "", line.strip()) if markdown else line.strip()
+        if bare == BEGIN:
+            if begin is not None:
+                raise BuildError(
+                    f"{name}:{index + 1}: a region begins inside the one of line {begin + 1}; write '{END}' before it"
+                )
+            begin, given = index, ()
+        elif bare.startswith(GIVEN) and begin is not None and not markdown:
+            given += (index,)
+        elif bare == END:
+            if begin is None:
+                raise BuildError(f"{name}:{index + 1}: '{END}' without a '{BEGIN}' before it")
+            found.append(Region(begin, index, markdown, given))
+            begin = None
+        elif _MARKER_LIKE.search(line):
+            raise BuildError(
+                f"{name}:{index + 1}: unknown marker '{line.strip()}'; "
+                f"only '{BEGIN}', '{END}' alone on their line, and '{GIVEN}CODE' between are known"
+            )
+    if begin is not None:
+        raise BuildError(f"{name}:{begin + 1}: '{BEGIN}' has no '{END}' in the same cell; add it")
+    return found
+
+
+def strip_markers(source: str, name: str = "source") -> str:
+    """The source without its marker lines; all code of the solution stays. Errors as in `regions`."""
+    markers = {line for region in regions(source, name) for line in (region.begin, region.end, *region.given)}
+    return "\n".join(line for index, line in enumerate(source.split("\n")) if index not in markers)
+
+
+def blank(source: str, name: str = "source") -> str:
+    """The student's form of a script or py:percent source.
+
+    A region becomes `target = ...` for every name that it assigns (also inside its with, if and try blocks,
+    since later cells use those names), in order and once; a function or class keeps signature and docstring;
+    imports and loops leave nothing; where nothing is left, a bare `...` stands. Lines GIVEN stand in its place.
+    Raises BuildError with `name` and line for wrong markers and for text that is not valid Python.
+    """
+    lines = source.split("\n")
+    _compile(source, list(range(len(lines))), name, "")
+    starts = {node.lineno for node in ast.walk(parse(source)) if isinstance(node, ast.stmt)}
+    student, origin, position = [], [], 0
+    for region in regions(source, name):
+        if region.markdown:
+            filled = [lines[region.begin].replace(BEGIN, YOUR_ANSWER).rstrip()]
+        else:
+            statements, indent = statements_of(lines, region, name)
+            for node in statements:
+                if node.lineno not in starts:
+                    raise BuildError(f"{name}:{node.lineno}: {_PART}; move its markers")
+            given = [lines[index].replace(GIVEN, "", 1).rstrip() for index in region.given]
+            filled = given or _render(statements, indent, lines)
+        student += lines[position : region.begin] + filled
+        origin += list(range(position, region.begin)) + [region.begin] * len(filled)
+        position = region.end + 1
+    student += lines[position:]
+    origin += range(position, len(lines))
+    _compile("\n".join(student), origin, name, "after blanking, ")
+    return "\n".join(student)
+
+
+def _compile(text: str, origin: list[int], name: str, when: str) -> None:
+    try:
+        parse(text, 0)
+    except SyntaxError as error:
+        line = origin[min(max(error.lineno or 1, 1), len(origin)) - 1] + 1
+        raise BuildError(f"{name}:{line}: {when}the file is not valid Python: {error.msg}") from None
+
+
+def statements_of(lines: list[str], region: Region, name: str) -> tuple[list[ast.stmt], str]:
+    """Top-level statements of a region, with line numbers of the source, and their indentation."""
+    inside = lines[region.begin + 1 : region.end]
+    code = [line for line in inside if line.strip() and not line.lstrip().startswith("#")]
+    first = (code or lines[region.begin :])[0]
+    indent = first[: len(first) - len(first.lstrip())]
+    opener = "if True:" if indent and code else ""  # in the place of the marker
+    try:
+        tree = parse("\n".join([""] * region.begin + [opener, *inside]))
+    except SyntaxError as error:
+        raise BuildError(f"{name}:{error.lineno}: {_PART} ({error.msg}); move its markers") from None
+    if opener and len(tree.body) > 1:
+        raise BuildError(f"{name}:{tree.body[1].lineno}: {_PART} of one block; move its markers")
+    return (tree.body[0].body if opener else tree.body), indent
+
+
+def _render(statements: list[ast.stmt], indent: str, lines: list[str]) -> list[str]:
+    shown, seen = [], set()
+    for node in statements:
+        if isinstance(node, DEFINITION):
+            shown += _definition(node, lines, indent)
+            seen.add(node.name)
+            continue
+        for target, annotation in _assigned(node):
+            if target not in seen:
+                seen.add(target)
+                shown.append(f"{indent}{target}{annotation} = {YOUR_CODE}")
+    return shown or [indent + YOUR_CODE]
+
+
+def first_line(node: ast.stmt) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+
+
+def _definition(node, lines: list[str], indent: str) -> list[str]:
+    """Signature and docstring of a function or class as written, and a blank for the rest."""
+    first, body = node.body[0], node.body
+    documented = ast.get_docstring(node, clean=False) is not None
+    inner = lines[first.lineno - 1][: first.col_offset]
+    if inner.strip():  # the body stands behind the signature's colon
+        text = ast.unparse(node).split("\n")
+        header, inner = [indent + line for line in text[: len(node.decorator_list) + 1]], indent + "    "
+    else:
+        header = lines[first_line(node) - 1 : first_line(first) - 1]
+        while not header[-1].strip() or header[-1].lstrip().startswith("#"):
+            header.pop()
+        if documented:
+            header, body = header + lines[first.lineno - 1 : first.end_lineno], body[1:]
+    return header + (_render(body, inner, lines) if isinstance(node, ast.ClassDef) else [inner + YOUR_CODE])
+
+
+def _assigned(node: ast.stmt):
+    """(name, annotation text) of each name that a statement binds and that later code may use."""
+    if isinstance(node, (ast.Assign, ast.AugAssign)):
+        for target in getattr(node, "targets", None) or [node.target]:
+            yield from _names(target)
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        for name, _ in _names(node.target):
+            yield name, f": {ast.unparse(node.annotation)}"
+    elif isinstance(node, DEFINITION):
+        yield node.name, ""
+    elif isinstance(node, (ast.With, ast.AsyncWith, ast.If, ast.Try, ast.TryStar)):
+        for part in ("body", "handlers", "orelse", "finalbody"):
+            for child in getattr(node, part, []):
+                for inner in child.body if isinstance(child, ast.ExceptHandler) else [child]:
+                    yield from _assigned(inner)
+
+
+def _names(target: ast.expr):
+    if isinstance(target, ast.Name):
+        yield target.id, ""
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for element in target.elts:
+            yield from _names(element)
+    elif isinstance(target, ast.Starred):
+        yield from _names(target.value)
+
+
+def blank_batch(source, name="script"):
+    """The student's form of a batch script with markers. Raises BuildError for wrong markers, and for a line in a
+    region that is neither a directive with a value nor an assignment."""
+    lines, student, position = source.split("\n"), [], 0
+    for region in regions(source, name):
+        student += lines[position : region.begin]
+        for number, line in enumerate(lines[region.begin + 1 : region.end], region.begin + 2):
+            if directive := _DIRECTIVE.match(line):
+                student.append(f"{directive[1]}=...")
+            elif assignment := _ASSIGNMENT.match(line):
+                student.append(f"{assignment[1]}={YOUR_CODE}")
+            else:
+                raise BuildError(
+                    f"{name}:{number}: a region of a batch script holds directives with a value and "
+                    "assignments only; move its markers"
+                )
+        position = region.end + 1
+    return "\n".join(student + lines[position:])

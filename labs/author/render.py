@@ -1,0 +1,182 @@
+"""Batch scripts from their sources and the files of the sites: `labs slurm render`.
+
+    solutions/slurm/X.sh -> solutions/slurm/<site>/X.sh (complete) and slurm/<site>/X.sh (with blanks)
+
+In a source `@NAME@` stands for what the site says. A line that holds nothing else vanishes where a site says nothing.
+"""
+
+import re
+import textwrap
+from pathlib import Path
+
+from labs import files, presets
+from labs.author.regions import blank_batch, strip_markers
+from labs.blanks import BuildError
+from labs.slurm import sites
+
+_FIELD = re.compile(r"@([A-Z_0-9]+)@")
+
+
+def sources(root):
+    """The sources of the batch scripts by file name, in order."""
+    return {path.name: path for path in sorted((Path(root) / "solutions" / "slurm").glob("*.sh"))}
+
+
+def share(site, gpus):
+    """CPUs per node that the scripts ask for with that many GPUs: the least of the rule, or all it allows where the
+    least is one (a share that leaves none idle)."""
+    least, most = site.cpus_for(gpus)
+    return least if least > 1 else most
+
+
+def fields(site, script):
+    """What each `@NAME@` stands for at a site, for the script of this file name; values may have several lines."""
+    sizes = presets.PRESETS[site.preset]
+    top = min(max(site.workers), site.gpus or max(site.workers))
+    count = site.gpus or top
+    spans = ((gpus, *site.cpus_for(gpus)) for gpus in sorted(site.cpus_per_gpus))
+    rule = ", ".join(
+        f"{gpus} GPU{'s' * (gpus > 1)}: {low if low == high else f'{low} to {high}'}" for gpus, low, high in spans
+    )
+    names = [str(count) for count in site.workers]
+    said = [name for name, wanted in (("ACCOUNT", site.account), ("QOS", site.qos)) if wanted]
+    personal = [
+        f"# This site wants your {'QOS' if name == 'QOS' else 'account'}, which no script should hold: "
+        f"export SBATCH_{name}=..."
+        for name in said
+    ]
+    return {
+        "SITE": site.name,
+        "PATH": f"slurm/{site.id}/{script}",
+        "PERSONAL": "\n".join(personal),
+        "PARTITION": f"#SBATCH --partition={site.partition}" if site.partition else "",
+        "TIME": site.time,
+        "RULE": f"{rule}." if rule else "any number.",
+        "TASKS": top,
+        "GRES": _gres(site, top),
+        "CPUS": share(site, top),
+        "CPUS_PER_RANK": share(site, top) // top,
+        "NODE_TASKS": count,
+        "NODE_GRES": _gres(site, count),
+        "CPUS_PER_TASK": share(site, count) // count,
+        "GRES_ONE": _gres(site, 1),
+        "CPUS_ONE": share(site, 1),
+        "NODES": site.nodes,
+        "WORKERS": " ".join(names),
+        "WORKERS_TEXT": " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])),
+        "LOCAL_BATCH": sizes.local_batch,
+        "IMAGE_SIZE": sizes.image_size,
+        "SIZES": " ".join(sizes.arguments()),
+        "SETUP": _setup(site),
+        "HOROVOD": _horovod(site),
+        "LAUNCH": _launch(site, "$SLURM_NTASKS"),
+        "LAUNCH_RANKS": _launch(site, "$ranks"),
+    }
+
+
+def _gres(site, gpus):
+    return f"#SBATCH --gres=gpu:{gpus}" if site.gpus else ""
+
+
+def _setup(site):
+    """Modules, Python, folders, and what the log says about the job first."""
+    lines = []
+    if site.modules:
+        folded = textwrap.wrap(" ".join(site.modules), 100, break_long_words=False, break_on_hyphens=False)
+        lines = ["module purge", "module load " + " \\\n    ".join(folded)]
+    words = " ".join(f'"{word}"' if re.search(r"[^\w./=+-]", word) else word for word in site.python)
+    lines.append(f"python=({words})")
+    for name, value in (("LABS_DATA", site.data), ("TMPDIR", site.scratch)):
+        if value and value.strip("${}") != name:
+            lines.append(f'export {name}="{value}"')
+    return (
+        "\n".join(lines)
+        + """
+export PYTHONPATH="$PWD" PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2
+export LABS_RUNS="${LABS_RUNS:-notebooks/runs}" # folder of the run records
+SCRIPTS="${SCRIPTS:-notebooks/scripts}"         # your training scripts
+mkdir -p "$LABS_RUNS"
+echo "Job ${SLURM_JOB_ID:-without SLURM} on ${SLURM_JOB_NODELIST:-this machine}, GPUs ${CUDA_VISIBLE_DEVICES:-none}"
+"${python[@]}" -c 'from labs import devices; print("Versions:", devices.versions())'"""
+    )
+
+
+def _horovod(site):
+    """Settings of the Horovod scripts."""
+    lines = []
+    if site.launcher == "srun":  # since SLURM 22.05 srun does not take it from the job
+        lines.append('export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"')
+    if site.interface:
+        lines.append(f"export NCCL_SOCKET_IFNAME={site.interface}")
+    if site.launcher == "horovodrun":
+        lines.append(
+            'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:$SLURM_NTASKS_PER_NODE/" | paste -sd,)'
+        )
+    return "\n".join(lines)
+
+
+def _launch(site, ranks):
+    """The launcher with its options; `ranks` as bash says it."""
+    options = " ".join(site.launcher_options)
+    words = {
+        "srun": f'srun {options} --kill-on-bad-exit=1 --label --ntasks="{ranks}"',
+        "mpiexec": f'mpiexec {options} -n "{ranks}"',
+        "horovodrun": f'horovodrun {options} -np "{ranks}" -H "$hosts"',
+    }[site.launcher]
+    return " ".join(words.split())
+
+
+def fill(text, values, name="script"):
+    """The text with its fields filled. Raises BuildError for a field that nobody knows."""
+    lines = []
+    for number, line in enumerate(text.split("\n"), 1):
+        for field in _FIELD.findall(line):
+            if field not in values:
+                raise BuildError(f"{name}:{number}: @{field}@ is not known; known are {', '.join(sorted(values))}")
+        whole = _FIELD.fullmatch(line.strip())
+        if whole and not str(values[whole[1]]):
+            continue
+        lines.append(_FIELD.sub(lambda match: str(values[match[1]]), line))
+    return "\n".join(lines)
+
+
+def scripts(root):
+    """{path below `root`: text} of all batch scripts, complete and with blanks. Raises BuildError, SiteError."""
+    made = {}
+    for id in sites.names(root):
+        site = sites.load(id, root)
+        for name, path in sources(root).items():
+            label = f"solutions/slurm/{name}"
+            text = fill(path.read_text(encoding="utf-8"), fields(site, name), label)
+            made[f"solutions/slurm/{id}/{name}"] = strip_markers(text, label)
+            made[f"slurm/{id}/{name}"] = blank_batch(text, label)
+    return made
+
+
+def render(root, report=print):
+    """Write the batch scripts that are missing or out of date; returns their paths below `root`."""
+    written = []
+    for name, text in scripts(root).items():
+        path = Path(root) / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(path, text)
+            written.append(name)
+            report(f"wrote {name}")
+    return written
+
+
+def check(root):
+    """Problems of the rendered scripts, one line each; [] if they all agree with their sources."""
+    root, problems, fix = Path(root), [], "run `uv run labs slurm render`"
+    made = scripts(root)
+    for name, text in made.items():
+        if not (root / name).exists():
+            problems.append(f"{name}: is missing; {fix}")
+        elif (root / name).read_text(encoding="utf-8") != text:
+            problems.append(f"{name}: differs from what its source and the site say; {fix}")
+    for folder in (root / "slurm", root / "solutions" / "slurm"):
+        for path in sorted(folder.glob("*/*.sh")):
+            if path.relative_to(root).as_posix() not in made:
+                problems.append(f"{path.relative_to(root)}: has no source or no site; remove it")
+    return problems

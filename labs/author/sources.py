@@ -1,0 +1,185 @@
+"""The sources of the course, what each depends on, and the pair of notebooks that each one gives.
+
+solutions/NN_name.py (jupytext py:percent) -> a notebook with solutions and a blank one, same cell ids
+solutions/scripts/*.py                     -> scripts with blanks (see blanks)
+"""
+
+import ast
+import hashlib
+import re
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+
+from labs.author.regions import blank, strip_markers
+from labs.blanks import BuildError, parse
+
+VERSION = 1
+KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+
+
+def label_of(root: Path, path: Path) -> str:
+    """A file's name in messages: its path below `root`, with forward slashes."""
+    return Path(path).relative_to(root).as_posix()
+
+
+def sources(root: Path) -> dict[str, Path]:
+    """Notebook sources by name (`05_resnet50_scaling`), in order."""
+    return {path.stem: path for path in sorted(Path(root, "solutions").glob("*.py"))}
+
+
+def scripts(root: Path) -> dict[str, Path]:
+    """Complete training scripts by file name (`ResNet50.py`), in order."""
+    return {path.name: path for path in sorted(Path(root, "solutions", "scripts").glob("*.py"))}
+
+
+@lru_cache(maxsize=512)
+def _labs_names(text: str, package: str) -> frozenset[str]:
+    """Dotted names below `labs` that a Python text imports or names (`labs.x`, also in a string)."""
+    names = set()
+    for node in ast.walk(parse(text)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join(parents + ([node.module] if node.module else []))
+            names.update([base, *(f"{base}.{alias.name}" for alias in node.names)])
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "labs":
+            names.add(f"labs.{node.attr}")
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"labs(\.\w+)+", str(node.value)):
+            names.add(node.value)
+    return frozenset(name for name in names if name.split(".")[0] == "labs")
+
+
+def source_files(root: Path, source: Path) -> list[Path]:
+    """All files below `root` that the outputs of a source depend on, found without importing anything.
+
+    The source; the scripts that it names as `scripts/NAME.py`; the labs modules which these import, directly
+    or through others, and of the questions its own ones; the recorded data of labs; the batch scripts that it
+    names (`NAME.sh`), with the sites.
+    Raises BuildError for a script that is not there.
+    """
+    root, waiting, found = Path(root), [Path(source)], set()
+    text = Path(source).read_text(encoding="utf-8")
+    batch = [root / "solutions" / "slurm" / name for name in re.findall(r"[\"/]([\w-]+\.sh)\"", text)]
+    for path in batch:
+        if not path.exists():
+            raise BuildError(
+                f"{label_of(root, source)}: names {path.name}, but there is no "
+                f"{label_of(root, path)}; write it or correct the name"
+            )
+    for name in re.findall(r"\bscripts/([\w-]+\.py)\b", text):
+        script = root / "solutions" / "scripts" / name
+        if not script.exists():
+            raise BuildError(
+                f"{label_of(root, source)}: names scripts/{name}, but there is no "
+                f"solutions/scripts/{name}; write it or correct the name"
+            )
+        waiting.append(script)
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found.add(path)
+        package = ".".join(path.relative_to(root).parent.parts)
+        try:
+            names = _labs_names(path.read_text(encoding="utf-8"), package)
+        except SyntaxError as error:
+            where = f"{label_of(root, path)}:{error.lineno}"
+            raise BuildError(f"{where}: the file is not valid Python: {error.msg}") from None
+        own = f"labs.lessons.nb{Path(source).stem[:2]}"
+        asked = [name for name in names if name.startswith(own)]
+        if path == root / "labs/tasks/__init__.py" and asked and "progress(" not in text:
+            names = asked  # the questions of other notebooks change nothing here
+        for name in names:
+            parts = name.split(".")
+            for depth in range(1, len(parts) + 1):
+                stem = root.joinpath(*parts[:depth])
+                waiting += [p for p in (stem.with_suffix(".py"), stem / "__init__.py") if p.is_file()]
+    recorded = (path for path in (root / "labs" / "recorded").rglob("*") if "__pycache__" not in path.parts)
+    if batch:  # and what a batch script says at every site
+        batch += [path for path in (root / "slurm" / "sites").glob("*.toml") if not path.stem.endswith(".local")]
+    return sorted(found.union(path for path in [*recorded, *batch] if path.is_file()))
+
+
+def source_hash(root: Path, source: Path) -> str:
+    """SHA-256 (hex) over names and bytes of `source_files`."""
+    digest = hashlib.sha256()
+    for path in source_files(root, source):
+        digest.update(label_of(root, path).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def pair(root: Path, source: Path):
+    """(solution notebook without outputs, student's notebook) of a source; nbformat 4.5, same cell ids.
+
+    A cell with metadata `labs={"id": "05.3"}` has the id `labs-05-3`; the id of any other cell is a hash of
+    the notebook's name and of what the student sees in the cell, so it survives changes elsewhere.
+    Raises BuildError for wrong markers or metadata, and for an id that is used twice.
+    """
+    import jupytext
+    import nbformat
+
+    label, text = label_of(root, source), source.read_text(encoding="utf-8")
+    parsed = [jupytext.reads(form(text, label), fmt="py:percent") for form in (strip_markers, blank)]
+    solution, student = parsed
+    if len(solution.cells) != len(student.cells):
+        raise BuildError(
+            f"{label}: {len(solution.cells)} cells with solutions, but {len(student.cells)} "
+            "without; keep every region inside one cell"
+        )
+    seen: Counter = Counter()
+    labs = {"source_hash": source_hash(root, source), "version": VERSION}
+    for number, (full, seen_cell) in enumerate(zip(solution.cells, student.cells, strict=True), 1):
+        identifier = _cell_id(source.stem, seen_cell, seen, f"{label}: cell {number}")
+        for cell in (full, seen_cell):
+            cell.id = identifier
+            for key in ("lines_to_next_cell", "cell_marker"):
+                cell.metadata.pop(key, None)
+    for notebook in parsed:
+        notebook.nbformat, notebook.nbformat_minor = 4, 5
+        notebook.metadata = nbformat.from_dict(
+            {"kernelspec": KERNEL, "language_info": {"name": "python"}, "labs": labs}
+        )
+        nbformat.validate(notebook)
+    return solution, student
+
+
+def _cell_id(name: str, cell, seen: Counter, label: str) -> str:
+    labs = cell.metadata.get("labs", {})
+    if not isinstance(labs, dict) or {"id", "incorrectly_encoded_metadata"} & set(cell.metadata):
+        raise BuildError(
+            f'{label}: its metadata cannot be read; write them as `# %% labs={{"id": "05.3", "kind": "answer"}}`'
+        )
+    if "id" in labs:
+        identifier = "labs-" + re.sub(r"[^A-Za-z0-9_-]", "-", str(labs["id"]))
+        if seen[identifier]:
+            raise BuildError(f"{label}: the id {labs['id']} is used twice; give each task its own")
+        seen[identifier] += 1
+        return identifier[:64]
+    lines = [line.rstrip() for line in cell.source.splitlines() if line.strip()]
+    text = "\0".join([name, cell.cell_type, *lines])
+    seen[text] += 1
+    return hashlib.sha256(f"{text}\0{seen[text]}".encode()).hexdigest()[:12]
+
+
+def pairs(root: Path) -> dict[str, tuple]:
+    """`pair` for every source by name; a task's id may stand in one notebook only (else BuildError)."""
+    made, owner = {}, {}
+    for name, source in sources(root).items():
+        made[name] = pair(root, source)
+        for cell in made[name][0].cells:
+            task = cell.metadata.get("labs", {}).get("id")
+            if task is not None and owner.setdefault(task, name) != name:
+                raise BuildError(
+                    f"solutions/{name}.py: the id {task} is already used in "
+                    f"solutions/{owner[task]}.py; give each task its own"
+                )
+    return made
+
+
+def as_text(notebook) -> str:
+    """The file's text; the same notebook always gives the same text."""
+    import nbformat
+
+    return nbformat.writes(notebook, version=4).rstrip("\n") + "\n"

@@ -1,0 +1,3 @@
+from labs.cluster.practice import main
+
+main()

@@ -1,0 +1,274 @@
+"""The model's parameters from runs: computation from one worker, communication from several or from a benchmark."""
+
+from dataclasses import dataclass
+from math import log
+from statistics import fmean, stdev
+
+from labs.costs.communication import BACKWARD, CYCLE, OVERLAP, THRESHOLD, Fabric, exposed
+from labs.costs.computation import Line, values
+from labs.costs.least_squares import line, relative_error, through_origin
+from labs.costs.outside import notes_on
+from labs.costs.parameter import Parameter, ScalingError
+from labs.costs.stragglers import slowest
+from labs.results import intervals
+
+SPREAD = Parameter(0.0, "", (0.0, 0.03), None, "no single steps on record: stragglers are part of what is exposed")
+OTHER = 0.3  # relative reach of a computation that is carried over from another network
+ANY = 10**9  # workers of a node, where nothing is known of nodes
+
+
+@dataclass(frozen=True)
+class Network:
+    """What was fitted for one network at one image size: computation and, if it ran on several workers, the exposed
+    seconds per byte of its gradient and of the ring's 2 (K - 1) / K. image_size: None where not on record."""
+
+    model: str
+    facts: object
+    line: Line
+    fixed: Parameter | None
+    exposed: Parameter | None
+    batches: tuple
+    workers: tuple
+    image_size: int | None
+    precision: str
+    notes: tuple = ()
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Fitted parameters. networks: {model or model@size: Network}; spread: of a worker's steps; links: {name:
+    Parameter} of a benchmark's latency and bandwidth with the overlap, or None; exposed: over all networks, or None;
+    workers: most workers measured together; notes: what could not be told apart."""
+
+    networks: dict
+    spread: Parameter
+    links: dict | None
+    exposed: Parameter | None
+    workers: int
+    hardware: str
+    notes: tuple
+    devices: int = ANY
+
+    def network(self, name, facts=None):
+        """(Network, notes) of a key or a model's name; of another network, by its `facts`, computation and gradient are
+        scaled from the closest one. Raises ScalingError."""
+        found = [n for key, n in self.networks.items() if name in (key, n.model)]
+        if found:
+            same = [n for n in found if facts is None or n.image_size == getattr(facts, "image_size", n.image_size)]
+            if same:
+                return same[0], same[0].notes
+        if facts is None:
+            have = ", ".join(self.networks)
+            raise ScalingError(f"{name} was not measured, only {have}: give its facts (labs.models.counts).")
+        near = min(found or self.networks.values(), key=lambda n: abs(log(n.facts.multiply_adds / facts.multiply_adds)))
+        ratio = facts.multiply_adds / near.facts.multiply_adds
+        size = getattr(facts, "image_size", near.image_size)
+        note = (
+            f"{name} at {size} pixels was not measured: its computation is {ratio:.3g} times that of {near.model}, "
+            f"as its multiply-adds are, +- {OTHER:.0%}"
+        )
+        ends = ratio / (1 + OTHER), ratio * (1 + OTHER)
+        scaled = [
+            Parameter(p.value * ratio, p.unit, (p.value * ends[0], p.value * ends[1]), None, note)
+            for p in (near.line.level, near.line.slope)
+        ]
+        other = Network(
+            name,
+            facts,
+            Line(*scaled, near.line.centre),
+            None,
+            None,
+            near.batches,
+            near.workers,
+            size,
+            near.precision,
+            (note, *near.notes),
+        )
+        return other, other.notes
+
+    def communication(self, network):
+        """{name: Parameter} of the model's communication and stragglers."""
+        if self.links:
+            return self.links | {"spread": self.spread}
+        found = network.exposed or self.exposed
+        if found is None:
+            found = Parameter(0.0, "s/byte", None, None, "not measured")
+        return {"exposed_per_byte": found, "spread": self.spread}
+
+    def outside(self, network, workers, batch, machine=None):
+        """Notes on where a question leaves what was fitted."""
+        return notes_on(self, network, workers, batch, machine)
+
+    def parameters(self):
+        """{name: Parameter} of all that was fitted, for a table or JSON."""
+        found = {"spread": self.spread, **(self.links or {})}
+        for key, network in self.networks.items():
+            found[f"{key}: computation at batch {network.line.centre:.4g}"] = network.line.level
+            found[f"{key}: computation per image"] = network.line.slope
+            if network.fixed:
+                found[f"{key}: fixed computation"] = network.fixed
+            if network.exposed:
+                found[f"{key}: exposed communication"] = network.exposed
+        return found
+
+
+def fit(observations, facts_of=None, benchmark=None):
+    """Fit of runs (labs.costs.observe.Observation) of one kind of hardware.
+
+    facts_of(model, image_size, classes): default labs.models.counts.of. benchmark: the result of labs.measure.allreduce.measure.
+    Each network needs a run on one worker. Raises ScalingError.
+    """
+    observations = list(observations)
+    hardware = {o.hardware for o in observations if o.hardware}
+    if not observations:
+        raise ScalingError("There are no runs to fit. Give records of one worker, and of several.")
+    if len(hardware) > 1:
+        raise ScalingError(f"The runs are of different hardware ({', '.join(sorted(hardware))}): fit each by itself.")
+    notes = []
+    crowded = [o for o in observations if o.oversubscribed]
+    if crowded:
+        notes.append(f"{len(crowded)} run(s) with more workers than cores are left out: they say nothing about scaling")
+        observations = [o for o in observations if not o.oversubscribed]
+    spread = _spread(observations)
+    if spread is SPREAD:
+        notes.append("no single step times: stragglers and communication cannot be told apart; both count as exposed")
+    groups = {}
+    for o in observations:
+        groups.setdefault((o.model, o.image_size, o.precision), []).append(o)
+    names = [model for model, *_ in groups]
+    networks, pairs = {}, []
+    for (model, size, precision), runs in groups.items():
+        key = model if names.count(model) == 1 else f"{model}@{size}" + (f" {precision}" if precision else "")
+        network, found = _network(model, size, precision, runs, facts_of or _facts, spread)
+        networks[key] = network
+        pairs += found
+    if not networks:
+        raise ScalingError("Only runs with more workers than cores are left: nothing can be fitted.")
+    shared = _exposed(pairs)
+    if shared is None and not benchmark:
+        notes.append("no run on several workers and no all-reduce benchmark: communication is not known and taken as 0")
+    links = _links(benchmark, networks.values(), observations, spread, notes) if benchmark else None
+    if pairs and not links:
+        notes.append(
+            "communication is fitted to steps of several workers: latency, bandwidth and overlap cannot be "
+            "told apart; other numbers of workers follow the ring's bytes, 2 (K - 1) / K"
+        )
+    most = max([o.workers for o in observations] + [benchmark.get("ranks", 1) if benchmark else 1])
+    return Fit(networks, spread, links, shared, most, ", ".join(hardware) or "unknown hardware", tuple(notes))
+
+
+def _network(model, size, precision, runs, facts_of, spread):
+    """(Network, [(x, exposed seconds, step seconds, error)] of its runs on several workers)."""
+    alone = [o for o in runs if o.workers == 1]
+    if not alone:
+        raise ScalingError(
+            f"{model} has no run on one worker: computation and communication cannot be told apart. "
+            "Run it with one worker, too."
+        )
+    samples = [(o.batch, seconds) for o in alone for seconds in o.seconds]
+    errors = [relative_error(o.seconds, o.spread, o.steps) for o in alone]
+    known = [error for error in errors if error is not None]
+    found, fixed, notes = line(*zip(*samples, strict=True), max(o.resolution for o in alone), max(known, default=None))
+    facts = facts_of(model, size or 224, alone[0].classes)
+    if size is None:
+        notes.append(f"the image size of {model} is not on record: its facts are those of 224 pixels")
+    pairs, size_bytes = [], sum(facts.tensor_bytes)
+    for o in runs:
+        if o.workers == 1:
+            continue
+        at = found.seconds(o.batch, values(found.parameters))
+        low, high = found.level.interval or (found.level.value,) * 2
+        doubt = (high - low) / 2 / found.level.value * at  # of the computation: the same for all these runs
+        x = 2 * (o.workers - 1) / o.workers * size_bytes
+        for seconds in o.seconds:
+            pairs.append((x, seconds - at * slowest(o.workers, spread.value), seconds, doubt + o.resolution / 2))
+    own = _exposed(pairs)
+    if own and not own.value:
+        notes.append(f"steps of {model} on several workers are not longer than on one: the exposed part is taken as 0")
+    network = Network(
+        model,
+        facts,
+        found,
+        fixed,
+        own,
+        tuple(sorted({o.batch for o in runs})),
+        tuple(sorted({o.workers for o in runs})),
+        size,
+        precision or "float32",
+        tuple(notes),
+    )
+    return network, pairs
+
+
+def _exposed(pairs):
+    """Exposed seconds per byte of the ring, as a Parameter; None without runs on several workers."""
+    if not pairs:
+        return None
+    x, y, steps, doubts = zip(*pairs, strict=True)
+    weights = [step**-2 for step in steps]
+    ratio, error = through_origin(x, y, weights)
+    doubt = max(d / a for d, a in zip(doubts, x, strict=True))
+    reach = (intervals.t_quantile(len(x) - 1) * error if error else 0.0) + doubt
+    value = max(0.0, ratio)
+    return Parameter(
+        value,
+        "s/byte",
+        (max(0.0, min(value, ratio - reach)), max(value, ratio + reach)),
+        error,
+        "steps of several workers less the computation, least squares over the ring's bytes",
+    )
+
+
+def _spread(observations):
+    """Relative standard deviation of a worker's single steps: of the runs on one worker, else of all."""
+    found = [o.spread for o in observations if o.workers == 1 and o.spread is not None]
+    found = found or [o.spread for o in observations if o.spread is not None]
+    if not found:
+        return SPREAD
+    return Parameter(fmean(found), "", (min(found) / 2, max(found)), None, "spread of single steps, and half of it")
+
+
+def _links(benchmark, networks, observations, spread, notes):
+    """{name: Parameter} of a benchmark's links with the overlap that the runs show; None where they contradict it."""
+    try:
+        found = {
+            name: Parameter(**{**benchmark[name], "interval": tuple(benchmark[name]["interval"] or ()) or None})
+            for name in ("latency", "bandwidth")
+        }
+    except (KeyError, TypeError):
+        raise ScalingError("The benchmark is no result of `labs allreduce`: latency or bandwidth is missing.") from None
+    links = {f"{name}_{level}": found[name] for level in ("inside", "between") for name in ("latency", "bandwidth")}
+    links |= {
+        "cycle": Parameter(CYCLE, "s", None, None, "Horovod's default"),
+        "fusion_threshold": Parameter(float(THRESHOLD), "bytes", None, None, "Horovod's default"),
+    }
+    fabric, seen = Fabric(ANY, found["latency"].value, found["bandwidth"].value), []
+    for network in networks:
+        for o in observations:
+            if o.workers == 1 or (o.model, o.image_size) != (network.model, network.image_size):
+                continue
+            at = network.line.seconds(o.batch, values(network.line.parameters))
+            _, none, full = exposed(o.workers, network.facts.tensor_bytes, fabric, BACKWARD * at)
+            slow = at * slowest(o.workers, spread.value)
+            seen += [(seconds - slow, none, full) for seconds in o.seconds]
+    overlap = Parameter(OVERLAP, "", (0.0, 1.0), None, "not measured: between none and full")
+    if seen:
+        lost, none, full = (fmean(column) for column in zip(*seen, strict=True))
+        excess = [row[0] - row[1] for row in seen]
+        doubt = 2 * stdev(excess) / len(excess) ** 0.5 if len(excess) > 1 else lost
+        if lost - none > max(0.1 * none, doubt):
+            notes.append(
+                f"steps of several workers lose {1e3 * lost:.3g} ms on average, the all-reduce explains "
+                f"{1e3 * none:.3g} ms at most: something else is shared, as memory or input. The runs count, "
+                "the benchmark does not"
+            )
+            return None
+        share = min(1.0, max(0.0, (none - lost) / (none - full))) if none > full else OVERLAP
+        overlap = Parameter(share, "", (0.0, 1.0), None, "from runs on several workers; the interval is none to full")
+    return links | {"overlap": overlap}
+
+
+def _facts(model, image_size, classes):
+    from labs.models import counts as facts
+
+    return facts.of(model, image_size=image_size, classes=classes)

@@ -1,0 +1,39 @@
+"""A parameter of the model: value, unit, 95 % interval, and where it comes from."""
+
+from dataclasses import dataclass
+
+from labs.simulate.given import SimulationError
+
+
+class ScalingError(SimulationError):
+    """The model cannot be fitted or asked as it was; the message says why and what to do. A ValueError."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """value in `unit`; interval: (low, high) of 95 %, None where nothing is known; error: the standard error where the
+    value was fitted; source: text."""
+
+    value: float
+    unit: str
+    interval: tuple[float, float] | None = None
+    error: float | None = None
+    source: str = ""
+
+    def __post_init__(self):
+        if self.interval and not self.interval[0] <= self.value <= self.interval[1]:
+            raise ScalingError(f"{self.value:g} {self.unit} is not within its interval {self.interval}.")
+
+    def as_dict(self):
+        """The parameter for JSON."""
+        return {
+            "value": self.value,
+            "unit": self.unit,
+            "interval": list(self.interval) if self.interval else None,
+            "error": self.error,
+            "source": self.source,
+        }
+
+    def __str__(self):
+        span = f" [{self.interval[0]:.4g}, {self.interval[1]:.4g}]" if self.interval else ""
+        return f"{self.value:.4g}{span} {self.unit}".rstrip()

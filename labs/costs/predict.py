@@ -1,0 +1,236 @@
+"""What a training would take elsewhere: step time, throughput, speedup, efficiency, largest batch, with intervals."""
+
+import math
+from dataclasses import dataclass, field
+
+from labs.costs.anchor import anchored
+from labs.costs.communication import Fabric
+from labs.costs.computation import check_batch
+from labs.costs.machine import Machine, MachineError
+from labs.costs.memory import largest_batch
+from labs.costs.model import Breakdown, Model
+from labs.costs.parameter import Parameter, ScalingError
+from labs.simulate.given import whole
+
+UNITS = {
+    "step_seconds": "s",
+    "images_per_second": "images/s",
+    "images_per_second_per_worker": "images/s",
+    "speedup": "",
+    "efficiency": "",
+    "epoch_seconds": "s",
+}
+BRACKET = (
+    "central values are between no overlap of all-reduce and backward and full overlap ({share}); the intervals "
+    "hold both ends"
+)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A prediction. quantities: {name: Parameter} for the keys of UNITS and `largest_batch` (None: memory unknown);
+    breakdown: central seconds of a step; parameters: what it was made of; notes: what a reader must know."""
+
+    model: str
+    workers: int
+    batch: float
+    quantities: dict
+    breakdown: Breakdown
+    parameters: dict
+    notes: tuple = ()
+    about: dict = field(default_factory=dict)
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["quantities"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def as_dict(self):
+        """For JSON: each quantity as number under its name and its interval as [low, high] under <name>_interval."""
+        row = {
+            "kind": "predicted",
+            "model": self.model,
+            "workers": self.workers,
+            "local_batch": self.batch,
+            "global_batch": self.about.get("accumulation", 1) * self.workers * self.batch,
+            **self.about,
+        }
+        for name, found in self.quantities.items():
+            row[name] = found and found.value
+            row[f"{name}_interval"] = list(found.interval) if found and found.interval else None
+        parts = {
+            key: getattr(self.breakdown, key)
+            for key in ("computation", "stragglers", "exposed", "all_reduce", "without_overlap", "with_full_overlap")
+        }
+        return row | {
+            "breakdown_seconds": parts,
+            "notes": list(self.notes),
+            "parameters": {name: p.as_dict() for name, p in self.parameters.items()},
+        }
+
+
+def outcomes(model, workers, batch, accumulation=1, images=None, values=None):
+    """{name: number} of the keys of UNITS, for a model with these values.
+
+    S(K) = images/s of K workers / images/s of one with the same batch per worker; efficiency = S / K. An epoch is
+    ceil(images / global batch) steps: the last, partial batch costs a full step.
+    """
+    step = model.breakdown(workers, batch, accumulation, values).step
+    alone = model.breakdown(1, batch, accumulation, values).step
+    total = workers * batch * accumulation
+    found = {
+        "step_seconds": step,
+        "images_per_second": total / step,
+        "images_per_second_per_worker": total / step / workers,
+        "speedup": workers * alone / step,
+        "efficiency": alone / step,
+    }
+    if images is not None:
+        found["epoch_seconds"] = math.ceil(whole("images", images) / total) * step
+    return found
+
+
+def with_intervals(model, workers, batch, accumulation=1, images=None):
+    """{name: Parameter} of `outcomes`.
+
+    Each parameter goes to both ends of its 95 % interval with all others at their central values; the shifts that it
+    makes are added in quadrature, upwards and downwards apart (propagation of independent errors: BIPM, Guide to the
+    Expression of Uncertainty in Measurement, JCGM 100:2008, section 5.1.2; with whole intervals instead of slopes). A
+    ratio as the speedup is formed before, so what makes both its parts slower cancels.
+    """
+    ask = (workers, batch, accumulation, images)
+    central = outcomes(model, *ask)
+    low, high = dict.fromkeys(central, 0.0), dict.fromkeys(central, 0.0)
+    for name, parameter in model.all_parameters.items():
+        if parameter.interval is None:
+            continue
+        ends = [outcomes(model, *ask, model.values(**{name: end})) for end in parameter.interval]
+        for key, value in central.items():
+            low[key] += max(0.0, *(value - end[key] for end in ends)) ** 2
+            high[key] += max(0.0, *(end[key] - value for end in ends)) ** 2
+    most = {"speedup": workers, "efficiency": 1.0}  # the model knows nothing that is faster
+    found = {}
+    for key, value in central.items():
+        above = value + math.sqrt(high[key])
+        # Downwards on a logarithmic scale: no shift, however large, makes a time negative.
+        below = value * math.exp(-math.sqrt(low[key]) / value) if value else 0.0
+        found[key] = Parameter(value, UNITS[key], (below, max(value, min(above, most.get(key, above)))))
+    return found
+
+
+def predict(
+    model,
+    facts,
+    machine,
+    workers,
+    batch,
+    *,
+    precision="float32",
+    image_size=224,
+    accumulation=1,
+    images=None,
+    slots=1,
+    compression=None,
+    rate=None,
+    facts_of=None,
+):
+    """Prediction of a training of network `model`, from its facts and a machine's data alone: nothing is trained.
+
+    facts: of labs.models.counts, for this image size; machine: Machine; batch: images per worker and pass; accumulation: passes
+    per update; images: of an epoch; slots: of the optimizer; compression: None or "float16", of gradients in the
+    all-reduce; rate: images/s of one worker, where you know it; facts_of(model, image_size): for rates of other
+    networks in the machine's file (default: labs.models.counts.of).
+    Raises ValueError (MachineError, ScalingError, SimulationError) for what cannot be predicted.
+    """
+    workers, passes = whole("workers", workers), whole("accumulation", accumulation)
+    facts_of = facts_of or _facts
+    computation, notes = anchored(model, facts, machine, precision, check_batch(batch), image_size, facts_of, rate)
+    cost = Model(computation, exchanged(facts, compression), machine.parameters, machine.devices, machine.algorithm)
+    notes += machine.notes
+    check_workers(machine, workers)
+    about = {"machine": machine.name, "precision": precision, "image_size": image_size, "accumulation": passes}
+    memory = largest_batch(facts, machine.memory.value, precision, slots, workers)
+    return _finish(model, cost, workers, batch, passes, images, memory, notes, about)
+
+
+def exchanged(facts, compression=None):
+    """Bytes of each gradient on the wire: float32 also in mixed precision, whose weights are float32; half with
+    compression "float16"."""
+    if compression not in (None, "float16"):
+        raise ScalingError(f"compression is {compression!r}: it must be None or 'float16'.")
+    return tuple(size / (2 if compression else 1) for size in facts.tensor_bytes)
+
+
+def check_workers(machine, workers):
+    """Raise MachineError where a machine's file does not describe the network that so many workers need."""
+    if workers > machine.devices and not machine.networked:
+        raise MachineError(
+            f"{machine.name} describes one node of {machine.devices} worker(s) and no network, so "
+            f"{workers} workers cannot be predicted. Add [network] to its file."
+        )
+
+
+def predict_from_fit(
+    fitted,
+    model,
+    workers,
+    batch,
+    *,
+    facts=None,
+    machine: Machine | None = None,
+    accumulation=1,
+    images=None,
+    slots=1,
+    compression=None,
+):
+    """Prediction from a Fit (labs.costs.fit): a key of it or the name of a network.
+
+    facts: needed for a network that was not fitted; its computation is then that of the closest fitted one, times the
+    ratio of multiply-adds. machine: its nodes and network instead of the fitted communication; the computation stays
+    that of the fitted hardware. Says in notes where it leaves what was fitted. Raises ValueError.
+    """
+    workers, passes = whole("workers", workers), whole("accumulation", accumulation)
+    network, notes = fitted.network(model, facts)
+    facts = facts or network.facts
+    notes = [*notes, *fitted.outside(network, workers, check_batch(batch), machine)]
+    parameters, fabric = fitted.communication(network), Fabric()
+    devices, algorithm = fitted.devices, fabric.algorithm
+    if machine:
+        check_workers(machine, workers)
+        parameters = machine.parameters | {"spread": fitted.spread}
+        devices, algorithm = machine.devices, machine.algorithm
+    cost = Model(network.line, exchanged(facts, compression), parameters, devices, algorithm)
+    memory = machine and largest_batch(facts, machine.memory.value, network.precision, slots, workers)
+    about = {
+        "machine": machine.name if machine else fitted.hardware,
+        "precision": network.precision,
+        "image_size": network.image_size,
+        "accumulation": passes,
+    }
+    return _finish(network.model, cost, workers, batch, passes, images, memory, notes, about)
+
+
+def _finish(name, cost, workers, batch, passes, images, memory, notes, about):
+    quantities = with_intervals(cost, workers, batch, passes, images) | {"largest_batch": memory}
+    if workers > 1 and "overlap" in cost.parameters:
+        notes = [*notes, BRACKET.format(share=f"{cost.parameters['overlap'].value:.0%} of the way to full")]
+    if memory and memory.interval[0] < batch:
+        how = "does not fit" if batch > memory.interval[1] else "may not fit"
+        notes = [*notes, f"batch {batch:g} {how} into the memory of a worker: about {memory.value:g} images do"]
+    return Prediction(
+        name,
+        workers,
+        batch,
+        quantities,
+        cost.breakdown(workers, batch, passes),
+        cost.all_parameters,
+        tuple(dict.fromkeys(notes)),
+        about,
+    )
+
+
+def _facts(model, image_size):
+    from labs.models import counts as facts
+
+    return facts.of(model, image_size=image_size)

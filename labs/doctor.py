@@ -1,0 +1,67 @@
+"""What is here, what follows from it, and how to fix what is missing: `labs doctor`."""
+
+import importlib.util
+import shutil
+
+from labs import devices
+from labs.data import cifar10
+
+
+def look():
+    """Look at this machine: a list of rows {what, found, means, fix}; `fix` is None where all is well."""
+    rows = []
+
+    def row(what, found, means, fix=None):
+        rows.append({"what": what, "found": found, "means": means, "fix": fix})
+
+    count, free, have = devices.cores(), devices.memory(), devices.versions()
+    try:
+        found = devices.gpus()
+    except ImportError as problem:
+        row("TensorFlow", "missing", "no training can run", f"run `make lab` again ({problem})")
+        return rows
+    row("TensorFlow", f"{have['tensorflow']}, Keras {have['keras']}", "trainings run")
+    if found:
+        row("GPUs", f"{len(found)}", f"a worker is a GPU; up to {len(found)} workers")
+    else:
+        row("GPUs", "none", f"a worker is a CPU core; up to {count} workers without sharing cores")
+    row(
+        "cores",
+        str(count),
+        "1, 2 and 4 workers can be measured"
+        if count >= 4 or found
+        else f"more than {count} workers run, but share cores and are marked oversubscribed",
+        None if count >= 2 or found else "speedup needs a second core: give the machine 2 cores or more",
+    )
+    row(
+        "memory",
+        f"{free / 2**30:.1f} GiB free",
+        "enough for every notebook" if free > 4 * 2**30 else "notebook 04 or 05 may run out of memory",
+        None if free > 4 * 2**30 else "close other programs: 4 GiB free are enough",
+    )
+    if importlib.util.find_spec("horovod"):
+        row("Horovod", have["horovod"], "notebooks on Horovod run")
+    else:
+        row(
+            "Horovod",
+            "not installed",
+            "notebooks on MirroredStrategy run, those on Horovod do not",
+            "install a C++ compiler (Debian, Ubuntu: build-essential), then `make horovod`",
+        )
+    slurm = shutil.which("sbatch")
+    row(
+        "SLURM",
+        "sbatch found" if slurm else "none",
+        "jobs can be submitted from here" if slurm else "jobs run on this machine; the scripts are the same",
+    )
+    try:
+        cifar10.find()
+        row("CIFAR-10", "found", "--dataset cifar10 works")
+    except (OSError, ValueError):
+        row(
+            "CIFAR-10",
+            "not found",
+            "the bundled digits are used (real, small)",
+            None if not found else "put cifar-10-batches-py into $LABS_DATA for the course's own figures",
+        )
+    return rows

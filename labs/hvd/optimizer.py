@@ -1,0 +1,89 @@
+"""An optimizer of Keras 3 whose gradients are averaged over all ranks."""
+
+import horovod.tensorflow as _hvd
+import keras
+import tensorflow as tf
+
+
+class HorovodError(RuntimeError):
+    """Horovod would fail, hang or train something else than is meant; the message says why and what to do."""
+
+
+HOROVODS_OWN = (
+    "This optimizer was wrapped by Horovod's own DistributedOptimizer, which averages nothing on Keras 3: every rank "
+    "would train a network of its own, without any error. Wrap it with labs.hvd.DistributedOptimizer."
+)
+
+
+def DistributedOptimizer(optimizer, backward_passes_per_step=1):
+    """`optimizer` (a new one of Keras 3), whose gradients are averaged over all ranks before each update.
+
+    An object of a subclass of the optimizer's class, of the same name, made from its configuration: rates, schedules
+    and clipping work as before; clipping sees the averaged gradient. Each gradient is an all-reduce of its own, which
+    can start while backward still computes the others; Horovod fuses those that are ready together.
+
+    backward_passes_per_step: k > 1 sums k gradients on each rank first, and averages over passes and ranks in every
+        k-th step only; weights change in these steps only, as by one step on a k times larger batch.
+
+    Raises HorovodError: not an optimizer of Keras 3, one that has been used, one that is wrapped already.
+    """
+    if averages(optimizer):
+        raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
+    if not isinstance(optimizer, keras.Optimizer):
+        raise HorovodError(
+            f"{type(optimizer).__name__} is no optimizer of Keras 3, so its gradients cannot be averaged. "
+            "Pass one of keras.optimizers, such as keras.optimizers.SGD(0.01)."
+        )
+    if type(optimizer).__module__.startswith("horovod") or hasattr(optimizer, "_allreduce_grads"):
+        raise HorovodError(HOROVODS_OWN)
+    if optimizer.built:
+        raise HorovodError(
+            "This optimizer has been used already, and its state would be lost. Wrap a new one, before `compile`."
+        )
+    passes = backward_passes_per_step
+    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
+        raise HorovodError(f"backward_passes_per_step is {passes!r}: no step would ever end. Give 1, 2, 3, ...")
+    base, settings = type(optimizer), optimizer.get_config()
+    if passes > 1 and "gradient_accumulation_steps" not in settings:
+        raise HorovodError(
+            f"{base.__name__} cannot sum gradients over {passes} passes. Use 1, or an optimizer without loss scaling."
+        )
+    if passes > 1:
+        settings["gradient_accumulation_steps"] = passes
+    averaging = _EveryKthStep if settings.get("gradient_accumulation_steps") else _EveryStep
+    # Under the name of its base: a saved or copied model then holds a plain optimizer, and loads without Horovod.
+    named = {"__module__": base.__module__, "__qualname__": base.__qualname__}
+    return type(base.__name__, (averaging, base), named).from_config(settings)
+
+
+def averages(optimizer):
+    """True if this optimizer averages its gradients over the ranks."""
+    return isinstance(optimizer, (_EveryStep, _EveryKthStep))
+
+
+class _EveryStep:
+    def apply(self, grads, trainable_variables=None):
+        super().apply(_average(grads), trainable_variables)
+
+
+class _EveryKthStep:
+    # Keras sums the gradients of k passes itself; in the k-th it clips their mean and updates. Averaging over the ranks
+    # comes in between. All ranks count the same steps, so all come here together.
+    def _clip_gradients(self, grads):
+        return super()._clip_gradients(_average(grads))
+
+
+def _average(grads):
+    """The same gradients, averaged over all ranks; None stays None."""
+    if _hvd.size() == 1:
+        return grads
+    averaged = []
+    for number, gradient in enumerate(grads):
+        if gradient is not None:
+            gradient = tf.convert_to_tensor(gradient)  # dense: Keras' updates are
+            shape = "x".join(map(str, gradient.shape)) or "scalar"
+            # The same name on all ranks, even where one rank has built more models than the others.
+            name = f"gradient_{number:03d}_{shape}"
+            gradient = _hvd.allreduce(gradient, op=_hvd.Average, name=name, ignore_name_scope=True)
+        averaged.append(gradient)
+    return averaged

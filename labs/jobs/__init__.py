@@ -1,0 +1,14 @@
+"""Run a program as a job, wherever it runs: a process here, ranks here, a batch script here or in SLURM's queue.
+
+anywhere    start, run, find: the one interface
+job         a job, its files, how it is followed and explained
+batch       batch scripts: submitted, or run by bash here
+slurm       a job in SLURM's queue; queue: SLURM's own commands
+launch      the command that starts connected ranks
+bar         the progress bar
+"""
+
+from labs.jobs.anywhere import find, folder, run, start
+from labs.jobs.job import Job, JobError
+
+__all__ = ["Job", "JobError", "find", "folder", "run", "start"]

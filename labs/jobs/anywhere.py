@@ -1,0 +1,84 @@
+"""Run a training program as a job: a process of its own that leaves .out, .err and .json.
+
+A job that crashes, is stopped or is killed takes nothing with it: the kernel that started it goes on,
+and the files can be read. A batch script (.sh) is such a job too: SLURM runs it, or this machine where there is none.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from labs import blanks
+from labs.jobs import batch, launch, slurm
+from labs.jobs.job import Job, JobError
+from labs.jobs.local import not_done, start_here
+
+__all__ = ["Job", "JobError", "find", "folder", "run", "start"]
+
+
+def folder():
+    """Folder of the runs: $LABS_RUNS, or `runs` beside the notebook."""
+    return Path(os.environ.get("LABS_RUNS", "runs"))
+
+
+def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launcher=None, site=None):
+    """Start `python SCRIPT ARGUMENTS`, or a batch script, as a job and return at once.
+
+    script: path of a Python file, or "-m" (then the first argument is a module)
+    name: the job's files are <runs>/<name>.out, .err and .json
+    env: further environment variables, as a dict
+    ranks: start this many connected processes with a launcher of Horovod's (see labs.jobs.launch), also for 1
+
+    A path that ends in ".sh" is a batch script. Where SLURM answers, it is submitted, in the course's top folder; its
+    files are <runs>/<name>_<job id>.out, .err and _w<workers>.json for each of its trainings. It goes on without this
+    process: `find` finds it again. Elsewhere bash runs it on this machine, which is said in one printed line; its
+    files are then <runs>/<name>_local.out ..., and it ends with this process as other jobs do.
+    name: without one, that of the script (--job-name); the training scripts are those of the folder scripts/ here
+    site: where account and QOS are looked up if the script names none; see labs.slurm.sites
+
+    Raises JobError: no such script, blanks in it, a folder that cannot be written, refused by SLURM.
+    """
+    runs = Path(runs) if runs is not None else folder()
+    if str(script).endswith(".sh"):
+        if ranks is not None or launcher is not None:
+            raise JobError("A batch script says itself how many ranks it starts (--ntasks): leave out `ranks`.")
+        return batch.start(Path(script), arguments, name, runs, env or {}, site)
+    if name is None:
+        raise JobError(f"The job of {script} needs a name: its files are called after it. Pass name=...")
+    if script != "-m":
+        if not Path(script).is_file():
+            raise JobError(f"There is no script {script}, so nothing was started. Check the path.")
+        try:
+            open_lines = blanks.blanks(Path(script))
+        except blanks.BuildError as problem:
+            raise JobError(f"{problem}. Nothing was started.") from None
+        not_done(script, open_lines)
+    command = [sys.executable, str(script), *map(str, arguments)]
+    if ranks is not None:
+        command = [*launch.command(ranks, launcher), *launch.MORTAL, *command]
+    environment = {
+        "LABS_RUN": name,
+        "LABS_RUNS": str(runs),
+        "PYTHONUNBUFFERED": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        **(env or {}),
+    }
+    if launcher == "mpiexec":
+        environment["PYTHONUNBUFFERED"] = ""  # it forwards pieces of lines as they come, of all ranks in a jumble
+    return start_here(name, runs / name, command, environment)
+
+
+def find(job, runs=None):
+    """A job of SLURM's that was submitted before, also by another process: by its number, or the newest of a name.
+
+    runs: where its files are, if SLURM has forgotten it. Returns what `start` returned. Raises JobError: none found.
+    """
+    return slurm.find(str(job), Path(runs) if runs is not None else folder())
+
+
+def run(script, *arguments, timeout=None, show=True, **options):
+    """start(script, *arguments, **options), follow it to the end, and say how it ended. Returns the Job."""
+    job = start(script, *arguments, **options).wait(timeout, show)
+    if show or job.state != "finished":
+        print(job.explain())
+    return job

@@ -1,0 +1,67 @@
+"""The progress bar of a job: one line of HTML in a notebook, tqdm's bar in a terminal."""
+
+import html
+import sys
+
+
+def _in_notebook():
+    """True in a kernel that can show HTML; that a package of Jupyter's was imported says nothing."""
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
+    return hasattr(get_ipython(), "kernel")
+
+
+class Bar:
+    """Progress in a notebook as one line of HTML, in a terminal as tqdm's bar."""
+
+    def __init__(self, name):
+        self.name, self.handle, self.tqdm, self.rate = name, None, None, None
+        self.begin, self.first, self.last = 0.0, None, 0.0
+        if _in_notebook():
+            from IPython.display import HTML, display
+
+            self.html = HTML
+            self.handle = display(HTML(self._line(0.0, "starting")), display_id=True)
+        else:
+            from tqdm import tqdm
+
+            form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed} {postfix}"
+            self.tqdm = tqdm(total=1.0, desc=name, bar_format=form, disable=not sys.stderr.isatty())
+
+    def _line(self, fraction, text):
+        return (
+            f'<div style="display:flex;gap:.8em;align-items:center"><code>{html.escape(self.name)}</code>'
+            f'<progress max="1" value="{fraction:.3f}" aria-label="progress of {html.escape(self.name)}"></progress>'
+            f"<span>{html.escape(text)}</span></div>"
+        )
+
+    def update(self, progress, seconds, last=None):
+        """Show what `Job.progress` says after so many seconds of waiting; where it says nothing, the line `last`."""
+        if not progress:
+            text, fraction = f"{last or 'starting TensorFlow'} ({seconds:.0f} s)", 0.0
+        else:
+            fraction, self.rate = progress["fraction"], progress["images_per_second"]
+            if self.first is None or fraction < self.last:  # a batch script's next training starts at 0 again
+                self.begin, self.first = seconds, fraction
+            self.last, left = fraction, ""
+            if fraction - self.first > 0.02:
+                left = f", {(seconds - self.begin) * (1 - fraction) / (fraction - self.first):.0f} s left"
+            workers = f"{progress['workers']} worker(s), " if progress.get("workers") else ""
+            text = (
+                f"{workers}epoch {progress['epochs_done'] + 1} of {progress['epochs']}, step {progress['step']} of "
+                f"{progress['steps'] or '?'}, {self.rate:.0f} images/s{left}"
+            )
+        self._show(fraction, text)
+
+    def _show(self, fraction, text):
+        if self.handle:
+            self.handle.update(self.html(self._line(fraction, text)))
+        else:
+            self.tqdm.n = min(fraction, 1.0)
+            self.tqdm.set_postfix_str(text, refresh=True)
+
+    def close(self, job):
+        """Show how the job ended; nothing is updated after this."""
+        rate = f", {self.rate:.0f} images/s" if self.rate else ""
+        self._show(1.0 if job.state == "finished" else 0.0, f"{job.state}{rate}")
+        if self.tqdm is not None:
+            self.tqdm.close()

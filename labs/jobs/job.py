@@ -1,0 +1,161 @@
+"""A job that was started, wherever it runs: its files, how it is followed to its end, how it ended in a sentence."""
+
+import contextlib
+import json
+import re
+import time
+from pathlib import Path
+
+from labs import files
+
+GOING = ("waiting", "running")
+
+
+class JobError(RuntimeError):
+    """A job cannot be started or found; the message says why and what to do."""
+
+
+class Job:
+    """A job and its files: `out`, `err`, and the `records` of its trainings.
+
+    `state` is waiting (in SLURM's queue), running, finished, failed or stopped; "unknown" where SLURM has forgotten
+    the job. `job_id` is SLURM's number as a text, None for a job of this machine. `stem` is the path that all its
+    files begin with. Subclasses know where it runs: `state`, `stop()`, `_ending()`.
+    """
+
+    job_id = None
+
+    def __init__(self, name, stem, batch=False):
+        self.name, self.stem, self.batch, self.stopped = name, Path(stem), batch, False
+        self.out, self.err = self._file(".out"), self._file(".err")
+
+    def __repr__(self):
+        return f"<{self._label()}: {self.state}>"
+
+    def _file(self, ending):
+        return self.stem.with_name(self.stem.name + ending)
+
+    def _label(self):
+        return self.name
+
+    def _of_trainings(self, ending):
+        """Existing files <stem><ending>, or of a batch script <stem>_w<workers><ending>; the newest is the last."""
+        pattern = re.escape(self.stem.name) + (r"_w\d+" if self.batch else "") + re.escape(ending)
+        found = []
+        with contextlib.suppress(OSError):
+            for path in self.stem.parent.iterdir():
+                with contextlib.suppress(OSError):
+                    if re.fullmatch(pattern, path.name):
+                        found.append((path.stat().st_mtime_ns, path))
+        return [path for _, path in sorted(found)]
+
+    @property
+    def records(self):
+        """The run records that exist, as a list of paths; the newest is the last."""
+        return self._of_trainings(".json")
+
+    @property
+    def record(self):
+        """The newest run record; without one yet, the path <stem>.json."""
+        return (self.records or [self._file(".json")])[-1]
+
+    def progress(self):
+        """Where the training is: {fraction, epochs_done, epochs, step, steps, images_per_second}, or {}.
+
+        Of a batch script the training that runs now, and its number of `workers` as well.
+        """
+        try:
+            path = self._of_trainings(".progress")[-1]
+            progress = json.loads(path.read_text())
+        except (OSError, ValueError, IndexError):
+            return {}
+        return progress | ({"workers": int(path.stem.rpartition("_w")[2])} if self.batch else {})
+
+    def wait(self, timeout=None, show=True):
+        """Follow the job to its end with a progress bar; an interrupt stops it. Returns the job itself.
+
+        timeout: seconds after which the job is stopped (None: no limit).
+        """
+        from labs.jobs.bar import Bar
+
+        bar = Bar(self._label()) if show else None
+        begin = time.monotonic()
+        try:
+            while self.state in GOING:
+                if timeout is not None and time.monotonic() - begin > timeout:
+                    self.stop()
+                    break
+                if bar:
+                    bar.update(self.progress(), time.monotonic() - begin, self._says())
+                time.sleep(0.05 if time.monotonic() - begin < 1 else 0.3)
+            self._settle()
+        except KeyboardInterrupt:
+            self.stop()
+        finally:
+            self._close_records()
+            if bar:
+                bar.close(self)
+        return self
+
+    def _settle(self):
+        """Wait for what may come after the end: files of another machine."""
+
+    def _says(self):
+        """Last whole line of .out, for jobs that print instead of reporting progress."""
+        try:
+            lines = self.out.read_bytes()[-400:].decode(errors="replace").split("\n")[:-1]
+        except OSError:
+            return None
+        return lines[-1] if lines else None
+
+    def explain(self):
+        """One sentence: how the job ended and, if it failed, the line of its .err that says why."""
+        state, name = self.state, self._label()
+        if state in GOING:
+            return f"{name} is {state}."
+        if state == "finished":
+            names = [path.name for path in (self.err, *self.records) if path.exists()]
+            return f"{name} finished. Its files: {', '.join([str(self.out), *names])}."
+        if not self.out.exists() and not self.err.exists():
+            return f"{name} {self._ending()}. It left no file in {self.out.parent}."
+        where, reason = self._failure()
+        said = reason and f'{reason["kind"]} ({where}, line {reason["line_number"]}: "{reason["line"].strip()}")'
+        if state == "stopped":
+            earlier = reason and reason["kind"] not in ("cancelled", "killed", "job error")
+            before = f", after this: {said}. {reason['advice']}" if earlier else "."
+            return f"{name} was stopped{before} What it printed so far is in {self.out}."
+        if reason:
+            return f"{name} {self._ending()}: {said}. {reason['advice']}"
+        return f"{name} {self._ending()}. {self._advice()}"
+
+    def _failure(self):
+        """(file, failure) that the job's files name, or (None, None); mpiexec prints its reason to .out."""
+        from labs.results import failures
+
+        for path in (self.err, self.out):
+            if path.exists() and (reason := failures.failure(path)):
+                return path, reason
+        return None, None
+
+    def _advice(self):
+        return f"Read the end of {self.err}."
+
+    def remove_old(self):
+        """Delete the records of an older job with the same files: a run that fails early must not leave them."""
+        for old in (*self.records, *self._of_trainings(".progress")):
+            old.unlink(missing_ok=True)
+
+    def _close_records(self):
+        """A process that was killed could not say so: its record says it now. Earlier trainings keep their state."""
+        if self.state in GOING:
+            return
+        for path in self._of_trainings(".progress"):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        for path in self.records:
+            with contextlib.suppress(OSError, ValueError):
+                record = json.loads(path.read_text())
+                state = record.get("state") if isinstance(record, dict) else None
+                if state == "running" or (state == "failed" and self.state == "stopped"):
+                    record["state"] = "stopped" if self.state == "stopped" else "failed"
+                    files.write(path, json.dumps(record, indent=1))

@@ -1,0 +1,81 @@
+"""A job of this machine: a process of its own that leaves .out, .err and .json."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+from labs.jobs import launch
+from labs.jobs.job import Job, JobError
+
+
+class LocalJob(Job):
+    """A job of this machine. It ends, with all that it started, when the process that started it ends."""
+
+    def __init__(self, name, stem, command, batch=False):
+        super().__init__(name, stem, batch)
+        self.command, self.process = command, None
+
+    @property
+    def state(self):
+        code = self.process.poll()
+        if code is None:
+            return "running"
+        return "stopped" if self.stopped else "finished" if code == 0 else "failed"
+
+    def stop(self, patience=5.0):
+        """End the job and all processes that it started; kill them after `patience` seconds."""
+        if self.process.poll() is None:
+            self.stopped = True
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, sign)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(patience)
+                if sign == signal.SIGKILL:
+                    break
+        self._close_records()
+
+    def _ending(self):
+        code = self.process.returncode
+        if code < 0:
+            return f"was killed by signal {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
+
+
+def not_done(script, open_lines):
+    """Raise JobError for the first blank of a script, if there is one."""
+    for line, text in open_lines:
+        raise JobError(f"Not done yet: {script}, line {line} is still blank ({text.strip()}). Nothing was started.")
+
+
+def start_here(name, stem, command, env, batch=False, cwd=None):
+    """Start a command on this machine, with output in <stem>.out and .err. Returns the LocalJob; raises JobError."""
+    job = LocalJob(name, stem, command, batch)
+    try:
+        job.out.parent.mkdir(parents=True, exist_ok=True)
+        job.remove_old()
+        out, err = job.out.open("wb"), job.err.open("wb")
+    except OSError as problem:
+        raise unwritable(job.out.parent, problem) from None
+    # Where this process is itself in a job of SLURM's, the new job is another one.
+    outside = {key: value for key, value in os.environ.items() if key not in ("SLURM_JOB_ID", "LABS_JOB")}
+    with out, err:
+        job.process = subprocess.Popen(
+            [*launch.MORTAL, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=outside | env,
+            cwd=cwd,
+            start_new_session=True,
+        )
+    return job
+
+
+def unwritable(runs, problem):
+    """The JobError of a folder for the runs that cannot be written."""
+    return JobError(
+        f"Cannot write into {runs}: {problem.strerror}. The job would leave no log, so it was not started. "
+        "Check that the folder is yours and that the disk has room."
+    )

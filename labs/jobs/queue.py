@@ -1,0 +1,164 @@
+"""SLURM's queue through its own commands: submit a job, ask for its state, cancel it."""
+
+import re
+import shutil
+import subprocess
+from typing import NamedTuple
+
+# SLURM's words for a job that has not ended (the others are ends), and among them those of a job that waits.
+WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+GOING = (*WAITING, "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT")
+UNKNOWN = "UNKNOWN"
+
+
+class SlurmError(RuntimeError):
+    """SLURM refused something or did not answer; the text begins with its own words."""
+
+
+class State(NamedTuple):
+    """A job's state in SLURM's word, such as "TIMEOUT" ("UNKNOWN" where SLURM has forgotten the job); the reason for
+    it in SLURM's word, or ""; exit code and signal as numbers, None where they are not known."""
+
+    state: str
+    reason: str = ""
+    code: int | None = None
+    signal: int | None = None
+
+
+def available(seconds=10):
+    """True where `sbatch` is on the PATH and SLURM's controller answers within so many seconds."""
+    if not shutil.which("sbatch"):
+        return False
+    try:
+        return re.search(r"\bUP\b", _run(["scontrol", "ping"], seconds)) is not None
+    except SlurmError:
+        return False
+
+
+def submit(script, *arguments, options=(), folder=None, environment=None):
+    """Submit a batch script in `folder` with these options of sbatch; returns the job's id as a text.
+
+    Raises SlurmError with sbatch's own message.
+    """
+    command = ["sbatch", "--parsable", *options, str(script), *map(str, arguments)]
+    answer = _run(command, 60, cwd=folder, env=environment).strip().split("\n")[-1]
+    job_id = answer.split(";")[0]  # "12" or "12;cluster"
+    if not job_id.isdecimal():
+        raise SlurmError(f"sbatch answered {answer!r}, which is no job id. Look for the job with `squeue --me`.")
+    return job_id
+
+
+def state(job_id):
+    """State of a job: from squeue while it goes, else from scontrol, else from sacct.
+
+    Raises SlurmError if SLURM does not answer: the job itself may go on.
+    """
+    asks = (_squeue, _scontrol, _sacct, _sacct_completion)
+    problems = []
+    for ask in asks:
+        try:
+            found = ask(job_id)
+        except SlurmError as problem:
+            problems.append(problem)
+            continue
+        if found and (found.state in GOING or ask is not _squeue):  # squeue does not know how a job ended
+            return found
+    silent = [problem for problem in problems if "Invalid job id" not in str(problem)]
+    if len(silent) == len(asks) or (silent and problems[0] in silent):
+        raise silent[0]
+    return State(UNKNOWN)
+
+
+def describe(job_id):
+    """Fields of `scontrol show job`, as a dict of texts such as {"JobName": ..., "StdOut": ...}; {} if it is gone."""
+    try:
+        answer = _run(["scontrol", "--oneliner", "show", "job", job_id])
+    except SlurmError:
+        return {}
+    return dict(re.findall(r"(\w[\w:/]*)=(.*?)(?= \w[\w:/]*=|\s*$)", answer.strip().split("\n")[0]))
+
+
+def newest(name):
+    """Id of this user's newest job with this name that SLURM knows, or None."""
+    try:
+        ids = _run(["squeue", "--me", "--noheader", "--states=all", f"--name={name}", "--format=%A"]).split()
+    except SlurmError:
+        return None
+    return max(ids, key=int, default=None)
+
+
+def cancel(job_id):
+    """Cancel a job. A job that has ended already is none to worry about. Raises SlurmError."""
+    try:
+        _run(["scancel", job_id])
+    except SlurmError as problem:
+        if not re.search(r"Invalid job id|already completing|Job/step already", str(problem)):
+            raise
+
+
+def _squeue(job_id):
+    answer = _run(["squeue", "--noheader", f"--jobs={job_id}", "--format=%T|%r"]).strip()
+    word, _, reason = answer.split("\n")[0].partition("|")
+    return State(word, _reason(reason)) if word else None
+
+
+def _scontrol(job_id):
+    answer = _run(["scontrol", "--oneliner", "show", "job", job_id])
+    found = {key: re.search(rf"\b{key}=(\S+)", answer) for key in ("JobState", "Reason", "ExitCode")}
+    if not found["JobState"]:
+        return None
+    code = found["ExitCode"]
+    reason = _reason(found["Reason"][1] if found["Reason"] else "")
+    return State(found["JobState"][1], reason, *_code(code and code[1]))
+
+
+def _reason(text):
+    return "" if text == "None" else text
+
+
+def _sacct(job_id):
+    answer = _run(["sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State,ExitCode"]).strip()
+    return _accounted(answer)
+
+
+def _sacct_completion(job_id):
+    return _accounted(_run(["sacct", "-c", "-n", "-P", "-j", job_id, "-o", "State"]).strip())
+
+
+def _accounted(answer):
+    """State of sacct's lines "CANCELLED by 1000|0:0": the last one, of the newest start of the job."""
+    if not answer:
+        return None
+    word, _, code = answer.split("\n")[-1].partition("|")
+    return State(word.split()[0], "", *_code(code)) if word.strip() else None
+
+
+def _code(text):
+    """(exit code, signal) of SLURM's "1:0"."""
+    match = re.fullmatch(r"(\d+):(\d+)", text or "")
+    return (int(match[1]), int(match[2])) if match else (None, None)
+
+
+def _run(command, seconds=30, **options):
+    """What a command of SLURM's prints. Raises SlurmError with what it says: not there, no answer, refused."""
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            stdin=subprocess.DEVNULL,
+            **options,
+        )
+    except FileNotFoundError:
+        raise SlurmError(f"{command[0]} is not installed here. Load the site's SLURM, or use a login node.") from None
+    except subprocess.TimeoutExpired:
+        raise SlurmError(
+            f"{command[0]} did not answer within {seconds:.0f} s. Is the controller busy? Look at "
+            "`squeue --me` in a minute."
+        ) from None
+    if done.returncode:
+        said = [re.sub(rf"^{command[0]}: (?:error: |fatal: )?", "", line) for line in done.stderr.split("\n") if line]
+        raise SlurmError("; ".join(said) or f"{command[0]} ended with exit code {done.returncode} without a word")
+    return done.stdout

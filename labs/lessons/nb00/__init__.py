@@ -1,0 +1,1 @@
+"""Where you are: what this machine has, and your progress."""

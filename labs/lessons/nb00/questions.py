@@ -1,0 +1,27 @@
+"""Questions of 00_start_here."""
+
+from labs.checks.judging import question
+
+HERE = "00_start_here"
+
+
+@question(
+    "00.1",
+    "What is a worker on this machine?",
+    HERE,
+    why="Every number in this course is per worker, so it must be clear what one is.",
+)
+def worker(answer):
+    from labs import devices
+
+    here = "gpu" if devices.gpus() else "core"
+    text = str(answer).strip().lower().replace("cpu core", "core").replace("a ", "")
+    if text == here:
+        return None
+    if text in ("process", "machine", "node", "thread"):
+        return f"A {text} can hold several workers, or be one of many. Look at the row GPUs of the doctor's table."
+    if text == "cpu" and here == "core":
+        return "The whole CPU? It can hold several workers. What exactly does the row GPUs of the doctor's table say?"
+    if text in ("gpu", "core", "cpu"):
+        return "That would be right on another machine. Look again at the row GPUs of the doctor's table."
+    return 'Write "gpu" or "core": the doctor\'s table, row GPUs, says which of them a worker is here.'

@@ -1,0 +1,1 @@
+"""Why many devices, and how to divide the work (T1)."""

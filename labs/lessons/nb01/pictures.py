@@ -1,0 +1,246 @@
+"""Pictures of notebook 01: published trainings, the laws of speedup, three parallelisms over time, memory.
+
+Every function takes what a control may move and returns a matplotlib Figure with its text alternative in `figure.alt`;
+labs.show.plots.show shows it as it is, labs.show.widgets.explore lets it move. Nothing here runs TensorFlow.
+"""
+
+import numpy as np
+
+from labs import recorded
+from labs.show import plots
+from labs.show.canvas import boxes, canvas, done
+from labs.simulate import laws, pipeline
+from labs.simulate import memory as simulated
+from labs.simulate.given import SimulationError, number, whole
+
+LAYERS = 8
+_LOOKS = {"forward": plots.COLOURS[5], "backward": plots.COLOURS[0], "all-reduce": plots.COLOURS[1]}
+_BESIDE = {"Goyal": (6, 4), "Akiba": (-8, -8), "Jia": (8, 4), "Ying": (-8, 0), "Mikami": (8, 0), "Yamazaki": (-9, -3)}
+
+
+def imagenet():
+    """Published trainings of ResNet-50 on ImageNet: time over devices, and what the number of devices explains.
+
+    The factor against the first row (8 P100) is that of the number of devices times the rest: faster devices, software,
+    larger batches, losses by communication. Rows without a number of devices are left out.
+    """
+    rows = [row for row in recorded.imagenet() if row["devices"]]
+    first = rows[0]
+    figure, (axis, bars) = canvas(2, 5.4, 3.9, left=1.1)
+    looks = dict(
+        zip(
+            dict.fromkeys(row["hardware"] for row in rows), zip(plots.COLOURS, plots.MARKERS, strict=True), strict=False
+        )
+    )
+    counts = np.array([first["devices"], 4096])
+    ideal = first["minutes"] / 60 * first["devices"] / counts
+    axis.plot(counts, ideal, "--", color="0.5", label="8 P100, ideally scaled")
+    for hardware, (colour, marker) in looks.items():
+        chosen = [row for row in rows if row["hardware"] == hardware]
+        axis.plot(
+            [row["devices"] for row in chosen],
+            [row["minutes"] / 60 for row in chosen],
+            marker,
+            ms=8,
+            color=colour,
+            label=hardware,
+        )
+    for row in rows:
+        name = row["who"].split()[0]
+        shift = _BESIDE.get(name, (8, 0))
+        axis.annotate(
+            name,
+            (row["devices"], row["minutes"] / 60),
+            xytext=shift,
+            textcoords="offset points",
+            fontsize=8,
+            va="center",
+            ha="left" if shift[0] > 0 else "right",
+        )
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set_xticks([8, 32, 128, 512, 2048], ["8", "32", "128", "512", "2048"])
+    axis.set_yticks([0.02, 0.1, 1, 10], ["1.2 min", "6 min", "1 h", "10 h"])
+    axis.minorticks_off()
+    axis.set(
+        xlabel="devices", ylabel="time until trained", title="ResNet-50 on ImageNet", xlim=(6, 9000), ylim=(0.012, 60)
+    )
+    axis.legend(fontsize=8, loc="lower left")
+    sentences = []
+    for place, row in enumerate(rows):
+        count, total = row["devices"] / first["devices"], first["minutes"] / row["minutes"]
+        for value, shift, colour in ((count, -0.2, "0.55"), (total / count, 0.2, looks[row["hardware"]][0])):
+            bars.barh(place + shift, value - 1, 0.38, left=1, color=colour)
+            bars.text(max(value, 1) * 1.15, place + shift, f"{value:.3g}", va="center", fontsize=8)
+        sentences.append(
+            f"{row['who']}, {row['devices']} {row['hardware']}, {row['minutes'] / 60:.3g} h: {total:.4g} "
+            f"times as fast, {count:.3g} by the number of devices, {total / count:.2g} by the rest."
+        )
+    bars.set_xscale("log")
+    bars.minorticks_off()
+    bars.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
+    bars.set_yticks(range(len(rows)), [f"{row['devices']} {row['hardware']}" for row in rows], fontsize=8)
+    bars.set(
+        xlabel="factor against 8 P100",
+        xlim=(0.5, 3000),
+        ylim=(len(rows) - 0.4, -0.6),
+        title="devices (grey) and the rest (coloured)",
+    )
+    return done(figure, "Time of published trainings over the number of devices. " + " ".join(sentences), "recorded")
+
+
+def speedups(workers=64, serial=0.05):
+    """Speedup over the number of workers by Amdahl (fixed problem) and by Gustafson (growing problem)."""
+    figure, (axis,) = canvas(width=6.2, height=3.6)
+    counts = np.unique(np.linspace(1, whole("workers", workers), 65).astype(int))
+    lines = {
+        "Gustafson: the problem grows with the workers": [laws.gustafson(int(p), serial) for p in counts],
+        "Amdahl: the problem is fixed": [laws.amdahl(int(p), serial) for p in counts],
+    }
+    axis.plot(counts, counts, "--", color="0.5", label="ideal")
+    for (name, values), colour, marker in zip(lines.items(), plots.COLOURS, plots.MARKERS, strict=False):
+        axis.plot(counts, values, color=colour, marker=marker, markevery=max(1, len(counts) // 8), label=name)
+        axis.annotate(
+            f"{values[-1]:.3g}",
+            (workers, values[-1]),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            annotation_clip=False,
+            color=colour,
+        )
+    axis.set(
+        xlabel="workers p",
+        ylabel="speedup S(p)",
+        title=f"serial share {100 * serial:g} %",
+        ylim=(0, workers * 1.05),
+        xlim=(0, workers * 1.06),
+    )
+    axis.legend(fontsize=8, loc="upper left")
+    ends = "; ".join(f"{name.split(':')[0]} {values[-1]:.3g}" for name, values in lines.items())
+    return done(
+        figure,
+        f"Speedup on 1 to {workers} workers with a serial share of {100 * serial:g} %. On {workers}: "
+        f"ideal {workers}; {ends}.",
+    )
+
+
+def _blocks(kind, devices, parts, layers):
+    """(blocks, name) of one mini-batch."""
+    if kind == "data":
+        return pipeline.data_parallel(devices, layers), f"data parallelism, {devices} devices"
+    if kind not in ("model", "pipeline"):
+        raise SimulationError(f"kind is {kind!r}: it must be 'data', 'model' or 'pipeline'.")
+    parts = parts if kind == "pipeline" else 1
+    name = f"{kind} parallelism, {devices} devices" + (f", {parts} micro-batches" if parts > 1 else "")
+    return pipeline.pipelined(devices, layers, parts), name
+
+
+def _timeline(axis, blocks, title, last, now=100.0):
+    """Draw blocks until `now` per cent of the time have passed, on an axis that ends at `last`; what to say of them."""
+    length, idle = pipeline.length(blocks), pipeline.idle(blocks)
+    clock = length * now / 100
+    for what, colour in _LOOKS.items():
+        spans = [(b.begin, min(b.end, clock), b.device) for b in blocks if b.what == what and b.begin < clock]
+        if spans or what != "all-reduce":
+            axis.add_collection(boxes(spans, colour, label=what, linewidth=1 if len(blocks) <= 128 else 0.2))
+    many = 1 + max(block.part for block in blocks)
+    if many > 1 and blocks[0].end - blocks[0].begin > 0.4:
+        for block in blocks:
+            if block.end <= clock:
+                axis.text(
+                    (block.begin + block.end) / 2,
+                    block.device,
+                    block.part + 1,
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color="white" if block.what == "backward" else "black",
+                )
+    if now < 100:
+        axis.axvline(clock, color="black", lw=1)
+    rows = 1 + max(block.device for block in blocks)
+    axis.set(
+        xlim=(0, last),
+        ylim=(rows - 0.5, -0.5),
+        yticks=range(rows),
+        title=f"{title}: {length:.3g} units of time, idle {idle:.0%}",
+        yticklabels=[f"device {number}" for number in range(rows)],
+    )
+    axis.title.set_fontsize(10)
+    busy = sum(min(block.end, clock) - block.begin for block in blocks if block.begin < clock) / (rows * clock or 1)
+    passed = "" if now >= 100 else f" After {now:g} % of it the devices were busy {busy:.0%} of the time."
+    return f"{title.capitalize()}: {length:.3g} units of time for one mini-batch, idle share {idle:.0%}.{passed}"
+
+
+def parallelism(kind="data", device_count=4, micro_batches=4, now=100):
+    """One mini-batch through 8 layers on several devices: kind "data", "model" or "pipeline".
+
+    The unit of time is the forward pass of one layer for the whole mini-batch. now: per cent of the time that passed.
+    """
+    blocks, name = _blocks(kind, device_count, micro_batches, LAYERS)
+    figure, (axis,) = canvas(width=8.2, height=1.5 + 0.3 * device_count, left=0.9, right=1.1, top=0.4)
+    last = max(3 * LAYERS, pipeline.length(blocks)) * 1.02
+    text = _timeline(axis, blocks, name, last, number("now", now, most=100))
+    axis.set_xlabel("time (forward passes of one layer)")
+    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return done(figure, text)
+
+
+def compare(device_count=4, micro_batches=4):
+    """The three ways for one mini-batch and 8 layers, one above the other on one axis of time."""
+    drawn = [_blocks(kind, device_count, micro_batches, LAYERS) for kind in ("data", "model", "pipeline")]
+    height = 0.85 + 0.25 * device_count
+    figure, axes = canvas(rows=3, width=8.2, height=height + 0.3, left=0.9, right=1.1, top=0.4, gap=0.5, share=True)
+    last = max(pipeline.length(blocks) for blocks, _ in drawn) * 1.02
+    text = " ".join(_timeline(axis, blocks, name, last) for axis, (blocks, name) in zip(axes, drawn, strict=True))
+    axes[2].set_xlabel("time (forward passes of one layer)")
+    handles = [patch for patch in axes[0].collections]
+    axes[1].legend(handles=handles, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return done(figure, text)
+
+
+def memory(network="ResNet50V2", batch=32, optimizer="momentum", precision="float32", devices=1, sharded="nothing"):
+    """Memory of each device by part for images of 224x224, on an axis of powers of ten, beside the memory of devices.
+
+    batch: images of each device; optimizer: "SGD", "momentum", "Adam"; precision: "float32" or "float16" of all values
+    (programs keep some of them in 32 bit); sharded: see labs.simulate.memory.
+    """
+    networks = recorded.networks()
+    for name, value, known in (
+        ("network", network, networks),
+        ("optimizer", optimizer, simulated.SLOTS),
+        ("precision", precision, ("float32", "float16")),
+    ):
+        if value not in known:
+            raise SimulationError(f"{name} is {value!r}: it must be one of {', '.join(known)}.")
+    width = {"float32": 4, "float16": 2}[precision]
+    parts = simulated.step(*networks[network], batch, simulated.SLOTS[optimizer], width, devices, sharded)
+    parts["sum"] = sum(parts.values())
+    figure, (axis,) = canvas(width=7.6, height=3.1, left=0.95, right=0.75)
+    for place, (value, colour) in enumerate(zip(parts.values(), (*plots.COLOURS[:4], "0.3"), strict=True)):
+        shown = max(value, 1e6)
+        axis.barh(place, shown - 1e6, left=1e6, height=0.75, color=colour)
+        axis.text(shown * 1.12, place, _size(value), va="center", fontsize=9)
+    for limit, name, side in ((16e9, "V100", "right"), (40e9, "A100", "center"), (80e9, "H100", "left")):
+        axis.axvline(limit, color="black", ls=":", lw=1)
+        axis.text(limit, -0.6, f"{name}\n{limit / 1e9:.0f} GB", ha=side, fontsize=7)
+    axis.set_xscale("log")
+    axis.minorticks_off()
+    axis.set_xticks([1e6, 1e7, 1e8, 1e9, 1e10, 1e11], ["1 MB", "10 MB", "100 MB", "1 GB", "10 GB", "100 GB"])
+    axis.set(
+        xlim=(1e6, 4e11), ylim=(4.5, -0.5), yticks=range(5), yticklabels=list(parts), xlabel="memory of each device"
+    )
+    many = f"each of {devices} devices" if devices > 1 else "1 device"
+    title = f"{network}, {batch} images for {many}, {optimizer}, {precision}"
+    axis.set_title(title, fontsize=10, pad=22)
+    values = ", ".join(f"{part} {_size(value)}" for part, value in parts.items())
+    return done(figure, f"{title}; sharded: {sharded}. Memory of each device: {values}.")
+
+
+def _size(value):
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{value:.3g} B"

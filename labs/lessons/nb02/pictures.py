@@ -1,0 +1,318 @@
+"""Pictures of notebook 02: mini-batches, the averaged gradient, barriers, SGD over time, the ring and what it costs.
+
+Made as those of labs.lessons.nb01.pictures: one Figure with `figure.alt`, from values that a control may move.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from labs.show import plots
+from labs.show.canvas import boxes, canvas, done
+from labs.simulate import reduce, sgd, stragglers
+from labs.simulate.given import SimulationError, number, whole
+
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+@lru_cache
+def _noise(draws=40):
+    """Root mean square distance of a batch's gradient from that of all digits, as a share of the latter's length, for
+    each size of _BATCHES; samples are drawn with replacement, at the weights after 20 updates."""
+    random = np.random.default_rng(0)
+    weights = sgd.synchronous(1, 20, np.ones((1, 1))).weights
+    whole_gradient, count = sgd.gradient(weights), len(sgd.digits()[1])
+    found = []
+    for size in _BATCHES:
+        drawn = (sgd.gradient(weights, random.integers(count, size=size)) for _ in range(draws))
+        found.append(np.sqrt(np.mean([np.sum((one - whole_gradient) ** 2) for one in drawn])))
+    return np.array(found) / np.linalg.norm(whole_gradient)
+
+
+def minibatches(batch=32, rate=0.5):
+    """How far a mini-batch's gradient is from that of all digits, and the loss of one epoch of SGD with this batch."""
+    far, count = _noise(), len(sgd.digits()[1])
+    updates = max(1, count // whole("batch", batch, most=count))
+    history = sgd.synchronous(1, updates, np.ones((1, 1)), batch, rate, every=max(1, updates // 25))
+    figure, (axis, loss) = canvas(2, 4.6, 3.3)
+    law = far[_BATCHES.index(32)] * np.sqrt(32 / np.array(_BATCHES))
+    axis.plot(_BATCHES, law, "--", color="0.5", label=r"$\propto 1/\sqrt{n}$")
+    axis.plot(_BATCHES, far, "o", color=plots.COLOURS[0], label="counted, 40 batches each")
+    here = float(np.exp(np.interp(np.log(batch), np.log(_BATCHES), np.log(far))))
+    axis.plot([batch], [here], "o", ms=14, mfc="none", mec=plots.COLOURS[1], mew=2, label=f"batch {batch}: {here:.2g}")
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.minorticks_off()
+    axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
+    axis.set_yticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
+    axis.set(
+        xlabel="batch size n (samples)",
+        ylabel="distance / length of full gradient",
+        title="error of a gradient",
+        ylim=(min(0.1, far.min() * 0.8), far.max() * 1.3),
+    )
+    axis.legend(fontsize=8)
+    loss.plot(history.seconds * batch, history.losses, color=plots.COLOURS[1])
+    loss.set(
+        xlabel="samples read",
+        ylabel="loss of all digits (nats)",
+        title=f"one epoch: {updates} updates",
+        xlim=(0, count),
+        ylim=(0, 2.5),
+    )
+    end = float(history.losses[-1])
+    return done(
+        figure,
+        f"Batch {batch}, rate {rate:g}: a mini-batch's gradient is {here:.2g} times the length "
+        f"of the full gradient away from it. One epoch is {updates} updates; the loss goes from "
+        f"{history.losses[0]:.2f} to {end:.2f}.",
+    )
+
+
+def _mosaic(images, columns, rows=1):
+    """Pictures of 8x8 side by side as one, NaN between them and where there is none."""
+    found = np.full((rows * 9 - 1, columns * 9 - 1), np.nan)
+    for place, image in enumerate(images):
+        y, x = 9 * (place // columns), 9 * (place % columns)
+        found[y : y + 8, x : x + 8] = image.reshape(8, 8)
+    return found
+
+
+def averaging(workers=3, batch=4, digit=6):
+    """One step of synchronous SGD: the batches of K workers, their gradients for the 64 weights of the class `digit`
+    as pictures, the mean of these, and the gradient of all batches at once. The weights are zero before the step."""
+    step, digit = sgd.one_step(workers, batch), whole("digit", digit, 0, 9)
+    columns = [values[:64, digit] for values in (*step["gradients"], step["mean"], step["whole"])]
+    names = [*(f"worker {number}" for number in range(workers)), "mean", "all at once"]
+    images, labels = sgd.digits()
+    rows, wide = max(2, -(-batch // 4)), 40  # the unit is a pixel of a digit; a column is 40 of them
+    top = 9 * rows + 9  # of the gradients, which are as wide as four digits
+    figure, (axis,) = canvas(
+        width=1.45 * len(columns), height=1.45 * (top + 52) / wide, left=0, right=0, bottom=0, top=0
+    )
+    axis.set_axis_off()
+    for place, chosen in enumerate(step["rows"]):
+        span = (wide * place, wide * place + 35, 9 * rows - 1, 0)
+        axis.imshow(_mosaic(images[chosen, :64], 4, rows), cmap="gray_r", vmin=0, vmax=1, extent=span)
+    highest, span = max(np.abs(values).max() for values in columns) or 1.0, (0, wide * len(columns) - 5, top + 35, top)
+    axis.imshow(_mosaic(columns, len(columns)), cmap="PuOr", vmin=-highest, vmax=highest, extent=span)
+    for place, (values, name) in enumerate(zip(columns, names, strict=True)):
+        axis.text(wide * place + 17, top - 2, name, ha="center", fontsize=9)
+        axis.text(wide * place + 17, top + 40, f"length {np.linalg.norm(values):.3f}", ha="center", fontsize=8)
+    axis.text(
+        wide * len(columns) - 5,
+        9,
+        f"gradient for class {digit}\norange: weight grows\nviolet: it shrinks",
+        ha="right",
+        va="center",
+        fontsize=8,
+    )
+    axis.set(xlim=(-3, wide * len(columns) - 2), ylim=(top + 50, -2))
+    far = float(np.abs(step["mean"] - step["whole"]).max())
+    own = ", ".join(f"{(labels[rows] == digit).sum()} of {batch}" for rows in step["rows"])
+    return done(
+        figure,
+        f"One step of {workers} workers with {batch} digits each. Pictures of the digit {digit} in "
+        f"their batches: {own}. Below, each worker's gradient for the weights of class {digit}, the "
+        f"mean, and the gradient of all {workers * batch} digits at once: mean and this one differ by "
+        f"at most {far:.1e}.",
+    )
+
+
+def barrier(workers=64, spread=0.1):
+    """Five steps of at most 8 workers that wait for the slowest of them, and the share of the time that all compute."""
+    counts = sorted({int(k) for k in np.geomspace(1, whole("workers", workers), 12).round()})
+    times = stragglers.draws(workers, 200, spread=spread)
+    shares = [stragglers.efficiency(times[:, :k]) for k in counts]
+    figure, (axis, curve) = canvas(2, 4.8, 3.2, left=0.85)
+    few = times[:5, :8]
+    ends = np.cumsum(few.max(axis=1))
+    spans = [
+        (end - step.max(), end - step.max() + taken, worker)
+        for end, step in zip(ends, few, strict=True)
+        for worker, taken in enumerate(step)
+    ]
+    axis.add_collection(boxes(spans, plots.COLOURS[0]))
+    axis.vlines(ends, -0.5, 7.5, color=plots.COLOURS[1], lw=1.5)
+    axis.set(
+        xlabel="time (s)",
+        xlim=(0, 6.5 if ends[-1] < 6.5 else 16),
+        ylim=(7.5, -0.5),
+        yticks=range(8),
+        yticklabels=[f"worker {number}" for number in range(8)],
+        title=f"5 steps; computing {stragglers.efficiency(few):.0%}",
+    )
+    curve.plot(counts, shares, "-o", color=plots.COLOURS[0])
+    curve.annotate(
+        f"{shares[-1]:.2f}", (counts[-1], shares[-1]), xytext=(0, -13), textcoords="offset points", ha="center"
+    )
+    curve.set_xscale("log", base=2)
+    curve.minorticks_off()
+    curve.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1024"])
+    curve.set(
+        xlabel="workers",
+        ylabel="share of time spent computing",
+        ylim=(0, 1.05),
+        xlim=(0.8, 1300),
+        title=f"step times spread by {spread:.0%}",
+    )
+    values = ", ".join(f"{share:.2f} on {count}" for count, share in zip(counts, shares, strict=True))
+    return done(
+        figure,
+        f"A barrier at each step, step times of 1 s that spread by {spread:.0%}. Share of time that "
+        f"workers compute: {values}.",
+    )
+
+
+def races(workers=4, slow=4.0, rate=0.5, seconds=40.0):
+    """Synchronous against asynchronous SGD on the digits: who works when, and the loss over time.
+
+    slow: how many times as long as the others (1 s for a gradient) the last worker takes; rate: learning rate of both.
+    """
+    workers, slow = whole("workers", workers), number("slow", slow, least=1.0)
+    seconds, times = number("seconds", seconds, least=slow), np.ones((1, workers))
+    times[0, -1] = slow
+    free_updates = sum(int(seconds / taken + 1e-9) for taken in times[0])
+    sync = sgd.synchronous(workers, int(seconds / slow + 1e-9), times, rate=rate, every=1 + int(seconds / slow) // 20)
+    free = sgd.asynchronous(workers, free_updates, times, rate=rate, every=1 + free_updates // 20)
+    figure, axes = canvas(3, 3.7, 3.1, left=0.8, right=0.1)
+    until = min(seconds, 20.0)
+    for axis, history, title, more in zip(
+        axes[:2], (sync, free), ("synchronous", "asynchronous"), ("", "; darker: staler"), strict=True
+    ):
+        begun = [work for work in history.work if work.begin < until]
+        shades = _shade([work.staleness / (workers - 1 or 1) / 4 for work in begun])
+        axis.add_collection(boxes([(work.begin, work.end, work.worker) for work in begun], shades))
+        axis.set(
+            xlabel=f"time (s){more}",
+            title=title,
+            xlim=(0, until),
+            yticks=range(workers),
+            ylim=(workers - 0.5, -0.5),
+            yticklabels=[f"worker {number}" for number in range(workers)],
+        )
+    for history, name, colour, style in (
+        (sync, "synchronous", plots.COLOURS[0], "-"),
+        (free, "asynchronous", plots.COLOURS[1], "--"),
+    ):
+        axes[2].plot(history.seconds, history.losses, style, color=colour, label=name)
+    axes[2].set_yscale("log")
+    axes[2].minorticks_off()
+    axes[2].set_yticks([0.1, 0.3, 1, 3, 10, 30, 100], ["0.1", "0.3", "1", "3", "10", "30", "100"])
+    axes[2].set(
+        xlabel="time (s)", ylabel="training loss (nats)", title="loss over time", xlim=(0, seconds), ylim=(0.08, 120)
+    )
+    axes[2].legend(fontsize=8)
+    stale = [work.staleness for work in free.work]
+    ends = [float(history.losses[-1]) for history in (sync, free)]
+    return done(
+        figure,
+        f"{workers} workers, the last {slow:g} times slower, learning rate {rate:g}, {seconds:g} s. "
+        f"Synchronous: {len(sync.work) // workers} updates, loss {ends[0]:.3f}. Asynchronous: "
+        f"{len(stale)} updates, loss {ends[1]:.3f}, gradients {np.mean(stale):.1f} updates old on "
+        f"average, at most {max(stale)}. Darker bars: staler gradients.",
+    )
+
+
+def _shade(values):
+    from matplotlib import colormaps
+
+    return colormaps["cividis_r"](0.15 + 0.8 * np.clip(values, 0, 1))
+
+
+def ring(workers=4, step=0):
+    """The ring all-reduce after a step: who sent which chunk to whom, and how many gradients each chunk sums.
+
+    Each worker begins with ones, so a number says how many workers' gradients are in that chunk.
+    """
+    steps = reduce.ring(np.ones((whole("workers", workers), workers), int))
+    step = min(whole("step", step, 0), len(steps))
+    state = steps[step - 1].vectors if step else np.ones((workers, workers), int)
+    sends = steps[step - 1].sends if step else []
+    phase = steps[step - 1].phase if step else "before the first step"
+    figure, (circle, axis) = canvas(2, 4.1, 3.9, left=0.75, right=0.1)
+    turns = np.pi / 2 - 2 * np.pi * np.arange(workers) / workers
+    places = np.stack([np.cos(turns), np.sin(turns)], 1)
+    circle.set_axis_off()
+    circle.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), aspect="equal")
+    for send in sends:
+        middle = places[send.sender] + places[send.receiver] if workers > 2 else places[send.sender][::-1]
+        x, y = middle / np.linalg.norm(middle) * (1.3 if workers > 2 else 0.5)
+        circle.text(x, y, f"chunk {send.chunk}", ha="center", va="center", fontsize=8, color=plots.COLOURS[1])
+    if sends:
+        begin, end = (places[[getattr(send, who) for send in sends]] for who in ("sender", "receiver"))
+        away = (end - begin) / np.linalg.norm(end - begin, axis=1, keepdims=True)
+        side = 0.12 * away[:, ::-1] * (-1, 1) if workers == 2 else 0
+        begin, end = begin + 0.24 * away + side, end - 0.24 * away + side
+        circle.quiver(
+            *begin.T, *(end - begin).T, angles="xy", scale_units="xy", scale=1, width=0.01, color=plots.COLOURS[1]
+        )
+    circle.plot(*places.T, "o", ms=24, color=plots.COLOURS[0])
+    for place, (x, y) in enumerate(places):
+        circle.text(x, y, place, ha="center", va="center", color="white", fontweight="bold")
+    circle.set_title("who sends what to whom" if sends else "the workers")
+    sent = {(send.receiver, send.chunk) for send in sends}
+    axis.grid(False)
+    axis.imshow(state, cmap="cividis", vmin=0, vmax=workers, aspect="auto")
+    for (worker, chunk), value in np.ndenumerate(state):
+        new = (worker, chunk) in sent
+        axis.text(
+            chunk,
+            worker,
+            value,
+            ha="center",
+            va="center",
+            color="black" if value > workers / 2 else "white",
+            fontweight="bold" if new else "normal",
+            fontsize=13 if new else 9,
+        )
+    axis.set(
+        xlabel="chunk of the gradient",
+        ylabel="worker",
+        xticks=range(workers),
+        yticks=range(workers),
+        title=f"step {step} of {len(steps)}: {phase}",
+    )
+    full = int((state == workers).sum())
+    moved = "; ".join(f"worker {send.sender} sends chunk {send.chunk} to {send.receiver}" for send in sends)
+    return done(
+        figure,
+        f"Ring all-reduce of {workers} workers after step {step} of {len(steps)}, {phase}: "
+        f"{moved or 'nothing is sent yet'}. {full} of {workers * workers} chunks are complete sums.",
+    )
+
+
+def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=4):
+    """Seconds of one exchange of the gradient over the number of workers: ring, one server, several servers."""
+    counts = [2**k for k in range(1, 11)]
+    size, latency = number("megabytes", megabytes) * 1e6, number("microseconds", microseconds, least=0) * 1e-6
+    bandwidth = number("gigabytes_per_second", gigabytes_per_second, above=True) * 1e9
+    if not (size or latency):
+        raise SimulationError("megabytes and microseconds are both 0: nothing takes time. Give one of them.")
+    lines = {
+        "one server": [reduce.server_seconds(k, size, latency, bandwidth) for k in counts],
+        f"{servers} servers": [reduce.server_seconds(k, size, latency, bandwidth, servers) for k in counts],
+        "ring": [reduce.ring_seconds(k, size, latency, bandwidth) for k in counts],
+    }
+    figure, (axis,) = canvas(width=6.4, height=3.6, left=1.0)
+    for (name, values), colour, marker in zip(lines.items(), plots.COLOURS, plots.MARKERS, strict=False):
+        axis.plot(counts, values, color=colour, marker=marker, label=name)
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.minorticks_off()
+    axis.set_xticks(counts, [str(k) for k in counts])
+    ticks = ("10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s")
+    axis.set_yticks([10.0**power for power in range(-5, 2)], ticks)
+    axis.set(
+        xlabel="workers",
+        ylabel="time of one exchange",
+        ylim=(1e-5, 60),
+        title=f"{megabytes:g} MB, {gigabytes_per_second:g} GB/s, {microseconds:g} µs a message",
+    )
+    axis.legend(fontsize=8, loc="upper left")
+    ends = "; ".join(f"{name} {1000 * values[-1]:.3g} ms" for name, values in lines.items())
+    return done(
+        figure,
+        f"Time to exchange {megabytes:g} MB over the number of workers, {gigabytes_per_second:g} GB/s "
+        f"and {microseconds:g} microseconds a message. On {counts[-1]} workers: {ends}.",
+    )

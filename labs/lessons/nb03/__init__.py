@@ -1,0 +1,1 @@
+"""Where the weights live (T3)."""

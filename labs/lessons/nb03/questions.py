@@ -1,0 +1,184 @@
+"""Questions of 03_mirrored_strategy (T3)."""
+
+from labs.checks.judging import choice, prediction, question, written
+
+HERE = "03_mirrored_strategy"
+
+prediction("03.1", "How many of the 4 devices compute without a strategy", HERE)
+
+
+@question(
+    "03.2",
+    "How many devices hold a plain variable?",
+    HERE,
+    why="TensorFlow puts a plain variable on one device; the others hold nothing.",
+)
+def plain(count):
+    if count == 4:
+        return "That is how many devices exist. Count those that `plain.device` names."
+    if count == 0:
+        return "A variable always lives somewhere: print `plain.device`."
+    if count != 1:
+        return "Count the devices that the output above names for this one variable."
+
+
+@question(
+    "03.3",
+    "A variable with one copy on each device",
+    HERE,
+    points=2,
+    why="Created inside the scope, the variable got one copy for each replica.",
+)
+def mirrored(variable):
+    import tensorflow as tf
+
+    if not hasattr(variable, "values"):
+        if isinstance(variable, tf.Variable):
+            return "This variable has one copy: it was created outside the scope. Where must its creation stand?"
+        return f"This is a {type(variable).__name__}, not a variable. Create a tf.Variable inside the scope."
+    if len({v.device for v in variable.values}) < 4:
+        return f"It has {len(variable.values)} copies: the strategy was made for fewer devices than the 4 given."
+    if variable.shape != (3,):
+        return f"The copies are there, but the shape is {tuple(variable.shape)}: create it from [1.0, 2.0, 3.0]."
+    if [float(x) for x in variable.values[-1]] != [1.0, 2.0, 3.0]:
+        return "The copies are there, but they hold other numbers than 1.0, 2.0, 3.0."
+
+
+@question(
+    "03.4",
+    "Local batch of each replica",
+    HERE,
+    why="The batch you pass is the global one; the strategy divides it among the replicas.",
+)
+def local_batch(sizes):
+    sizes = [int(s) for s in sizes] if hasattr(sizes, "__len__") else [int(sizes)]
+    if set(sizes) == {4}:
+        return None
+    if set(sizes) == {16}:
+        return "16 is the global batch. Look at what each replica received in the output."
+    if set(sizes) == {64}:
+        return "The batch given is not multiplied by the replicas: it is the sum over all of them."
+    return "Global batch divided by replicas: read the sizes that the replicas printed."
+
+
+@question(
+    "03.5",
+    "The loss that makes the summed gradient right",
+    HERE,
+    points=2,
+    why="Each replica divides by the global batch; the sum of all is then the mean over all images.",
+)
+def scaled_loss(function):
+    import numpy as np
+
+    losses = np.array([1.0, 2.0, 3.0, 6.0])  # of one replica out of 4, each with 4 images
+    value = float(function(losses, 16))
+    if np.isclose(value, losses.sum() / 16):
+        return None
+    if np.isclose(value, losses.mean()):
+        return (
+            "This is the mean over the replica's own images. Summed over K replicas, the gradient becomes K times "
+            "too large. By which batch must the sum be divided?"
+        )
+    if np.isclose(value, losses.sum()):
+        return "This sum is not divided at all: the gradient would grow with the batch."
+    if np.isclose(value, losses.mean() / 16):
+        return "Divided twice: `mean` has divided by the local batch already."
+    return "Sum the losses of the replica's images, then divide once. By what?"
+
+
+@question(
+    "03.6",
+    "Largest difference between the copies",
+    HERE,
+    points=2,
+    why="Equal start, equal averaged gradient, equal update: the copies stay the same, bit by bit.",
+)
+def copies(function):
+    import numpy as np
+
+    same, apart = [np.array([1.0, -2.0])] * 3, [np.array([1.0, -2.0]), np.array([1.0, 3.0]), np.array([1.5, -2.0])]
+    if float(function(same)) != 0.0:
+        return "Your function does not give 0 for equal copies. Compare each copy with the first one."
+    value, mirrored = float(function(apart)), float(function([-copy for copy in apart]))
+    if np.isclose(value, 5.0) and np.isclose(mirrored, 5.0):
+        return None
+    if np.isclose(value, 0.5) and np.isclose(mirrored, 0.5):
+        return "Your function misses a copy in the middle: compare all of them, not only the first and the last."
+    if not np.isclose(value, mirrored):
+        return "A copy that is larger and one that is smaller must not cancel: take the absolute difference."
+    return "Take the largest absolute difference over all copies and all their elements."
+
+
+@question(
+    "03.7",
+    "Bytes that a step of ResNet50V2 sums over the workers",
+    HERE,
+    why="One 4-byte number for each trainable weight, at every step.",
+)
+def gradient_bytes(size):
+    from labs import models
+
+    def near(value):
+        return abs(size - value) <= 0.001 * value
+
+    parts = gradient_sizes(models)
+    if near(parts["gradient"]):
+        return None
+    if near(parts["gradient"] / 4):
+        return "This is the number of gradients. How many bytes has a float32?"
+    if near(parts["all"]):
+        return "These are all variables. Moving means of batch normalisation are not trained and have no gradient."
+    if any(near(parts["gradient"] * factor) for factor in (2, 4, 8)):
+        return "Ask for the gradient of one replica; do not multiply by workers, nor count bits."
+    return "Trainable weights times bytes per weight. `network.trainable_weights` holds them."
+
+
+def gradient_sizes(models, cache={}):  # noqa: B006  (built once in a session)
+    """Bytes of ResNet50V2's gradient and of all its variables (float32, 10 classes)."""
+    if not cache:
+        parts = models.memory(models.network("ResNet50V2", 32, 10), batch=1)
+        cache.update(gradient=parts["gradients"], all=parts["weights"])
+    return cache
+
+
+choice(
+    "03.8",
+    "When are gradients exchanged?",
+    HERE,
+    right="b",
+    wrong={
+        "a": "Then the copies would differ during the whole epoch, and each worker would train a network of its own.",
+        "c": "No replica is special: there is no server that collects. Every copy is updated in the same way.",
+        "d": "Batches travel to the replicas; but what makes the copies equal comes after backward.",
+    },
+    why="At every step, gradients are summed over all replicas; parameters themselves never travel.",
+)
+
+
+@question(
+    "03.9",
+    "A model whose every variable is mirrored",
+    HERE,
+    points=2,
+    why="Model and optimizer were created in the scope; `fit` may run outside of it.",
+)
+def model_in_scope(model):
+    if not hasattr(model, "variables"):
+        return f"This is a {type(model).__name__}, not a Keras model."
+    plain = [v.path for v in model.variables if not hasattr(v.value, "values")]
+    if not model.variables:
+        return "The model has no variables yet: build it for images of a known size, as in the program above."
+    if len(plain) == len(model.variables):
+        return "No variable is mirrored: the model was built outside the scope."
+    if plain:
+        return f"{plain[0]} and perhaps others have one copy only: that part was built outside the scope."
+    if not getattr(model, "optimizer", None):
+        return "The model is mirrored, but not compiled: the optimizer must be created in the scope as well."
+    if any(not hasattr(v.value, "values") for v in model.optimizer.variables):
+        return "The network is mirrored, its optimizer is not: create and compile it inside the scope, too."
+    if getattr(model, "jit_compile", False):
+        return "Compiled with XLA (jit_compile): the course compares without it: jit_compile=False."
+
+
+written("T3", "MirroredStrategy: where parameters live, how replicas stay consistent", HERE, points=3)

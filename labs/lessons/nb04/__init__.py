@@ -1,0 +1,1 @@
+"""The largest batch, and the learning rate (T4)."""

@@ -1,0 +1,1 @@
+"""ResNet50V2 on 1, 2 and more workers (T5, T6)."""

@@ -1,0 +1,1 @@
+"""From one process to many (H1)."""

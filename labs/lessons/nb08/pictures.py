@@ -1,0 +1,150 @@
+"""Pictures of notebook 08 that move: how ResNet50V2 and ResNet152V2 would scale to 4096 workers of another machine.
+
+Everything is predicted by the cost model (labs.costs) from a machine's file. Nothing here runs TensorFlow, except the
+first call of `networks`, in another process: facts of a network are kept (labs.models.counts).
+"""
+
+from functools import lru_cache
+
+from labs.costs import load
+from labs.costs.anchor import anchored
+from labs.costs.memory import largest_batch
+from labs.costs.model import Model
+from labs.costs.parameter import ScalingError
+from labs.models import counts
+from labs.show import plots
+from labs.show.canvas import canvas, done
+
+NAMES = ("ResNet50V2", "ResNet152V2")
+MACHINE = "v100-ethernet25"
+WORKERS = tuple(2**k for k in range(13))  # 1, 2, 4, ..., 4096
+REACHED = 0.7  # of a network's bandwidth that an all-reduce over TCP reaches, as in the machine's file
+PARTS = {
+    "computation": plots.COLOURS[5],
+    "waiting for the slowest": plots.COLOURS[4],
+    "all-reduce that backward does not hide": plots.COLOURS[1],
+}
+KEYS = ("computation", "stragglers", "exposed")  # the same in labs.costs.model.Breakdown
+
+
+@lru_cache(1)
+def networks():
+    """{name: Facts} of both networks for images of 224x224 and 1000 classes; the first time ever takes some seconds."""
+    return {name: counts.of(name, 224, 1000) for name in NAMES}
+
+
+@lru_cache(1)
+def machine():
+    """The machine of the picture: nodes of 8 V100, joined by Ethernet (labs/machines)."""
+    return load(MACHINE)
+
+
+@lru_cache(512)
+def steps(network, batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):
+    """{workers: labs.costs.model.Breakdown} for WORKERS.
+
+    batch: images per worker and pass; bandwidth: between nodes, Gbit/s; latency: between nodes, microseconds a message;
+    fusion: MiB of a fused message, 0 for none; accumulation: passes before each all-reduce. Rates that were measured
+    with ResNet50 and ResNet152 stand for those of the V2 networks. Raises ScalingError, MachineError.
+    """
+    if network not in NAMES:
+        raise ScalingError(f"{network!r} is not in this picture: it knows {' and '.join(NAMES)}.")
+    found = networks()
+    # Their V2 networks stand for the networks that were measured: the operations are nearly the same.
+    computation, _ = anchored(
+        network,
+        found[network],
+        machine(),
+        precision,
+        batch,
+        224,
+        lambda name, size: found.get(f"{name.removesuffix('V2')}V2", found[network]),
+    )
+    model = Model(
+        computation, found[network].tensor_bytes, machine().parameters, machine().devices, machine().algorithm
+    )
+    values = model.values(
+        bandwidth_between=REACHED * bandwidth * 1e9 / 8,
+        latency_between=latency * 1e-6,
+        fusion_threshold=fusion * 2.0**20,
+    )
+    return {workers: model.breakdown(workers, batch, accumulation, values) for workers in WORKERS}
+
+
+def efficiencies(network, **settings):
+    """{workers: efficiency} for WORKERS; settings as of `steps`."""
+    found = steps(network, **settings)
+    alone = found[1].step
+    return {workers: float(alone / step.step) for workers, step in found.items()}
+
+
+def first_below(network, limit=0.8, **settings):
+    """Smallest number of workers in WORKERS whose efficiency is below `limit`, or None."""
+    return next((workers for workers, value in efficiencies(network, **settings).items() if value < limit), None)
+
+
+@lru_cache(64)
+def fits(network, precision="float32"):
+    """About how many images per worker fit into the machine's memory, with SGD and momentum."""
+    return int(largest_batch(networks()[network], machine().memory.value, precision, slots=1, workers=2).value)
+
+
+def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):
+    """Left: efficiency of both networks over the number of workers, and where it falls below 0.8. Right: the parts of a
+    step of `network`, as shares. Arguments as of `steps`."""
+    settings = {
+        "batch": batch,
+        "bandwidth": bandwidth,
+        "latency": latency,
+        "precision": precision,
+        "fusion": fusion,
+        "accumulation": accumulation,
+    }
+    figure, (axis, parts) = canvas(2, 5.2, 3.6)
+    sentences = []
+    axis.axhline(0.8, color="0.5", ls="--", lw=1)
+    for place, (name, colour, marker) in enumerate(zip(NAMES, plots.COLOURS, plots.MARKERS, strict=False)):
+        values, below = efficiencies(name, **settings), first_below(name, **settings)
+        room = fits(name, precision)
+        note = f" (about {room} images fit)" if batch > room else ""
+        axis.plot(WORKERS, list(values.values()), color=colour, marker=marker, ms=5, ls=":" if note else "-")
+        text = f"{name}: below 0.8 from {below}" if below else f"{name}: never below 0.8"
+        _say(axis, 1 - place, "●■"[place], text + note, colour)
+        sentences.append(f"{text}{note}; {values[64]:.2f} on 64, {values[4096]:.2f} on 4096 workers.")
+    _over_workers(axis, ylabel="efficiency S(p)/p", title="efficiency", ylim=(0, 1.05))
+    found = steps(network, **settings)
+    low = [0.0] * len(WORKERS)
+    for place, ((part, colour), key) in enumerate(zip(PARTS.items(), KEYS, strict=True)):
+        high = [a + float(getattr(step, key) / step.step) for a, step in zip(low, found.values(), strict=True)]
+        parts.fill_between(WORKERS, low, high, color=colour, lw=0)
+        _say(parts, place, "■", part, colour)
+        low = high
+    alone = 1e3 * float(found[1].step)
+    _over_workers(parts, ylabel="share of a step", title=f"{network}: {alone:.3g} ms of computation", ylim=(0, 1.05))
+    last = found[WORKERS[-1]]
+    sentences.append(
+        f"A step of {network}: {1e3 * last.computation:.3g} ms of computation; on 4096 workers "
+        f"{1e3 * last.stragglers:.3g} ms of waiting and {1e3 * last.exposed:.3g} ms of all-reduce that "
+        "backward does not hide."
+    )
+    about = (
+        f"Batch {batch} per V100, {bandwidth} Gbit/s and {latency} us between nodes, {precision}, fusion "
+        f"{f'{fusion} MiB' if fusion else 'off'}, {accumulation} pass(es) per update. "
+    )
+    return done(figure, "Predicted efficiency over workers. " + about + " ".join(sentences), "predicted")
+
+
+def _say(axis, line, mark, text, colour):
+    """A coloured mark and a text above the axis' lower end: cheaper than a legend."""
+    place = {"y": 0.05 + 0.09 * line, "transform": axis.transAxes, "fontsize": 9}
+    behind = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
+    axis.text(0.02, s=f"    {text}", bbox=behind, **place)
+    axis.text(0.025, s=mark, color=colour, **place)
+
+
+def _over_workers(axis, **labels):
+    ticks = WORKERS[::3]
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
+    axis.set(xlabel="workers", xlim=(0.9, 4800), **labels)

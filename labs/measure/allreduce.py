@@ -1,0 +1,200 @@
+"""How long an all-reduce takes here: real Horovod ranks, messages of 1 KiB to 64 MiB, latency and bandwidth.
+
+python -m labs.measure.allreduce FILE REPEATS SIZE...      what each rank runs; rank 0 writes FILE
+"""
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+SIZES = tuple(2**10 * 4**k for k in range(9))  # bytes: 1 KiB, 4 KiB, ..., 64 MiB
+CYCLE = 1e-4  # seconds between Horovod's looks for work, shorter than its default, so that links are measured
+BATCH = 2**21  # bytes: small messages are timed several at a time, up to this many bytes or MOST messages
+MOST = 40
+
+
+class AllReduceError(ValueError):
+    """The measurement cannot be made as asked; the message says why and what to do."""
+
+
+class NotMeasuredError(RuntimeError):
+    """The ranks did not finish; the message says why."""
+
+
+def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=False, timeout=300):
+    """Time all-reduces among `ranks` processes of this machine, and fit latency and bandwidth. Takes half a minute.
+
+    Returns a dict, ready for JSON: kind "measured"; rows [{bytes, seconds (median), interval, samples,
+    bytes_per_second}], the last of them what each rank's link carries, 2 (K - 1) / K x bytes / seconds; latency and
+    bandwidth, each {value, unit, interval, error, source}; ranks, launcher, machine, versions, notes.
+    runs: folder that keeps the job's files (default: none); launcher: see labs.jobs.launch; show: a progress bar.
+    Raises AllReduceError for wrong use, labs.jobs.launch.LaunchError for ranks that cannot be started, NotMeasuredError.
+    """
+    from labs import devices, jobs
+    from labs.jobs import launch
+
+    sizes = tuple(sizes)
+    if ranks == 1:
+        raise AllReduceError("1 rank has nobody to exchange with: measure 2 or more.")
+    if len(set(sizes)) < 3 or not all(isinstance(size, int) and size >= 4 for size in sizes):
+        raise AllReduceError(
+            f"sizes are {sizes}: latency and bandwidth need 3 different whole numbers of bytes, each 4 or more."
+        )
+    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 6:
+        raise AllReduceError(f"repeats is {repeats!r}: a median's 95 % interval needs 6 or more.")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(runs if runs is not None else folder)
+        file = folder.resolve() / "allreduce_times.json"
+        job = jobs.start(
+            "-m",
+            "labs.measure.allreduce",
+            str(file),
+            repeats,
+            *sizes,
+            name="allreduce",
+            runs=folder,
+            ranks=ranks,
+            launcher=launcher,
+            env={"HOROVOD_CYCLE_TIME": str(1e3 * CYCLE)},
+        )
+        job.wait(timeout, show)
+        if job.state != "finished" or not file.is_file():
+            raise NotMeasuredError(f"The all-reduce was not measured. {job.explain()}")
+        found = json.loads(file.read_text(encoding="utf-8"))
+    notes = []
+    if ranks > devices.cores() and not found["machine"]["gpus"]:
+        notes.append(f"oversubscribed: {ranks} ranks share {devices.cores()} core(s), so they also wait for each other")
+    rows = [row(ranks, int(size), seconds) for size, seconds in found["seconds"].items()]
+    latency, bandwidth, worst = fit(ranks, [r["bytes"] for r in rows], [r["seconds"] for r in rows])
+    if worst > 0.5:
+        notes.append(
+            f"the ring's formula misses a message's time by up to {worst:.0%}: other algorithms for small "
+            "messages, or caches, are at work"
+        )
+    return {
+        "kind": "measured",
+        "ranks": ranks,
+        "launcher": launcher or launch.LAUNCHERS[0],
+        "cycle_seconds": CYCLE,
+        "rows": rows,
+        "latency": latency.as_dict(),
+        "bandwidth": bandwidth.as_dict(),
+        "machine": found["machine"],
+        "versions": found["versions"],
+        "notes": notes,
+    }
+
+
+def row(ranks, size, seconds):
+    """One row of the result for the samples of one size. The interval of the median is between two order statistics,
+    whose ranks follow from the binomial distribution (T. Hoefler and R. Belli, SC15, section 3.1.3)."""
+    from scipy.stats import binom
+
+    ordered = sorted(seconds)
+    below = int(binom.ppf(0.025, len(ordered), 0.5))
+    centre = median(ordered)
+    return {
+        "bytes": size,
+        "seconds": centre,
+        "interval": [ordered[max(0, below - 1)], ordered[-max(1, below)]],
+        "samples": len(ordered),
+        "bytes_per_second": 2 * (ranks - 1) / ranks * size / centre,
+    }
+
+
+def fit(ranks, sizes, seconds):
+    """(latency in s, bandwidth in bytes/s, largest relative residual) of the ring's formula, as Parameters.
+
+    seconds = 2 (K - 1) (latency + size / K / bandwidth), see labs.simulate.reduce.ring_seconds, by least squares with
+    weights 1 / seconds^2, so that small and large messages count alike. Raises ScalingError.
+    """
+    from labs.costs.least_squares import line
+    from labs.costs.parameter import Parameter
+
+    found, fixed, _ = line(sizes, seconds)
+    messages, source = 2 * (ranks - 1), f"least squares over {len(sizes)} message sizes on {ranks} ranks"
+    value, slope = fixed.value / messages, found.slope
+    ends = [end and messages / ranks / end for end in reversed(slope.interval or ())]
+    bandwidth = messages / ranks / slope.value
+    ends = (ends[0], ends[1] or 1e3 * bandwidth) if ends else None  # a slope down to 0: no upper end from these sizes
+    span = fixed.interval and tuple(end / messages for end in fixed.interval)
+    relative = [abs(fixed.value + slope.value * size - t) / t for size, t in zip(sizes, seconds, strict=True)]
+    return (
+        Parameter(value, "s", span, fixed.error and fixed.error / messages, source),
+        Parameter(bandwidth, "bytes/s", ends, slope.error and bandwidth * slope.error / slope.value, source),
+        max(relative),
+    )
+
+
+def table(result):
+    """The result of `measure` as plain text."""
+    lines = [
+        f"All-reduce among {result['ranks']} ranks ({result['launcher']}), {result['kind']}",
+        "",
+        "     bytes     median (ms)  [95 % interval]        link (MB/s)",
+    ]
+    for r in result["rows"]:
+        low, high = (1e3 * end for end in r["interval"])
+        lines.append(
+            f"{r['bytes']:>10}  {1e3 * r['seconds']:>12.4g}  [{low:.4g}, {high:.4g}]".ljust(52)
+            + f"{r['bytes_per_second'] / 1e6:>10.4g}"
+        )
+    lines.append("")
+    for name, factor, unit in (("latency", 1e6, "us a message"), ("bandwidth", 1e-6, "MB/s of each rank's link")):
+        p = result[name]
+        span = f" [{p['interval'][0] * factor:.4g}, {p['interval'][1] * factor:.4g}]" if p["interval"] else ""
+        lines.append(f"{name}: {p['value'] * factor:.4g}{span} {unit}")
+    lines.append("Fitted: 2 (K - 1) messages of bytes / K each, one after the other.")
+    return "\n".join([*lines, *(f"Note: {note}." for note in result["notes"])])
+
+
+def run(args):
+    """Measure and print; returns the exit code 0. Raises as `measure`."""
+    result = measure(args.ranks, repeats=args.repeats, launcher=args.launcher, runs=args.out, show=not args.json)
+    print(json.dumps(result, indent=1) if args.json else table(result))
+    return 0
+
+
+def _rank(file, repeats, *sizes):
+    """Time the all-reduces in this rank, one of several; rank 0 writes {seconds: {size: [...]}, machine, versions}."""
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    from labs import devices, files
+
+    hvd.init()
+    devices.pin(hvd.local_rank(), hvd.local_size())
+    if hvd.size() == 1:
+        sys.exit("This rank is alone: Horovod and the launcher are of different MPIs.")
+    seconds = {}
+    for size in map(int, sizes):
+        values = tf.ones([max(1, size // 4)])
+
+        @tf.function
+        def once(x, name=f"bytes_{size}"):
+            return hvd.allreduce(x, op=hvd.Sum, name=name, ignore_name_scope=True)
+
+        count = max(1, min(MOST, BATCH // size))
+        for _ in range(3):
+            once(values).numpy()
+        samples = []
+        for _ in range(int(repeats)):
+            hvd.allreduce(tf.ones([]), name="together")  # all ranks start from here
+            begin = time.perf_counter()
+            for _ in range(count):
+                result = once(values)
+            result.numpy()
+            samples.append((time.perf_counter() - begin) / count)
+        if float(result[0]) != hvd.size():
+            sys.exit(f"The all-reduce of ones on {hvd.size()} ranks gave {float(result[0])}: this sum is wrong.")
+        seconds[size] = samples
+    if hvd.rank() == 0:
+        found = {"seconds": seconds, "machine": devices.machine(), "versions": devices.versions()}
+        files.write(Path(file), json.dumps(found))
+
+
+if __name__ == "__main__":
+    _rank(*sys.argv[1:])

@@ -1,0 +1,224 @@
+"""Search for the largest batch size that fits: real training steps, in a process of their own.
+
+On a GPU the device's memory is the limit. Without one the process gets a memory budget: after one
+warm-up step its address space may grow by `memory` bytes and no further (RLIMIT_AS), so that TensorFlow
+itself runs out of memory, as it would on a GPU, and the rest of the machine never does.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+import traceback
+from pathlib import Path
+
+GIB = 2**30
+# One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
+# no freed tensor leaves a gap in the heap that the next may or may not fit. So the border is the same in every run.
+_CPU = {
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "1048576",
+    "OMP_NUM_THREADS": "1",
+}
+_TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")
+
+
+class BatchError(ValueError):
+    """The search cannot be run as asked."""
+
+
+class SearchError(RuntimeError):
+    """The search began and broke off, but not for lack of memory."""
+
+
+def parse_memory(text):
+    """Bytes in "512MiB", "1GiB" or a plain number of bytes. Raises BatchError."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(B|[kKMG]i?B?)?\s*", str(text))
+    scale = {"b": 1, "k": 2**10, "m": 2**20, "g": GIB}
+    size = int(float(match[1]) * scale[(match[2] or "B")[0].lower()]) if match else 0
+    if size <= 0:
+        raise BatchError(f"{text!r} is not an amount of memory: the search needs a limit, such as 1GiB or 512MiB.")
+    return size
+
+
+def search(
+    model="ResNet50V2", *, image_size=32, memory=None, bisect=0, start=1, limit=65536, name=None, runs=None, show=True
+):
+    """Largest batch of `model` whose training step fits in `memory`.
+
+    Doubles from `start` until memory runs out (or `limit`), all in one process; then halves the gap
+    `bisect` times, each in a new process, because memory that once ran out is fragmented.
+
+    memory: bytes, or text such as "1GiB", beyond what the process holds after a warm-up step (default
+        1 GiB); with a GPU the device's memory limit (default: all of it).
+    Raises BatchError or models.ModelError for a search that cannot be run, SearchError for one that broke off.
+    Returns a dict: model, image_size, memory, device, largest (None if not even `start` fits), fails
+    (smallest that does not, or None), trials [{batch, fits, seconds, files}], evidence {file,
+    line_number, line} of the out-of-memory line, or None. It is kept as <runs>/<name>.maxbatch.json.
+    """
+    from labs import models, training
+
+    models.check(model, image_size)
+    if start < 1 or limit < start or bisect < 0:
+        raise BatchError(
+            f"A search from batch {start} to {limit} with {bisect} bisections cannot run: start with "
+            "1 or more, at or below the limit; bisections are 0 or more."
+        )
+    memory = None if memory is None else parse_memory(memory)
+    name = name or f"maxbatch_{model}_{image_size}"
+    result = {
+        "version": 1,
+        "name": name,
+        "kind": "measured",
+        "model": model,
+        "image_size": image_size,
+        "memory": memory,
+        "device": None,
+        "largest": None,
+        "fails": None,
+        "trials": [],
+        "evidence": None,
+    }
+    batches = [2**k * start for k in range(32) if 2**k * start <= limit]
+    _attempt(result, batches, name, runs, show)
+    for number in range(bisect):
+        low, high = result["largest"], result["fails"]
+        if low is None or high is None or high - low < 2:
+            break
+        _attempt(result, [(low + high) // 2], f"{name}_bisect{number + 1}", runs, show)
+    from labs import jobs
+
+    folder = Path(runs) if runs is not None else jobs.folder()
+    training.write_record(folder / f"{name}.maxbatch.json", result)
+    return result
+
+
+def _attempt(result, batches, name, runs, show):
+    """One process that tries `batches` in order until one does not fit; its outcome goes into `result`."""
+    from labs import jobs
+    from labs.results import log
+
+    arguments = ["--model", result["model"], "--image_size", result["image_size"], "--batches", *batches]
+    if result["memory"]:
+        arguments += ["--memory", result["memory"]]
+    job = jobs.start("-m", "labs.measure.maxbatch", *arguments, name=name, runs=runs, env=_CPU).wait(show=show)
+    text = job.out.read_text(errors="replace")
+    device = re.search(r"^Device: (.*)$", text, re.M)
+    budget = re.search(r"^Memory: (\d+) bytes", text, re.M)
+    result["device"] = device[1] if device else None
+    result["memory"] = int(budget[1]) if budget else result["memory"]
+    tried = {}
+    for batch, outcome, seconds in _TRIAL.findall(text):
+        tried[int(batch)] = {
+            "batch": int(batch),
+            "fits": outcome.startswith("fits"),
+            "seconds": float(seconds) if seconds else None,
+            "out": str(job.out),
+            "err": str(job.err),
+        }
+    if not tried or job.state == "stopped":
+        raise SearchError(f"The search gave no result. {job.explain()}")
+    result["trials"] += tried.values()
+    fits = [t["batch"] for t in result["trials"] if t["fits"]]
+    fails = [t["batch"] for t in result["trials"] if not t["fits"]]
+    result["largest"], result["fails"] = max(fits, default=None), min(fails, default=None)
+    if not all(t["fits"] for t in tried.values()):
+        found = log.failure(job.err)
+        if not found or found["kind"] != "out of memory":
+            if job.state == "finished" or job.process.returncode > 0:
+                raise SearchError(f"A trial failed, but not for lack of memory. {job.explain()}")
+            found = None  # killed without a line: the trial counts, the evidence is missing and says so
+        if found:
+            result["evidence"] = {"file": str(job.err), "line_number": found["line_number"], "line": found["line"]}
+
+
+def table(result):
+    """The search as text: one line per trial, then the border and its evidence."""
+    memory = f"{result['memory'] / GIB:.3g} GiB for a step" if result["memory"] else "all of its memory"
+    lines = [
+        f"{result['model']} at {result['image_size']}x{result['image_size']} on {result['device']}, {memory}",
+        f"{'batch':>7}  result",
+    ]
+    for trial in result["trials"]:
+        outcome = f"fits ({trial['seconds']:.3g} s a step)" if trial["fits"] else "out of memory"
+        lines.append(f"{trial['batch']:>7}  {outcome}")
+    lines.append(f"largest batch that fits: {result['largest']}")
+    if result["evidence"]:
+        evidence = result["evidence"]
+        lines.append(f"evidence: {evidence['file']}, line {evidence['line_number']}:\n  {evidence['line'].strip()}")
+    elif result["fails"]:
+        lines.append("no out-of-memory line was written: the process was killed")
+    return "\n".join(lines)
+
+
+def _trials(argv=None):
+    """The process that tries: one training step per batch size, ascending, until one does not fit."""
+    parser = argparse.ArgumentParser(description=_trials.__doc__)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--image_size", type=int, required=True)
+    parser.add_argument("--memory", type=int)
+    parser.add_argument("--batches", type=int, nargs="+", required=True)
+    args = parser.parse_args(argv)
+
+    import keras
+    import tensorflow as tf
+
+    from labs import models
+
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus and args.memory:
+        limit = tf.config.LogicalDeviceConfiguration(memory_limit=args.memory // 2**20)
+        tf.config.set_logical_device_configuration(gpus[0], [limit])
+    elif not gpus:
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+        args.memory = args.memory or GIB
+    model = models.build(args.model, args.image_size, classes=10)
+    loss = keras.losses.SparseCategoricalCrossentropy()
+    optimizer = keras.optimizers.SGD(0.01)
+    optimizer.build(model.trainable_variables)
+    shape = [None, 32, 32, 3]
+
+    # One trace serves all batch sizes, because the batch dimension is left open.
+    @tf.function(input_signature=[tf.TensorSpec(shape, tf.uint8), tf.TensorSpec([None], tf.int64)])
+    def step(images, labels):
+        with tf.GradientTape() as tape:
+            value = loss(labels, model(images, training=True))
+        weights = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(value, weights), weights, strict=True))
+        return value
+
+    def train(batch):
+        return float(step(tf.zeros((batch, 32, 32, 3), tf.uint8), tf.zeros(batch, tf.int64)))
+
+    print(f"Model {args.model} 1 workers", flush=True)
+    train(1)
+    if gpus:
+        details = tf.config.experimental.get_device_details(gpus[0])
+        print(f"Device: {details.get('device_name', 'GPU')}")
+    else:
+        import resource
+
+        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        size = int(status["VmSize"].split()[0]) * 1024
+        resource.setrlimit(resource.RLIMIT_AS, (size + args.memory, size + args.memory))
+        print("Device: CPU under a memory budget")
+    if args.memory:
+        print(f"Memory: {args.memory} bytes")
+    for batch in args.batches:
+        print(f"Trial batch {batch}: starts", flush=True)
+        begin = time.perf_counter()
+        try:
+            train(batch)
+        except (tf.errors.ResourceExhaustedError, MemoryError):
+            traceback.print_exc()
+            sys.stderr.flush()
+            print(f"Trial batch {batch}: out of memory", flush=True)
+            os._exit(0)  # tearing TensorFlow down needs memory that is not there
+        print(f"Trial batch {batch}: fits in {time.perf_counter() - begin:.5f} s", flush=True)
+
+
+if __name__ == "__main__":
+    _trials()

@@ -1,0 +1,138 @@
+"""A scaling study: models x workers x repeats, as jobs; their records, a table and plots."""
+
+import json
+from pathlib import Path
+
+from labs import devices, jobs
+
+
+class StudyError(ValueError):
+    """The study cannot be run as asked."""
+
+
+class RunError(RuntimeError):
+    """A run of the study did not finish; the message says why."""
+
+
+def configuration(plan, model, workers, strategy, seed=0):
+    """Fields of the run record that a run of this plan must show to count as the same configuration."""
+    return {
+        "model": model,
+        "strategy": strategy,
+        "workers": workers,
+        "global_batch": plan.local_batch * workers,
+        "dataset": plan.dataset,
+        "image_size": plan.image_size,
+        "repeats": plan.repeats,
+        "seed": seed,
+        "epochs_per_repeat": plan.epochs,
+        "requested_images": plan.images,
+    }
+
+
+def reusable(path, wanted):
+    """True if `path` holds a finished record of the configuration `wanted`, made with these versions."""
+    try:
+        record = json.loads(Path(path).read_text())
+    except (OSError, ValueError):
+        return False
+    return (
+        isinstance(record, dict)
+        and record.get("state") == "finished"
+        and record.get("versions") == devices.versions()
+        and all(record.get(key) == value for key, value in wanted.items())
+    )
+
+
+def run(
+    plan, *, models=None, workers=None, strategy="mirrored", out="runs", fresh=False, seed=0, show=True, report=print
+):
+    """Run every combination of the plan that is not on record yet; return the paths of all records.
+
+    Raises RunError at the first run that fails, with the reason that its .err gives; records of the runs
+    before it stay, and the next call goes on from there. Raises StudyError or models.ModelError, before
+    anything runs, for a study that cannot be run.
+    """
+    from labs import models as networks
+
+    names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
+    for name in names:
+        networks.check(name, plan.image_size)
+    for value, what in (
+        (plan.repeats, "repeats"),
+        (plan.epochs, "epochs"),
+        (plan.local_batch, "batch"),
+        *((count, "workers") for count in counts),
+    ):
+        if value < 1:
+            raise StudyError(f"{value} {what}: a study needs at least 1.")
+    if strategy == "single" and counts != (1,):
+        raise StudyError(f"Strategy single is for 1 worker, not {max(counts)}: use --strategy mirrored.")
+    combinations = [(name, count) for name in names for count in counts]
+    paths = []
+    for number, (name, count) in enumerate(combinations, 1):
+        wanted = configuration(plan, name, count, strategy, seed)
+        run_name = f"{name}_{strategy}_w{count}_b{wanted['global_batch']}"
+        path = Path(out) / f"{run_name}.json"
+        paths.append(path)
+        title = f"[{number}/{len(combinations)}] {run_name}"
+        if not fresh and reusable(path, wanted):
+            report(f"{title}: on record, reused (--fresh measures again)")
+            continue
+        shared = " (oversubscribed: workers share cores)" if devices.oversubscribed(count) else ""
+        report(f"{title}: {plan.repeats} x {plan.epochs} epochs{shared}")
+        arguments = [
+            "labs.training.program",
+            "--model",
+            name,
+            "--strategy",
+            strategy,
+            "--workers",
+            count,
+            "--seed",
+            seed,
+            "--batch_size",
+            wanted["global_batch"],
+            *plan.arguments(),
+        ]
+        options = {}
+        if strategy == "horovod":  # MPI is faster, but its waiting ranks keep cores busy: Gloo where cores are shared
+            options = {"ranks": count, "launcher": "horovodrun" if shared else "mpiexec"}
+        job = jobs.start("-m", *arguments, name=run_name, runs=out, **options).wait(show=show)
+        if job.state != "finished":
+            raise RunError(f"The study stops here. {job.explain()}")
+    return paths
+
+
+def verdicts(paths):
+    """For each network after the first and each number of workers above 1, the Verdict on its efficiency against the
+    first network's: {"workers": p, "verdict": labs.results.verdict.Verdict}. Empty for one network or one number of workers."""
+    from labs.results import verdict
+    from labs.results.run import load_record
+
+    runs = [load_record(path) for path in paths]
+    names, counts = dict.fromkeys(run.model for run in runs), sorted({run.workers for run in runs})
+    if len(names) < 2 or counts[0] != 1:
+        return []
+    first, *others = names
+    return [
+        {"workers": count, "verdict": verdict.compare(runs, name, first, count)}
+        for name in others
+        for count in counts[1:]
+    ]
+
+
+def draw(rows, out):
+    """Write epoch_time.png, throughput.png, speedup.png and learning.png into `out`, each with its text
+    alternative beside it (.txt); return the paths of the pictures."""
+    from labs.show import plots
+
+    figures = {name.replace(" ", "_"): plots.scaling(rows, (name,)) for name in ("epoch time", "throughput", "speedup")}
+    figures["learning"] = plots.learning(rows)
+    pictures = []
+    for name, figure in figures.items():
+        picture = Path(out) / f"{name}.png"
+        picture.write_bytes(plots.png(figure))
+        picture.with_suffix(".txt").write_text(figure.alt + "\n")
+        pictures.append(picture)
+    return pictures

@@ -1,0 +1,20 @@
+"""The networks of the course, and what a network needs.
+
+networks    build a network for one image size
+counts      parameters, bytes of gradient, multiply-adds, activations, memory by part
+"""
+
+from labs.models.counts import activation_bytes, memory
+from labs.models.networks import APPLICATIONS, NAMES, ModelError, build, check, network, preprocessing
+
+__all__ = [
+    "APPLICATIONS",
+    "NAMES",
+    "ModelError",
+    "activation_bytes",
+    "build",
+    "check",
+    "memory",
+    "network",
+    "preprocessing",
+]

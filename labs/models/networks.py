@@ -1,0 +1,72 @@
+"""The networks of the course for one image size, and what they need: parameters and memory."""
+
+APPLICATIONS = ("ResNet50V2", "ResNet101V2", "ResNet152V2")
+NAMES = (*APPLICATIONS, "SmallCNN")
+
+
+class ModelError(ValueError):
+    """The network asked for does not exist or cannot be built."""
+
+
+def preprocessing(image_size):
+    """First layers of every network here: uint8 images (N x H x W x 3) to floats in [-1, 1], N x S x S x 3.
+
+    They stand in the model, not in the input pipeline: so small uint8 images travel to the worker, and
+    each worker resizes its own share (S = `image_size`, pixels).
+    """
+    import keras
+
+    return keras.Sequential(
+        [keras.layers.Rescaling(1 / 127.5, offset=-1.0), keras.layers.Resizing(image_size, image_size)],
+        name="preprocessing",
+    )
+
+
+def small_cnn(image_size, classes):
+    """Three convolutions with batch normalisation and one dense layer: starts fast, for tests of the tools."""
+    import keras
+    from keras import layers
+
+    model = keras.Sequential(name="SmallCNN")
+    model.add(keras.Input((image_size, image_size, 3)))
+    for filters in (16, 32, 64):
+        model.add(layers.Conv2D(filters, 3, strides=2, padding="same", use_bias=False))
+        model.add(layers.BatchNormalization())
+        model.add(layers.ReLU())
+    model.add(layers.GlobalAveragePooling2D())
+    model.add(layers.Dense(classes, activation="softmax"))
+    return model
+
+
+def check(name, image_size):
+    """Raise ModelError if there is no network `name` for images of image_size x image_size pixels."""
+    if name not in NAMES:
+        raise ModelError(f"Unknown model {name!r}: this course trains {', '.join(NAMES)}. Check the spelling.")
+    least = 32 if name in APPLICATIONS else 8
+    if image_size < least:
+        raise ModelError(
+            f"{name} needs images of at least {least}x{least}, not {image_size}x{image_size}: "
+            f"pass --image_size {least} or more."
+        )
+
+
+def network(name, image_size, classes):
+    """Untrained network `name` (one of NAMES) for images of image_size x image_size x 3 and `classes` classes.
+
+    Raises ModelError: see `check`.
+    """
+    check(name, image_size)
+    if name == "SmallCNN":
+        return small_cnn(image_size, classes)
+    import keras
+
+    build = getattr(keras.applications, name)
+    return build(include_top=True, weights=None, input_shape=(image_size, image_size, 3), classes=classes)
+
+
+def build(name, image_size, classes):
+    """preprocessing + network as one model: uint8 images in, class probabilities (N x classes) out."""
+    import keras
+
+    trained = network(name, image_size, classes)
+    return keras.Sequential([preprocessing(image_size), trained], name=name)

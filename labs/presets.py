@@ -1,0 +1,61 @@
+"""Sizes of a study by name: for tests, for a laptop, as on the course's cluster."""
+
+import dataclasses
+import os
+
+from labs import devices
+
+
+class PresetError(ValueError):
+    """No preset has this name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """Sizes of a study. local_batch: images per step and worker, so more workers see larger global batches
+    (weak scaling). The first epoch of each repeat is warm-up. images: None means all of the data set.
+    memory: bytes for the search of the largest batch; None means all of the device's."""
+
+    name: str
+    models: tuple
+    workers: tuple
+    dataset: str
+    images: int | None
+    image_size: int
+    local_batch: int
+    epochs: int
+    repeats: int
+    memory: int | None = None
+
+    def arguments(self):
+        """The sizes as options of a training script (`training.arguments` and --epochs)."""
+        given = [
+            "--dataset",
+            self.dataset,
+            "--image_size",
+            self.image_size,
+            "--epochs",
+            self.epochs,
+            "--repeats",
+            self.repeats,
+        ]
+        return [str(item) for item in (given + ["--images", self.images] if self.images else given)]
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset("test", ("SmallCNN",), (1, 2), "digits", 256, 32, 32, 2, 2, 2**27),
+        Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 512, 32, 64, 3, 3, 2**30),
+        # CTE-POWER's: CIFAR-10 at 128x128, 256 images per GPU, 5 epochs
+        Preset("course", ("ResNet50V2",), (1, 2, 4), "cifar10", None, 128, 256, 5, 3),
+    )
+}
+
+
+def choose(name=None):
+    """Preset by name; without one $LABS_PRESET, else `course` where there are GPUs and `laptop` elsewhere."""
+    name = name or os.environ.get("LABS_PRESET") or ("course" if devices.gpus() else "laptop")
+    if name not in PRESETS:
+        raise PresetError(f"Unknown preset {name!r}: choose one of {', '.join(PRESETS)}.")
+    return PRESETS[name]

@@ -1,0 +1,11 @@
+"""What runs say: records and logs read, failures named, numbers with intervals.
+
+run         one configuration and its repeats, from a record or a log
+log         read what Keras' fit printed
+failures    the line that proves a failure, and what to do
+collect     files and folders to rows: what `labs results` prints
+metrics     epoch time, images/second, speedup, efficiency
+intervals   95 % intervals of means and ratios
+verdict     is a difference real?
+timeline    Horovod's timeline in numbers
+"""

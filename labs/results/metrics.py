@@ -1,0 +1,257 @@
+"""From runs to epoch time, images/second, speedup and efficiency, each with a 95 % interval.
+
+The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Systems", SC15):
+
+- Epoch 0 of each repeat is warm-up and is left out. The repeat is the sample, not the epoch or the step: one
+  number per repeat, the mean of its steady epochs.
+- Intervals are t intervals on the logarithms of these numbers; ratios use Welch's t (labs.results.intervals).
+  One repeat has no such interval.
+- A rounded time (`45s`) is uncertain by half a rounding step either way; this widens every interval. With
+  one repeat the interval holds the rounding only, and a note says so.
+- Speedup is the ratio of images/second. It equals the ratio of epoch times when both runs process equally
+  many images per epoch, which they don't when each drops another remainder.
+"""
+
+import math
+from dataclasses import replace
+from statistics import fmean
+
+from labs.results import intervals
+from labs.results.intervals import Estimate
+from labs.results.run import Epoch, MetricsError, Run, from_record
+
+__all__ = [
+    "Epoch",
+    "Estimate",
+    "MetricsError",
+    "Run",
+    "comparable",
+    "efficiency",
+    "epoch_images",
+    "epoch_seconds",
+    "find_baseline",
+    "from_record",
+    "learning",
+    "scaling",
+    "speedup",
+    "summarise",
+    "throughput",
+]
+
+
+def epoch_images(run: Run) -> tuple[int | None, str | None]:
+    """(images processed in one epoch, None), or (None, why they are not known).
+
+    With N images and a global batch of B, an epoch of ceil(N / B) steps processes all N (the last batch is
+    smaller), one of floor(N / B) steps drops the remainder and processes floor(N / B) * B.
+    """
+    counted = {epoch.images for repeat in run.repeats for epoch in repeat}
+    if len(counted) == 1 and None not in counted:
+        return counted.pop(), None
+    images, batch, steps = run.images, run.global_batch, run.steps
+    if images is None:
+        return None, "images per epoch not known: give --images"
+    if not batch or not steps:
+        return None, "global batch or steps not known: images/second would be a guess"
+    if steps == math.ceil(images / batch):
+        return images, None
+    if steps == images // batch:
+        return steps * batch, None
+    why = f"{steps} steps of {batch} are not one pass over {images} images, so images/second is not known"
+    if run.local_batch and run.local_batch < batch and steps == math.ceil(images / run.local_batch):
+        why += "; they are one pass of every worker over all images: is the data sharded?"
+    return None, why
+
+
+def _times(run: Run) -> tuple[list[float], float, list[str]]:
+    """(seconds per steady epoch of each repeat, width of their rounding, notes)."""
+    steady = [repeat[1:] for repeat in run.repeats if len(repeat) > 1]
+    notes = []
+    if len(steady) < len(run.repeats):
+        short = len(run.repeats) - len(steady)
+        notes.append(f"{short} repeat(s) with a single epoch: that is warm-up, so no time is left")
+    times = [fmean(epoch.seconds for epoch in repeat) for repeat in steady]
+    if any(time <= 0 for time in times):
+        return [], 0.0, [*notes, "epochs rounded to 0 s: too short for a log in whole seconds"]
+    return times, fmean(e.resolution for repeat in steady for e in repeat) if steady else 0.0, notes
+
+
+def epoch_seconds(run: Run) -> Estimate:
+    """Seconds per steady epoch: mean over repeats, with interval. The value is None if there is none."""
+    times, resolution, notes = _times(run)
+    if not times:
+        return Estimate(None, None, tuple(notes) or ("no finished epoch",))
+    estimate = intervals.mean(times, resolution)
+    return replace(estimate, notes=(*notes, *estimate.notes))
+
+
+def throughput(run: Run) -> Estimate:
+    """Images/second of all workers together: images really processed in an epoch / epoch seconds."""
+    seconds, (images, why) = epoch_seconds(run), epoch_images(run)
+    if images is None or seconds.value is None:
+        return Estimate(None, None, (why,) if why else seconds.notes)
+    low, high = seconds.interval or (0, 0)
+    return Estimate(images / seconds.value, (images / high, images / low) if low else None, seconds.notes)
+
+
+def comparable(run: Run, other: Run) -> bool:
+    """Whether dividing one by the other is scaling: same network, data, precision and kind of hardware.
+
+    Runs whose network is not known are comparable within one file only.
+    """
+    keys = "kind model dataset image_size precision hardware".split()
+    same = all(getattr(run, key) == getattr(other, key) for key in keys)
+    return same and (run.model is not None or run.source == other.source)
+
+
+def scaling(run: Run, baseline: Run) -> str | None:
+    """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None: unknown."""
+    local = run.local_batch or (run.global_batch and run.workers and run.global_batch / run.workers)
+    if not (local and baseline.global_batch):
+        return None
+    if baseline.global_batch == local:
+        return "weak"
+    return "strong" if baseline.global_batch == run.global_batch else "other"
+
+
+def find_baseline(run: Run, runs) -> Run:
+    """The 1-worker run among `runs` by which `run` may be divided; equal ones become one with all repeats.
+
+    Preferred: the run's own strategy before "single", then weak scaling before strong, then the same file.
+    Errors: MetricsError with the reason when there is none.
+    """
+    if run.workers == 1:
+        return run
+    if run.workers is None:
+        raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give --workers.")
+    ones = [other for other in runs if other.workers == 1 and comparable(run, other)]
+    ones = [o for o in ones if o.strategy == run.strategy] or [o for o in ones if o.strategy == "single"]
+    ones = [other for other in ones if epoch_seconds(other).value is not None]
+    chosen = []
+    for wanted in ("weak", "strong", None):
+        chosen = chosen or [other for other in ones if scaling(run, other) == wanted]
+    if not chosen:
+        reason = "its batch is neither the local nor the global one" if ones else "none is in the input"
+        raise MetricsError(
+            f"{run}: no 1-worker run to divide by ({reason}; model, strategy, data, precision and "
+            "hardware must be the same). Run it with one worker, and pass both."
+        )
+    chosen = [other for other in chosen if other.source == run.source] or chosen
+    first = (chosen[0].global_batch, chosen[0].steps, chosen[0].images)
+    equal = [other for other in chosen if (other.global_batch, other.steps, other.images) == first]
+    return replace(chosen[0], repeats=[repeat for other in equal for repeat in other.repeats])
+
+
+def speedup(run: Run, baseline) -> Estimate:
+    """images/second of `run` / images/second of its 1-worker baseline, S(p) = T(1) / T(p) for equal epochs.
+
+    Args: `baseline` is a 1-worker Run, or a list of runs in which find_baseline looks for one.
+    Errors: MetricsError when no baseline may be used, or when `run` has no steady epoch.
+    """
+    base = find_baseline(run, [baseline] if isinstance(baseline, Run) else baseline)
+    (ours, our_step, notes), (theirs, their_step, _) = _times(run), _times(base)
+    if not ours:
+        raise MetricsError(f"{run}: no speedup, since {'; '.join(notes) or 'it has no finished epoch'}.")
+    if base is run:
+        return Estimate(1.0, (1.0, 1.0))
+    factor, notes = _image_ratio(run, base)
+    if run.model is None:
+        notes.append("the file does not name the model; taken as the same network within this file")
+    estimate = intervals.ratio(theirs, ours, (their_step, our_step)).scaled(factor)
+    return replace(estimate, notes=(*notes, *estimate.notes))
+
+
+def _image_ratio(run: Run, base: Run) -> tuple[float, list[str]]:
+    """(images per epoch of run / of base, notes); 1 with a note where they are not known but may be equal."""
+    (ours, our_why), (theirs, their_why) = epoch_images(run), epoch_images(base)
+    if ours and theirs:
+        return ours / theirs, []
+    for known, why in ((run, our_why), (base, their_why)):
+        if why and known.images and known.steps and known.global_batch:
+            raise MetricsError(f"{known}: {why}, nor is the speedup. Check --images and the batch.")
+    sizes = [(r.steps * r.global_batch, r.global_batch) for r in (run, base) if r.steps and r.global_batch]
+    if len(sizes) == 2 and abs(sizes[0][0] - sizes[1][0]) >= sizes[0][1] + sizes[1][1]:
+        raise MetricsError(
+            f"{run}: {run.steps} steps of {run.global_batch} and {base.steps} of {base.global_batch} "
+            "(1 worker) cannot be the same images, so epoch times must not be divided. Give --images."
+        )
+    return 1.0, ["images per epoch not known: speedup is the ratio of epoch times, as for equal epochs"]
+
+
+def efficiency(run: Run, baseline) -> Estimate:
+    """Speedup / workers, with interval; errors as in `speedup`."""
+    return speedup(run, baseline).scaled(1 / (run.workers or 1))
+
+
+def learning(run: Run, name: str) -> tuple[list[float | None], tuple[float, float] | None]:
+    """(metric `name` after each epoch, mean over repeats; interval of the last); not-a-number is None."""
+    curve, values = [], []
+    for number in range(max((len(repeat) for repeat in run.repeats), default=0)):
+        values = [repeat[number].metrics.get(name) for repeat in run.repeats if len(repeat) > number]
+        values = [value for value in values if value is not None]
+        curve.append(fmean(values) if values and all(map(math.isfinite, values)) else None)
+    if all(value is None for value in curve) and not any(_has(run, name)):
+        return [], None
+    return curve, intervals.plain(values) if curve[-1] is not None else None
+
+
+def _has(run, name):
+    return (name in epoch.metrics for repeat in run.repeats for epoch in repeat)
+
+
+def summarise(runs, baseline=None) -> list[dict]:
+    """One dict per run, ready for JSON (unknown = None, no NaN): keys say the quantity, times in seconds.
+
+    Args: `baseline`, a 1-worker Run or a list of runs, replaces `runs` as the place to look for baselines.
+    A missing baseline gives None for speedup and efficiency, and a note that says why.
+    """
+    runs = list(runs)
+    pool = runs if baseline is None else [baseline] if isinstance(baseline, Run) else list(baseline)
+    return [_row(run, pool) for run in runs]
+
+
+def _row(run: Run, pool: list[Run]) -> dict:
+    seconds, rate, kind = epoch_seconds(run), throughput(run), None
+    notes = [*run.notes, *seconds.notes, *rate.notes]
+    try:
+        gain = speedup(run, pool)
+        kind = scaling(run, find_baseline(run, pool)) if run.workers != 1 else None
+    except MetricsError as error:
+        gain = Estimate(None, None, (f"no speedup: {error}",) if run.workers != 1 else ())
+    share = gain.scaled(1 / (run.workers or 1))
+    (loss, loss_interval), (accuracy, accuracy_interval) = learning(run, "loss"), learning(run, "accuracy")
+    if loss and None in loss:
+        notes.append(f"loss is not a finite number in epoch {loss.index(None) + 1}: the training diverged")
+    if any(_has(run, "val_loss")):
+        notes.append("the epochs include validation: epoch times and images/second hold its time too")
+    if run.oversubscribed:
+        notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
+    plain = "source kind name model strategy workers nodes global_batch local_batch steps images".split()
+    plain += "learning_rate dataset image_size precision hardware oversubscribed failure truncated".split()
+    return {key: getattr(run, key) for key in plain} | {
+        "run": run.index,
+        "images_per_epoch": epoch_images(run)[0],
+        "repeats": len(_times(run)[0]),
+        "epoch_seconds": seconds.value,
+        "epoch_seconds_interval": _list(seconds.interval),
+        "epoch_seconds_resolution": _times(run)[1] if seconds.value is not None else None,
+        "images_per_second": rate.value,
+        "images_per_second_interval": _list(rate.interval),
+        "images_per_second_per_worker": rate.value / run.workers if rate.value and run.workers else None,
+        "speedup": gain.value,
+        "speedup_interval": _list(gain.interval),
+        "efficiency": share.value,
+        "efficiency_interval": _list(share.interval),
+        "scaling": kind,
+        "loss": loss,
+        "accuracy": accuracy,
+        "final_loss": loss[-1] if loss else None,
+        "final_loss_interval": _list(loss_interval),
+        "final_accuracy": accuracy[-1] if accuracy else None,
+        "final_accuracy_interval": _list(accuracy_interval),
+        "notes": list(dict.fromkeys([*notes, *gain.notes])),
+    }
+
+
+def _list(interval):
+    return None if interval is None else list(interval)

@@ -1,0 +1,248 @@
+"""Horovod's timeline: what rank 0 wrote down about every collective operation, in numbers and as a picture.
+
+HOROVOD_TIMELINE=FILE makes rank 0 write a trace (Chrome's format, microseconds). What stands in it was found by running
+Horovod 0.28.1 with one rank slowed down, over Gloo and MPI:
+
+- A tensor's negotiation begins when the first rank announces it and ends when the last one has: this is waiting.
+- Which rank announced it when is written only for tensors that are not in Horovod's response cache: with the cache, in
+  the first step only; with HOROVOD_CACHE_CAPACITY=0 in every step. Times are those at which rank 0 heard of it.
+- Tensors that were fused into one buffer are started together and share the times of copies and all-reduce.
+"""
+
+import gzip
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+_OPERATIONS = ("ALLREDUCE", "BROADCAST", "ALLGATHER", "ALLTOALL", "REDUCESCATTER", "ADASUM", "BARRIER", "JOIN")
+_BYTES = {
+    "float64": 8,
+    "int64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "int16": 2,
+    "uint16": 2,
+    "int8": 1,
+    "uint8": 1,
+    "bool": 1,
+}
+
+
+class TimelineError(ValueError):
+    """A file is no timeline of Horovod's, or holds nothing to show; the message says why and what to do."""
+
+
+@dataclass
+class Collective:
+    """One tensor in one collective operation. All times in seconds since the timeline began; None: it never came.
+
+    arrivals: {rank: when it announced the tensor}, empty where Horovod did not write it (see above)
+    phases: [(name, begin, end)], such as ("GLOO_ALLREDUCE", 1.2, 1.3)
+    buffer: number shared by the tensors that were sent as one message
+    """
+
+    tensor: str
+    operation: str
+    negotiated: tuple | None = None
+    arrivals: dict = field(default_factory=dict)
+    begin: float | None = None
+    end: float | None = None
+    phases: list = field(default_factory=list)
+    shape: tuple = ()
+    bytes: int = 0
+    buffer: int | None = None
+
+
+def read(path):
+    """All collectives of a timeline file (.json, or .json.gz), as a list of Collective in the order of their begin.
+
+    A file that a dying job left without its end is read as far as it goes.
+    Raises TimelineError: missing or empty file, another file than Horovod's timeline, no collective in it.
+    """
+    path = Path(path)
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode(errors="replace")
+    except (OSError, EOFError) as problem:
+        raise TimelineError(
+            f"{path}: no timeline ({getattr(problem, 'strerror', None) or problem}). Rank 0 writes it "
+            "if HOROVOD_TIMELINE names a file in a folder that exists: run the job again."
+        ) from None
+    if not text.strip("[] \n"):
+        raise TimelineError(f"{path} is empty: the job ended before Horovod started. Its .err says why.")
+    events = _events(text)
+    if not any("start_time_since_epoch_in_micros" in (e.get("args") or {}) for e in events):
+        raise TimelineError(f"{path} is no timeline of Horovod's. Give the file that HOROVOD_TIMELINE named.")
+    found = _collectives(events)
+    if not found:
+        raise TimelineError(f"{path} holds no collective: the job ended before its first all-reduce. Read its .err.")
+    return found
+
+
+def _events(text):
+    """The whole events of a trace, also of one that ends in the middle."""
+    decoder, position, events = json.JSONDecoder(), 0, []
+    gap = re.compile(r"[\s,\[]*")
+    while (position := gap.match(text, position).end()) < len(text):
+        try:
+            event, position = decoder.raw_decode(text, position)
+        except ValueError:
+            break
+        if isinstance(event, dict):
+            events.append(event)
+    return events
+
+
+def _collectives(events):
+    names, latest, stacks, found = {}, {}, {}, []
+    buffer, joining = 0, False
+    for event in events:
+        kind, pid, name = event.get("ph"), event.get("pid"), str(event.get("name", ""))
+        if kind == "M":
+            if name == "process_name" and "name" in (event.get("args") or {}):
+                names[pid] = event["args"]["name"]
+            continue
+        if pid not in names or not isinstance(event.get("ts"), int | float):
+            continue
+        time, stack, item = event["ts"] / 1e6, stacks.setdefault(pid, []), latest.get(pid)
+        if kind == "B":
+            bare = name.removeprefix("NEGOTIATE_")
+            top = not stack and bare in _OPERATIONS
+            if top and (name != bare or item is None or item.begin is not None):
+                item = latest[pid] = Collective(names[pid], bare.lower())
+                found.append(item)
+            if name != bare:
+                item.negotiated = (time, None)
+            elif top:
+                buffer += not joining
+                item.begin, item.buffer = time, buffer
+            joining = top and name == bare
+            stack.append((name, time))
+        elif kind == "X" and item and name.isdigit():
+            item.arrivals.setdefault(int(name), time)
+        elif kind == "E" and stack and item:
+            name, begin = stack.pop()
+            if name.startswith("NEGOTIATE_"):
+                item.negotiated = (begin, time)
+            elif stack:
+                item.phases.append((name, begin, time))
+            else:
+                item.end = time
+                _size(item, event.get("args") or {})
+    return found
+
+
+def _size(item, args):
+    digits = re.findall(r"\d+", str(args.get("shape", "")))
+    item.shape, item.bytes = tuple(map(int, digits)), _BYTES.get(args.get("dtype"), 4) if "shape" in args else 0
+    for size in item.shape:
+        item.bytes *= size
+
+
+def steps(events):
+    """The gradients' all-reduces by training step: a list of lists of Collective, finished ones only.
+
+    Gradients are the tensors with `grad` in their name or, if there are none, all; a new step begins where a tensor
+    comes again. Raises TimelineError if no all-reduce was finished.
+    """
+    done = [e for e in events if e.operation == "allreduce" and e.end is not None]
+    done = [e for e in done if "grad" in e.tensor.lower()] or done
+    if not done:
+        raise TimelineError("No all-reduce in this timeline was finished, so there is no step. Read the job's .err.")
+    turns, count = {}, Counter()
+    for item in done:
+        turns.setdefault(count[item.tensor], []).append(item)
+        count[item.tensor] += 1
+    return [turns[turn] for turn in sorted(turns)]
+
+
+def covered(intervals):
+    """Seconds that intervals (begin, end) cover together; where they overlap counts once."""
+    total, reached = 0.0, float("-inf")
+    for begin, end in sorted(intervals):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _phases(items, wanted):
+    return [(begin, end) for item in items for name, begin, end in item.phases if wanted(name)]
+
+
+def is_copy(name):
+    """True for the phases in which tensors are copied into or out of the fusion buffer."""
+    return name.startswith("MEMCPY")
+
+
+def is_reduction(name):
+    """True for the phases that sum over the ranks: GLOO_ALLREDUCE, MPI_ALLREDUCE, NCCL_ALLREDUCE."""
+    return name.endswith("_ALLREDUCE")
+
+
+def summary(events):
+    """One row (dict) for each training step.
+
+    step (from 1), tensors, buffers (messages after fusion), bytes; seconds from the first announcement to the last
+    end; of these negotiate_seconds (some tensor waits for a rank), copy_seconds (into and out of the fusion buffer) and
+    allreduce_seconds, each counted once where tensors overlap. Backward goes on meanwhile: waiting is not idling.
+    waited: {rank: median over the tensors of the seconds from its announcement to the last rank's}; last: the rank that
+    came last for most tensors. They are {} and None where Horovod did not write who came when.
+    """
+    rows = []
+    for number, items in enumerate(steps(events), 1):
+        negotiated = [item.negotiated for item in items if item.negotiated and item.negotiated[1] is not None]
+        known = [item.arrivals for item in items if len(item.arrivals) > 1]
+        last = Counter(max(arrivals, key=arrivals.get) for arrivals in known)
+        rows.append(
+            {
+                "step": number,
+                "tensors": len(items),
+                "buffers": len({item.buffer for item in items}),
+                "bytes": sum(item.bytes for item in items),
+                "seconds": max(e.end for e in items) - begin_of(items),
+                "negotiate_seconds": covered(negotiated),
+                "copy_seconds": covered(_phases(items, is_copy)),
+                "allreduce_seconds": covered(_phases(items, is_reduction)),
+                "waited": {
+                    rank: median(max(arrivals.values()) - arrivals[rank] for arrivals in known if rank in arrivals)
+                    for rank in sorted({rank for arrivals in known for rank in arrivals})
+                },
+                "last": last.most_common(1)[0][0] if last else None,
+            }
+        )
+    return rows
+
+
+def messages(events, step=-1):
+    """The messages of one training step as rows (dict), in order: message (from 1), tensors, bytes, names, begin and
+    seconds of its all-reduce. Tensors that Horovod fused share a message. Raises TimelineError: see `figure`."""
+    items, rows = step_of(events, step)[1], []
+    for number, buffer in enumerate(sorted({item.buffer for item in items}), 1):
+        members = [item for item in items if item.buffer == buffer]
+        spans = _phases(members[:1], is_reduction) or [(members[0].begin, members[0].end)]
+        rows.append(
+            {
+                "message": number,
+                "tensors": len(members),
+                "bytes": sum(item.bytes for item in members),
+                "names": [item.tensor for item in members],
+                "begin": spans[0][0],
+                "seconds": covered(spans),
+            }
+        )
+    return rows
+
+
+def begin_of(items):
+    return min((item.negotiated or (item.begin,))[0] for item in items)
+
+
+def step_of(events, step):
+    every = steps(events)
+    number = step if step > 0 else len(every) + 1 + step
+    if not 1 <= number <= len(every):
+        raise TimelineError(f"There is no step {step}: this timeline holds {len(every)}. Give 1, 2, ... or -1.")
+    return number, every[number - 1]

@@ -1,0 +1,174 @@
+"""Is the difference real? The efficiencies of two networks compared, with an interval, as yes, no or can't tell.
+
+The ratio of two efficiencies is a ratio of four mean times. On logarithms it is a sum of four means, whose interval is
+Welch's with the degrees of freedom of Satterthwaite (F. Satterthwaite, Biometrics Bulletin 2, 1946; B. Welch,
+Biometrika 34, 1947), as in labs.results.intervals for two. "no" needs evidence as well: the whole interval must lie within the
+differences that do not matter (equivalence: D. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from statistics import fmean, variance
+
+from labs.results import intervals, metrics
+from labs.results.run import MetricsError
+
+YES, NO, OPEN = "yes", "no", "can't tell"
+MATTERS = 0.05  # a difference of 5 % of efficiency
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """answer: YES, NO or OPEN; ratio: of the two efficiencies, with its 95 % interval (None: one repeat); matters: the
+    smallest relative difference that matters; smallest: the difference that, seen in data with this spread, would have
+    counted as real; reliable: the true difference that 4 of 5 such studies find; names of what was compared; notes."""
+
+    answer: str
+    ratio: float
+    interval: tuple[float, float] | None
+    matters: float
+    smallest: float | None
+    reliable: float | None
+    names: tuple[str, str] = ("first", "second")
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self):
+        """For JSON."""
+        return {
+            **vars(self),
+            "interval": self.interval and list(self.interval),
+            "names": list(self.names),
+            "notes": list(self.notes),
+        }
+
+    def __str__(self):
+        first, second = self.names
+        if not self.interval:
+            text = f"{OPEN}: efficiency of {first} / {second} is {self.ratio:.3f}, without an interval."
+            return f"{text} {self._notes()}".rstrip()
+        low, high = self.interval
+        said = {
+            YES: f"yes: {first} has the {'higher' if self.ratio > 1 else 'lower'} efficiency",
+            NO: f"no: the efficiencies differ by less than {self.matters:.0%}",
+            OPEN: f"{OPEN}: the interval holds 1, and also differences above {self.matters:.0%}",
+        }
+        small = ", by less than what matters" if self.answer == YES and inside(low, high, self.matters) else ""
+        text = (
+            f"{said[self.answer]}{small}. Efficiency of {first} / {second}: {self.ratio:.3f} "
+            f"[{low:.3f}, {high:.3f}]. {self._power()}"
+        )
+        return f"{text} {self._notes()}".rstrip()
+
+    def _power(self):
+        if self.reliable > 1:
+            return "The spread is so large that not even a factor of 2 would be found in 4 of 5 such studies."
+        return (
+            f"With this spread, {self.smallest:.1%} would have counted as real; a true difference of "
+            f"{self.reliable:.1%} is found in 4 of 5 such studies."
+        )
+
+    def _notes(self):
+        return " ".join(f"Note: {note}." for note in self.notes)
+
+
+def inside(low, high, matters):
+    """Whether all of the interval is within a relative difference of `matters`, up or down."""
+    return 1 / (1 + matters) <= low and high <= 1 + matters
+
+
+def decide(interval, matters=MATTERS):
+    """YES: the interval leaves out 1. NO: it lies within `matters`. Else, or without an interval, OPEN."""
+    if not interval:
+        return OPEN
+    low, high = interval
+    return YES if low > 1 or high < 1 else NO if inside(low, high, matters) else OPEN
+
+
+def contrast(above, below, resolutions=None):
+    """(ratio, interval or None, reach, reliable) of the product of the means of `above` / that of `below`.
+
+    above, below: lists of samples of values > 0; resolutions: rounding steps of the samples of above, then of below:
+    both ends of the interval take the worst case. reach: the interval's half width on logarithms; reliable: with the
+    quantile of 80 % added to that of 97.5 % (J. Cohen, Statistical Power Analysis, 1988). Raises MetricsError for a
+    sample that is empty or holds a value that is no time.
+    """
+    samples = [*above, *below]
+    if not all(samples) or any(not (math.isfinite(x) and x > 0) for sample in samples for x in sample):
+        raise MetricsError("A sample is empty, or holds a time that is not above 0: it cannot be compared.")
+    centres = [fmean(sample) for sample in samples]
+    ratio = math.prod(centres[: len(above)]) / math.prod(centres[len(above) :])
+    halves = [step / 2 / centre for step, centre in zip(resolutions or [0.0] * len(samples), centres, strict=True)]
+    if min(map(len, samples)) < 2 or max(halves) >= 1:
+        return ratio, None, None, None
+    logs = [[math.log(x) for x in sample] for sample in samples]
+    signed = [fmean(values) * (1 if place < len(above) else -1) for place, values in enumerate(logs)]
+    errors = [variance(values) / len(values) for values in logs]
+    spread = sum(error**2 / (len(values) - 1) for error, values in zip(errors, logs, strict=True))
+    degrees = sum(errors) ** 2 / spread if spread else 1.0
+    error = math.sqrt(sum(errors))
+    wide = sum(math.log1p(half) for half in halves[: len(above)]) - sum(math.log1p(-h) for h in halves[len(above) :])
+    deep = sum(math.log1p(half) for half in halves[len(above) :]) - sum(math.log1p(-h) for h in halves[: len(above)])
+    reach = intervals.t_quantile(degrees) * error if error else 0.0
+    low, high = math.exp(sum(signed) - reach - deep), math.exp(sum(signed) + reach + wide)
+    power = _quantile(0.8, degrees) * error if error else 0.0
+    half = reach + max(wide, deep)
+    return ratio, (min(low, ratio), max(high, ratio)), half, half + power
+
+
+def _quantile(share, degrees):
+    from scipy.stats import t
+
+    return float(t.ppf(share, degrees))
+
+
+def compare(runs, first, second, workers=2, *, matters=MATTERS):
+    """The Verdict on efficiency(first) / efficiency(second) on `workers`, from labs.results.run.Run objects.
+
+    first, second: names of the networks. Runs of the same configuration are taken together.
+    Raises MetricsError: a run or its 1-worker baseline is missing, or has no steady epoch.
+    """
+    runs, parts, factor = list(runs), [], 1.0
+    for name, sign in ((first, 1), (second, -1)):
+        chosen = [run for run in runs if run.model == name and run.workers == workers]
+        if not chosen:
+            have = ", ".join(sorted({f"{run.model} on {run.workers}" for run in runs})) or "none"
+            raise MetricsError(f"There is no run of {name} on {workers} workers, only {have}: run it, and pass it.")
+        kept = (chosen[0].strategy, chosen[0].global_batch)
+        same = [run for run in chosen if (run.strategy, run.global_batch) == kept]
+        run = replace(chosen[0], repeats=[repeat for other in same for repeat in other.repeats])
+        base = metrics.find_baseline(run, runs)
+        images = [metrics.epoch_images(r)[0] for r in (run, base)]
+        if None in images:
+            raise MetricsError(f"{name}: the images of an epoch are not known, so no efficiency. Pass run records.")
+        factor *= (images[0] / images[1]) ** sign
+        parts.append((_times(base), _times(run)))
+    (base_1, run_1), (base_2, run_2) = parts
+    above, below = (base_1, run_2), (run_1, base_2)
+    ratio, interval, smallest, reliable = contrast(
+        [s for s, _ in above], [s for s, _ in below], [r for _, r in (*above, *below)]
+    )
+    interval = interval and (interval[0] * factor, interval[1] * factor)
+    notes = []
+    if interval is None:
+        notes.append("one repeat, or times shorter than their rounding: repeat each run 3 times or more")
+    if any(run.oversubscribed for run in runs if run.workers == workers):
+        notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
+    size = (None, None) if smallest is None else (math.expm1(smallest), math.expm1(reliable))
+    return Verdict(decide(interval, matters), ratio * factor, interval, matters, *size, (first, second), tuple(notes))
+
+
+def _times(run):
+    """(mean seconds of the steady epochs of each repeat, their rounding step)."""
+    steady = [repeat[1:] for repeat in run.repeats if len(repeat) > 1]
+    if not steady:
+        raise MetricsError(f"{run}: no epoch is left after the first one, which is warm-up. Train 2 epochs or more.")
+    return [fmean(e.seconds for e in repeat) for repeat in steady], fmean(e.resolution for r in steady for e in r)
+
+
+def rounded(run, step=1.0, counted=True):
+    """The run as a log with times in steps of `step` seconds would tell it; counted: whether it says so, too."""
+    repeats = [
+        [replace(e, seconds=step * round(e.seconds / step), resolution=step if counted else 0.0) for e in repeat]
+        for repeat in run.repeats
+    ]
+    return replace(run, repeats=repeats)

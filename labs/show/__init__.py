@@ -1,0 +1,9 @@
+"""Figures, tables and widgets of the notebooks; nothing here computes a result.
+
+plots       figures of runs
+canvas      figures that are drawn within a blink
+widgets     controls above a picture that follows them
+tables      rows as a table
+compare     two scripts, or the loss of several runs, side by side
+timelines   pictures of Horovod's timeline
+"""

@@ -1,0 +1,224 @@
+"""Figures from metrics (never computing them), each stamped measured, recorded or simulated.
+
+Every function returns a matplotlib Figure with its text alternative in `figure.alt`; `show` puts both into a
+notebook. Colours: Okabe and Ito's palette, which colour-blind readers can tell apart; markers differ too.
+"""
+
+import base64
+import html
+import io
+from itertools import cycle
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+# quantity: (key in a row of metrics.summarise, axis label, unit)
+QUANTITIES = {
+    "epoch time": ("epoch_seconds", "seconds per epoch", "s"),
+    "throughput": ("images_per_second", "images per second", "images/s"),
+    "speedup": ("speedup", "speedup S(p) = T(1)/T(p)", "times"),
+    "efficiency": ("efficiency", "efficiency S(p)/p", ""),
+}
+
+
+def _figure(panels, width=4.0, height=3.2):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * panels, height), dpi=100, layout="constrained")
+    axes = figure.subplots(1, panels, squeeze=False)[0]
+    for axis in axes:
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _label(row):
+    label = row["model"] or row["source"]
+    return f"{label}, {row['strategy']}" if row.get("strategy") else label
+
+
+def _digits(value):
+    return "not a number" if value is None else f"{value:.4g}"
+
+
+def _groups(rows):
+    """Rows by curve: one for each model, strategy and kind."""
+    groups = {}
+    for row in rows:
+        groups.setdefault((_label(row), row["kind"]), []).append(row)
+    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
+    for ((label, kind), members), style in zip(groups.items(), styles, strict=False):
+        yield f"{label} ({kind})", sorted(members, key=lambda r: r["workers"] or 0), style
+
+
+def _stamp(figure, rows):
+    kinds = " and ".join(sorted({row["kind"] for row in rows}))
+    figure.supxlabel(kinds, fontsize=8, x=0.99, ha="right", color="0.35")
+
+
+def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
+    """Quantities of QUANTITIES over the number of workers, with 95 % intervals; one curve per model and strategy."""
+    rows = [row for row in rows if row["workers"]]
+    figure, axes = _figure(len(quantities))
+    sentences = []
+    ticks = sorted({row["workers"] for row in rows})
+    for axis, quantity in zip(axes, quantities, strict=True):
+        key, label, unit = QUANTITIES[quantity]
+        ideal = {"speedup": ticks, "efficiency": [1.0] * len(ticks)}.get(quantity)
+        if ideal:
+            axis.plot(ticks, ideal, "--", color="0.5", label="ideal")
+        for name, members, (colour, marker) in _groups(rows):
+            points = [row for row in members if row.get(key) is not None]
+            if not points:
+                continue
+            x, y = [p["workers"] for p in points], [p[key] for p in points]
+            bounds = [p.get(f"{key}_interval") or (p[key], p[key]) for p in points]
+            error = [
+                [max(0, v - b[0]) for v, b in zip(y, bounds, strict=True)],
+                [max(0, b[1] - v) for v, b in zip(y, bounds, strict=True)],
+            ]
+            axis.errorbar(x, y, yerr=error, color=colour, marker=marker, capsize=4, label=name)
+            shared = [p for p in points if p.get("oversubscribed")]
+            if shared:
+                axis.plot(
+                    [p["workers"] for p in shared],
+                    [p[key] for p in shared],
+                    "o",
+                    ms=13,
+                    mfc="none",
+                    mec="0.3",
+                    label="oversubscribed: workers share cores",
+                )
+            values = ", ".join(f"{p[key]:.3g} {unit} on {p['workers']}" for p in points)
+            sentences.append(f"{quantity.capitalize()} of {name} by workers: {values}.")
+        axis.set(xlabel="workers", ylabel=label, xticks=ticks, title=quantity, ylim=(0, None))
+    unique = {}  # a curve that has no speedup, for example, stands in the other panels only
+    for axis in axes[::-1]:
+        unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
+    axes[-1].legend(unique.values(), unique.keys(), fontsize=7)
+    _stamp(figure, rows)
+    figure.alt = " ".join(sentences) + " Bars show 95 % intervals where there are repeats."
+    return figure
+
+
+def learning(rows):
+    """Loss and accuracy after each epoch, one curve per run: do they learn the same?"""
+    figure, axes = _figure(2)
+    sentences = []
+    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
+    for row, (colour, marker) in zip(rows, styles, strict=False):
+        workers = f"{row['workers'] or '?'} worker{'s' if row['workers'] != 1 else ''}"
+        name = f"{_label(row)}, {workers} ({row['kind']})"
+        for axis, key in zip(axes, ("loss", "accuracy"), strict=True):
+            values = row.get(key) or []
+            axis.plot(range(1, len(values) + 1), values, color=colour, marker=marker, label=name)
+            if values:
+                sentences.append(f"{key.capitalize()} of {name}: " + ", ".join(map(_digits, values)) + ".")
+    longest = max((len(row.get("loss") or []) for row in rows), default=1)
+    axes[0].set(
+        xlabel="epoch",
+        ylabel="training loss (cross-entropy, nats)",
+        title="loss",
+        xticks=range(1, longest + 1),
+        ylim=(0, None),
+    )
+    axes[1].set(
+        xlabel="epoch",
+        ylabel="training accuracy (share of images)",
+        title="accuracy",
+        xticks=range(1, longest + 1),
+        ylim=(0, 1),
+    )
+    if rows:
+        axes[0].legend(fontsize=7)
+    _stamp(figure, rows)
+    figure.alt = " ".join(sentences)
+    return figure
+
+
+def memory(parts_by_batch, limit=None, kind="simulated", note="computed from the model"):
+    """Memory of a training step by part, stacked, for several batch sizes.
+
+    parts_by_batch: {batch: {part: bytes}}; limit: bytes, drawn as a line.
+    """
+    figure, (axis,) = _figure(1, width=6.0)
+    batches = list(parts_by_batch)
+    parts = list(next(iter(parts_by_batch.values())))
+    bottom = [0.0] * len(batches)
+    hatches = ("", "//", "..", "xx")
+    for part, colour, hatch in zip(parts, COLOURS, cycle(hatches), strict=False):
+        values = [parts_by_batch[b][part] / 2**30 for b in batches]
+        axis.bar(
+            [str(b) for b in batches], values, bottom=bottom, color=colour, hatch=hatch, label=part, edgecolor="white"
+        )
+        bottom = [a + b for a, b in zip(bottom, values, strict=True)]
+    if limit:
+        axis.axhline(limit / 2**30, color="black", ls="--", label=f"limit: {limit / 2**30:.1f} GiB")
+    axis.set(xlabel="batch size (images)", ylabel="memory (GiB)", title="memory of one training step")
+    axis.legend(fontsize=8)
+    figure.supxlabel(f"{kind}: {note}", fontsize=8, x=0.99, ha="right", color="0.35")
+    totals = ", ".join(f"{t:.2f} GiB at batch {b}" for b, t in zip(batches, bottom, strict=True))
+    figure.alt = f"Stacked bars of memory by part ({', '.join(parts)}): {totals}. Only the activations grow."
+    return figure
+
+
+def search(result):
+    """Seconds per step of each batch size tried by labs.measure.maxbatch, and where memory ran out."""
+    figure, (axis,) = _figure(1, width=6.0)
+    fits = [t for t in result["trials"] if t["fits"]]
+    fails = [t for t in result["trials"] if not t["fits"]]
+    axis.plot(
+        [t["batch"] for t in fits], [t["batch"] / t["seconds"] for t in fits], "-o", color=COLOURS[0], label="fits"
+    )
+    for number, trial in enumerate(fails):
+        axis.axvline(trial["batch"], color=COLOURS[1], ls="--", label=None if number else "out of memory")
+    ticks = [t["batch"] for t in result["trials"]]
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(ticks, [str(t) for t in ticks], fontsize=8)
+    axis.set(
+        xlabel="batch size (images)",
+        ylabel="images per second (one step)",
+        ylim=(0, None),
+        title=f"{result['model']}: doubling until memory runs out",
+    )
+    axis.legend(fontsize=8)
+    _stamp(figure, [result])
+    largest = result["largest"] or "none that was tried"
+    border = f"{result['fails']} runs out of memory" if result["fails"] else "memory did not run out"
+    figure.alt = (
+        f"Images per second over batch size for {result['model']}. Largest batch that fits: {largest}; {border}."
+    )
+    return figure
+
+
+def png(figure):
+    """The figure as PNG bytes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()
+
+
+def show(figure):
+    """Display a figure in a notebook: as an image with its text alternative for screen readers."""
+    from IPython.display import display
+
+    data = base64.b64encode(png(figure)).decode()
+    alt = html.escape(figure.alt, quote=True)
+    image = f'<img alt="{alt}" src="data:image/png;base64,{data}" style="max-width:100%;background:white">'
+    display({"text/html": image, "image/png": data, "text/plain": figure.alt}, raw=True)
+
+
+def curves(series, *, x, y, title, kind="measured", start=0):
+    """Several curves over steps or epochs. series: {name: values}; x, y: axis labels with units."""
+    figure, (axis,) = _figure(1, width=6.0)
+    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
+    for (name, values), (colour, marker) in zip(series.items(), styles, strict=False):
+        axis.plot(range(start, start + len(values)), values, color=colour, marker=marker, ms=4, label=name)
+    axis.set(xlabel=x, ylabel=y, title=title)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.legend(fontsize=8)
+    _stamp(figure, [{"kind": kind}])
+    figure.alt = f"{title}: {y} over {x}. " + " ".join(
+        f"{name}: from {_digits(values[0])} to {_digits(values[-1])}." for name, values in series.items() if values
+    )
+    return figure

@@ -1,0 +1,93 @@
+"""Rows as a table in a notebook; numbers keep their digits, None is an empty cell."""
+
+import html
+
+
+def _text(value):
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+    return str(value)
+
+
+def _digits(value):
+    """Three digits, and never an exponent: 0.938, 45, 1,111."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def show(rows, columns, headers=None):
+    """Display rows (dicts) as a table of `columns`; headers: {column: heading}, else the column's own name."""
+    from IPython.display import display
+
+    headers = headers or {}
+    names = [headers.get(column, column) for column in columns]
+    body = [[_text(row.get(column)) for column in columns] for row in rows]
+    widths = [max(len(line[i]) for line in [names, *body]) for i in range(len(columns))]
+    plain = "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in [names, *body]
+    )
+    head = "".join(f'<th scope="col" style="text-align:left">{html.escape(n)}</th>' for n in names)
+    lines = "".join(
+        "<tr>" + "".join(f'<td style="text-align:left">{html.escape(c)}</td>' for c in line) + "</tr>" for line in body
+    )
+    display(
+        {"text/html": f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>", "text/plain": plain},
+        raw=True,
+    )
+
+
+def progress(rows):
+    """Display rows of labs.checks.progress: a bar for each notebook, then the items that are still open."""
+    from IPython.display import display
+
+    lines, plain, open_items = "", [], []
+    for notebook in dict.fromkeys(row["notebook"] for row in rows):
+        items = [row for row in rows if row["notebook"] == notebook]
+        done = [row for row in items if row["state"] not in ("open", "wrong")]
+        open_items += [row for row in items if row not in done]
+        points = sum(row["points"] for row in items if row["state"] == "right")
+        possible = sum(row["points"] for row in items if row["kind"] == "check")
+        text = f"{len(done)} of {len(items)} items done, {points} of {possible} points from checks"
+        plain.append(f"{notebook}: {text}")
+        lines += (
+            f'<tr><td style="text-align:left"><a href="{notebook}.ipynb">{notebook}</a></td>'
+            f'<td><progress max="{len(items)}" value="{len(done)}" aria-label="{notebook}"></progress></td>'
+            f'<td style="text-align:left">{text}</td></tr>'
+        )
+    display({"text/html": f"<table>{lines}</table>", "text/plain": "\n".join(plain)}, raw=True)
+    if open_items:
+        print("Still open:")
+        show(open_items, ("id", "title", "kind", "points", "state"))
+
+
+def scaling(rows):
+    """Display rows of labs.results.collect as a table for a notebook: values with their 95 % intervals in brackets."""
+
+    def cell(row, key):
+        value, interval = row.get(key), row.get(f"{key}_interval")
+        if value is None or not interval:
+            return _text(value)
+        return f"{_digits(value)} [{_digits(interval[0])}, {_digits(interval[1])}]"
+
+    columns = {
+        "model": "model",
+        "workers": "workers",
+        "global_batch": "global batch (images)",
+        "steps": "steps per epoch",
+        "repeats": "repeats",
+        "epoch_seconds": "epoch (s)",
+        "images_per_second": "images/s",
+        "speedup": "speedup",
+        "efficiency": "efficiency",
+        "final_accuracy": "final accuracy",
+        "kind": "kind",
+    }
+    shown = [{key: cell(row, key) for key in columns} for row in rows]
+    for line, row in zip(shown, rows, strict=True):
+        if row.get("oversubscribed"):
+            line["workers"] += " (oversubscribed)"
+    show(shown, tuple(columns), columns)
+    notes = list(dict.fromkeys(note for row in rows for note in row["notes"]))
+    if notes:
+        print("Notes: " + "; ".join(notes) + ".")

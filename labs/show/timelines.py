@@ -1,0 +1,198 @@
+"""The pictures of labs.results.timeline: rows for few tensors, lanes for many."""
+
+from matplotlib.patches import Patch
+
+from labs.results import timeline
+from labs.show import plots
+
+ROWS = 24  # more tensors than these are drawn as lanes
+WAIT, COPY, REDUCE, OTHER = "0.78", plots.COLOURS[4], plots.COLOURS[0], "0.55"
+
+
+def _style(name):
+    if timeline.is_reduction(name):
+        return REDUCE, ""
+    return (COPY, "//") if timeline.is_copy(name) else (OTHER, "..")
+
+
+def _bar(axis, row, begin, end, zero, colour, hatch="", height=0.6):
+    axis.barh(
+        row,
+        1000 * (end - begin),
+        left=1000 * (begin - zero),
+        height=height,
+        color=colour,
+        hatch=hatch,
+        edgecolor="white",
+        linewidth=0.3,
+    )
+
+
+def _arrivals(axis, row, item, zero):
+    for rank, when in sorted(item.arrivals.items()):
+        axis.plot(
+            1000 * (when - zero),
+            row,
+            linestyle="",
+            color=plots.COLOURS[(1, 2, 3, 5)[rank % 4]],
+            marker=plots.MARKERS[rank % 6],
+            ms=6,
+            mec="white",
+            mew=0.5,
+            clip_on=False,
+            zorder=5,
+        )
+
+
+def _keys(axis, items):
+    """Legend: ranks' marks and the colours of the phases that occur."""
+    ranks = sorted({rank for item in items for rank in item.arrivals})
+    keys = [Patch(color=WAIT, label="waiting for a rank")]
+    if any(timeline.is_copy(name) for item in items for name, *_ in item.phases):
+        keys.append(Patch(facecolor=COPY, hatch="//", edgecolor="white", label="copy into and out of the buffer"))
+    keys.append(Patch(color=REDUCE, label="all-reduce"))
+    others = sorted({name for item in items for name, *_ in item.phases if _style(name)[0] == OTHER})
+    if others:
+        keys.append(Patch(facecolor=OTHER, hatch="..", edgecolor="white", label=", ".join(others).lower()))
+    for rank in ranks:
+        keys += axis.plot(
+            [],
+            [],
+            linestyle="",
+            color=plots.COLOURS[(1, 2, 3, 5)[rank % 4]],
+            ms=6,
+            marker=plots.MARKERS[rank % 6],
+            label=f"rank {rank} announces it",
+        )
+    return keys
+
+
+def _sentences(row):
+    spent = {
+        "some tensor waited for a rank": row["negotiate_seconds"],
+        "all-reduce": row["allreduce_seconds"],
+        "copies": row["copy_seconds"],
+    }
+    text = (
+        f"Step {row['step']}: {row['tensors']} tensors, {row['bytes'] / 1e6:.3g} MB, messages: {row['buffers']}; "
+        f"{1000 * row['seconds']:.1f} ms from the first announcement to the end, of which "
+    )
+    text += ", ".join(f"{1000 * seconds:.1f} ms {what}" for what, seconds in spent.items()) + "."
+    for rank, seconds in row["waited"].items():
+        text += f" A tensor of rank {rank} waited {1000 * seconds:.1f} ms for the other ranks (median)."
+    return text
+
+
+def _finish(figure, axis, row, kind):
+    axis.set(
+        xlabel="milliseconds since the first announcement",
+        title=f"step {row['step']}: {row['tensors']} tensors, {row['bytes'] / 1e6:.3g} MB, "
+        f"{row['buffers']} message{'s' if row['buffers'] != 1 else ''}",
+    )
+    plots._stamp(figure, [{"kind": kind}])
+    figure.alt = "Horovod's timeline of one training step. " + _sentences(row)
+    return figure
+
+
+def rows(items, row, zero, kind):
+    """One row per tensor, sorted by buffer; tensors of one buffer stand on a common ground."""
+    items = sorted(items, key=lambda item: (item.buffer, item.tensor))
+    figure, (axis,) = plots._figure(1, width=9.0, height=1.4 + 0.3 * len(items))
+    for number, item in enumerate(items):
+        if item.buffer % 2 == 0:
+            axis.axhspan(number - 0.5, number + 0.5, color="0.93", zorder=0)
+        begin, end = item.negotiated or (item.begin, item.begin)
+        _bar(axis, number, begin, end, zero, WAIT)
+        for name, start, stop in item.phases:
+            _bar(axis, number, start, stop, zero, *_style(name))
+        _arrivals(axis, number, item, zero)
+    axis.set_yticks(range(len(items)), [f"{item.tensor}, {_size(item.bytes)}" for item in items], fontsize=8)
+    axis.set_ylim(len(items) - 0.5, -0.5)
+    buffers = sorted({item.buffer for item in items})
+    for number, name in enumerate(buffers, 1):
+        members = [place for place, item in enumerate(items) if item.buffer == name]
+        axis.text(
+            0.995,
+            sum(members) / len(members),
+            f"message {number}",
+            fontsize=8,
+            ha="right",
+            va="center",
+            transform=axis.get_yaxis_transform(),
+            bbox={"color": "white", "alpha": 0.7, "pad": 1},
+        )
+    axis.set_xlim(0, 1250 * row["seconds"])  # room for the numbers of the messages
+    axis.legend(handles=_keys(axis, items), fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return _finish(figure, axis, row, kind)
+
+
+def _size(count):
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB" if count >= 1e3 else f"{count} B"
+
+
+def lanes(items, row, zero, kind):
+    """Above, the megabytes announced by each rank and averaged; below, lanes of the copies and the all-reduces."""
+    figure, above, axis = _two_panels()
+    ranks = sorted({rank for item in items for rank in item.arrivals})
+    curves = {f"rank {rank} has announced": [(item.arrivals.get(rank), item.bytes) for item in items] for rank in ranks}
+    if not ranks:
+        known = [item for item in items if item.negotiated]
+        curves = {
+            "some rank has announced": [(item.negotiated[0], item.bytes) for item in known],
+            "all ranks have announced": [(item.negotiated[1], item.bytes) for item in known],
+        }
+    curves["averaged over the ranks"] = [(item.end, item.bytes) for item in items]
+    dashes = ("-", "--", "-.", (0, (1, 1)))
+    for number, (name, points) in enumerate(curves.items()):
+        mine = name.startswith("averaged")
+        colour = REDUCE if mine else plots.COLOURS[(1, 2, 3, 5)[number % 4]]
+        times, sizes = _grown(points, zero)
+        above.step(times, sizes, where="post", color=colour, ls="-" if mine else dashes[number % 4], lw=1.8, label=name)
+    above.set(ylabel="MB of gradients", ylim=(0, None))
+    above.legend(fontsize=8, loc="lower right")
+    for number, buffer in enumerate(sorted({item.buffer for item in items})):
+        for name, begin, end in next(item for item in items if item.buffer == buffer).phases:
+            if timeline.is_copy(name):
+                _bar(axis, 0, begin, end, zero, COPY, "//")
+            elif timeline.is_reduction(name):
+                _bar(axis, 1, begin, end, zero, (REDUCE, plots.COLOURS[5])[number % 2])
+    axis.set_yticks((0, 1), ("copies into and out\nof the buffer", "all-reduce,\nmessage by message"), fontsize=9)
+    axis.set_ylim(1.5, -0.5)
+    axis.set_xlim(0, None)
+    _finish(figure, axis, row, kind)
+    above.set_title(axis.get_title())
+    axis.set_title("")
+    return figure
+
+
+def _grown(points, zero):
+    """Milliseconds and megabytes so far, from (seconds, bytes); begins at zero."""
+    times, sizes, total = [0.0], [0.0], 0
+    for time, size in sorted(point for point in points if point[0] is not None):
+        total += size
+        times.append(1000 * (time - zero))
+        sizes.append(total / 1e6)
+    return times, sizes
+
+
+def _two_panels():
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 4.4), dpi=100, layout="constrained")
+    above, axis = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
+    for panel in (above, axis):
+        panel.grid(alpha=0.3)
+        panel.spines[["top", "right"]].set_visible(False)
+    return figure, above, axis
+
+
+def figure(events, step=-1, kind="measured"):
+    """One training step over milliseconds; step: 1, 2, ... or -1 for the last one; kind: "measured" or "recorded".
+
+    Up to ROWS tensors get a row each, with the tensors of one message side by side on a common ground. More are drawn
+    as curves, the megabytes that each rank has announced, above lanes of the copies and the all-reduces.
+    Raises TimelineError for a step that the timeline does not hold.
+    """
+    number, items = timeline.step_of(events, step)
+    draw = rows if len(items) <= ROWS else lanes
+    return draw(items, timeline.summary(events)[number - 1], timeline.begin_of(items), kind)

@@ -1,0 +1,103 @@
+"""Figures with sliders: `explore` shows controls and one picture that follows them.
+
+The picture is an HTML image that is refilled, with its text alternative, so that it can be read by screen readers; the
+controls are ipywidgets', which the keyboard moves. Nothing here computes: `draw` does, and should take below 100 ms.
+The same `draw` gives the picture that stays where there is no kernel: in a saved notebook, on paper.
+"""
+
+import base64
+import html
+import inspect
+
+# JupyterLab takes the arrow keys from a closed drop-down, to walk through the cells, unless the element says so.
+_KEYS_STAY = (
+    "this.closest('.widget-vbox').querySelectorAll('select')"
+    ".forEach(menu => menu.setAttribute('data-lm-suppress-shortcuts', ''))"
+)
+
+
+def control(name, values, first=None):
+    """One labelled control. values: (lowest, highest) or (lowest, highest, step) gives a slider; a list of numbers a
+    slider over these, another list a drop-down.
+
+    Whole numbers give a slider over whole numbers. The control begins at `first` if that is one of the values, else at
+    the first value. Raises ValueError for anything else; a widget is taken as it is.
+    """
+    import ipywidgets
+
+    label, look = name.replace("_", " "), {"style": {"description_width": "8em"}, "layout": {"width": "34em"}}
+    if isinstance(values, ipywidgets.Widget):
+        return values
+    if isinstance(values, list) and values:
+        begin = first if first in values else values[0]
+        numbers = all(isinstance(value, int | float) for value in values) and len(values) > 1
+        menu = ipywidgets.SelectionSlider if numbers else ipywidgets.Dropdown
+        return menu(options=values, value=begin, description=label, **look)
+    if isinstance(values, tuple) and len(values) in (2, 3) and values[0] < values[1]:
+        low, high, *step = values
+        whole = all(isinstance(value, int) for value in values)
+        slider = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
+        default = 1 if whole else (high - low) / 20
+        inside = isinstance(first, int | float) and low <= first <= high
+        return slider(
+            min=low,
+            max=high,
+            step=step[0] if step else default,
+            value=first if inside else low,
+            description=label,
+            **look,
+        )
+    raise ValueError(f"{name}={values!r} is no control: give (lowest, highest), (lowest, highest, step) or a list.")
+
+
+def picture(figure):
+    """A matplotlib figure with `.alt` as a bundle {"text/html": one image with its text alternative, "image/png":
+    base64, "text/plain": the text}."""
+    from labs.show import plots
+
+    png = figure.png() if hasattr(figure, "png") else plots.png(figure)
+    data, alt = base64.b64encode(png).decode(), html.escape(figure.alt, quote=True)
+    image = f'<img alt="{alt}" src="data:image/png;base64,{data}" style="max-width:100%;background:white">'
+    return {"text/html": image, "image/png": data, "text/plain": figure.alt}
+
+
+def _box(*children):
+    """A VBox whose bundle also holds `still`, the picture for where there are no widgets."""
+    import ipywidgets
+
+    class Explorer(ipywidgets.VBox):
+        still = {}
+
+        def _repr_mimebundle_(self, **options):
+            return super()._repr_mimebundle_(**options) | self.still
+
+    return Explorer(children)
+
+
+def explore(draw, **controls):
+    """Controls above a picture: whenever one moves, `draw(**values)` draws the picture again.
+
+    draw: function of the controls' values that returns a matplotlib Figure with `.alt`; a control begins at the default
+    value of its parameter. An error in it is said in the picture's place, and the next value tries again. controls: see
+    `control`; a name's underscores become blanks. Returns the widget (an ipywidgets.VBox); its last child holds the
+    picture. A saved notebook keeps the picture that was there when the cell was run.
+    """
+    import ipywidgets
+
+    defaults = {name: parameter.default for name, parameter in inspect.signature(draw).parameters.items()}
+    made = {name: control(name, values, defaults.get(name)) for name, values in controls.items()}
+    shown = ipywidgets.HTML()
+
+    def update(_=None):
+        try:
+            box.still = picture(draw(**{name: widget.value for name, widget in made.items()}))
+            shown.value = box.still["text/html"][:-1] + f' onload="{_KEYS_STAY}">'
+        except Exception as problem:  # in a callback a traceback would vanish
+            text = html.escape(f"These values cannot be drawn ({type(problem).__name__}: {problem}). Try others.")
+            shown.value = f'<p role="alert">{text}</p>'
+
+    for widget in made.values():
+        widget.observe(update, names="value")
+    box = _box(*made.values(), shown)
+    update()
+    return box

@@ -1,0 +1,141 @@
+"""The check of a batch script: what `sbatch --test-only` sees in it and what it does not see.
+
+Nothing of the script is run and nothing is submitted. What cannot be told without running it gives no finding.
+"""
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from labs import blanks
+from labs.results import failures
+from labs.slurm import directives, sites
+from labs.slurm.check import commands, form, resources
+from labs.slurm.check.finding import Finding, Subject
+from labs.slurm.check.rehearse import rehearse
+
+_NO_ANSWER = re.compile(
+    r"(?i)unable to contact|connect(ion)? |configuration source|fetch_config|dns_srv|timed out|"
+    r"munge|authentication|protocol|zero bytes"
+)
+SECONDS = 20  # for the scheduler's answer
+
+
+def check(path_or_text, site, root=None, scheduler=True):
+    """The Findings on a batch script, in order of its lines; [] for a right one.
+
+    Args: a Path, a file name, or the text itself (more than one line); a Site or its id; the course's top folder, in
+    which it would be submitted; whether `sbatch --test-only` is asked too (only where it is there and answers, and
+    `site` is the one in use here: another site's partitions and nodes are not known to it).
+    Errors: OSError for a file that cannot be read; SiteError for an unknown site.
+    """
+    root = Path(root or sites.find_root())
+    site = sites.load(site, root) if isinstance(site, str) else site
+    text = path_or_text
+    if isinstance(path_or_text, Path) or "\n" not in path_or_text:
+        text = failures.decode(Path(path_or_text).read_bytes())
+    subject, broken = _subject(text, site, root)
+    started = commands.trainings(subject.commands, root)
+    found = [
+        Finding(
+            number,
+            f"Still blank: {line}",
+            "It is for you to fill in; sbatch or the training refuses it.",
+            "Replace the ... by a value.",
+        )
+        for number, line in blanks.blanks_of_batch(text)
+    ]
+    found += [broken] if broken else []
+    found += form.findings(subject)
+    found += resources.findings(subject, started)
+    found += commands.findings(subject, started)
+    if scheduler and site.id == sites.default() and not subject.blank and not any(one.refused for one in found):
+        said = refusal(text, site, root)
+        found += [said] if said else []
+    return sorted(set(found))
+
+
+def _subject(text, site, root):
+    """(the Subject, the Finding of what bash cannot read or None)."""
+    unix = text.replace("\r\n", "\n")
+    script = directives.read(unix)
+    meant = script.meant()
+    broken = form.syntax(unix)
+    known = os.environ | {name: site.personal[key] for key, name in sites.PERSONAL.items() if key in site.personal}
+
+    @cache
+    def started(scale):
+        return [] if broken else rehearse(unix, root, known, scale)
+
+    return Subject(
+        text=text,
+        lines=unix.split("\n"),
+        site=site,
+        root=root,
+        script=script,
+        meant=meant,
+        asked=meant.resources(),
+        blank={number for number, _ in blanks.blanks_of_batch(text)},
+        commands=started(1),
+        more=lambda: started(2),
+    ), broken
+
+
+def refusal(text, site, root):
+    """What `sbatch --test-only` has against a script, as a Finding in line 1; None if nothing, or if no scheduler
+    answers."""
+    if not shutil.which("sbatch"):
+        return None
+    personal = {f"SBATCH_{key.upper()}": site.personal[key] for key in ("account", "qos") if key in site.personal}
+    try:
+        done = subprocess.run(
+            ["sbatch", "--test-only"],
+            input=text,
+            capture_output=True,
+            text=True,
+            cwd=root,
+            timeout=SECONDS,
+            env=os.environ | personal,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode == 0 or _NO_ANSWER.search(done.stderr):
+        return None
+    lines = [
+        re.sub(r"^(sbatch|allocation failure): (error: |fatal: )?", "", line).strip()
+        for line in done.stderr.splitlines()
+        if line.strip()
+    ]
+    said = "; ".join(dict.fromkeys(lines)) or f"exit code {done.returncode}"
+    return Finding(
+        1,
+        f"sbatch refuses the script: {said}",
+        "It would not be submitted.",
+        "The words are the scheduler's: compare them with the #SBATCH lines and with the site's rules.",
+        True,
+    )
+
+
+def report(path, site, as_json=False):
+    """Print the findings on a file; 0: none, 1: some, 2: the file cannot be read (the exit code)."""
+    try:
+        found = check(Path(path), site)
+    except (OSError, sites.SiteError) as problem:
+        print(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}", file=sys.stderr)
+        return 2
+    name = site if isinstance(site, str) else site.id
+    if as_json:
+        rows = [dataclasses.asdict(one) for one in found]
+        print(json.dumps({"file": str(path), "site": name, "findings": rows}, indent=1))
+    elif found:
+        print("\n".join(one.text() for one in found))
+        print(f"{len(found)} finding{'s' * (len(found) > 1)} in {path} for {name}.")
+    else:
+        print(f"Nothing found in {path} for {name}.")
+    return 1 if found else 0

@@ -1,0 +1,74 @@
+"""Studies with known truth for the tests of the cost model: steps drawn from a formula that is written here alone."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from labs.costs.observe import Observation
+
+
+def facts(name="Net", parameters=25_000_000, multiply_adds=4e9, activation_bytes=80e6, tensors=160, image_size=32):
+    """Made-up facts of a network: equal tensors, and one of a quarter of all bytes at the end."""
+    small = int(4 * parameters * 0.75 / (tensors - 1))
+    sizes = (*[small] * (tensors - 1), 4 * parameters - small * (tensors - 1))
+    return SimpleNamespace(
+        model=name,
+        image_size=image_size,
+        classes=10,
+        parameters=parameters,
+        trainable=parameters,
+        gradient_bytes=sum(sizes),
+        tensors=tensors,
+        tensor_bytes=sizes,
+        layers=tensors,
+        multiply_adds=multiply_adds,
+        activation_bytes=activation_bytes,
+        uncounted=(),
+    )
+
+
+class Truth:
+    """A machine: fixed seconds of a step, multiply-adds per second, latency, bandwidth, overlap, spread of a worker's
+    steps and noise between repeats (both relative standard deviations)."""
+
+    def __init__(
+        self, fixed=0.02, rate=1e12, latency=2e-5, bandwidth=8e9, overlap=0.6, spread=0.03, noise=0.01, seed=0
+    ):
+        self.fixed, self.rate, self.latency, self.bandwidth = fixed, rate, latency, bandwidth
+        self.overlap, self.spread, self.noise, self.random = overlap, spread, noise, np.random.default_rng(seed)
+
+    def computation(self, network, batch):
+        return self.fixed + 3 * network.multiply_adds / self.rate * batch
+
+    def exposed(self, network, workers, batch):
+        if workers == 1:
+            return 0.0
+        ring = 2 * (workers - 1) * (4 * self.latency + network.gradient_bytes / workers / self.bandwidth)
+        return ring - self.overlap * min(ring, self.computation(network, batch) * 2 / 3)
+
+    def step(self, network, workers, batch, draws=4000):
+        """Mean seconds of a step: of the slowest of K gamma draws, and what is exposed."""
+        shape = self.spread**-2
+        slowest = np.random.default_rng(1).gamma(shape, 1 / shape, (draws, workers)).max(axis=1).mean()
+        return float(
+            self.computation(network, batch) * (slowest if workers > 1 else 1.0) + self.exposed(network, workers, batch)
+        )
+
+    def observe(self, network, workers, batch, repeats=3):
+        """The Observation of some repeats of this configuration."""
+        mean = self.step(network, workers, batch)
+        seconds = tuple(float(mean * np.exp(self.random.normal(0, self.noise))) for _ in range(repeats))
+        return Observation(
+            f"{network.model} {workers} {batch}",
+            network.model,
+            workers,
+            batch,
+            seconds,
+            spread=self.spread,
+            steps=50,
+            nodes=1,
+            image_size=network.image_size,
+            precision="float32",
+            hardware="a simulated machine",
+            kind="simulated",
+        )

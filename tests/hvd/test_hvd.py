@@ -1,0 +1,334 @@
+"""labs.hvd and labs.ranks with real processes: what 2 and 4 ranks train together is what one process trains."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from labs import jobs, ranks
+from labs.jobs import launch
+from labs.results.failures import split_rank
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = Path(__file__).parents[1] / "programs"
+TRAININGS = ("sgd", "momentum_clipped", "adam_schedule")
+
+
+def start(program, count, launcher, *arguments, timeout=240):
+    """What each rank of tests/programs/<program>.py wrote, as a list of dicts."""
+    folder = Path(arguments[0])
+    done = subprocess.run(
+        [*launch.command(count, launcher), sys.executable, str(PROGRAMS / program), *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, f"{launcher} with {count} ranks failed:\n{done.stderr[-4000:]}\n{done.stdout[-2000:]}"
+    return [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(count)]
+
+
+# Equivalence
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(2, "mpiexec"), (2, "horovodrun"), (4, "mpiexec"), (4, "horovodrun")],
+    ids=lambda param: f"{param[0]} ranks, {param[1]}",
+)
+def found(request, tmp_path_factory, needs_horovod):
+    return start("equivalence.py", *request.param, tmp_path_factory.mktemp("ranks"))
+
+
+def test_each_process_is_another_rank(found):
+    assert [each["rank"] for each in found] == list(range(len(found)))
+    assert {each["size"] for each in found} == {len(found)}
+
+
+def test_each_rank_knows_its_place(found):
+    for each in found:
+        assert each["place"] == [each["rank"], 1, len(found) > each["cores"]]
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_shards_are_disjoint_complete_and_give_equal_steps(found, epoch):
+    shards = [each["samples"][epoch] for each in found]
+    problem = ranks.shard_problem(shards, 72, dropped=8)  # names the rank and the sample numbers
+    assert problem is None, problem
+    assert sum(len(shard) for shard in shards) == 64
+    assert {each["steps"] for each in found} == {4}
+
+
+def test_every_epoch_has_another_order_that_all_ranks_share(found):
+    assert all(set(each["samples"][0]) != set(each["samples"][1]) for each in found)
+    assert all(each["checked"] == [other["samples"][0] for other in found] for each in found)
+
+
+def test_averaged_gradient_is_that_of_the_whole_batch(found):
+    for each in found:
+        assert each["gradient_error"] < 1e-6 * max(1, each["gradient_scale"]), f"rank {each['rank']}"
+        assert each["own_gradient_error"] > 0.01, f"rank {each['rank']}: its own gradient differs, or nothing is shown"
+
+
+@pytest.mark.parametrize("training", TRAININGS)
+def test_weights_are_those_of_one_process_with_the_effective_batch(found, training):
+    for each in found:
+        result = each[training]
+        assert result["error"] < 2e-6, f"rank {each['rank']}: weights differ from one process by {result['error']}"
+        assert result["moved"] > 0.01, "the training changed nothing"
+        assert result["loss"] == pytest.approx(result["reference_loss"], rel=1e-5)
+        assert result["accuracy"] == pytest.approx(result["reference_accuracy"], abs=1e-6)
+
+
+@pytest.mark.parametrize("training", TRAININGS)
+def test_ranks_start_apart_and_end_identical(found, training):
+    assert len({each[training]["start"] for each in found}) == len(found)
+    for each in found:
+        assert each[training]["weights"]["identical"], f"rank {each['rank']}: {each[training]['weights']['different']}"
+        assert each[training]["weights"]["ranks"] == len(found)
+    assert len({each[training]["weights"]["sha256"] for each in found}) == 1
+    assert len({tuple(each[training]["same_process"]) for each in found}) == 1
+
+
+def test_averaging_every_second_step_is_a_batch_twice_as_large(found):
+    assert all(each["every_2nd"]["error"] < 2e-6 and each["every_2nd"]["weights"]["identical"] for each in found)
+    assert all(each["moved_before_the_third"] == 0.0 for each in found)
+
+
+def test_moving_statistics_are_equal_if_they_are_averaged(found):
+    assert all(each["batch_normalisation"]["identical"] for each in found)
+    other = found[0]["statistics_not_averaged"]
+    assert not other["identical"] and {d["rank"] for d in other["different"]} == set(range(1, len(found)))
+    assert not any(d["trainable"] for d in other["different"])  # batch normalisation's, and nothing that is trained
+
+
+def test_overflow_of_one_rank_is_skipped_by_all_and_nobody_waits(found):
+    assert len({tuple(each["scaled_moved"]) for each in found}) == 1
+    first, overflowing, third = found[0]["scaled_moved"]
+    assert first > 0 and overflowing == 0 and third > 0
+
+
+def test_horovod_itself_works_beside_and_saved_models_load_without_it(found):
+    assert {each["sum_of_ranks"] for each in found} == {sum(range(len(found)))}
+    assert found[0]["loaded_optimizer_averages"] is False
+
+
+@pytest.fixture(scope="module")
+def solution(tmp_path_factory, needs_horovod):
+    """The records and logs of solutions/scripts/ResNet50_horovod.py with 2 ranks, by launcher."""
+    folder, records = tmp_path_factory.mktemp("solution"), {}
+    for launcher in launch.LAUNCHERS:
+        arguments = ["--images", 64, "--batch_size", 32, "--epochs", 1, "--runs", folder]
+        job = jobs.run(
+            ROOT / "solutions/scripts/ResNet50_horovod.py",
+            *arguments,
+            name=launcher,
+            runs=folder,
+            ranks=2,
+            launcher=launcher,
+            show=False,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+        assert job.state == "finished", job.err.read_text()
+        records[launcher] = json.loads(job.record.read_text()), job.out.read_text(), job.err.read_text()
+    return records
+
+
+@pytest.mark.parametrize("launcher", launch.LAUNCHERS)
+def test_solution_ends_with_identical_weights_on_both_ranks(solution, launcher):
+    record, out, err = solution[launcher]
+    assert (record["state"], record["workers"], record["local_batch"], record["steps"]) == ("finished", 2, 16, 2)
+    assert record["weights"]["identical"] and record["weights"]["ranks"] == 2 and not record["weights"]["different"]
+    assert "Weights identical on all 2 ranks: True" in out and err == ""
+    assert out.count("Rank 0 of 2") == out.count("Rank 1 of 2") == out.count("2/2 - ") == 1
+
+
+def test_both_launchers_train_the_same_network(solution):
+    assert len({record["weights"]["sha256"] for record, _, _ in solution.values()}) == 1
+
+
+# Refusals
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory, needs_horovod):
+    return start("refusals.py", 2, "horovodrun", tmp_path_factory.mktemp("refusals"))
+
+
+RIGHT = ("right", "right, unknown length with steps", "right shards", "agreed")
+REFUSED = {
+    "not wrapped": "does not average gradients",
+    "wrapped by Horovod": "Horovod's own DistributedOptimizer, which averages nothing on Keras 3",
+    "wrapped by both": "Horovod's own DistributedOptimizer",
+    "wrapped twice": "wrapped twice",
+    "used before": "used already",
+    "no optimizer": "str is no optimizer of Keras 3",
+    "no passes": "backward_passes_per_step is 0",
+    "half a pass": "backward_passes_per_step is 0.5",
+    "passes and scaling": "cannot sum gradients over 2 passes",
+    "scaling outside": "loss scaling around the distributed optimizer",
+    "xla": "jit_compile=False",
+    "no such root": "No rank 2",
+    "uneven steps": "disagree on steps: rank 0 has 4, rank 1 has 3",
+    "uneven epochs": "disagree on epochs: rank 0 has 1, rank 1 has 2",
+    "unknown steps": "steps_per_epoch",
+    "unlike networks": "disagree on network",
+    "batch": "disagree on batch_size: rank 0 has 64, rank 1 has 32",
+    "data": "disagree on images: rank 0 has 1797, rank 1 has 1796",
+    "not sharded": "Ranks 0 and 1 both read samples 0, 1, 2, 3, 4 and",
+    "other seeds": "common order. No rank reads samples",
+    "same shard": "No rank reads samples",
+    "too many shards": "Is the number of shards the number of ranks (2)?",
+    "uneven shards": "Rank 0 reads 30 samples and rank 1 29",
+    "repeated": "Rank 0 reads twice in one epoch: samples",
+    "out of range": "Rank 0 reads sample 60",
+    "other weights": "Rank 1 and rank 0 have different networks",
+}
+
+
+def test_nothing_else_was_tried(said):
+    assert set(said[0]) == {*RIGHT, *REFUSED}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_right_is_not_refused(said, name):
+    assert [each[name] for each in said] == ["", ""]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_mistake_is_refused_on_all_ranks_in_one_line(said, name):
+    for each in said:
+        assert REFUSED[name] in each[name]
+        assert "\n" not in each[name] and len(each[name]) < 320
+
+
+# Comparisons without processes
+
+
+@pytest.mark.parametrize(
+    "shards, says",
+    [
+        ([[0, 2, 4], [1, 3, 5]], None),
+        ([[0, 1, 2, 3, 4, 5]], None),
+        ([[0, 2, 4], [1, 2, 5]], "Ranks 0 and 1 both read sample 2"),
+        ([[0, 2], [1, 3], [4, 3]], "Ranks 1 and 2 both read sample 3"),
+        ([[0, 2], [1, 3]], "No rank reads samples 4, 5."),
+        ([[0, 0, 4], [1, 3, 5]], "Rank 0 reads twice in one epoch: sample 0."),
+        ([[0, 2, 4], [1, 3]], "Rank 0 reads 3 samples and rank 1 2"),
+        ([[0, 2, 4], [1, 3, 6]], "Rank 1 reads sample 6, but the 6 samples"),
+        ([[0, 2, -1], [1, 3, 5]], "Rank 0 reads sample -1"),
+    ],
+)
+def test_problem_of_shards_names_rank_and_samples(shards, says):
+    problem = ranks.shard_problem(shards, 6)
+    assert problem is None if says is None else says in problem
+
+
+def test_dropped_samples_are_no_problem_but_more_are():
+    assert ranks.shard_problem([[0, 2], [1, 3]], 6, dropped=2) is None
+    assert "No rank reads samples 4, 5, 6." in ranks.shard_problem([[0, 2], [1, 3]], 7, dropped=2)
+
+
+# Ranks that die, and jobs that end
+
+
+def living(folder):
+    """Processes of the tests' jobs in this folder."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        line = " ".join(process.info["cmdline"] or [])
+        if "dying.py" in line and str(folder) in line and process.pid != os.getpid():
+            found.append(line)
+    return found
+
+
+def ended(folder, seconds=30):
+    """Wait until no process is left, at most `seconds`; returns those that are."""
+    begin = time.monotonic()
+    while living(folder) and time.monotonic() - begin < seconds:
+        time.sleep(0.1)
+    return living(folder)
+
+
+def trains(job):
+    """Wait until the first epoch is over."""
+    begin = time.monotonic()
+    while "Epoch 3" not in job.out.read_text():
+        assert job.state == "running" and time.monotonic() - begin < 120, job.err.read_text()
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("launcher", launch.LAUNCHERS)
+@pytest.mark.parametrize("die, rank", [("exception", 1), ("exception", 0), ("kill", 1), ("kill", 0)])
+def test_rank_that_dies_ends_the_job(tmp_path, launcher, die, rank, needs_horovod):
+    arguments = ["--die", die, "--rank", rank, "--runs", tmp_path]
+    job = jobs.start(
+        PROGRAMS / "dying.py",
+        *arguments,
+        name="dies",
+        runs=tmp_path,
+        ranks=2,
+        launcher=launcher,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    begin = time.monotonic()
+    while "Epoch 2" not in job.out.read_text() and job.state == "running" and time.monotonic() - begin < 120:
+        time.sleep(0.05)
+    job.wait(timeout=30, show=False)  # stops a job that still runs: its state is then another
+    assert job.state == "failed"
+    assert not ended(tmp_path, 5)
+    record = json.loads(job.record.read_text())
+    assert record["state"] == "failed" and len(record["epochs"]) == 1
+    lines = [split_rank(line)[1] for line in job.err.read_text().splitlines()]
+    if die == "exception":
+        assert lines[0].startswith("Traceback")
+        first = next(line for line in lines if line and not line.startswith((" ", "Traceback")))
+        assert first == f"ZeroDivisionError: a mistake of rank {rank}"
+        assert f"a mistake of rank {rank}" in job.explain() and "python error" in job.explain()
+    else:
+        assert ": killed (" in job.explain()
+
+
+@pytest.mark.parametrize("launcher", launch.LAUNCHERS)
+def test_stop_ends_all_ranks(tmp_path, launcher, needs_horovod):
+    job = jobs.start(
+        PROGRAMS / "dying.py",
+        "--runs",
+        tmp_path,
+        name="long",
+        runs=tmp_path,
+        ranks=2,
+        launcher=launcher,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    trains(job)
+    assert len(living(tmp_path)) >= 3
+    job.stop()
+    assert not ended(tmp_path)
+    assert json.loads(job.record.read_text())["state"] == "stopped"
+
+
+@pytest.mark.parametrize("launcher", launch.LAUNCHERS)
+def test_ranks_end_when_the_process_that_started_them_is_killed(tmp_path, launcher, needs_horovod):
+    code = (
+        "import sys, time; from labs import jobs; "
+        f"jobs.start({str(PROGRAMS / 'dying.py')!r}, '--runs', sys.argv[1], name='long', runs=sys.argv[1], "
+        f"ranks=2, launcher={launcher!r}); time.sleep(1000)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment)
+    begin = time.monotonic()
+    out = tmp_path / "long.out"
+    while not out.exists() or "Epoch 3" not in out.read_text():
+        assert parent.poll() is None and time.monotonic() - begin < 120
+        time.sleep(0.1)
+    parent.kill()
+    parent.wait()
+    assert not ended(tmp_path)
+    assert json.loads((tmp_path / "long.json").read_text())["state"] == "failed"

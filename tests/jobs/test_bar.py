@@ -1,0 +1,43 @@
+"""labs.jobs.bar: what a progress bar says."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from labs.jobs import bar
+
+HALF = {"epochs_done": 1, "epochs": 4, "step": 3, "steps": 6, "images_per_second": 90.4, "fraction": 0.375}
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """A bar, and the list of (fraction, text) that it shows."""
+    texts = []
+    shown = bar.Bar("job")
+    monkeypatch.setattr(shown, "_show", lambda fraction, text: texts.append((fraction, text)))
+    return shown, texts
+
+
+def test_bar_tells_epoch_step_rate_and_time_left(shown):
+    shown, texts = shown
+    shown.update({}, 2.0, "loading <data>")
+    shown.update(HALF, 10.0)
+    shown.update(HALF | {"fraction": 0.5}, 20.0)  # an eighth in 10 s: HALF of it takes 40 s
+    shown.close(SimpleNamespace(state="finished"))
+    assert texts[0] == (0.0, "loading <data> (2 s)")
+    assert texts[1] == (0.375, "epoch 2 of 4, step 3 of 6, 90 images/s")
+    assert texts[2] == (0.5, "epoch 2 of 4, step 3 of 6, 90 images/s, 40 s left")
+    assert texts[3] == (1.0, "finished, 90 images/s")
+    line = shown._line(0.5, "loading <data>")
+    assert 'value="0.500"' in line and "aria-label" in line and "&lt;data&gt;" in line
+
+
+def test_next_training_of_a_batch_script_starts_at_0_again(shown):
+    shown, texts = shown
+    shown.update(HALF | {"fraction": 0.9, "workers": 1}, 10.0)
+    shown.update(HALF | {"fraction": 0.1, "workers": 2}, 20.0)
+    shown.update(HALF | {"fraction": 0.2, "workers": 2}, 30.0)
+    shown.close(SimpleNamespace(state="failed"))
+    assert texts[1] == (0.1, "2 worker(s), epoch 2 of 4, step 3 of 6, 90 images/s")
+    assert texts[2] == (0.2, "2 worker(s), epoch 2 of 4, step 3 of 6, 90 images/s, 80 s left")
+    assert texts[3] == (0.0, "failed, 90 images/s")

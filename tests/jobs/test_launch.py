@@ -1,0 +1,113 @@
+"""The command that starts ranks; what cannot be started is refused before anything runs."""
+
+import subprocess
+import sys
+
+import pytest
+
+from labs import devices, jobs
+from labs.jobs import launch
+
+
+def test_horovodrun_over_gloo_is_the_default(needs_horovod):
+    program, *options = launch.command(2)
+    assert program.endswith("horovodrun") and options == ["--gloo", "-np", "2", "-H", "localhost:2"]
+    assert launch.command(2, "horovodrun") == [program, *options]
+
+
+def test_mpiexec(needs_horovod):
+    program, *options = launch.command(3, "mpiexec")
+    assert program.endswith("mpiexec") and options == ["-prepend-rank", "-n", "3"]
+
+
+@pytest.mark.parametrize("launcher, form", [("mpiexec", "[{}] {}"), ("horovodrun", "[{}]<stdout>:{}")])
+def test_lines_of_ranks_are_whole_and_carry_their_rank(tmp_path, launcher, form, needs_horovod):
+    (tmp_path / "say.py").write_text("for i in range(20):\n    print('line', i)\n")
+    job = jobs.run(tmp_path / "say.py", name="say", runs=tmp_path, ranks=3, launcher=launcher, show=False)
+    assert job.state == "finished"
+    expected = [form.format(rank, f"line {i}") for rank in range(3) for i in range(20)]
+    assert sorted(job.out.read_text().split("\n")) == sorted([*expected, ""])
+
+
+@pytest.mark.parametrize(
+    "ranks, launcher, says",
+    [
+        (0, None, "0 ranks: a training needs a whole number"),
+        (-1, None, "-1 ranks"),
+        (True, None, "True ranks"),
+        (1.5, None, "1.5 ranks"),
+        ("2", None, "'2' ranks"),
+        (2, "mpirun", "No launcher is called 'mpirun'"),
+        (2, "srun", "Use horovodrun or mpiexec"),
+    ],
+)
+def test_wrong_use(ranks, launcher, says):
+    with pytest.raises(launch.LaunchError) as caught:
+        launch.command(ranks, launcher)
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_more_ranks_than_memory_holds(monkeypatch, needs_horovod):
+    monkeypatch.setattr(devices, "memory", lambda: 2 * 2**30)
+    assert launch.command(6)
+    with pytest.raises(launch.LaunchError, match=r"7 ranks need 2.2 GiB .* 2.0 GiB are free.*at most 6\."):
+        launch.command(7)
+
+
+def test_horovod_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
+    (tmp_path / "a.py").write_text("print(1)")
+    for start in (launch.command, lambda ranks: jobs.start(tmp_path / "a.py", name="a", runs=tmp_path, ranks=ranks)):
+        with pytest.raises(launch.LaunchError, match="Horovod is not installed.*`make horovod`"):
+            start(2)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_import_of_labs_hvd_without_horovod_says_what_to_do(tmp_path):
+    (tmp_path / "horovod").mkdir()
+    (tmp_path / "horovod" / "__init__.py").write_text("raise ImportError('no such library')")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import labs.hvd"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1
+    assert last.startswith("ImportError: Horovod cannot be imported (no such library)") and "`make horovod`" in last
+    assert done.stderr.count("Traceback") == 1
+
+
+def test_launcher_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "env" / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(launch.LaunchError, match="mpiexec is not installed"):
+        launch.command(2, "mpiexec")
+    (tmp_path / "mpiexec").write_text("#!/bin/sh\n")
+    (tmp_path / "mpiexec").chmod(0o755)
+    assert launch.command(2, "mpiexec") == [str(tmp_path / "mpiexec"), "-n", "2"]
+
+
+def test_processes_of_a_foreign_launcher_are_noticed(needs_horovod):
+    """Each would think that it is alone."""
+    code = "from labs import hvd; hvd.init()"
+    for name in ("OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"):
+        done = subprocess.run(["env", f"{name}=4", sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 1, name
+        assert "4 processes were started, but each sees itself alone" in done.stderr.splitlines()[-1]
+    done = subprocess.run(["env", "OMPI_COMM_WORLD_SIZE=1", sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_as_a_program_it_becomes_the_ranks_or_says_why_not(tmp_path, needs_horovod):
+    (tmp_path / "rank.py").write_text("import os, sys; print('Rank', os.environ['HOROVOD_RANK'], sys.argv[1:])")
+    program = [sys.executable, "-m", "labs.jobs.launch"]
+    done = subprocess.run(
+        [*program, "1", sys.executable, str(tmp_path / "rank.py"), "-n", "9"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "[0]<stdout>:Rank 0 ['-n', '9']\n")
+    for arguments, says in (
+        (["0", "true"], "labs.jobs.launch: 0 ranks"),
+        (["2"], "usage:"),
+        (["true"], "usage:"),
+        (["x", "true"], "usage:"),
+    ):
+        done = subprocess.run([*program, *arguments], capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.startswith(says) and done.stderr.count("\n") == 1

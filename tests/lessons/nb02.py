@@ -1,0 +1,175 @@
+"""Rows of the table in test_tasks.py for 02_concurrency: what its self-checks accept and refuse."""
+
+import numpy as np
+
+from labs.simulate import sgd
+
+
+def length(difference, at=lambda weights: weights):
+    """Answer to 02.2: the length, or something else, of what differs at these weights."""
+    return (lambda w, rows: difference(sgd.gradient(at(w), rows), sgd.gradient(at(w))),)
+
+
+def mean(how):
+    return (lambda gradients: how(np.array(gradients)),)
+
+
+def time(how):
+    """Answer to 02.13: how(places that are low enough, history), or inf if there are none."""
+
+    def seconds_to(history, target):
+        places = np.flatnonzero(history.losses <= target)
+        return how(places, history) if len(places) else np.inf
+
+    return (seconds_to,)
+
+
+def earliest(low, never=np.inf):
+    def seconds_to(history, target):
+        reached = [now for now, loss in zip(history.seconds, history.losses, strict=True) if low(loss, target)]
+        return min(reached, default=never)
+
+    return (seconds_to,)
+
+
+def server(workers, size, servers=1):
+    return 2 * workers * size / servers
+
+
+def ring(workers, size):
+    return 2 * (workers - 1) / workers * size
+
+
+def sizes(how):
+    return (lambda gradients, sizes: how(np.array(gradients), np.array(sizes)),)
+
+
+def total(gradients, weights):
+    return np.tensordot(weights, gradients, 1)
+
+
+START = np.zeros((65, 10))
+NORM = np.linalg.norm
+
+ANSWERS = {
+    "02.2": dict(
+        right=[
+            length(lambda few, full: NORM(few - full)),
+            length(lambda few, full: np.sqrt(((few - full) ** 2).sum())),
+        ],
+        wrong=[
+            length(lambda few, full: abs(NORM(few) - NORM(full))),
+            length(lambda few, full: NORM(few - full), at=np.zeros_like),
+            length(lambda few, full: few - full),
+            length(lambda few, full: NORM(few - full, axis=0)),
+            length(lambda few, full: NORM(few)),
+            length(lambda few, full: NORM(few - full) ** 2),
+            length(lambda few, full: (few - full).sum()),
+            length(lambda few, full: np.abs(few - full).max()),
+            (lambda w, rows: NORM(sgd.gradient(w, rows) - sgd.gradient(START)),),
+        ],
+        secret=r"norm\(",
+    ),
+    "02.3": dict(right=[("b",), (" B.",)], wrong=[("a",), ("c",), ("d",)], secret=None),
+    "02.4": dict(
+        right=[mean(lambda g: g.mean(0)), (lambda gradients: sum(gradients) / len(gradients),)],
+        wrong=[
+            mean(lambda g: g.mean()),
+            mean(lambda g: g.sum(0)),
+            mean(lambda g: g.sum(0) / 4),
+            mean(lambda g: np.median(g, 0)),
+            mean(lambda g: g.mean(1)),
+            mean(lambda g: g[0]),
+        ],
+        secret=r"\.mean|axis|len\(",
+    ),
+    "02.6": dict(
+        right=[
+            sizes(lambda g, n: np.average(g, 0, n)),
+            sizes(lambda g, n: total(g, n) / n.sum()),
+            (lambda gradients, sizes: sum(n * g for n, g in zip(sizes, gradients, strict=True)) / sum(sizes),),
+        ],
+        wrong=[
+            sizes(lambda g, n: g.mean(0)),
+            sizes(lambda g, n: total(g, n)),
+            sizes(lambda g, n: total(g, n) / 3),
+            sizes(lambda g, n: total(g, n) / 16),
+            sizes(lambda g, n: np.average(g, 0, 1 / n)),
+            sizes(lambda g, n: g.mean()),
+            sizes(lambda g, n: g[0]),
+        ],
+        secret=r"\b17\b|sum\(",
+    ),
+    "02.7": dict(right=[("c",)], wrong=[("a",), ("b",), ("d",)], secret=None),
+    "02.8": dict(
+        right=[(lambda t: t.max(axis=1).mean(),), (lambda t: sum(max(row) for row in t) / len(t),)],
+        wrong=[
+            (lambda t: t.max(axis=0).mean(),),
+            (lambda t: t.mean(),),
+            (lambda t: t.max(),),
+            (lambda t: t.mean(axis=0).max(),),
+            (lambda t: t.max(axis=1).sum(),),
+            (lambda t: t.sum(axis=1).mean(),),
+            (lambda t: t.min(axis=1).mean(),),
+            (lambda t: t.max(axis=1),),
+            (lambda t: t.max(axis=0),),
+            (lambda t: np.median(t),),
+        ],
+        secret=r"\b6\.5\b|axis=|\.max|\.mean",
+    ),
+    "02.10": dict(right=[("c",)], wrong=[("a",), ("b",), ("d",)], secret=None),
+    "02.12": dict(
+        right=[
+            (lambda work, one: sum(one.begin < other.end < one.end for other in work),),
+            (lambda work, one: len([w for w in work if w.end > one.begin and w.end < one.end]),),
+        ],
+        wrong=[
+            (lambda work, one: one.staleness,),
+            (lambda work, one: sum(one.begin < other.end <= one.end for other in work),),
+            (lambda work, one: sum(one.begin <= other.end < one.end for other in work),),
+            (lambda work, one: sum(one.begin <= other.end <= one.end for other in work),),
+            (lambda work, one: sum(one.begin < other.begin < one.end for other in work),),
+            (lambda work, one: sum(other.end < one.end for other in work),),
+            (lambda work, one: sum(w.begin < one.end and w.end > one.begin for w in work) - 1,),
+            (lambda work, one: [other for other in work if one.begin < other.end < one.end],),
+            (lambda work, one: 7,),
+        ],
+        secret=r"one\.begin <|other\.end",
+    ),
+    "02.13": dict(
+        right=[time(lambda places, h: h.seconds[places[0]]), earliest(lambda x, target: x <= target)],
+        wrong=[
+            time(lambda places, h: places[0]),
+            time(lambda places, h: h.losses[places[0]]),
+            time(lambda places, h: h.seconds[places[-1]]),
+            time(lambda places, h: h.seconds[places]),
+            time(lambda places, h: h.seconds[min(places[0] + 1, 4)]),
+            earliest(lambda x, target: x < target),
+            earliest(lambda x, target: x >= target),
+            (lambda h, target: h.seconds[np.argmax(h.losses <= target)],),
+            earliest(lambda x, target: x <= target, never=None),
+            (lambda h, target: print(end=""),),
+        ],
+        secret=r"argmax|flatnonzero|<=",
+    ),
+    "02.15": dict(right=[("d",)], wrong=[("a",), ("b",), ("c",)], secret=None),
+    "02.17": dict(
+        right=[(server, ring), (server, lambda k, size: 2 * (size - size / k))],
+        wrong=[
+            (lambda k, size, servers=1: k * size / servers, ring),
+            (lambda k, size, servers=1: 2 * k * size, ring),
+            (lambda k, size, servers=1: 2 * k * size * servers, ring),
+            (lambda k, size, servers=1: (k + 1) * size / servers, ring),
+            (lambda k, size, servers=1: 2 * (k - 1) * size / servers, ring),
+            (lambda k, size, servers=2: 2 * k * size / servers, ring),
+            (lambda k, size, servers=1: size, ring),
+            (server, lambda k, size: 2 * (k - 1) * size),
+            (server, lambda k, size: (k - 1) / k * size),
+            (server, lambda k, size: 2 * size),
+            (server, lambda k, size: 4 * (k - 1) / k * size),
+            (server, lambda k, size: size / k),
+        ],
+        secret=r"\b900\b|\b4800\b|2 \* ?\(|/ ?K\b",
+    ),
+    "02.19": dict(right=[("a",)], wrong=[("b",), ("c",), ("d",)], secret=None),
+}

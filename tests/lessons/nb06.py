@@ -1,0 +1,265 @@
+"""Rows of the table in test_tasks.py for 06_horovod_sharding."""
+
+from pathlib import Path
+
+import numpy as np
+
+SCRIPT = (Path(__file__).parents[2] / "solutions/scripts/repaired.py").read_text()
+MINE = "mine = numbers.shard(hvd.size(), hvd.rank())"
+BATCHES = "train = data.batches(dataset, mine, args.batch_size // hvd.size())"
+RECORD = {"steps": 28, "global_batch": 64, "dataset_images": 1797, "workers": 1, "state": "finished"}
+UNSHARDED = RECORD | {"global_batch": 128, "workers": 2}
+REPAIRED = UNSHARDED | {"steps": 14}
+ODD, EVEN = list(range(1, 101, 2)), list(range(2, 101, 2))
+
+
+def swapped(*pairs):
+    """The repaired script with some text replaced, in the files of the running test."""
+
+    def write(folder):
+        text = SCRIPT
+        for old, new in pairs:
+            assert old in text, f"repaired.py has changed: {old!r} is no more in it"
+            text = text.replace(old, new)
+        path = folder / "repaired.py"
+        path.write_text(text)
+        return (path,)
+
+    return write
+
+
+def mine(line):
+    return swapped((MINE, line))
+
+
+def numbers(n):
+    import tensorflow as tf
+
+    return tf.data.Dataset.range(n)
+
+
+def folder(share):
+    """Answer to 06.16: share(dataset of paths, rank, size, read) on ten PNGs."""
+
+    def write(path):
+        from labs import data
+        from labs.data import formats
+
+        images, labels = np.zeros((10, 4, 4, 3), np.uint8), np.arange(10) // 2
+        files = formats.write_folder(data.Dataset("small", images, labels, list("01234")), path / "png")
+        reads = formats.Reads()
+
+        def read(file):
+            return reads.image(reads.file(file)), 0
+
+        def answer(files, rank, size):
+            import tensorflow as tf
+
+            return share(tf.data.Dataset.from_tensor_slices(files), rank, size, read)
+
+        return answer, files, reads
+
+    return write
+
+
+ANSWERS = {
+    "06.1": dict(
+        right=[(ODD, EVEN), (range(1, 101, 2), np.arange(2, 101, 2))],
+        wrong=[
+            (ODD, ODD),
+            (EVEN, ODD),
+            (list(range(1, 51)), list(range(51, 101))),
+            (ODD[1:], EVEN),
+            (list(range(0, 100, 2)) + [100], ODD),
+            (list(range(1, 70)), list(range(70, 101))),
+            (ODD[::-1], EVEN),
+        ],
+        secret=r"\b2::2|1::2|0::2",
+    ),
+    "06.2": dict(
+        right=[([34, 33, 33],), (np.array([34, 33, 33]),)],
+        wrong=[([33, 33, 34],), ([33, 33, 33],), ([34, 34, 34],), ([50, 50],), ([35, 33, 32],), ([100 / 3] * 3,)],
+        secret=r"\b34\b|\b33\b",
+    ),
+    "06.3": dict(
+        right=[
+            (lambda d, rank, size: d.shard(size, rank),),
+            (lambda d, rank, size: d.skip(rank).window(1, size).flat_map(lambda w: w),),
+        ],
+        wrong=[
+            (lambda d, rank, size: d,),
+            (lambda d, rank, size: d.shard(size, 0),),
+            (lambda d, rank, size: d.shard(3, rank),),
+            (lambda d, rank, size: list(d.shard(size, rank).as_numpy_iterator()),),
+            (lambda d, rank, size: d.shard(size, size - 1 - rank),),
+            (lambda d, rank, size: d.shard(size, rank).map(lambda x: x + 100),),
+            (lambda d, rank, size: d.shard(rank, size),),
+        ],
+        secret=r"\.shard\(",
+    ),
+    "06.5": dict(
+        right=[
+            (lambda c: ((c[0].sum(0) > 0).sum(), (c[0] > 0).sum(1).mean()),),
+            (lambda c: [np.count_nonzero(c[0].any(0)), np.count_nonzero(c[0], axis=1).mean()],),
+        ],
+        wrong=[
+            (lambda c: ((c[0] > 0).sum(1).mean(), (c[0].sum(0) > 0).sum()),),
+            (lambda c: ((c[0].sum(0) > 0).sum(), c[0].sum(1).mean()),),
+            (lambda c: ((c[0].sum(0) > 0).sum(), (c[0] > 0).sum()),),
+            (lambda c: (c[0].sum(), (c[0] > 0).sum(1).mean()),),
+            (lambda c: ((c.sum((0, 1)) > 0).sum(), (c > 0).sum(-1).mean()),),
+            (lambda c: (c.shape[2], 1),),
+        ],
+        secret=r"\.sum\(|\.mean\(",
+    ),
+    "06.6": dict(right=[("c",), ("C.",)], wrong=[("a",), ("b",), ("d",)], secret=None),
+    "06.8": dict(
+        right=[
+            (lambda reads, n: n - len(set().union(*reads)),),
+            (lambda reads, n: n - len(np.unique(sum(reads, []))),),
+        ],
+        wrong=[
+            (lambda reads, n: len(set().union(*reads)),),
+            (lambda reads, n: n - sum(map(len, reads)),),
+            (lambda reads, n: n - len(set(reads[0])),),
+            (lambda reads, n: set(range(n)) - set().union(*reads),),
+            (lambda reads, n: (n - len(set().union(*reads))) / n,),
+        ],
+        secret=r"union",
+    ),
+    "06.9": dict(
+        right=[(lambda k: (1 - 1 / k) ** k,), (lambda k: ((k - 1) / k) ** k,)],
+        wrong=[
+            (lambda k: 1 / k**2,),
+            (lambda k: 1 - 1 / k,),
+            (lambda k: 1 / k,),
+            (lambda k: 1 / np.e,),
+            (lambda k: 0.25,),
+            (lambda k: 1 - (1 - 1 / k) ** k,),
+            (lambda k: np.exp(-k) * k,),
+            (lambda k: (1 - 1 / k) ** (k + 1),),
+        ],
+        secret=r"\*\*|1 - 1/K",
+        same=[(0, 4)],  # both are right for two workers only
+    ),
+    "06.10": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=None),
+    "06.11": dict(
+        right=[
+            (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank),),
+            (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(n, seed=rank),),
+            (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(n),),
+        ],
+        wrong=[
+            (lambda n, rank, size: numbers(n).shuffle(n, seed=rank).shard(size, rank),),
+            (lambda n, rank, size: numbers(n).shuffle(n, seed=1),),
+            (lambda n, rank, size: numbers(n).shard(size, rank),),
+            (lambda n, rank, size: numbers(n).shuffle(n, 1, reshuffle_each_iteration=False).shard(size, rank),),
+            (lambda n, rank, size: numbers(n + 1).shuffle(n + 1, seed=1).shard(size, rank),),
+            (lambda n, rank, size: list(range(rank, n, size)),),
+        ],
+        secret=r"seed=1|reshuffle|\bseed\b",
+    ),
+    "06.12": dict(
+        right=[(13, 2), (np.int64(13), 2.0)],
+        wrong=[(12, 2), (12.5, 2), (2, 13), (13, 4), (4, 13)],
+        secret=r"\b13\b|\b12\b",
+    ),
+    "06.13": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=None),
+    "06.14": dict(
+        right=[
+            (lambda n, k, b: (n // (k * b), n % (k * b)),),
+            (lambda n, k, b: (n // k // b, n - n // k // b * k * b),),
+        ],
+        wrong=[
+            (lambda n, k, b: (n / (k * b), 0),),
+            (lambda n, k, b: (-(-n // (k * b)), 0),),
+            (lambda n, k, b: (n // b, n % b),),
+            (lambda n, k, b: (n // (k * b), n - n // (k * b) * b),),
+            (lambda n, k, b: (n // (k * b), 0),),
+            (lambda n, k, b: (n // k, n % k),),
+        ],
+        secret=r"//|\*",
+    ),
+    "06.15": dict(
+        right=[(500, 500), (np.int64(500), 500.0)],
+        wrong=[(0, 0), (250, 250), (500, 0), (0, 500), (1000, 0)],
+        secret=r"\b500\b",
+    ),
+    "06.16": dict(
+        right=[
+            folder(lambda d, rank, size, read: d.shard(size, rank).map(read)),
+            folder(lambda d, rank, size, read: d.shuffle(10, seed=1).shard(size, rank).map(read)),
+            folder(lambda d, rank, size, read: d.shard(size, rank).shuffle(10).map(read)),
+        ],
+        wrong=[
+            folder(lambda d, rank, size, read: d.map(read).shard(size, rank)),
+            folder(lambda d, rank, size, read: d.map(read)),
+            folder(lambda d, rank, size, read: d.shard(size, 0).map(read)),
+            folder(lambda d, rank, size, read: d.shard(size, rank)),
+            folder(lambda d, rank, size, read: d.shard(size, rank).map(lambda file: (file, 0))),
+            folder(lambda d, rank, size, read: None or []),
+        ],
+        secret=r"before|\.shard",
+    ),
+    "06.17": dict(right=[(4,), (4.0,)], wrong=[(0,), (2,), (8,), (6,)], secret=None),
+    "06.19": dict(
+        right=[(1792, 3584, RECORD, UNSHARDED)],
+        wrong=[
+            (1797, 1797, RECORD, UNSHARDED),
+            (28, 28, RECORD, UNSHARDED),
+            (3584, 1792, RECORD, UNSHARDED),
+            (64, 128, RECORD, UNSHARDED),
+        ],
+        secret=r"\b1792\b|\b3584\b|twice",
+        same=[(0, 1)],
+    ),
+    "06.20": dict(right=[("d",)], wrong=[("a",), ("b",), ("c",)], secret=None),
+    "06.21": dict(
+        right=[
+            swapped(),
+            swapped(
+                (MINE, ""),
+                (
+                    BATCHES,
+                    "train = data.batches(dataset, numbers.shard(hvd.size(), hvd.rank()), "
+                    "args.batch_size // hvd.size())",
+                ),
+            ),
+            swapped((MINE, ""), (BATCHES, BATCHES.replace("mine", "numbers") + ".shard(hvd.size(), hvd.rank())")),
+            mine(MINE + "\nfrom labs import ranks\nranks.check_shards(mine, len(dataset.labels))"),
+        ],
+        wrong=[
+            mine("mine = numbers  # of all"),
+            mine("mine = numbers.shard(hvd.size(), 0)"),
+            mine("mine = numbers.shard(4, hvd.rank())"),
+            mine("mine = numbers.shard(hvd.rank(), hvd.size())"),
+            mine("mine = numbers.take(48 // hvd.size())"),
+            swapped(("seed=args.seed)\n", "seed=args.seed + hvd.rank())\n")),
+            swapped(("args.batch_size // hvd.size())", "args.batch_size)")),
+            mine(
+                "mine = numbers.skip(16 * hvd.rank()).take(16) if hvd.size() > 2 else numbers.skip(16 * hvd.rank())"
+                ".take(16 + 16 * hvd.rank()) if hvd.size() > 1 else numbers"
+            ),
+            swapped(
+                ("model.fit(train", "print(train"),
+                ("shuffle=False, ", ""),
+                ("verbose=verbose, ", ""),
+                ("epochs=args.epochs, ", ""),
+                (", callbacks=callbacks", ""),
+            ),
+            swapped(("model.fit(train", "model.fit([1, 2]")),
+        ],
+        secret=r"\.shard\(|mine",
+        same=[(1, 4)],  # all ranks get one share
+    ),
+    "06.22": dict(
+        right=[(UNSHARDED, REPAIRED)],
+        wrong=[
+            (UNSHARDED, UNSHARDED),
+            (RECORD, REPAIRED),
+            (UNSHARDED, REPAIRED | {"state": "failed"}),
+            (UNSHARDED, REPAIRED | {"steps": 7}),
+        ],
+        secret=None,
+    ),
+}

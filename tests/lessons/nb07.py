@@ -1,0 +1,172 @@
+"""Rows of the table in test_tasks.py for 07_horovod_training."""
+
+from pathlib import Path
+
+SCRIPT = (Path(__file__).parents[2] / "solutions/scripts/ResNet50_horovod.py").read_text()
+SGD = "hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate))"
+CALLBACKS = "hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()"
+TENSORS, BYTES = 174, 4 * 23_539_850  # trainable variables of ResNet50V2 with 10 classes, and bytes of its gradient
+RECORD = {"epochs": [], "strategy": "horovod", "state": "finished", "workers": 2, "weights": {"identical": True}}
+
+
+def swapped(*pairs):
+    """The solution script with some text replaced, in the files of the running test."""
+
+    def write(folder):
+        text = SCRIPT
+        for old, new in pairs:
+            assert old in text, f"ResNet50_horovod.py has changed: {old!r} is no more in it"
+            text = text.replace(old, new)
+        path = folder / "ResNet50_horovod.py"
+        path.write_text(text)
+        return (path,)
+
+    return write
+
+
+def instead(old):
+    """instead(old)(new): the script with `old` replaced by `new`."""
+    return lambda new: swapped((old, new))
+
+
+pin = instead("devices.pin(hvd.local_rank(), hvd.local_size())")
+shard = instead("numbers.shard(hvd.size(), hvd.rank())")
+rate = instead("learning_rate = 0.01 * hvd.size()")
+optimizer = instead(SGD)
+callbacks = instead(f"[{CALLBACKS}]")
+verbose = instead("2 if hvd.rank() == 0 else 0")
+
+ANSWERS = {
+    "07.2": dict(right=[(8,), (2 * 4,)], wrong=[(2,), (4,), (6,), (16,)], secret=r"\b8\b|\beight\b"),
+    "07.3": dict(right=[(1, 2)], wrong=[(1, 6), (0, 2), (2, 1), (1, 3), (0, 0)], secret=None),
+    "07.4": dict(
+        right=[swapped()],
+        wrong=[
+            swapped(("hvd.init()\n", "\n")),
+            swapped(("hvd.init()\n", "\n"), ("import keras\n", "import keras\nprint(hvd.rank())\nhvd.init()\n")),
+        ],
+        secret=r"hvd\.init",
+    ),
+    "07.5": dict(
+        right=[swapped(), pin("devices.pin(local_rank=hvd.local_rank(), local_size=hvd.local_size())")],
+        wrong=[
+            pin("hvd.local_rank()"),
+            pin("devices.pin(hvd.rank(), hvd.local_size())"),
+            pin("devices.pin()"),
+            pin("devices.pin(hvd.local_size(), hvd.local_rank())"),
+            pin("devices.pin(0, hvd.local_size())"),
+            pin("devices.pin(hvd.local_rank())"),
+            pin("devices.pin(hvd.local_rank(), hvd.size())"),
+            pin("devices.pin(args.rank, 2)"),
+        ],
+        secret=r"hvd\.local_rank\(\)",
+    ),
+    "07.6": dict(
+        right=[swapped(), shard("numbers.shard(num_shards=hvd.size(), index=hvd.rank())")],
+        wrong=[
+            shard("numbers"),
+            shard("numbers.shard(hvd.rank(), hvd.size())"),
+            shard("hvd.rank()"),
+            shard("numbers.shard(hvd.local_size(), hvd.local_rank())"),
+            shard("numbers.shard(2, hvd.rank())"),
+            shard("numbers.shard(hvd.size(), hvd.local_rank())"),
+            shard("numbers.shard(hvd.size(), 0)"),
+            shard("numbers.batch(64).shard(hvd.size(), hvd.rank())"),
+            shard("numbers.shard(size(), rank())"),
+        ],
+        secret=r"hvd\.(size|rank)\(\)",
+    ),
+    "07.7": dict(
+        right=[
+            swapped(),
+            rate("learning_rate = hvd.size() / 100"),
+            optimizer("hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate=learning_rate))"),
+            optimizer("hvd.DistributedOptimizer(optimizer=keras.optimizers.SGD(learning_rate))"),
+        ],
+        wrong=[
+            rate("learning_rate = 0.01"),
+            rate("learning_rate = 0.1 * hvd.size()"),
+            rate("learning_rate = 0.01 * hvd.local_size()"),
+            rate("learning_rate = 0.01 / hvd.size()"),
+            rate("learning_rate = 0.01 * hvd.size() ** 0.5"),
+            rate("learning_rate = 'auto'"),
+            optimizer("keras.optimizers.SGD(learning_rate)"),
+            optimizer("hvd.DistributedOptimizer()"),
+            optimizer("hvd.DistributedOptimizer(keras.optimizers.Adam(learning_rate))"),
+            optimizer("hvd.DistributedOptimizer(keras.optimizers.SGD(0.01))"),
+            optimizer("'sgd'"),
+            swapped(("import keras\n", "import keras\nimport horovod.keras as hvd\n")),
+            swapped(("import keras\n", "import keras\nimport horovod.tensorflow.keras as hvd\n")),
+            swapped(("import keras\n", "import keras\nfrom horovod.keras import DistributedOptimizer\n")),
+        ],
+        secret=r"0\.08|hvd\.size\(\)",
+        same=[(11, 12), (11, 13), (12, 13)],  # three ways to Horovod's own classes
+    ),
+    "07.8": dict(
+        right=[
+            swapped(),
+            callbacks(
+                "[hvd.callbacks.MetricAverageCallback(), hvd.callbacks.BroadcastGlobalVariablesCallback(root_rank=0)]"
+            ),
+        ],
+        wrong=[
+            callbacks("[hvd.callbacks.MetricAverageCallback()]"),
+            callbacks(CALLBACKS.split(", ")[0]),
+            callbacks("[hvd.callbacks.BroadcastGlobalVariablesCallback(0)]"),
+            callbacks(f"[{CALLBACKS.replace('(0)', '(hvd.rank())')}]"),
+            callbacks(f"[{CALLBACKS.replace('(0)', '(1)')}]"),
+        ],
+        secret=r"\(0\)",
+    ),
+    "07.9": dict(
+        right=[swapped(), verbose("2 * (hvd.rank() == 0)"), verbose("0 if hvd.rank() else 2")],
+        wrong=[
+            verbose("2"),
+            verbose("0 if hvd.rank() == 0 else 2"),
+            verbose("1 if hvd.rank() == 0 else 0"),
+            verbose("0"),
+            verbose("2 if hvd.rank() == 0 else 1"),
+            verbose("2 if hvd.local_rank() == 0 else 0"),
+        ],
+        secret=r"hvd\.rank",
+    ),
+    "07.11": dict(
+        right=[(RECORD,), (RECORD | {"workers": 4},)],
+        wrong=[
+            ("runs/w2.json",),
+            (RECORD | {"strategy": "mirrored"},),
+            (RECORD | {"state": "failed"},),
+            (RECORD | {"workers": 1},),
+            (RECORD | {"weights": {"identical": False}},),
+            ({"identical": True},),
+        ],
+        secret=None,
+        same=[(0, 5)],  # neither is a record
+    ),
+    "07.12": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=None),
+    "07.13": dict(right=[("a",)], wrong=[("b",), ("c",), ("d",)], secret=r"NCCL"),
+    "07.15": dict(right=[(4,)], wrong=[(1,), (2,), (0,), (8,)], secret=r"\b4\b|\bfour\b"),
+    "07.16": dict(right=[(32,), (32.0,)], wrong=[(8,), (2,), (4,), (64,)], secret=r"\b32\b"),
+    "07.17": dict(
+        right=[
+            (lambda r, k: (r * k, r * k**0.5, r * k ** (2 / 3)),),
+            (lambda r, k: [r * k, r * k**0.5, r * k**0.6666667],),
+        ],
+        wrong=[
+            (lambda r, k: r * k,),
+            (lambda r, k: (r * k**0.5, r * k, r * k ** (2 / 3)),),
+            (lambda r, k: (0.1, 0.1, 0.1),),
+            (lambda r, k: (r * k, r * k / 2, r * k ** (2 / 3)) if k > 1 else (r, r, r),),
+            (lambda r, k: (r * k, r * k**0.5, r * k**2 / 3) if k > 1 else (r, r, r),),
+        ],
+        secret=r"\*\* ?0\.5|sqrt",
+    ),
+    "07.18": dict(right=[("d",)], wrong=[("a",), ("b",), ("c",)], secret=None),
+    "07.19": dict(
+        right=[(TENSORS, BYTES), (TENSORS, float(BYTES))],
+        wrong=[(272, BYTES), (192, BYTES), (53, BYTES), (TENSORS, BYTES // 4), (TENSORS, 2 * BYTES), (TENSORS, 1000)],
+        secret=r"\b174\b|94[.,\s]?1\d\d",
+    ),
+    "07.20": dict(right=[(0,)], wrong=[(1,), (2,)], secret=r"rank 0|\b0\b"),
+    "07.21": dict(right=[(1,)], wrong=[(0,), (2,)], secret=r"rank 1|\b1\b"),
+}

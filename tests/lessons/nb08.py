@@ -1,0 +1,341 @@
+"""Rows of the table in test_tasks.py for 08_resnet152_scaling: what its self-checks accept and refuse."""
+
+import copy
+from math import exp, log, sqrt
+from pathlib import Path
+from statistics import fmean, pvariance, variance
+from types import SimpleNamespace
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = (ROOT / "solutions/scripts/ResNet152V2.py").read_text()
+JOB = (ROOT / "solutions/slurm/local/ResNet152V2.sh").read_text()
+HOROVOD = ROOT / "solutions/scripts/ResNet50_horovod.py"
+NAMES = (
+    ("applications.ResNet50V2(", "applications.ResNet152V2("),
+    ("Model ResNet50V2", "Model ResNet152V2"),
+    ('model="ResNet50V2"', 'model="ResNet152V2"'),
+)
+OOM = "OOM when allocating tensor with shape[512,64,8,8] and type float on device:CPU:0 by allocator cpu"
+ERR = ["Traceback (most recent call last):", '  File "labs/measure/maxbatch.py", line 180, in _trials', f"  {OOM}"]
+SMALL = SimpleNamespace(multiply_adds=71e6, gradient_bytes=94e6, tensors=174, activation_bytes=1.6e6)
+LARGE = SimpleNamespace(multiply_adds=222.5e6, gradient_bytes=232e6, tensors=514, activation_bytes=4.0e6)
+R_OPS, R_BYTES = 222.5 / 71, 232 / 94
+FIRST, SECOND = {"largest": 512, "fails": 1024}, {"largest": 256, "fails": 512}
+STEPS = {1: 0.9, 2: 1.0}
+ROWS = [
+    {
+        "model": model,
+        "workers": n,
+        "epoch_seconds": t,
+        "images_per_second": 512 / t,
+        "speedup": one / t,
+        "failure": None,
+        "kind": "measured",
+        "source": f"{model}_w{n}.json",
+        "truncated": False,
+    }
+    for model, one, two in (("ResNet50V2", 7.0, 4.0), ("ResNet152V2", 14.0, 8.6))
+    for n, t in ((1, one), (2, two))
+]
+
+
+def changed(number, **values):
+    rows = copy.deepcopy(ROWS)
+    rows[number] |= values
+    return rows
+
+
+def swapped(*pairs, text=SCRIPT, name="ResNet152V2.py", folder_name=None):
+    """A solution with some text replaced, in the files of the running test."""
+
+    def write(folder):
+        told = text
+        for old, new in pairs:
+            assert old in told, f"{name} has changed: {old!r} is no more in it"
+            told = told.replace(old, new)
+        path = (folder / folder_name if folder_name else folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(told)
+        return (path,)
+
+    return write
+
+
+def job(*pairs):
+    return swapped(*pairs, text=JOB, name="ResNet152V2.sh", folder_name="local")
+
+
+def many(*pairs):
+    """The Horovod script of notebook 07 with some text replaced, and its file."""
+    text = HOROVOD.read_text()
+    for old, new in pairs:
+        assert old in text, f"{HOROVOD.name} has changed: {old!r} is no more in it"
+        text = text.replace(old, new)
+    return text, HOROVOD
+
+
+def outside_scope():
+    """The script with its network created before the scope."""
+    start = SCRIPT.index("    ### BEGIN SOLUTION\n    network")
+    end = SCRIPT.index("### END SOLUTION\n", start) + len("### END SOLUTION\n")
+    block, scope = SCRIPT[start:end], "with strategy.scope()"
+    moved = block.replace("\n    ", "\n").removeprefix("    ") + scope
+    return swapped((block, ""), (scope, moved))
+
+
+def evidence(line, found=True):
+    def write(folder):
+        err = folder / "search.err"
+        err.write_text("\n".join(ERR))
+        return line, {"evidence": {"file": str(err), "line_number": 3, "line": OOM} if found else None}
+
+    return write
+
+
+def figure(
+    panels=3,
+    label=True,
+    legend=True,
+    names=("ResNet50V2", "ResNet152V2"),
+    speedup=lambda row: row["speedup"],
+    reverse=False,
+):
+    from matplotlib.figure import Figure
+
+    drawn = Figure()
+    keys = {"epoch_seconds": None, "images_per_second": None, "speedup": speedup}
+    for axis, (key, value) in zip(drawn.subplots(1, panels, squeeze=False)[0], keys.items(), strict=False):
+        for name in names:
+            rows = [row for row in ROWS if row["model"] == name][:: -1 if reverse else 1]
+            axis.plot([row["workers"] for row in rows], [value(row) if value else row[key] for row in rows], label=name)
+        if label:
+            axis.set(xlabel="workers", ylabel=key)
+        if legend:
+            axis.legend()
+    return drawn
+
+
+def kits_figure():
+    from labs.show import plots
+
+    return plots.scaling([row | {"strategy": "mirrored"} for row in ROWS])
+
+
+def contrast(signs=(-1, 1, 1, -1), error=lambda logs: sqrt(sum(variance(x) / len(x) for x in logs)), centre=float):
+    def function(*times):
+        logs = [[log(t) for t in seconds] for seconds in times]
+        total = sum(sign * fmean(x) for sign, x in zip(signs, logs, strict=True))
+        return centre(total), error(logs)
+
+    return (function,)
+
+
+def answer(low, high, matters):
+    if low > 1 or high < 1:
+        return "yes"
+    return "no" if low >= 1 / (1 + matters) and high <= 1 + matters else "can't tell"
+
+
+def workers_below(small=128, large=64, bandwidth=10):
+    def read(folder):
+        from labs.lessons.nb08 import pictures as what_if
+
+        return tuple(
+            what_if.first_below(name, batch=batch, bandwidth=bandwidth)
+            for name, batch in zip(what_if.NAMES, (small, large), strict=True)
+        )
+
+    return read
+
+
+FIT = ", callbacks=[recorder]"
+ANSWERS = {
+    "08.3": dict(
+        right=[(R_OPS, R_BYTES, SMALL, LARGE)],
+        wrong=[
+            (R_BYTES, R_OPS, SMALL, LARGE),
+            (1 / R_OPS, 1 / R_BYTES, SMALL, LARGE),
+            (R_OPS, 514 / 174, SMALL, LARGE),
+            (R_OPS, 2.5, SMALL, LARGE),
+            (2.0, R_BYTES, SMALL, LARGE),
+            (R_OPS, 2.0, SMALL, LARGE),
+        ],
+        secret=r"3\.1\d|2\.4\d",
+    ),
+    "08.4": dict(
+        right=[
+            (lambda f, b: f.gradient_bytes / (b * f.multiply_adds),),
+            (lambda facts, batch: facts.gradient_bytes / facts.multiply_adds / batch,),
+        ],
+        wrong=[
+            (lambda f, b: f.gradient_bytes / f.multiply_adds,),
+            (lambda f, b: b * f.gradient_bytes / f.multiply_adds,),
+            (lambda f, b: b * f.multiply_adds / f.gradient_bytes,),
+            (lambda f, b: f.gradient_bytes / (3 * b * f.multiply_adds),),
+            (lambda f, b: 1.0,),
+        ],
+        secret=r"\b15\b|\b7\.5\b",
+    ),
+    "08.5": dict(right=[("c",), ("C)",)], wrong=[("a",), ("b",), ("d",), ("e",)], secret=None),
+    "08.6": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=None),
+    "T7": dict(
+        right=[swapped(), swapped(("0.01 * args.n_gpus", "0.01 * strategy.num_replicas_in_sync"))],
+        wrong=[
+            swapped(("tf.distribute.MirroredStrategy(devices=workers)", "tf.distribute.get_strategy()")),
+            swapped(("MirroredStrategy(devices=workers)", "MirroredStrategy()")),
+            swapped(("0.01 * args.n_gpus", "0.01")),
+            swapped(("keras.applications.ResNet152V2(", "keras.applications.ResNet50V2(")),
+            swapped(("keras.applications.ResNet152V2(", "keras.applications.ResNet152(")),
+            outside_scope(),
+            swapped(("weights=None", 'weights="imagenet"')),
+            swapped(("classes=len(dataset.classes),", "")),
+            swapped(('f"Model ResNet152V2 {args', 'f"Model ResNet50V2 {args')),
+            swapped(('print(f"Model ResNet152V2 {args.n_gpus} workers")', "")),
+            swapped(('model="ResNet152V2", strategy', 'model="ResNet50V2", strategy')),
+            swapped(('strategy="mirrored"', 'strategy="single"')),
+            swapped((FIT, "")),
+            swapped(("verbose=2", "verbose=1")),
+            swapped(("model.fit(", "model.evaluate(")),
+        ],
+        secret=r"0\.04\b|devices=workers",
+    ),
+    "08.8": dict(
+        right=[evidence(OOM), evidence(f"  {OOM}\n")],
+        wrong=[evidence(ERR[0]), evidence("I ran out of memory"), evidence(OOM, found=False)],
+        secret=r"allocating",
+    ),
+    "08.9": dict(
+        right=[(1.0, 4.0, FIRST, SECOND), (512 / 512, 1024 / 256, FIRST, SECOND)],
+        wrong=[
+            (2.0, 2.0, FIRST, SECOND),
+            (4.0, 1.0, FIRST, SECOND),
+            (0.25, 1.0, FIRST, SECOND),
+            (1.0, 2.0, FIRST, SECOND),
+            (1.0, 4.0, FIRST, SECOND | {"fails": None}),
+        ],
+        secret=r"\b4\.0|\b512\b|\b1024\b",
+    ),
+    "08.10": dict(
+        right=[(1.9 + 0.1 * R_BYTES, STEPS, 1.9, SMALL, LARGE)],
+        wrong=[
+            (value, STEPS, 1.9, SMALL, LARGE)
+            for value in (1.9 + 0.1 * R_OPS, 2.0, 1.9, 0.95, 1.9 / 0.9, 0.1 * R_BYTES, 1.9 + R_BYTES, 7.0)
+        ],
+        secret=r"2\.14",
+    ),
+    "08.11": dict(
+        right=[(ROWS,)],
+        wrong=[
+            ("runs",),
+            (ROWS[:2],),
+            (changed(2, kind="recorded"),),
+            (changed(3, truncated=True),),
+            (ROWS[1:],),
+            (ROWS[:3],),
+        ],
+        secret=None,
+    ),
+    "08.12": dict(
+        right=[many(("ResNet50V2", "ResNet152V2")), many(("ResNet50", "ResNet152")), many(*NAMES)],
+        wrong=[
+            many(),
+            many(NAMES[0]),
+            many(*NAMES[:2]),
+            many(("ResNet50V2", "ResNet152")),
+            many(("ResNet50V2", "ResNet152V2"), ("0.01 * hvd.size()", "0.01")),
+            many(("ResNet50V2", "ResNet152V2"), ("model.fit(", "model.fit((")),
+            (HOROVOD, HOROVOD),
+        ],
+        secret=r"replace",
+    ),
+    "08.13": dict(
+        right=[job()],
+        wrong=[
+            job(("--gres=gpu:2", "--gres=gpu:1")),
+            job(("batch=$((64 * workers))", "batch=64")),
+            job(("ResNet152V2.py", "ResNet50.py")),
+        ],
+        secret=None,
+    ),
+    "08.14": dict(
+        right=[(figure(), ROWS), (kits_figure(), ROWS)],
+        wrong=[
+            (figure(panels=2), ROWS),
+            (figure(label=False), ROWS),
+            (figure(legend=False), ROWS),
+            (figure(names=("ResNet152V2",)), ROWS),
+            (figure(reverse=True), ROWS),
+            (figure(speedup=lambda row: 1 / row["speedup"]), ROWS),
+            (figure(speedup=lambda row: row["speedup"] / row["workers"]), ROWS),
+        ],
+        secret=None,
+        same=[(2, 3)],  # no legend, or none for one of the networks
+    ),
+    "08.15": dict(
+        right=[(2.0, ROWS), (14.0 / 7.0, ROWS)],
+        wrong=[(0.5, ROWS), (7.0, ROWS), (8.6 / 7.0, ROWS), (14 / 8.6, ROWS), (3.13, ROWS)],
+        secret=r"\b2\.0",
+        same=[(2, 3)],  # both hold a run on 2 workers
+    ),
+    "08.16": dict(
+        right=[contrast()],
+        wrong=[
+            contrast((1, -1, -1, 1)),
+            contrast((1, -1, 1, -1)),
+            contrast((-1, -1, 1, 1)),
+            contrast(centre=exp),
+            contrast((1, 1, 1, 1)),
+            contrast(error=lambda logs: sum(variance(x) / len(x) for x in logs)),
+            contrast(error=lambda logs: sqrt(sum(map(variance, logs)))),
+            contrast(error=lambda logs: sum(sqrt(variance(x) / len(x)) for x in logs)),
+            contrast(
+                error=lambda logs: sqrt(
+                    abs(sum(sign * variance(x) / len(x) for sign, x in zip((-1, 1, 1, -1), logs, strict=True)))
+                )
+            ),
+            contrast(error=lambda logs: sqrt(sum(pvariance(x) / len(x) for x in logs))),
+            contrast(error=lambda logs: 1.0),
+        ],
+        secret=None,
+    ),
+    "08.17": dict(
+        right=[(answer,)],
+        wrong=[
+            (lambda low, high, m: "yes" if low > 1 or high < 1 else "no",),
+            (lambda low, high, m: "yes" if low > 1 or high < 1 else "can't tell",),
+            (lambda low, high, m: "can't tell" if high < 1 else answer(low, high, m),),
+            (lambda low, high, m: answer(low, high, 0.05),),
+            (lambda low, high, m: "no" if low < 1 < high <= 1 + m else answer(low, high, m),),
+            (lambda low, high, m: "no" if 1 < low < high <= 1 + m else answer(low, high, m),),
+            (lambda low, high, m: answer(low, high, m) == "yes",),
+        ],
+        secret=None,
+    ),
+    "08.19": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=r"11\.5|12\.5"),
+    "08.20": dict(
+        right=[(lambda a, t, e, i: (a, t - a, e - t, i - e),)],
+        wrong=[
+            (lambda a, t, e, i: (a, t, e, i),),
+            (lambda a, t, e, i: (a, t - a, e - a, i - a),),
+            (lambda a, t, e, i: (a, a - t, t - e, e - i),),
+            (lambda a, t, e, i: (a, t - a, e - t),),
+            (lambda a, t, e, i: (a, t - a, e - t, i),),
+            (lambda a, t, e, i: (t - a, a, e - t, i - e),),
+        ],
+        secret=None,
+    ),
+    "08.21": dict(right=[("c",)], wrong=[("a",), ("b",), ("d",)], secret=None),
+    "08.22": dict(
+        right=[workers_below()],
+        wrong=[
+            lambda folder: workers_below()(folder)[::-1],
+            workers_below(bandwidth=25),
+            workers_below(64, 64),
+            workers_below(64, 128),
+            lambda folder: (3, 64),
+            lambda folder: (8, 8),
+        ],
+        secret=None,
+    ),
+    "08.23": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=r"\b514\b|\b174\b"),
+}

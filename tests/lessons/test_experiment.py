@@ -1,0 +1,50 @@
+"""The experiments of notebook 07 with real processes: what goes wrong there goes wrong in the way the notebook says."""
+
+import json
+
+import pytest
+
+from labs import jobs
+from labs.results import timeline
+
+SMALL = ("-m", "labs.lessons.nb07.experiment", "--images", 64, "--epochs", 2)
+
+
+@pytest.fixture
+def run(tmp_path, needs_horovod):
+    """run(*options, env=None) -> finished job of 2 ranks."""
+
+    def run(*options, env=None):
+        env = {"CUDA_VISIBLE_DEVICES": "", **(env or {})}
+        return jobs.run(*SMALL, *options, name="small", ranks=2, launcher="mpiexec", runs=tmp_path, env=env, show=False)
+
+    return run
+
+
+def test_horovods_own_class_trains_two_networks_without_an_error(run):
+    job = run("--optimizer", "horovods_own", "--unchecked")
+    assert job.state == "finished"
+    assert "Weights identical on all ranks: True before, False after the training" in job.out.read_text()
+
+
+def test_labs_hvd_refuses_it_before_the_first_step(run):
+    job = run("--optimizer", "horovods_own")
+    assert job.state == "failed" and "averages nothing on Keras 3" in job.explain()
+    assert "Epoch 1/2" not in job.out.read_text() or "loss" not in job.out.read_text()
+
+
+def test_a_rank_that_dies_is_named_and_the_record_says_failed(run):
+    job = run("--die", 1)
+    assert job.state == "failed" and "rank 1 cannot go on" in job.explain()
+    assert json.loads(job.record.read_text())["state"] == "failed"
+
+
+def test_a_slow_rank_is_seen_in_the_timeline(run, tmp_path):
+    file = tmp_path / "timeline.json"
+    env = {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}
+    job = run("--network", "SmallCNN", "--slow", 1, 100, env=env)
+    assert job.state == "finished", job.explain()
+    rows = timeline.summary(timeline.read(file))
+    assert [row["tensors"] for row in rows] == [11] * 4  # 2 epochs of 2 steps
+    assert [row["last"] for row in rows[1:]] == [1] * 3
+    assert json.loads(job.record.read_text())["weights"]["identical"]

@@ -1,0 +1,294 @@
+"""labs.measure.study and `labs study`: the whole experiment, what is reused, and how it stops."""
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labs import cli, devices, jobs, models, presets, recorded
+from labs.measure import study
+
+ROOT = Path(__file__).parents[2]
+TEST = presets.PRESETS["test"]
+NAMES = ["SmallCNN_mirrored_w1_b32", "SmallCNN_mirrored_w2_b64"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def on_the_cpu():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        patch.delenv("LABS_PRESET", raising=False)
+        yield
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    """`labs study --preset test` from the shell: (what it left, its folder)."""
+    out = tmp_path_factory.mktemp("study")
+    command = [sys.executable, "-m", "labs", "study", "--preset", "test", "--out", str(out)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True), out
+
+
+def png_size(path):
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    return len(data)
+
+
+def test_the_whole_study_from_the_shell(shell):
+    done, out = shell
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    for name, workers in zip(NAMES, TEST.workers, strict=True):
+        record = json.loads((out / f"{name}.json").read_text())
+        assert (record["state"], record["workers"], record["repeats"]) == ("finished", workers, TEST.repeats)
+        assert len(record["epochs"]) == TEST.repeats * TEST.epochs
+        assert record["oversubscribed"] == (workers > devices.cores())
+        assert f"Model SmallCNN {workers} workers" in (out / f"{name}.out").read_text()
+        assert (out / f"{name}.err").exists()
+
+
+def test_study_with_horovod_leaves_the_same_records(shell, tmp_path, needs_horovod):
+    options = ["--preset", "test", "--strategy", "horovod", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "labs", "study", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name, workers in zip(NAMES, TEST.workers, strict=True):
+        mirrored = json.loads((shell[1] / f"{name}.json").read_text())
+        record = json.loads((tmp_path / f"{name.replace('mirrored', 'horovod')}.json").read_text())
+        assert set(record) == {*mirrored, "weights"}
+        assert record["weights"]["identical"] and record["weights"]["ranks"] == workers
+        own = ("name", "strategy", "epochs", "weights", "command", "started", "finished")
+        assert {key: record[key] for key in mirrored if key not in own} == {
+            key: mirrored[key] for key in mirrored if key not in own
+        }
+        assert [(e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in record["epochs"]] == [
+            (e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in mirrored["epochs"]
+        ]
+        assert (tmp_path / f"{name.replace('mirrored', 'horovod')}.err").read_text() == ""
+    assert "SmallCNN_horovod_w2_b64" in done.stdout and (tmp_path / "speedup.png").exists()
+
+
+def test_table_has_time_speed_and_learning_of_each_number_of_workers(shell):
+    done, out = shell
+    table = (out / "table.txt").read_text()
+    assert table in done.stdout
+    head, _, *lines = table.splitlines()
+    for column in ("epoch (s)", "images/s", "speedup", "efficiency", "loss", "accuracy", "kind"):
+        assert column in head
+    for line, name in zip(lines, NAMES, strict=False):
+        assert name in line and "measured" in line and re.search(r"\[[\d.e+-]+, [\d.e+-]+\]", line)
+
+
+def test_plots_have_their_text_alternatives(shell):
+    _, out = shell
+    assert {p.stem for p in out.glob("*.png")} == {"epoch_time", "throughput", "speedup", "learning"}
+    for picture in out.glob("*.png"):
+        assert png_size(picture) > 5000
+        assert re.search(r"SmallCNN.*: \d", picture.with_suffix(".txt").read_text())
+
+
+def test_second_call_reuses_the_records(shell, monkeypatch, capsys):
+    done, out = shell
+    assert done.returncode == 0
+    monkeypatch.setattr(jobs, "start", lambda *_, **__: pytest.fail("a job was started"))
+    assert cli.main(["study", "--preset", "test", "--out", str(out), "--json"]) == 0
+    said, told = capsys.readouterr()
+    result = json.loads(said)
+    assert [Path(p).stem for p in result["records"]] == NAMES and len(result["plots"]) == 4
+    assert [row["workers"] for row in result["runs"]] == [1, 2] and result["runs"][1]["speedup"] > 0
+    assert told.count("on record, reused") == 2
+
+
+def test_fresh_measures_again(shell, monkeypatch):
+    _, out = shell
+
+    def start(*arguments, name, **_):
+        raise jobs.JobError(f"started {name}")
+
+    monkeypatch.setattr(jobs, "start", start)
+    with pytest.raises(jobs.JobError, match=f"started {NAMES[0]}"):
+        study.run(TEST, out=out, fresh=True, show=False)
+    with pytest.raises(jobs.JobError, match=f"started {NAMES[0]}"):
+        study.run(TEST, out=out, seed=1, show=False)  # another seed is another configuration
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": "failed"},
+        {"state": "running"},
+        {"seed": 1},
+        {"requested_images": 64},
+        {"epochs_per_repeat": 9},
+        {"repeats": 1},
+        {"image_size": 64},
+        {"strategy": "single"},
+        {"versions": {"python": "2.7"}},
+    ],
+)
+def test_only_a_finished_record_of_the_same_configuration_and_versions_is_reused(shell, tmp_path, change):
+    record = json.loads((shell[1] / f"{NAMES[0]}.json").read_text())
+    wanted = study.configuration(TEST, "SmallCNN", 1, "mirrored")
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(record))
+    assert study.reusable(path, wanted)
+    path.write_text(json.dumps(record | change))
+    assert not study.reusable(path, wanted)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "{}", "3"])
+def test_what_is_no_record_is_not_reused(tmp_path, text):
+    path = tmp_path / "record.json"
+    if text is not None:
+        path.write_text(text)
+    assert not study.reusable(path, {})
+
+
+def test_failing_run_stops_the_study_with_its_reason_and_keeps_what_was_measured(tmp_path):
+    """40 images are one batch of 32 for 1 worker, and less than a batch of 64 for 2."""
+    plan = dataclasses.replace(TEST, images=40, epochs=1, repeats=1)
+    said = []
+    with pytest.raises(study.RunError) as caught:
+        study.run(plan, out=tmp_path, show=False, report=said.append)
+    text = str(caught.value)
+    assert "\n" not in text and "The study stops here" in text and "64" in text and f"{NAMES[1]}.err" in text
+    first = tmp_path / f"{NAMES[0]}.json"
+    assert json.loads(first.read_text())["state"] == "finished" and not (tmp_path / f"{NAMES[1]}.json").exists()
+    # The next call goes on from there: only what is missing is started.
+    started = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "start", lambda *_, name, **__: started.append(name) or (_ for _ in ()).throw(OSError()))
+        with pytest.raises(OSError):
+            study.run(plan, out=tmp_path, show=False, report=said.append)
+    assert started == [NAMES[1]] and "reused" in said[-2]
+
+
+def test_failing_study_is_exit_code_1_and_one_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "fails.py").write_text("raise ValueError('nothing to train on')")
+    start = jobs.start
+    monkeypatch.setattr(jobs, "start", lambda *_, **k: start(tmp_path / "fails.py", **k))
+    assert cli.main(["study", "--preset", "test", "--out", str(tmp_path / "runs")]) == 1
+    error = capsys.readouterr().err.strip().splitlines()
+    assert len(error) == 1 and "nothing to train on" in error[0] and error[0].startswith("labs study: ")
+
+
+def test_more_workers_than_cores_and_a_rest_that_would_leave_one_empty(tmp_path):
+    """One more worker than cores, and a last batch of 2 images: the rest is left out, the run says what it is."""
+    count = devices.cores() + 1
+    plan = dataclasses.replace(TEST, images=8 * count + 2, local_batch=8, epochs=1, repeats=1)
+    said = []
+    (path,) = study.run(plan, workers=[count], out=tmp_path, show=False, report=said.append)
+    record = json.loads(path.read_text())
+    assert record["oversubscribed"] is True and "oversubscribed" in said[0]
+    assert (record["steps"], record["epochs"][0]["images"]) == (1, 8 * count)
+    assert (record["global_batch"], record["local_batch"], record["workers"]) == (8 * count, 8, count)
+    assert record["machine"]["cores"] == count - 1
+    assert f"{count} workers on {count - 1} core(s)" in path.with_suffix(".err").read_text()
+
+    from labs.results import collect
+
+    assert f"{count}*" in collect.table(collect.rows(path))
+
+
+# A study that cannot be run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--preset", "big"], "Unknown preset 'big'"),
+        (["--models", "ResNet51"], "Unknown model 'ResNet51'"),
+        (["--models", "SmallCNN", "ResNet50V2", "--image_size", "16"], "32x32"),
+        (["--workers", "0"], "0 workers"),
+        (["--workers", "1", "-2"], "-2 workers"),
+        (["--repeats", "0"], "0 repeats"),
+        (["--epochs", "0"], "0 epochs"),
+        (["--local_batch", "0"], "0 batch"),
+        (["--local_batch", "-32"], "-32 batch"),
+        (["--strategy", "single", "--workers", "1", "2"], "single is for 1 worker, not 2"),
+    ],
+)
+def test_wrong_use_is_refused_before_anything_runs(arguments, says, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(jobs, "start", lambda *_, **__: pytest.fail("a job was started"))
+    out = tmp_path / "runs"
+    assert cli.main(["study", "--preset", "test", "--out", str(out), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1 and not out.exists()
+
+
+def test_unwritable_folder(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert cli.main(["study", "--preset", "test", "--out", str(tmp_path / "file" / "runs")]) == 1
+    error = capsys.readouterr().err
+    assert "Cannot write into" in error and error.count("\n") == 1
+
+
+# Presets
+
+
+def test_presets(monkeypatch):
+    assert set(presets.PRESETS) == {"test", "laptop", "course"}
+    for plan in presets.PRESETS.values():
+        assert plan.epochs >= 2 and plan.repeats >= 2 and 1 in plan.workers  # warm-up, an interval, a baseline
+        assert all(models.check(name, plan.image_size) is None for name in plan.models)
+    course = presets.PRESETS["course"]
+    assert (course.dataset, course.image_size, course.local_batch, course.epochs) == ("cifar10", 128, 256, 5)
+    monkeypatch.setattr(devices, "gpus", lambda: [])
+    assert presets.choose().name == "laptop" and presets.choose("test") is TEST
+    monkeypatch.setattr(devices, "gpus", lambda: ["GPU:0"])
+    assert presets.choose().name == "course"
+    monkeypatch.setenv("LABS_PRESET", "test")
+    assert presets.choose() is TEST
+
+
+def test_arguments_are_those_of_the_training_scripts():
+    import argparse
+
+    from labs import training
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int)
+    training.arguments(parser)
+    for plan in presets.PRESETS.values():
+        args = parser.parse_args(plan.arguments())
+        assert (args.dataset, args.images, args.image_size) == (plan.dataset, plan.images, plan.image_size)
+        assert (args.epochs, args.repeats) == (plan.epochs, plan.repeats)
+
+
+def test_environment_is_not_changed():
+    assert "LABS_RUN" not in os.environ  # jobs get it, the caller does not
+
+
+def slower(folder, factors):
+    """The recorded runs on 1 and 2 workers, and as Other the same, `factors` {workers: factor} times as long."""
+    paths = []
+    for log in recorded.laptop():
+        record = json.loads(log.with_suffix(".json").read_text())
+        for name, factor in (("ResNet50V2", 1.0), ("Other", factors[record["workers"]])):
+            made = json.loads(json.dumps(record | {"model": name}))
+            for epoch in made["epochs"]:
+                epoch["seconds"] *= factor
+                epoch["step_seconds"] = [factor * seconds for seconds in epoch["step_seconds"]]
+            paths.append(folder / f"{name}_{record['workers']}.json")
+            paths[-1].write_text(json.dumps(made))
+    return paths
+
+
+@pytest.mark.parametrize(("factors", "ratio"), [({1: 3.0, 2: 3.0}, 1.0), ({1: 3.0, 2: 6.0}, 0.5)])
+def test_verdict_on_the_difference_of_two_networks(tmp_path, factors, ratio):
+    (told,) = study.verdicts(slower(tmp_path, factors))
+    assert told["workers"] == 2 and told["verdict"].names == ("Other", "ResNet50V2")
+    assert told["verdict"].ratio == pytest.approx(ratio, rel=1e-6)
+    assert (told["verdict"].answer == "yes") == (ratio == 0.5)
+
+
+def test_no_verdict_without_a_second_network_or_a_baseline(tmp_path):
+    paths = slower(tmp_path, {1: 1.0, 2: 1.0})
+    assert study.verdicts([path for path in paths if "Other" in path.name]) == []
+    assert study.verdicts([path for path in paths if "2.json" in path.name]) == []

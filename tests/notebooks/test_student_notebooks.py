@@ -1,0 +1,30 @@
+"""Run All on an untouched student notebook: no blank may stop it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from nbformat.v4 import reads_json
+
+from labs.author.execute import execute
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = sorted(path.stem for path in (ROOT / "solutions").glob("*.py"))
+SECONDS = 300
+
+
+# Without notebooks the parameter is None, and the test fails instead of vanishing.
+@pytest.mark.timeout(SECONDS)
+@pytest.mark.parametrize("name", NAMES or [None], ids=str)
+def test_run_all_on_an_untouched_notebook(name, tmp_path, monkeypatch):
+    assert name, "solutions/ holds no NN_name.py: nothing would be tested"
+    path = tmp_path / "notebooks" / f"{name}.ipynb"
+    assert (ROOT / "notebooks" / path.name).exists(), f"{path.name} is not built: run `uv run labs build`"
+    shutil.copytree(ROOT / "notebooks", path.parent, ignore=shutil.ignore_patterns("runs", ".ipynb_checkpoints"))
+    monkeypatch.setenv("LABS_PRESET", "test")
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    notebook = reads_json(path.read_text(encoding="utf-8"))
+    execute(notebook, path.parent, f"notebooks/{path.name}", timeout=SECONDS - 20)  # raises with the cell
+    code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+    assert code and [cell.execution_count for cell in code] == list(range(1, len(code) + 1))

@@ -1,0 +1,487 @@
+"""Logs of Keras 2 and 3 in their true formats; keras3*.out were printed by Keras 3.15, the others follow theirs."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from labs import recorded
+from labs.results import headers, log, loglines
+
+DATA = Path(__file__).parents[1] / "data" / "logs"
+RECORDED = recorded.CTE_POWER
+HEADER = "Model ResNet50V2 2 GPUs\nBatch_size: 512\nN_replicas: 2\n"
+
+
+def epochs(*rows, planned=None):
+    """Lines of TensorFlow 2 for rows of (steps, seconds, loss, accuracy)."""
+    return "".join(
+        f"Epoch {n}/{planned or len(rows)}\n{s}/{s} - {t}s - loss: {loss:.4f} - accuracy: {a:.4f}\n"
+        for n, (s, t, loss, a) in enumerate(rows, 1)
+    )
+
+
+TWO = epochs((98, 26, 2.0, 0.25), (98, 24, 1.7, 0.36))
+
+
+def read(text, **options):
+    return log.read(io.StringIO(text), **options)
+
+
+def times(run, repeat=0):
+    return [epoch.seconds for epoch in run.repeats[repeat]]
+
+
+def test_recorded_log_holds_the_three_runs_of_cte_power():
+    runs = log.read(RECORDED)
+    assert [(r.model, r.workers, r.global_batch, r.local_batch, r.steps) for r in runs] == [
+        ("ResNet50V2", 1, 256, 256, 196),
+        ("ResNet50V2", 2, 512, 256, 98),
+        ("ResNet50V2", 4, 1024, 256, 49),
+    ]
+    assert [times(r) for r in runs] == [[49, 45, 45, 45, 45], [26, 24, 24, 24, 24], [14, 12, 12, 12, 12]]
+    assert [e.metrics["loss"] for e in runs[2].repeats[0]] == [2.0557, 1.7348, 1.5696, 1.4609, 1.3689]
+    assert [e.metrics["accuracy"] for e in runs[1].repeats[0]] == [0.2498, 0.3641, 0.4207, 0.4686, 0.5049]
+    assert {e.resolution for r in runs for e in r.repeats[0]} == {1.0}
+    assert [(r.kind, r.images, r.truncated, r.failure) for r in runs] == [("recorded", None, False, None)] * 3
+    assert [r.index for r in runs] == [1, 2, 3]
+
+
+def test_keras2_with_step_times_commands_headers_and_evaluate():
+    one, two = log.read(DATA / "keras2.out")
+    assert (one.model, one.workers, one.global_batch, one.steps) == ("ResNet50", 1, 256, 196)
+    assert (two.model, two.workers, two.global_batch, two.steps) == ("ResNet50", 2, 512, 98)
+    assert times(one) == pytest.approx([196 * 0.251, 196 * 0.229, 196 * 0.230])
+    assert two.repeats[0][1].resolution == pytest.approx(98e-3)
+    assert len(two.repeats[0]) == 3, "the line of evaluate is no epoch"
+    assert one.notes == two.notes == []
+
+
+def test_keras3_repeats_of_one_run():
+    (run,) = log.read(DATA / "keras3.out")
+    assert (run.model, run.strategy, run.workers, run.images, run.learning_rate) == (
+        "SmallCNN",
+        "mirrored",
+        2,
+        1000,
+        0.02,
+    )
+    assert [len(repeat) for repeat in run.repeats] == [3, 3]
+    assert times(run)[0] == pytest.approx(8 * 0.049)
+    assert run.repeats[1][2].metrics == {"accuracy": 0.0940, "loss": 2.3262}
+
+
+def test_tensorflow_2_0_counts_samples_and_says_acc():
+    (run,) = log.read(DATA / "tf20.out", global_batch=512)
+    assert (run.images, run.steps) == (50000, 98)
+    assert run.repeats[0][1].images == 50000
+    assert run.repeats[0][1].metrics == {
+        "loss": 1.7626,
+        "accuracy": 0.3536,
+        "val_loss": 1.7,
+        "val_accuracy": 0.36,
+        "learning_rate": 5e-4,
+    }
+    assert log.read(DATA / "tf20.out")[0].steps is None, "50000 are samples, not steps"
+
+
+def test_us_per_sample():
+    (run,) = log.read(DATA / "tf20_bars.out")
+    assert times(run) == pytest.approx([51.85, 45.1])
+    assert run.repeats[0][1].resolution == pytest.approx(0.05)
+
+
+def test_two_trainings_on_samples_without_header():
+    text = "Train on 600 samples\nEpoch 1/1\n600/600 - 2s - loss: 1.0000\n"
+    runs = read(text * 2)
+    assert [run.repeats[0][0].images for run in runs] == [600, 600]
+
+
+@pytest.mark.parametrize("name, seconds", [("keras2_bars", [53, 45, 45]), ("keras3_bars", [1, 0])])
+def test_progress_bars_give_whole_seconds(name, seconds):
+    """With verbose=1, Keras' ms/step leaves out the first step: it is not the epoch's time."""
+    (run,) = log.read(DATA / f"{name}.out")
+    assert times(run) == seconds
+    assert any("whole seconds only" in note for note in run.notes)
+    assert run.steps == {"keras2_bars": 196, "keras3_bars": 10}[name]
+
+
+@pytest.mark.parametrize("name", ["horovod", "horovod_times", "mpirun_tagged", "srun_label", "mpiexec_prepend"])
+def test_rank_prefixes_interleaved_give_rank_0(name):
+    (run,) = log.read(DATA / f"{name}.out")
+    assert [epoch.metrics["accuracy"] for epoch in run.repeats[0]] == [0.15, 0.30, 0.40]
+    assert times(run) == pytest.approx([14 * 0.640, 14 * 0.301, 14 * 0.299])
+    assert (run.workers, run.local_batch, run.strategy) == (2, 64, "horovod")
+
+
+def test_lowest_rank_with_epochs_and_workers_are_not_guessed_from_prefixes():
+    text = "".join(f"[{rank}]<stdout>:{line}\n" for line in TWO.splitlines() for rank in (3, 2))
+    (run,) = read("[0]<stdout>:starting\n" + text)
+    assert len(run.repeats[0]) == 2
+    assert run.workers is None
+
+
+def test_ranks_without_prefix_are_refused():
+    text = "".join(line + "\n" + line + "\n" for line in TWO.splitlines())
+    with pytest.raises(log.LogError, match="begins twice: several ranks"):
+        read(text)
+
+
+def test_headers_printed_by_every_rank_are_one_run():
+    (run,) = read(HEADER * 2 + TWO)
+    assert run.workers == 2 and run.notes == []
+
+
+def test_counter_that_starts_again_is_another_run_of_which_nothing_is_known():
+    first, second = read(HEADER + TWO + TWO)
+    assert (first.workers, second.workers, second.model, second.global_batch) == (2, None, None, None)
+    assert "counter began again" in second.notes[0]
+
+
+def test_repeats_and_missing_repeats():
+    (run,) = read(HEADER + TWO + "Learning_rate: 0.02\nRepeat 2 of 3\n" + TWO)
+    assert [len(repeat) for repeat in run.repeats] == [2, 2]
+    assert run.truncated, "the third repeat is missing"
+    (run,) = read(HEADER + TWO + "Repeat 2 of 2\n" + TWO)
+    assert not run.truncated
+
+
+def test_results_without_epoch_lines():
+    text = "".join(line + "\n" for line in TWO.splitlines() if not line.startswith("Epoch"))
+    (run,) = read(text)
+    assert times(run) == [26, 24]
+    first, second = read(text + "49/49 - 14s - loss: 2.0000\n49/49 - 12s - loss: 1.9000\n")
+    assert (first.steps, second.steps) == (98, 49)
+
+
+def test_learning_rate_lines_between_epochs_do_not_split_a_run():
+    (run,) = read(HEADER + TWO.replace("Epoch 2/2", "Learning_rate: 0.005\nEpoch 2/2"))
+    assert len(run.repeats[0]) == 2 and run.workers == 2
+
+
+@pytest.mark.parametrize(
+    "end, seconds, resolution",
+    [
+        ("196/196 - 45s - loss: 1.7626 - accuracy: 0.3536", 45.0, 1.0),
+        ("196/196 - 45s - 229ms/step - accuracy: 0.3536 - loss: 1.7626", 44.884, 0.196),
+        ("196/196 - 45s - loss: 1.7626 - acc: 0.3536 - 45s/epoch - 229ms/step", 44.884, 0.196),
+        ("196/196 - 392s - 2s/step - accuracy: 0.3536 - loss: 1.7626", 392.0, 1.0),
+        ("196/196 - 0s - 950us/step - accuracy: 0.3536 - loss: 1.7626", 0.1862, 0.000196),
+        ("268/268 - 1s - loss: 0.5686 - accuracy: 0.7198 - 514ms/epoch - 2ms/step", 0.514, 0.001),
+        ("2000/2000 - 45s - 23ms/step - accuracy: 0.3536 - loss: 1.7626", 45.0, 1.0),  # ms/step is coarser
+        ("196/196 - 45s - 150ms/step - accuracy: 0.3536 - loss: 1.7626", 45.0, 1.0),  # they disagree
+        ("- 45s - loss: 1.7626 - acc: 0.3536", 45.0, 1.0),  # Keras before it was in TensorFlow
+        ("196/196 - 45s 229ms/step - loss: 1.7626 - accuracy: 0.3536", 44.884, 0.196),
+    ],
+)
+def test_finest_consistent_time(end, seconds, resolution):
+    epoch = read(f"Epoch 1/1\n{end}\n")[0].repeats[0][0]
+    assert (epoch.seconds, epoch.resolution) == (pytest.approx(seconds), pytest.approx(resolution))
+    assert epoch.metrics["accuracy"] > 0
+
+
+def test_disagreeing_times_are_noted():
+    (run,) = read("Epoch 1/1\n196/196 - 45s - 150ms/step - loss: 1.7626\n")
+    assert any("disagree" in note for note in run.notes)
+
+
+def test_not_a_number_carriage_returns_and_foreign_bytes():
+    (run,) = log.read(DATA / "crlf_latin1.out")
+    losses = [epoch.metrics["loss"] for epoch in run.repeats[0]]
+    assert losses[0] == 2.0408 and losses[1] != losses[1]
+    assert (run.workers, run.global_batch, len(losses)) == (1, 256, 3)
+
+
+def test_utf16_of_powershell(tmp_path):
+    path = tmp_path / "a.out"
+    path.write_bytes((HEADER + TWO).encode("utf-16"))
+    assert log.read(path)[0].workers == 2
+
+
+def test_truncated_in_the_middle_of_a_line():
+    (run,) = log.read(DATA / "truncated.out")
+    assert run.truncated and len(run.repeats[0]) == 2
+    assert "not finished" in run.notes[0]
+
+
+@pytest.mark.parametrize("cut", range(1, 57))
+def test_cut_anywhere_never_invents_a_number(cut):
+    """Whatever is left of the log, each epoch that is read is one of the whole log's."""
+    whole = HEADER + TWO
+    known = [(e.seconds, e.metrics) for e in read(whole)[0].repeats[0]]
+    (run,) = read(whole[:-cut])
+    found = [(e.seconds, e.metrics) for e in run.repeats[0]]
+    assert found == known[: len(found)] and len(found) >= 1
+    assert run.truncated == (len(found) < 2)
+
+
+def test_missing_last_line_break_alone_loses_nothing():
+    (run,) = read((HEADER + TWO)[:-1])
+    assert len(run.repeats[0]) == 2 and not run.truncated
+
+
+def test_early_stopping_is_not_truncated():
+    assert read(epochs((98, 26, 2, 0.2), planned=5))[0].truncated
+    assert not read(epochs((98, 26, 2, 0.2), planned=5) + "Epoch 1: early stopping\n")[0].truncated
+
+
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("Model ResNet50 2 GPUs", {"model": "ResNet50", "workers": 2}),
+        ("Model ResNet50V2 1 worker", {"model": "ResNet50V2", "workers": 1}),
+        ("Batch_size: 512", {"global_batch": 512}),
+        ("Local_batch: 64", {"local_batch": 64}),
+        ("Number of devices: 4", {"workers": 4}),
+        ("Strategy: mirrored", {"strategy": "mirrored"}),
+        ("Oversubscribed: True", {"oversubscribed": True}),
+        (
+            "python ResNet50.py --epochs 5 --batch_size 512 --n_gpus 2",
+            {"model": "ResNet50", "global_batch": 512, "workers": 2},
+        ),
+        ("+ python train.py --batch-size=512 --n-gpus=4", {"global_batch": 512, "workers": 4}),
+        ("++ srun -n 4 python -u train.py --batch_size 64", {"global_batch": 64, "workers": 4}),
+        ("+ CUDA_VISIBLE_DEVICES=0 /apps/bin/python3.9 train.py --n_gpus 1", {"workers": 1}),
+        ("horovodrun --gloo -np 2 -H a:1,b:1 python hvd.py", {"workers": 2, "strategy": "horovod"}),
+        ("mpiexec -n 2 python hvd.py --batch_size 32", {"workers": 2, "global_batch": 32}),
+    ],
+)
+def test_headers_and_commands(line, expected):
+    found = headers.Facts()
+    found.add(headers.facts(line))
+    assert {key: found.value(key) for key in found.said if key != "command"} == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'Model: "functional"',
+        "Model: sequential",
+        "Batch size: 32",
+        "Batch_size: auto",
+        "Batch_size: 0",
+        "N_replicas: -2",
+        "Total params: 25,583,592",
+        "Reading train.py",
+        "I use python and batch_size 4",
+        "Loss: 0.5686, Accuracy: 0.7",
+    ],
+)
+def test_lines_that_say_nothing_certain(line):
+    assert headers.facts(line) == []
+
+
+def test_contradictions_are_not_resolved_by_guessing():
+    (run,) = read("Model ResNet50V2 2 GPUs\nN_replicas: 4\nBatch_size: 512\n" + TWO)
+    assert run.workers is None and run.local_batch is None
+    assert any("workers as 2 and as 4" in note for note in run.notes)
+
+
+def test_what_the_program_printed_counts_more_than_the_command():
+    (run,) = read("python ResNet50.py --n_gpus 4\nModel ResNet50V2 2 GPUs\n" + TWO)
+    assert (run.model, run.workers) == ("ResNet50V2", 2)
+    assert any("command line says 4" in note for note in run.notes)
+
+
+def test_options_fill_gaps_and_the_file_wins():
+    (run,) = read(HEADER + TWO, workers=4, images=50000, model="ResNet50V2")
+    assert (run.workers, run.images) == (2, 50000)
+    assert run.notes == ["workers is 2 in the file, 4 in the option: the file is used"]
+    (run,) = read(TWO)
+    assert (run.model, run.workers, run.global_batch, run.images) == (None, None, None, None)
+
+
+def record(**fields):
+    return {
+        "version": 1,
+        "name": "a",
+        "kind": "measured",
+        "state": "finished",
+        "model": "ResNet50V2",
+        "workers": 2,
+        "strategy": "mirrored",
+        "global_batch": 512,
+        "epochs": [],
+        "dataset": "digits",
+    } | fields
+
+
+def test_record_beside_the_log_fills_gaps(tmp_path):
+    (tmp_path / "a.out").write_text("Batch_size: 256\n" + TWO)
+    (tmp_path / "a.json").write_text(json.dumps(record()))
+    (run,) = log.read(tmp_path / "a.out", workers=8)
+    assert (run.workers, run.dataset, run.kind, run.global_batch) == (2, "digits", "measured", 256)
+    assert len(run.notes) == 2, "the batch of the record and the workers of the option are refused"
+    (tmp_path / "a.out").write_text(TWO + TWO)
+    assert [r.workers for r in log.read(tmp_path / "a.out")] == [None, None]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 7, "epochs": []}'])
+def test_unusable_record_beside_the_log_does_no_harm(tmp_path, text):
+    (tmp_path / "a.out").write_text(TWO)
+    (tmp_path / "a.json").write_text(text)
+    assert log.read(tmp_path / "a.out")[0].kind == "recorded"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "empty"),
+        ("\n \n", "empty"),
+        ("hello\nworld\n", "no epoch in its 2 line"),
+        (HEADER + "Epoch 1/5\n", "began but did not end"),
+        ("Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module 'keras'\n", "import error"),
+        ("10/10 - 1s - 100ms/step\n", "no epoch"),  # predict
+    ],
+)
+def test_log_without_an_epoch_says_what_is_there(tmp_path, text, message):
+    (tmp_path / "a.out").write_text(text)
+    with pytest.raises(log.LogError, match=message) as error:
+        log.read(tmp_path / "a.out")
+    assert "a.out" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_missing_log_and_folder(tmp_path):
+    for path in (tmp_path / "no.out", tmp_path):
+        with pytest.raises(log.LogError, match="cannot be read"):
+            log.read(path)
+
+
+def test_out_of_memory_is_named_with_its_line():
+    with pytest.raises(log.LogError, match=r"out of memory \(line 4 of oom.err.*Halve the batch"):
+        log.read(DATA / "oom.out")
+    found = log.failure(DATA / "oom.err")
+    assert (found["kind"], found["line_number"]) == ("out of memory", 4)
+    assert "OOM when allocating tensor with shape[512,256,32,32]" in found["line"]
+    assert log.failure(str(DATA / "oom.err")) == found
+
+
+def test_failure_belongs_to_the_run_that_did_not_end(tmp_path):
+    (tmp_path / "a.out").write_text(HEADER.replace("2", "1", 1) + TWO + "Model ResNet50V2 4 GPUs\nEpoch 1/2\n")
+    (tmp_path / "a.err").write_text((DATA / "oom.err").read_text())
+    first, second = log.read(tmp_path / "a.out")
+    assert first.failure is None
+    assert second.failure["kind"] == "out of memory" and second.failure["file"] == "a.err"
+    assert (second.workers, second.repeats, second.truncated) == (4, [], True)
+
+
+FAILURES = {
+    "OOM when allocating tensor with shape[256,64]": "out of memory",
+    "ResourceExhaustedError: Graph execution error:": "out of memory",
+    "E cuda_driver.cc:806] failed to allocate 15.75G: CUDA_ERROR_OUT_OF_MEMORY: out of memory": "out of memory",
+    "slurmstepd: error: Detected 1 oom-kill event(s) in step 50574351.batch cgroup. Some of": "out of memory",
+    "slurmstepd: error: Detected 1 oom_kill event in StepId=1.0. Some of the step tasks": "out of memory",
+    "srun: error: n1: task 0: Out Of Memory": "out of memory",
+    "MemoryError": "out of memory",
+    "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 9.1 GiB for an array": "out of memory",
+    "terminate called after throwing an instance of 'std::bad_alloc'": "out of memory",
+    "ModuleNotFoundError: No module named 'tensorflow'": "import error",
+    "ImportError: libcudart.so.10.1: cannot open shared object file: No such file or directory": "import error",
+    "python: can't open file 'ResNet50.py': [Errno 2] No such file or directory": "missing file",
+    "FileNotFoundError: [Errno 2] No such file or directory: 'data'": "missing file",
+    "slurm_script: line 9: python: command not found": "missing file",
+    "Traceback (most recent call last):\n  File x\nValueError: bad shape": "python error",
+    "Traceback (most recent call last):\n  File x\nKeyboardInterrupt": "cancelled",
+    "slurm_script: line 33: 430069 Killed                  python ResNet50.py": "killed",
+    "=   KILLED BY SIGNAL: 9 (Killed)": "killed",
+    "slurmstepd: error: *** JOB 10711368 ON c0617 CANCELLED AT 2024-09-30T16:00:24 ***": "cancelled",
+    "slurmstepd: error: *** JOB 1 ON c0617 CANCELLED AT 2024-09-30T16:00:24 DUE TO TIME LIMIT ***": "time limit",
+    "srun: error: Unable to allocate resources: Invalid account": "job error",
+}
+
+
+@pytest.mark.parametrize("text, kind", FAILURES.items())
+@pytest.mark.parametrize("prefix", ["", "[1]<stderr>:", "[1,0]<stderr>:", "0: "])
+def test_failures(text, kind, prefix):
+    lines = [prefix + line for line in ["starting", *text.split("\n"), "done"]]
+    found = log.failure("\n".join(lines))
+    assert found["kind"] == kind
+    assert found["line"] == lines[found["line_number"] - 1] and found["advice"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "all is well",
+        "W bfc_allocator.cc:290] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2GiB with freed_by_count=0."
+        " The caller indicates that this is not a failure, but",
+        "dlerror: libnvinfer.so.7: cannot open shared object file: No such file or directory",
+        "I local_rendezvous.cc:405] Local rendezvous is aborting with status: OUT_OF_RANGE: End of sequence",
+        "Note: Killed processes are listed below\n",
+    ],
+)
+def test_no_failure(text):
+    assert log.failure(text) is None
+
+
+def test_failure_of_a_file_that_is_not_there():
+    with pytest.raises(FileNotFoundError):
+        log.failure("no/such.err")
+
+
+def test_root_cause_is_not_the_echo_of_other_ranks():
+    text = """[1]<stderr>:Traceback (most recent call last):
+[0]<stderr>:Traceback (most recent call last):
+[1]<stderr>:  File "t.py", line 3
+[0]<stderr>:  File "t.py", line 9
+[1]<stderr>:ValueError: bad shard
+[0]<stderr>:horovod.common.exceptions.HorovodInternalError: peer died
+srun: error: n1: task 1: Exited with exit code 1"""
+    assert log.failure(text)["line"] == "[1]<stderr>:ValueError: bad shard"
+
+
+@pytest.mark.parametrize(
+    "file, kind, line",
+    [
+        ("horovodrun_exception.err", "python error", "[1]<stderr>:KeyError: 'a bug of rank 1'"),
+        ("mpiexec_exception.err", "python error", "KeyError: 'a bug of rank 1'"),
+        ("horovodrun_kill.err", "killed", "[1]<stderr>:Killed"),
+        ("mpiexec_kill.out", "killed", "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"),
+    ],
+)
+def test_rank_that_failed_first_is_named_and_not_the_launcher(file, kind, line):
+    """Logs of two ranks, of which the second raised an exception or was killed; the launcher adds its own words."""
+    found = log.failure(DATA / file)
+    assert (found["kind"], found["line"]) == (kind, line)
+    assert (DATA / file).read_text().splitlines()[found["line_number"] - 1] == line
+
+
+def test_without_another_word_the_echo_is_the_failure():
+    text = "".join(
+        f"[0]<stderr>:{line}\n"
+        for line in (
+            "Traceback (most recent call last):",
+            '  File "t.py", line 9',
+            "errors_impl.UnknownError: Graph execution error:",
+            "",
+            "Horovod has been shut down. This was caused by an exception on one of the ranks",
+        )
+    )
+    found = log.failure(text)
+    assert found["kind"] == "job error" and found["line_number"] == 5 and ".out" in found["advice"]
+
+
+def test_last_exception_of_the_rank_that_failed_first():
+    text = """[1]<stderr>:Traceback (most recent call last):
+[1]<stderr>:KeyError: 'x'
+[1]<stderr>:During handling of the above exception, another exception occurred:
+[1]<stderr>:Traceback (most recent call last):
+[1]<stderr>:ValueError: no x
+[0]<stderr>:Traceback (most recent call last):
+[0]<stderr>:OSError: closed
+Traceback (most recent call last):
+RuntimeError: Horovod detected that one or more processes exited with non-zero status"""
+    assert log.failure(text)["line"] == "[1]<stderr>:ValueError: no x"
+
+
+def test_refused_allocation_of_a_run_that_went_on_is_no_failure(tmp_path):
+    (tmp_path / "a.out").write_text(HEADER + TWO)
+    (tmp_path / "a.err").write_text("E failed to allocate 15.75G: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n")
+    assert log.read(tmp_path / "a.out")[0].failure is None
+
+
+def test_line_of_predict_and_bars_in_progress_are_no_results():
+    for line in ("10/10 - 1s - 100ms/step", "  5/196 [>....] - ETA: 44s - loss: 2.0", "5/196 - 2s - loss: 2.0000"):
+        assert loglines.result(line.strip()) is None

@@ -1,0 +1,404 @@
+"""Metrics: times, throughput, speedup, their intervals, and everything that must not be divided."""
+
+import json
+import math
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from labs import recorded
+from labs.results import collect, intervals, log, metrics
+from labs.results.metrics import Epoch, MetricsError, Run
+
+RECORDED = recorded.CTE_POWER
+LOGS = Path(__file__).parents[1] / "data" / "logs"
+
+
+def run(workers=1, times=((9.0, 4.0, 4.0),), batch=64, images=1792, resolution=0.0, **fields):
+    """A weak scaling run: `batch` images per worker; `times` are the epochs of each repeat in seconds."""
+    repeats = [[Epoch(t, resolution, images, {"loss": 1.0 / n}) for n, t in enumerate(r, 1)] for r in times]
+    known = {
+        "source": "a.json",
+        "kind": "measured",
+        "model": "M",
+        "strategy": "mirrored",
+        "workers": workers,
+        "global_batch": batch * workers,
+        "local_batch": batch,
+        "steps": -(-1792 // (batch * workers)),
+        "repeats": repeats,
+    } | fields
+    return Run(**known)
+
+
+def record(**fields):
+    epochs = [
+        {
+            "repeat": r,
+            "epoch": e,
+            "seconds": 8.0 - e,
+            "images": 1792,
+            "step_seconds": [0.1],
+            "metrics": {"loss": 2.0 - e, "accuracy": 0.1 * e},
+        }
+        for r in range(2)
+        for e in range(3)
+    ]
+    return {
+        "version": 1,
+        "name": "a",
+        "kind": "measured",
+        "state": "finished",
+        "model": "ResNet50V2",
+        "strategy": "mirrored",
+        "workers": 2,
+        "nodes": 1,
+        "global_batch": 128,
+        "local_batch": 64,
+        "steps": 14,
+        "dataset": "digits",
+        "image_size": 32,
+        "precision": "float32",
+        "oversubscribed": False,
+        "repeats": 2,
+        "epochs": epochs,
+        "machine": {"cpu": "Some CPU", "gpus": []},
+        "something_new": 1,
+    } | fields
+
+
+# Epoch time
+
+
+def test_warm_up_is_left_out_and_the_repeat_is_the_sample():
+    estimate = metrics.epoch_seconds(run(times=[(99, 4, 6), (50, 5, 7), (70, 6, 8)]))
+    assert estimate.value == pytest.approx(6.0)
+    logs_ = [math.log(x) for x in (5, 6, 7)]
+    centre = sum(logs_) / 3
+    error = math.sqrt(sum((x - centre) ** 2 for x in logs_) / 2 / 3)
+    reach = 4.302653 * error
+    assert estimate.interval == pytest.approx((math.exp(centre - reach), math.exp(centre + reach)))
+
+
+@pytest.mark.parametrize("resolution, expected", [(1.0, (11.5, 12.5)), (0.05, (11.975, 12.025)), (0.0, None)])
+def test_one_repeat_has_the_rounding_only(resolution, expected):
+    estimate = metrics.epoch_seconds(run(times=[(14, 12, 12)], resolution=resolution))
+    assert estimate.interval == (pytest.approx(expected) if expected else None)
+    assert any("one repeat" in note for note in estimate.notes)
+
+
+def test_rounding_widens_the_interval_of_repeats():
+    times = [(14, 11.9), (14, 12.0), (14, 12.1)]
+    fine, coarse = (metrics.epoch_seconds(run(times=times, resolution=step)).interval for step in (0.0, 1.0))
+    assert coarse[0] == pytest.approx(fine[0] * 11.5 / 12) and coarse[1] == pytest.approx(fine[1] * 12.5 / 12)
+
+
+def test_single_epochs_give_null_and_say_so():
+    estimate = metrics.epoch_seconds(run(times=[(9,), (8,)]))
+    assert estimate.value is None and "warm-up" in estimate.notes[0]
+    assert metrics.epoch_seconds(run(times=[(9,), (8, 4.0)])).value == 4.0
+    with pytest.raises(MetricsError, match="no speedup"):
+        metrics.speedup(run(2, times=[(9,)]), run())
+
+
+def test_epochs_of_zero_whole_seconds_give_null():
+    assert metrics.epoch_seconds(run(times=[(1, 0, 0)], resolution=1.0)).value is None
+
+
+# Images per second
+
+
+@pytest.mark.parametrize(
+    "images, batch, steps, expected",
+    [
+        (50000, 256, 196, 50000),
+        (50000, 8192, 7, 50000),  # the last batch holds 848 images
+        (50000, 8192, 6, 49152),  # it was dropped
+        (1792, 128, 14, 1792),
+        (50000, 256, 197, None),
+        (50000, None, 196, None),
+        (None, 256, 196, None),
+    ],
+)
+def test_images_of_an_epoch(images, batch, steps, expected):
+    counted, why = metrics.epoch_images(replace(run(images=None), images=images, global_batch=batch, steps=steps))
+    assert counted == expected and (why is None) == (expected is not None)
+
+
+def test_data_that_nobody_sharded_is_named():
+    unsharded = replace(run(4, images=None), images=50000, global_batch=1024, local_batch=256, steps=196)
+    assert "sharded" in metrics.epoch_images(unsharded)[1]
+    with pytest.raises(MetricsError, match="sharded"):
+        metrics.speedup(unsharded, replace(run(images=None), images=50000, global_batch=256, steps=196))
+
+
+def test_throughput_is_images_over_seconds():
+    estimate = metrics.throughput(run(times=[(9, 4, 4)], resolution=1.0))
+    assert estimate.value == 448 and estimate.interval == pytest.approx((1792 / 4.5, 1792 / 3.5))
+    row = metrics.summarise([run(2, times=[(9, 4, 4)])])[0]
+    assert row["images_per_second"] == 448 and row["images_per_second_per_worker"] == 224
+
+
+# Speedup
+
+
+def test_cte_power():
+    rows = metrics.summarise(log.read(RECORDED, images=50000))
+    assert [row["epoch_seconds"] for row in rows] == [45, 24, 12]
+    assert [row["epoch_seconds_interval"] for row in rows] == [[44.5, 45.5], [23.5, 24.5], [11.5, 12.5]]
+    assert [row["speedup"] for row in rows] == pytest.approx([1, 1.875, 3.75])
+    assert [row["efficiency"] for row in rows] == pytest.approx([1, 0.9375, 0.9375])
+    assert rows[2]["speedup_interval"] == pytest.approx([44.5 / 12.5, 45.5 / 11.5])
+    assert [row["images_per_second"] for row in rows] == pytest.approx([50000 / 45, 50000 / 24, 50000 / 12])
+    assert {row["kind"] for row in rows} == {"recorded"} and [row["scaling"] for row in rows] == [None, "weak", "weak"]
+    assert rows[0]["final_loss"] == 1.3539 and rows[2]["final_accuracy"] == 0.5010
+    without = metrics.summarise(log.read(RECORDED))
+    assert without[2]["images_per_second"] is None and without[2]["speedup"] == pytest.approx(3.75)
+
+
+def test_speedup_uses_images_when_epochs_differ():
+    """50,000 images: 195 steps of 256 drop 80 images, 48 steps of 1024 drop 848."""
+    one = replace(run(1, [(9, 40, 40)], images=None), images=50000, global_batch=256, local_batch=256, steps=195)
+    four = replace(run(4, [(9, 10, 10)], images=None), images=50000, global_batch=1024, local_batch=256, steps=48)
+    assert metrics.speedup(four, one).value == pytest.approx(4 * (48 * 1024) / (195 * 256))
+
+
+def test_welch_on_logarithms():
+    one, two = run(1, [(9, t) for t in (4.0, 4.1, 4.3)]), run(2, [(9, t) for t in (2.2, 2.1, 2.5)])
+    from scipy import stats
+
+    a, b = [math.log(t) for t in (4.0, 4.1, 4.3)], [math.log(t) for t in (2.2, 2.1, 2.5)]
+    low, high = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    estimate = metrics.speedup(two, one)
+    assert estimate.interval == pytest.approx((math.exp(low), math.exp(high)))
+    assert estimate.value == pytest.approx((12.4 / 3) / (6.8 / 3))
+    share = metrics.efficiency(two, one)
+    assert share.value == estimate.value / 2
+    assert share.interval == pytest.approx((math.exp(low) / 2, math.exp(high) / 2))
+
+
+@pytest.mark.parametrize("repeats", [3, 5, 10])
+def test_the_interval_of_a_ratio_covers_what_it_promises(repeats):
+    """3 % noise; a percentile bootstrap covers 81 % with 3 repeats."""
+    random.seed(7)
+    hits, trials = 0, 3000
+    for _ in range(trials):
+        one, two = ([t * math.exp(random.gauss(0, 0.03)) for _ in range(repeats)] for t in (40, 22))
+        low, high = intervals.ratio(one, two).interval
+        hits += low <= 40 / 22 <= high
+    assert 0.93 <= hits / trials <= 0.97
+
+
+def test_the_interval_of_a_mean_covers_what_it_promises():
+    random.seed(8)
+    hits = 0
+    for _ in range(3000):
+        low, high = intervals.mean([40 * math.exp(random.gauss(0, 0.03)) for _ in range(3)]).interval
+        hits += low <= 40 <= high
+    assert 0.93 <= hits / 3000 <= 0.97
+
+
+def test_rounded_logs_still_cover_the_truth():
+    random.seed(9)
+    for _ in range(300):
+        one, two = 40 + random.random(), 11 + random.random()
+        rounded = intervals.ratio([round(one)], [round(two)], (1.0, 1.0)).interval
+        assert rounded[0] <= one / two <= rounded[1]
+
+
+def test_equal_repeats_and_one_sided_repeats():
+    assert intervals.ratio([4.0, 4.0], [2.0, 2.0]).interval == pytest.approx((2.0, 2.0))
+    assert intervals.ratio([4.0, 4.1], [2.0]).interval is None
+    assert intervals.ratio([4.0], [0.4], (0.0, 1.0)).interval is None, "shorter than its rounding"
+
+
+def test_missing_baseline_is_an_error_when_asked_and_null_with_a_note_in_the_table():
+    two = run(2)
+    with pytest.raises(MetricsError, match="no 1-worker run to divide by .none is in the input"):
+        metrics.speedup(two, [two])
+    row = metrics.summarise([two])[0]
+    assert (row["speedup"], row["efficiency"], row["speedup_interval"]) == (None, None, None)
+    assert any("no 1-worker run" in note for note in row["notes"])
+    with pytest.raises(MetricsError, match="number of workers is not known"):
+        metrics.speedup(replace(run(2), workers=None), [run()])
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("model", "N"),
+        ("dataset", "cifar10"),
+        ("image_size", 128),
+        ("precision", "mixed_float16"),
+        ("hardware", "V100"),
+        ("kind", "recorded"),
+        ("strategy", "horovod"),
+        ("workers", 2),
+    ],
+)
+def test_never_divided(field, value):
+    with pytest.raises(MetricsError):
+        metrics.speedup(run(4, times=[(9, 1, 1)]), [replace(run(), **{field: value})])
+
+
+def test_single_is_a_baseline_for_every_strategy_but_its_own_strategy_comes_first():
+    single, mirrored = run(strategy="single"), run(times=[(9, 5, 5)])
+    two = run(2, times=[(9, 2, 2)])
+    assert metrics.speedup(two, [single]).value == 2
+    assert metrics.speedup(two, [single, mirrored]).value == 2.5
+    assert metrics.speedup(replace(two, strategy="horovod"), [single, mirrored]).value == 2
+
+
+def test_weak_before_strong_scaling_and_no_third():
+    weak, strong = run(batch=64), run(batch=128, times=[(9, 3, 3)])
+    two = run(2, times=[(9, 2, 2)])
+    rows = metrics.summarise([strong, weak, two])
+    assert (rows[2]["speedup"], rows[2]["scaling"]) == (2, "weak")
+    rows = metrics.summarise([strong, two])
+    assert (rows[1]["speedup"], rows[1]["scaling"]) == (1.5, "strong")
+    with pytest.raises(MetricsError, match="neither the local nor the global"):
+        metrics.speedup(two, run(batch=32))
+
+
+def test_own_file_first_else_all_repeats_of_equal_runs():
+    two = run(2, times=[(9, 2, 2)], source="b.json")
+    files = [run(times=[(9, t, t)], source=f"{t}.json") for t in (4.0, 4.4)]
+    assert metrics.speedup(two, files).value == pytest.approx(2.1)
+    assert metrics.speedup(two, [*files, run(times=[(9, 6, 6)], source="b.json")]).value == 3
+
+
+def test_unknown_models_are_divided_within_one_file_only():
+    two, one = run(2, model=None), run(model=None)
+    assert any("does not name the model" in note for note in metrics.speedup(two, one).notes)
+    with pytest.raises(MetricsError):
+        metrics.speedup(two, replace(one, source="other.out"))
+
+
+def test_epoch_times_of_different_data_are_not_divided():
+    one = run(images=None, steps=196, global_batch=256, local_batch=256)
+    two = run(2, images=None, steps=30, global_batch=512, local_batch=256)
+    with pytest.raises(MetricsError, match="cannot be the same images"):
+        metrics.speedup(two, one)
+    assert "ratio of epoch times" in metrics.speedup(replace(two, steps=97), one).notes[0]
+
+
+def test_explicit_baseline():
+    row = metrics.summarise([run(2, times=[(9, 2, 2)])], baseline=run())[0]
+    assert row["speedup"] == 2
+
+
+# Loss and accuracy, rows
+
+
+def test_learning_curves_are_means_over_repeats():
+    first, second = ([Epoch(4, 0, 9, {"loss": x}) for x in losses] for losses in ((2.0, 1.0), (3.0, 1.2)))
+    row = metrics.summarise([run(repeats=[first, second])])[0]
+    assert row["loss"] == pytest.approx([2.5, 1.1]) and row["final_loss"] == pytest.approx(1.1)
+    assert row["final_loss_interval"] == pytest.approx([1.1 - 12.7062 * 0.1, 1.1 + 12.7062 * 0.1], rel=1e-4)
+    assert row["accuracy"] == [] and row["final_accuracy"] is None
+
+
+def test_rows_are_json_without_nan_and_say_so():
+    row = metrics.summarise(log.read(LOGS / "crlf_latin1.out"))[0]
+    assert row["loss"] == [2.0408, None, None] and row["final_loss"] is None
+    assert any("diverged" in note for note in row["notes"])
+    json.dumps(row, allow_nan=False)
+    expected = (
+        "source run kind model strategy workers global_batch local_batch steps images repeats epoch_seconds "
+        "epoch_seconds_interval epoch_seconds_resolution images_per_second images_per_second_interval "
+        "images_per_second_per_worker speedup speedup_interval efficiency efficiency_interval loss accuracy final_loss "
+        "final_accuracy oversubscribed failure truncated notes"
+    )
+    assert set(expected.split()) <= set(row)
+
+
+def test_validation_and_oversubscription_are_noted():
+    notes = " ".join(metrics.summarise(log.read(LOGS / "tf20.out"))[0]["notes"])
+    assert "include validation" in notes
+    assert "oversubscribed" in " ".join(metrics.summarise([run(oversubscribed=True)])[0]["notes"])
+
+
+# Run records
+
+
+def test_from_record():
+    found = metrics.from_record(record())
+    assert (found.workers, found.images, found.hardware, found.truncated) == (2, 1792, "Some CPU", False)
+    assert [[e.seconds for e in repeat] for repeat in found.repeats] == [[8, 7, 6], [8, 7, 6]]
+    row = metrics.summarise([found])[0]
+    assert row["epoch_seconds"] == 6.5 and row["repeats"] == 2 and row["final_accuracy"] == pytest.approx(0.2)
+    gpus = metrics.from_record(record(machine={"cpu": "c", "gpus": ["V100", "V100"]}))
+    assert gpus.hardware == "V100"
+    assert metrics.from_record(record(state="failed")).truncated
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"version": 2},
+        {"version": None},
+        {"epochs": [{}]},
+        {"epochs": [{"seconds": -1}]},
+        {"epochs": [{"seconds": "x"}]},
+        {"epochs": [{"seconds": math.nan}]},
+        {"epochs": [1]},
+    ],
+)
+def test_broken_records_are_refused(fields):
+    with pytest.raises(MetricsError, match="Make the run again|version"):
+        metrics.from_record(record(**fields))
+
+
+# Files
+
+
+def test_record_is_preferred_to_the_log_of_the_same_stem(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(record()))
+    (tmp_path / "a.out").write_text("Epoch 1/1\n14/14 - 9s - loss: 2.0000\n")
+    (tmp_path / "progress.json").write_text("{}")
+    for paths in ([tmp_path], [tmp_path / "a.out", tmp_path / "a.json"], tmp_path):
+        (row,) = collect.rows(paths)
+        assert (row["source"], row["epoch_seconds"]) == ("a.json", 6.5)
+
+
+def test_logs_across_files_share_a_baseline(tmp_path):
+    for workers, seconds in ((1, 45), (2, 24)):
+        lines = "".join(f"Epoch {e}/2\n196/196 - {seconds}s - loss: 2.0000\n" for e in (1, 2))
+        (tmp_path / f"w{workers}.out").write_text(f"Model ResNet50V2 {workers} GPUs\n{lines}")
+    assert [row["speedup"] for row in collect.rows([tmp_path])] == [1, 1.875]
+
+
+def test_failed_job_is_a_row_beside_others_and_an_error_alone(tmp_path):
+    rows = collect.rows([RECORDED, LOGS / "oom.out", LOGS / "oom.err"], images=50000)
+    assert rows[3]["failure"]["kind"] == "out of memory" and rows[3]["speedup"] is None
+    assert (rows[3]["model"], rows[3]["global_batch"]) == ("ResNet152V2", 512)
+    with pytest.raises(log.LogError, match="out of memory"):
+        collect.rows([LOGS / "oom.out"])
+    (tmp_path / "b.err").write_text("MemoryError\n")
+    assert collect.rows([tmp_path / "b.err"])[0]["failure"]["kind"] == "out of memory"
+
+
+def test_failed_record_takes_the_line_of_its_err(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(record(state="failed")))
+    (tmp_path / "a.err").write_text("MemoryError\n")
+    (row,) = collect.rows([tmp_path / "a.json"])
+    assert row["truncated"] and row["failure"]["line_number"] == 1 and row["failure"]["file"] == "a.err"
+
+
+def test_wrong_files_are_named(tmp_path):
+    (tmp_path / "a.json").write_text("{}")
+    wrong = {"a.pdf": "type .pdf is not read", "no.out": "no such file", "a.json": "not a run record", ".": "no res"}
+    for path, message in wrong.items():
+        with pytest.raises(MetricsError, match=message):
+            collect.rows([tmp_path / path])
+
+
+def test_table_shows_values_intervals_units_and_notes():
+    text = collect.table(collect.rows([RECORDED, LOGS / "oom.out"], images=50000))
+    lines = text.splitlines()
+    assert "epoch (s)" in lines[0] and "images/s per worker" in lines[0]
+    assert "12 [11.5, 12.5]" in lines[4] and "3.75 [3.56, 3.96]" in lines[4]
+    assert "FAILED" in lines[5] and "Run 1, 2, 3: one repeat" in text and "failed: out of memory" in text
+    assert "(no runs)" in collect.table([])

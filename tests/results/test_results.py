@@ -1,0 +1,160 @@
+"""labs results with files of batch scripts, as copied from a cluster: each run once, failures where they belong."""
+
+import json
+
+import pytest
+
+from labs import cli
+from labs.results import collect
+
+SIZES = {1: (256, 196, 45), 2: (512, 98, 24), 4: (1024, 49, 12)}  # workers -> global batch, steps, seconds
+
+
+def log(workers, epochs=3, loss=2.0, done=True):
+    """What a training prints; the last epoch is missing where it is not done."""
+    batch, steps, seconds = SIZES[workers]
+    lines = [f"Model ResNet50V2 {workers} GPUs", f"Batch_size: {batch}"]
+    for epoch in range(1, epochs + 1):
+        lines.append(f"Epoch {epoch}/{epochs}")
+        if done or epoch < epochs:
+            lines.append(f"{steps}/{steps} - {seconds}s - loss: {loss / epoch:.4f} - accuracy: 0.2000")
+    return "\n".join(lines) + "\n"
+
+
+def record(path, workers, epochs=3, loss=2.0, state="finished"):
+    batch, steps, seconds = SIZES[workers]
+    done = [
+        {"repeat": 0, "epoch": e, "seconds": seconds + 0.25, "images": 50000, "metrics": {"loss": loss / (e + 1)}}
+        for e in range(epochs)
+    ]
+    path.write_text(
+        json.dumps(
+            {
+                "version": 1,
+                "name": path.stem,
+                "kind": "measured",
+                "state": state,
+                "model": "ResNet50V2",
+                "strategy": "mirrored",
+                "workers": workers,
+                "global_batch": batch,
+                "steps": steps,
+                "epochs": done,
+            }
+        )
+    )
+
+
+@pytest.fixture
+def job(tmp_path):
+    """A job of 1, 2 and 4 workers that has ended, as three kinds of files; its folder."""
+    (tmp_path / "ResNet50_812.out").write_text("Job 812 on n1, GPUs 0,1,2,3\n" + "".join(map(log, SIZES)))
+    (tmp_path / "ResNet50_812.err").write_text("")
+    for workers in SIZES:
+        record(tmp_path / f"ResNet50_812_w{workers}.json", workers)
+    return tmp_path
+
+
+def rows(*paths):
+    return [(row["source"], row["workers"], row["epoch_seconds"]) for row in collect.rows(paths)]
+
+
+def test_each_run_appears_once_from_its_record(job):
+    expected = [(f"ResNet50_812_w{n}.json", n, SIZES[n][2] + 0.25) for n in SIZES]
+    assert rows(job) == expected
+    assert rows(*sorted(job.iterdir())) == expected
+    found = collect.rows(job)
+    assert [row["failure"] for row in found] == [None] * 3
+    assert found[2]["speedup"] == pytest.approx(45.25 / 12.25)
+
+
+def test_run_without_a_record_comes_from_the_log(job):
+    (job / "ResNet50_812_w2.json").unlink()
+    one, *others = rows(job)
+    assert one == ("ResNet50_812_w1.json", 1, 45.25)
+    assert others == [("ResNet50_812.out", 2, 24), ("ResNet50_812_w4.json", 4, 12.25)]
+
+
+def test_record_whose_run_the_log_does_not_show(job):
+    (job / "ResNet50_812.out").write_text(log(2))
+    assert [source for source, *_ in rows(job)] == [f"ResNet50_812_w{n}.json" for n in (2, 1, 4)]
+
+
+def test_training_that_was_made_twice_has_the_record_of_the_second_time(job):
+    for workers in (2, 4):
+        (job / f"ResNet50_812_w{workers}.json").unlink()
+    (job / "ResNet50_812.out").write_text(log(1, loss=1.9) + log(1, loss=2.0))
+    assert [source for source, *_ in rows(job)] == ["ResNet50_812.out", "ResNet50_812_w1.json"]
+    (job / "ResNet50_812.out").write_text(log(1, loss=2.0) + log(1, loss=1.9))
+    assert [source for source, *_ in rows(job)] == ["ResNet50_812_w1.json", "ResNet50_812.out"], "the losses tell"
+
+
+LIMIT = "slurmstepd: error: *** JOB 812 ON n1 CANCELLED AT 2024-09-30T16:00:24 DUE TO TIME LIMIT ***\n"
+
+
+@pytest.mark.parametrize("state", ["running", "failed"])
+def test_failure_belongs_to_the_run_that_did_not_end(job, state):
+    (job / "ResNet50_812_w4.json").unlink()
+    record(job / "ResNet50_812_w2.json", 2, epochs=2, state=state)
+    (job / "ResNet50_812.out").write_text(log(1) + log(2, done=False))
+    (job / "ResNet50_812.err").write_text(LIMIT)
+    one, two = collect.rows(job)
+    assert one["failure"] is None and not one["truncated"]
+    assert two["source"] == "ResNet50_812_w2.json" and two["truncated"]
+    assert (two["failure"]["kind"], two["failure"]["file"]) == ("time limit", "ResNet50_812.err")
+    (row,) = collect.rows(job / "ResNet50_812_w2.json")
+    assert row["failure"]["file"] == "ResNet50_812.err", "also for the record alone"
+
+
+def test_run_that_failed_before_its_first_epoch_and_its_record(job):
+    for workers in (2, 4):
+        (job / f"ResNet50_812_w{workers}.json").unlink()
+    (job / "ResNet50_812.out").write_text(log(1) + "Model ResNet50V2 2 GPUs\nBatch_size: 512\nEpoch 1/3\n")
+    (job / "ResNet50_812.err").write_text("MemoryError\n")
+    one, two = collect.rows(job)
+    assert one["failure"] is None and one["epoch_seconds"] == 45.25
+    assert (two["workers"], two["epoch_seconds"], two["failure"]["kind"]) == (2, None, "out of memory")
+
+
+def test_failure_after_all_runs_that_began_have_ended_is_a_row_of_its_own(job):
+    (job / "ResNet50_812_w4.json").unlink()
+    (job / "ResNet50_812.out").write_text(log(1) + log(2))
+    (job / "ResNet50_812.err").write_text(LIMIT)
+    found = collect.rows(job)
+    assert [row["failure"] and row["failure"]["kind"] for row in found] == [None, None, "time limit"]
+    assert found[2]["source"] == "ResNet50_812.err" and "after the runs above" in found[2]["notes"][0]
+    (job / "ResNet50_812.err").write_text("x.sh: line 3: module: command not found\n")
+    assert len(collect.rows(job)) == 2, "the script went on without it"
+
+
+def test_log_without_any_epoch_beside_a_record(job):
+    (job / "ResNet50_812.out").write_text("nothing\n")
+    assert [source for source, *_ in rows(job)] == [f"ResNet50_812_w{n}.json" for n in SIZES]
+
+
+def test_options_fill_runs_of_a_batch_script(job):
+    (job / "ResNet50_812_w2.json").unlink()
+    found = collect.rows(job, images=50000)
+    assert found[1]["images_per_second"] == pytest.approx(50000 / 24)
+
+
+def test_jobs_of_the_cluster_and_of_this_machine_in_one_folder(job, capsys):
+    """Beside files that are no results."""
+    record(job / "ResNet50_local_w1.json", 1)
+    (job / "ResNet50_local.out").write_text(log(1))
+    record(job / "ResNet50_w2.json", 2)  # a job of its own: it has its own log
+    (job / "ResNet50_w2.out").write_text(log(2))
+    record(job / "ResNet50_w4.json", 4)
+    (job / "maxbatch_SmallCNN_32.maxbatch.json").write_text('{"version": 1, "trials": []}')
+    (job / "maxbatch_SmallCNN_32.err").write_text("MemoryError\n")
+    (job / "maxbatch_SmallCNN_32_bisect1.err").write_text("MemoryError\n")
+    evidence = "  OOM when allocating tensor with shape[64,64]\n"
+    (job / "maxbatch_813.out").write_text("SmallCNN at 32x32\nlargest batch that fits: 64\n" + evidence)
+    (job / "maxbatch_813.err").write_text("")
+    (job / "progress.json").write_text("{}")
+    (job / "table.txt").write_text("run model\n")
+    sources = [f"ResNet50_{run}.json" for run in ("812_w1", "812_w2", "812_w4", "local_w1", "w2", "w4")]
+    assert [source for source, *_ in rows(job)] == sources
+    assert cli.main(["results", str(job)]) == 0
+    text = capsys.readouterr().out
+    assert all(text.count(source) == 1 for source in sources) and "FAILED" not in text

@@ -1,0 +1,197 @@
+"""Horovod's timeline, read from two genuine ones: 2 ranks over Gloo, 4 steps of 6 tensors, rank 1 asleep for 50 ms
+before each step. In tests/data, timeline_marks.json was written without Horovod's response cache, timeline_cached.json
+with it.
+"""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from labs.results import timeline
+from labs.results.timeline import TimelineError
+from labs.show import timelines
+
+DATA = Path(__file__).parents[1] / "data"
+MARKS, CACHED = DATA / "timeline_marks.json", DATA / "timeline_cached.json"
+BYTES = 4 * (3 * 3 * 64 * 64 + 64 + 64 + 64 * 256 + 256 * 10 + 10)
+
+
+@pytest.fixture(scope="module")
+def marks():
+    return timeline.read(MARKS)
+
+
+@pytest.fixture(scope="module")
+def cached():
+    return timeline.read(CACHED)
+
+
+def test_every_tensor_of_every_step_is_found_with_its_size(marks, cached):
+    for events in (marks, cached):
+        steps = timeline.steps(events)
+        assert [len(step) for step in steps] == [6, 6, 6, 6]
+        for step in steps:
+            assert {item.tensor for item in step} == {item.tensor for item in steps[0]}
+            assert sum(item.bytes for item in step) == BYTES
+    largest = max(marks, key=lambda item: item.bytes)
+    assert (largest.tensor, largest.shape, largest.operation) == (
+        "gradient_000_kernel_3x3x64x64",
+        (3, 3, 64, 64),
+        "allreduce",
+    )
+
+
+def test_times_are_seconds_and_in_order(marks):
+    for item in marks:
+        first, complete = item.negotiated
+        assert first <= complete <= item.begin <= item.end < 60
+        assert sorted(item.arrivals) == [0, 1]
+        assert first <= min(item.arrivals.values()) and max(item.arrivals.values()) <= complete
+        assert all(item.begin <= begin <= end <= item.end for _, begin, end in item.phases)
+        assert "GLOO_ALLREDUCE" in [name for name, *_ in item.phases]
+
+
+def test_the_slow_rank_is_named_and_the_other_one_waits(marks):
+    for row in timeline.summary(marks)[1:]:  # the first step holds TensorFlow's tracing on both
+        assert row["last"] == 1
+        assert 0.045 < row["waited"][0] < 0.2 and row["waited"][1] == 0.0
+        assert 0.045 < row["negotiate_seconds"] <= row["seconds"]
+        assert 0 < row["allreduce_seconds"] < row["negotiate_seconds"]
+
+
+def test_with_the_cache_the_wait_is_known_and_who_came_last_is_not(cached):
+    rows = timeline.summary(cached)
+    assert rows[0]["last"] is not None and sorted(rows[0]["waited"]) == [0, 1]
+    for row in rows[1:]:
+        assert row["last"] is None and row["waited"] == {}
+        assert 0.045 < row["negotiate_seconds"] < 0.2
+
+
+def test_fused_tensors_share_a_message(cached):
+    assert [row["buffers"] for row in timeline.summary(cached)] == [1, 1, 1, 2]
+    rows = timeline.messages(cached)
+    assert [(row["message"], row["tensors"]) for row in rows] == [(1, 5), (2, 1)]
+    assert rows[1]["names"] == ["gradient_000_kernel_3x3x64x64"] and rows[1]["bytes"] == 4 * 3 * 3 * 64 * 64
+    assert sum(row["bytes"] for row in rows) == BYTES
+    assert rows[0]["begin"] + rows[0]["seconds"] <= rows[1]["begin"]
+
+
+def test_overlapping_time_counts_once():
+    assert timeline.covered([(0, 2), (1, 3), (5, 6), (5.5, 5.7)]) == 4
+    assert timeline.covered([]) == 0
+
+
+@pytest.mark.parametrize("share", [0.45, 0.6, 0.9])
+def test_a_timeline_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path, share, marks):
+    text = MARKS.read_text()
+    path = tmp_path / "cut.json"
+    path.write_text(text[: int(share * len(text))])
+    events = timeline.read(path)
+    whole = [item for item in events if item.end is not None]
+    assert 0 < len(whole) < len(marks)
+    assert all(item in marks for item in whole)
+    assert len(timeline.summary(events)) >= 1
+
+
+def test_a_rank_that_never_came_is_seen(tmp_path):
+    events = json.loads(MARKS.read_text())
+    last = max(i for i, event in enumerate(events) if event.get("ph") == "X" and event["name"] == "1")
+    path = tmp_path / "died.json"
+    path.write_text("[\n" + ",\n".join(map(json.dumps, events[:last])))
+    missing = [item for item in timeline.read(path) if item.begin is None]
+    assert missing and any(sorted(item.arrivals) == [0] for item in missing)
+
+
+def test_a_compressed_timeline_gives_the_same(tmp_path, marks):
+    path = tmp_path / "timeline.json.gz"
+    path.write_bytes(gzip.compress(MARKS.read_bytes()))
+    assert timeline.read(path) == marks
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "no timeline (No such file or directory)"),
+        ("", "is empty"),
+        ("[\n", "is empty"),
+        ("no JSON", "is no timeline of Horovod's"),
+        ('{"version": 1, "epochs": []}', "is no timeline of Horovod's"),
+        ('[{"ph": "X", "name": "step", "ts": 1, "dur": 5, "pid": 1}]', "is no timeline of Horovod's"),
+        (
+            '[{"ph": "M", "name": "process_name", "pid": 0, "args": {"start_time_since_epoch_in_micros": 1}},',
+            "no collective",
+        ),
+    ],
+)
+def test_other_files_are_refused_in_one_line(tmp_path, content, said):
+    path = tmp_path / "file.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(TimelineError) as problem:
+        timeline.read(path)
+    assert said in str(problem.value) and "\n" not in str(problem.value)
+
+
+def test_a_step_that_is_not_there_is_refused(marks):
+    assert timeline.messages(marks, 4) == timeline.messages(marks, -1)
+    for step in (0, 5, -5):
+        with pytest.raises(TimelineError, match="holds 4"):
+            timelines.figure(marks, step)
+
+
+def test_without_a_finished_all_reduce_there_is_no_step():
+    with pytest.raises(TimelineError, match="no step"):
+        timeline.steps([timeline.Collective("weights", "broadcast", begin=0.0, end=1.0)])
+
+
+def test_the_picture_of_few_tensors_has_a_row_for_each_and_marks_for_each_rank(marks):
+    figure = timelines.figure(marks, 2)
+    (axis,) = figure.axes
+    labels = [label.get_text() for label in axis.get_yticklabels()]
+    assert len(labels) == 6 and "gradient_000_kernel_3x3x64x64, 147.5 kB" in labels
+    legend = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert {"all-reduce", "rank 0 announces it", "rank 1 announces it"} <= set(legend)
+    assert "milliseconds" in axis.get_xlabel() and figure.get_supxlabel() == "measured"
+    row = timeline.summary(marks)[1]
+    assert f"A tensor of rank 0 waited {1000 * row['waited'][0]:.1f} ms" in figure.alt
+
+
+def many(arrivals):
+    """A step of 60 tensors in messages of 5, like that of a large network."""
+    items = []
+    for number in range(60):
+        begin = 0.01 * (number // 5) + 0.02
+        items.append(
+            timeline.Collective(
+                f"gradient_{number:03d}",
+                "allreduce",
+                (0.001 * number, begin - 0.001),
+                {0: 0.001 * number, 1: begin - 0.001} if arrivals else {},
+                begin,
+                begin + 0.008,
+                [("MEMCPY_IN_FUSION_BUFFER", begin, begin + 0.001), ("GLOO_ALLREDUCE", begin + 0.001, begin + 0.007)],
+                (1000,),
+                4000,
+                number // 5,
+            )
+        )
+    return items
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "names"),
+    [
+        (True, ["rank 0 has announced", "rank 1 has announced", "averaged over the ranks"]),
+        (False, ["some rank has announced", "all ranks have announced", "averaged over the ranks"]),
+    ],
+)
+def test_the_picture_of_many_tensors_has_curves_and_lanes(arrivals, names):
+    figure = timelines.figure(many(arrivals), kind="recorded")
+    above, below = figure.axes
+    curves = {line.get_label(): line.get_ydata() for line in above.get_lines()}
+    assert list(curves) == names and all(values[-1] == pytest.approx(0.24) for values in curves.values())
+    assert above.get_ylabel() == "MB of gradients" and "milliseconds" in below.get_xlabel()
+    assert len(below.patches) == 2 * 12  # a copy and an all-reduce for each message
+    assert figure.get_supxlabel() == "recorded" and "60 tensors, 0.24 MB, messages: 12" in figure.alt

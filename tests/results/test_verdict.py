@@ -1,0 +1,170 @@
+"""The verdict on two efficiencies: against labs.results.intervals, its coverage, its three answers, rounding."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from labs.results import intervals, verdict
+from labs.results.run import Epoch, MetricsError, Run
+
+
+def run(model, workers, times, strategy="mirrored", images=512, resolution=0.0):
+    repeats = [
+        [Epoch(9 * t, resolution, images), Epoch(t, resolution, images), Epoch(t, resolution, images)] for t in times
+    ]
+    return Run(
+        "x.json",
+        kind="measured",
+        model=model,
+        strategy=strategy,
+        workers=workers,
+        global_batch=64 * workers,
+        local_batch=64,
+        steps=images // (64 * workers),
+        images=images,
+        dataset="digits",
+        image_size=32,
+        precision="float32",
+        hardware="core",
+        oversubscribed=False,
+        repeats=repeats,
+    )
+
+
+def study(small=(8.0, 4.4), large=(13.0, 7.6), noise=(0.99, 1.0, 1.01), images=512):
+    configurations = [("A", 1, small[0]), ("A", 2, small[1]), ("B", 1, large[0]), ("B", 2, large[1])]
+    return [run(name, workers, [t * n for n in noise], images=images) for name, workers, t in configurations]
+
+
+def test_of_two_samples_it_is_the_interval_of_labs_intervals():
+    one, two = [5.0, 5.2, 5.1, 4.9], [2.6, 2.9, 2.7]
+    for steps in ((0.0, 0.0), (1.0, 0.5)):
+        ratio, interval, _, _ = verdict.contrast([one], [two], steps)
+        expected = intervals.ratio(one, two, steps)
+        assert ratio == pytest.approx(expected.value) and interval == pytest.approx(expected.interval, rel=1e-9)
+
+
+def test_four_samples_by_hand():
+    samples = [[8.0, 8.2, 8.1], [4.4, 4.3, 4.5], [13.0, 13.3, 12.9], [7.0, 7.2, 7.3]]
+    logs = [np.log(s) for s in samples]
+    error = math.sqrt(sum(np.var(x, ddof=1) / 3 for x in logs))
+    degrees = error**4 / sum((np.var(x, ddof=1) / 3) ** 2 / 2 for x in logs)
+    centre = sum(sign * np.mean(x) for sign, x in zip((1, 1, -1, -1), logs, strict=True))
+    ratio, interval, reach, reliable = verdict.contrast(samples[:2], samples[2:])
+    means = [np.mean(sample) for sample in samples]
+    assert reach == pytest.approx(intervals.t_quantile(degrees) * error)
+    assert interval == pytest.approx((math.exp(centre - reach), math.exp(centre + reach)))
+    assert ratio == pytest.approx(means[0] * means[1] / means[2] / means[3])
+    assert reliable > reach
+
+
+@pytest.mark.parametrize("repeats", [3, 5, 10])
+def test_the_interval_covers_the_truth(repeats):
+    random, held, count = np.random.default_rng(repeats), 0, 2000
+    for _ in range(count):
+        samples = [list(t * np.exp(random.normal(0, 0.03, repeats))) for t in (8.0, 7.6, 13.0, 4.4)]
+        _, (low, high), _, _ = verdict.contrast(samples[:2], samples[2:])
+        held += low <= 8.0 * 7.6 / 13.0 / 4.4 <= high
+    assert 0.935 <= held / count <= 0.985, held / count
+
+
+def test_what_reliable_promises():
+    """A true difference of `reliable` is called real in about 4 of 5 studies, one of `smallest` in about half."""
+    random = np.random.default_rng(0)
+
+    def study_of(shift):
+        a, b, c, d = np.exp(random.normal(0, 0.02, (4, 10)))
+        return verdict.contrast([list(shift * a), list(b)], [list(c), list(d)])
+
+    def studies(shift, count=600):
+        return [study_of(shift) for _ in range(count)]
+
+    plain = studies(1.0)
+    smallest, reliable = (math.exp(np.mean([s[place] for s in plain])) for place in (2, 3))
+    found = [
+        np.mean([low > 1 or high < 1 for _, (low, high), _, _ in studies(shift)]) for shift in (smallest, reliable)
+    ]
+    assert 0.42 < found[0] < 0.6 and 0.72 < found[1] < 0.88, found
+
+
+def test_yes_the_efficiencies_differ():
+    found = verdict.compare(study(large=(13.0, 8.6)), "B", "A")
+    assert found.answer == verdict.YES and found.interval[1] < 1
+    assert found.ratio == pytest.approx((13.0 / 8.6) / (8.0 / 4.4))
+    assert str(found).startswith("yes: B has the lower efficiency") and found.as_dict()["answer"] == "yes"
+
+
+def test_the_other_way_round_is_the_inverse():
+    one, other = (verdict.compare(study(), *names) for names in (("A", "B"), ("B", "A")))
+    assert one.ratio == pytest.approx(1 / other.ratio)
+    assert one.interval == pytest.approx((1 / other.interval[1], 1 / other.interval[0]))
+    assert one.smallest == pytest.approx(other.smallest)
+
+
+def test_no_needs_a_narrow_interval_around_1():
+    equal = study(large=(13.0, 13.0 * 4.4 / 8.0), noise=(0.999, 1.0, 1.001))
+    assert verdict.compare(equal, "B", "A").answer == verdict.NO
+    assert verdict.compare(equal, "B", "A", matters=0.0005).answer == verdict.OPEN
+    noisy = study(large=(13.0, 13.0 * 4.4 / 8.0), noise=(0.9, 1.0, 1.1))
+    found = verdict.compare(noisy, "B", "A")
+    assert found.answer == verdict.OPEN and found.smallest > 0.05 and found.reliable > found.smallest
+    assert str(found).startswith("can't tell")
+
+
+def test_real_but_small_is_said():
+    found = verdict.compare(study(large=(13.0, 1.02 * 13.0 * 4.4 / 8.0), noise=(0.9999, 1.0, 1.0001)), "B", "A")
+    assert found.answer == verdict.YES and "less than what matters" in str(found)
+
+
+def test_a_huge_spread_is_said_in_words():
+    told = str(verdict.compare(study(noise=(0.5, 1.0, 2.0)), "B", "A"))
+    assert "not even a factor of 2" in told and "%" not in told.split("Efficiency")[1]
+
+
+def test_one_repeat_cannot_tell():
+    found = verdict.compare(study(noise=(1.0,)), "B", "A")
+    assert found.answer == verdict.OPEN and found.interval is None and "repeat each run 3 times" in str(found)
+    assert found.as_dict()["interval"] is None
+
+
+def test_dropped_images_count():
+    """480 of 512 images in an epoch of 2 workers: the efficiency is one of images/s, not of epoch times."""
+    runs = study()
+    short = [[replace(e, images=480) for e in repeat] for repeat in runs[3].repeats]
+    less = verdict.compare([*runs[:3], replace(runs[3], repeats=short)], "B", "A")
+    whole = verdict.compare(runs, "B", "A")
+    assert less.ratio == pytest.approx(whole.ratio * 480 / 512)
+    assert less.interval[0] == pytest.approx(whole.interval[0] * 480 / 512)
+
+
+def test_rounding_at_face_value_and_counted():
+    runs = study(large=(13.2, 7.4))
+    told = [verdict.rounded(r) for r in runs]
+    assert [r.repeats[0][1].seconds for r in told] == [8.0, 4.0, 13.0, 7.0]
+    assert [r.repeats[0][1].resolution for r in told] == [1.0] * 4
+    naive = verdict.compare([verdict.rounded(r, counted=False) for r in runs], "B", "A")
+    counted = verdict.compare(told, "B", "A")
+    assert naive.answer == verdict.YES and naive.interval[1] - naive.interval[0] < 1e-9  # no spread is left, wrongly
+    assert counted.answer == verdict.OPEN and counted.interval[0] < naive.ratio < counted.interval[1]
+    worst = [(n + 0.5) / (n - 0.5) for n in (8, 4, 13, 7)]
+    assert counted.interval[1] / counted.interval[0] == pytest.approx(math.prod(worst))
+
+
+def test_what_cannot_be_compared():
+    runs = study()
+    with pytest.raises(MetricsError, match="no run of B on 2 workers, only A on 1"):
+        verdict.compare(runs[:3], "B", "A")
+    with pytest.raises(MetricsError, match="no 1-worker run"):
+        verdict.compare([runs[0], runs[1], runs[3]], "B", "A")
+    with pytest.raises(MetricsError, match="warm-up"):
+        verdict.compare([*runs[:3], replace(runs[3], repeats=[[Epoch(9.0, 0.0, 512)]])], "B", "A")
+    for sample in ([], [0.0, 1.0], [float("nan"), 1.0]):
+        with pytest.raises(MetricsError, match="not above 0"):
+            verdict.contrast([sample], [[1.0, 1.1]])
+
+
+def test_a_shared_machine_is_told():
+    runs = [replace(r, oversubscribed=r.workers == 2) for r in study()]
+    assert "oversubscribed" in str(verdict.compare(runs, "B", "A"))

@@ -1,0 +1,225 @@
+"""labs.show.plots: labels with units, the stamp, the text alternative, and what is missing in the data."""
+
+import io
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+
+from labs.show import plots
+
+
+def row(workers, **changed):
+    """A row as labs.results.metrics.summarise gives it."""
+    epoch = 10.0 / workers**0.8
+    given = {
+        "source": f"w{workers}.json",
+        "kind": "measured",
+        "model": "ResNet50V2",
+        "strategy": "mirrored",
+        "workers": workers,
+        "epoch_seconds": epoch,
+        "epoch_seconds_interval": [0.9 * epoch, 1.1 * epoch],
+        "images_per_second": 1000 / epoch,
+        "images_per_second_interval": [900 / epoch, 1100 / epoch],
+        "speedup": 10 / epoch,
+        "speedup_interval": [9 / epoch, 11 / epoch],
+        "efficiency": 10 / epoch / workers,
+        "efficiency_interval": None,
+        "oversubscribed": False,
+        "loss": [2.3, 1.9, 1.5],
+        "accuracy": [0.1, 0.3, 0.45],
+    }
+    return given | changed
+
+
+ROWS = [row(1), row(2), row(4, oversubscribed=True)]
+SEARCH = {
+    "kind": "measured",
+    "model": "SmallCNN",
+    "largest": 128,
+    "fails": 256,
+    "trials": [
+        {"batch": 64, "fits": True, "seconds": 0.5},
+        {"batch": 128, "fits": True, "seconds": 0.9},
+        {"batch": 256, "fits": False, "seconds": None},
+    ],
+}
+PARTS = {b: {"weights": 2**30, "gradients": 2**30, "optimizer": 0, "activations": b * 2**24} for b in (1, 64)}
+FIGURES = {
+    "scaling": lambda: plots.scaling(ROWS, tuple(plots.QUANTITIES)),
+    "learning": lambda: plots.learning(ROWS),
+    "memory": lambda: plots.memory(PARTS, limit=2**31),
+    "search": lambda: plots.search(SEARCH),
+    "curves": lambda: plots.curves({"a": [3.0, 2.0], "b": [3.0, 1.25]}, x="step", y="loss (nats)", title="two"),
+}
+
+
+def texts(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def drawn(figure):
+    """Draw it: much of what is wrong in a figure shows only then. Returns the PNG."""
+    data = plots.png(figure)
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    pixels = imread(io.BytesIO(data))[..., :3]
+    assert (pixels < 0.98).any(axis=2).mean() > 0.005, "an empty picture"
+    return data
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_labels_stamp_legend_and_alternative(name):
+    figure = FIGURES[name]()
+    drawn(figure)
+    for axis in figure.axes:
+        assert axis.get_xlabel() and axis.get_ylabel() and axis.get_title()
+    assert any(word in figure.get_supxlabel() for word in ("measured", "recorded", "simulated"))
+    assert any(axis.get_legend() for axis in figure.axes)
+    assert len(figure.alt) > 40 and any(c.isdigit() for c in figure.alt) and "\n" not in figure.alt
+
+
+def test_axes_say_the_unit():
+    labels = [axis.get_ylabel() for axis in FIGURES["scaling"]().axes]
+    assert labels[:2] == ["seconds per epoch", "images per second"]
+    assert "T(1)/T(p)" in labels[2] and "S(p)/p" in labels[3]  # ratios have no unit, but a definition
+    assert "nats" in plots.learning(ROWS).axes[0].get_ylabel()
+    assert "GiB" in FIGURES["memory"]().axes[0].get_ylabel()
+    assert "images" in FIGURES["search"]().axes[0].get_xlabel()
+
+
+def test_curve_and_interval_show_the_numbers_of_the_rows():
+    figure = plots.scaling(ROWS)
+    (curve, _, (bars,)) = figure.axes[0].containers[0]
+    assert curve.get_xdata().tolist() == [1, 2, 4]
+    assert curve.get_ydata().tolist() == [r["epoch_seconds"] for r in ROWS]
+    ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
+    assert np.allclose(ends, [r["epoch_seconds_interval"] for r in ROWS])
+    assert all(list(axis.get_xticks()) == [1, 2, 4] for axis in figure.axes)
+    for r in ROWS:
+        assert f"{r['epoch_seconds']:.3g} s on {r['workers']}" in figure.alt
+
+
+def test_oversubscribed_points_are_marked():
+    assert "oversubscribed: workers share cores" in texts(plots.scaling(ROWS).axes[-1].get_legend())
+    assert "oversubscribed: workers share cores" not in texts(plots.scaling(ROWS[:2]).axes[-1].get_legend())
+
+
+def test_measured_and_recorded_are_told_apart():
+    recorded = [row(n, kind="recorded", source="log.out") for n in (1, 2)]
+    figure = plots.scaling([*ROWS, *recorded])
+    names = texts(figure.axes[-1].get_legend())
+    assert "ResNet50V2, mirrored (measured)" in names and "ResNet50V2, mirrored (recorded)" in names
+    assert figure.get_supxlabel() == "measured and recorded"
+    colours = {container.lines[0].get_color() for container in figure.axes[0].containers}
+    markers = {container.lines[0].get_marker() for container in figure.axes[0].containers}
+    assert len(colours) == len(markers) == 2
+    learned = texts(plots.learning([ROWS[0], recorded[0]]).axes[0].get_legend())
+    assert len(set(learned)) == 2 and "(recorded)" in learned[1]
+
+
+def test_curve_without_speedup_stands_in_the_legend_all_the_same():
+    alone = row(2, model="ResNet152V2", speedup=None, speedup_interval=None, efficiency=None)
+    figure = plots.scaling([*ROWS, alone])
+    drawn(figure)
+    assert "ResNet152V2, mirrored (measured)" in texts(figure.axes[-1].get_legend())
+    assert len(figure.axes[2].containers) == 1
+
+
+def test_missing_intervals_and_values():
+    bare = {key: None for key in row(1) if key.endswith("_interval")}
+    rows = [
+        row(1, **bare, strategy=None),
+        row(2, **bare, images_per_second=None, strategy=None),
+        {**row(3), "workers": None},
+        row(4, model=None, loss=[], accuracy=[]),
+    ]
+    for figure in (plots.scaling(rows), plots.learning(rows)):
+        drawn(figure)
+        assert "None" not in figure.alt and "nan" not in figure.alt
+    assert "w4.json" in plots.scaling(rows).alt  # without a model its file names it
+    (name,) = texts(plots.learning([{**row(1), "workers": None}]).axes[0].get_legend())
+    assert name == "ResNet50V2, mirrored, ? workers (measured)"
+
+
+def test_diverged_training_is_drawn_up_to_where_it_diverged():
+    figure = plots.learning([row(1, loss=[2.3, None, None])])
+    drawn(figure)
+    assert "2.3, not a number, not a number" in figure.alt
+    figure = plots.curves({"fast": [2.3, None], "none": []}, x="epoch", y="loss (nats)", title="rates")
+    drawn(figure)
+    assert "fast: from 2.3 to not a number." in figure.alt
+
+
+def test_nothing_to_draw_is_no_crash():
+    for figure in (plots.scaling([]), plots.learning([])):
+        assert plots.png(figure)
+
+
+def test_memory_is_stacked_in_gib_with_its_limit():
+    figure = FIGURES["memory"]()
+    bars = [bar.get_height() for container in figure.axes[0].containers for bar in container]
+    assert bars == [1, 1, 1, 1, 0, 0, 2**24 / 2**30, 1.0]
+    assert "3.00 GiB at batch 64" in figure.alt and "limit: 2.0 GiB" in texts(figure.axes[0].get_legend())
+    assert figure.get_supxlabel().startswith("simulated")
+
+
+def test_search_shows_rates_and_the_border():
+    figure = FIGURES["search"]()
+    assert figure.axes[0].get_lines()[0].get_ydata().tolist() == pytest.approx([128, 128 / 0.9])
+    assert "128" in figure.alt and "256 runs out of memory" in figure.alt
+    nothing = {**SEARCH, "largest": None, "trials": SEARCH["trials"][2:]}
+    drawn(plots.search(nothing))
+    assert "None" not in plots.search(nothing).alt
+    unlimited = {**SEARCH, "fails": None, "trials": SEARCH["trials"][:2]}
+    drawn(plots.search(unlimited))
+    assert "None" not in plots.search(unlimited).alt
+
+
+# Two forms of colour blindness, as matrices on linear RGB: Machado, Oliveira, Fernandes (2009), severity 1
+BLIND = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "none": np.eye(3).tolist(),
+}
+XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def lab(colour, matrix):
+    """CIELAB coordinates of a colour, as somebody with this form of colour blindness sees it."""
+    rgb = np.array(to_rgb(colour))
+    linear = np.where(rgb > 0.04045, ((rgb + 0.055) / 1.055) ** 2.4, rgb / 12.92)
+    x, y, z = np.cbrt(XYZ @ np.clip(np.array(matrix) @ linear, 1e-3, 1) / [0.9505, 1, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("kind", BLIND)
+def test_colours_and_markers_are_distinct_also_for_colour_blind_readers(kind):
+    distances = {
+        (a, b): np.linalg.norm(lab(a, BLIND[kind]) - lab(b, BLIND[kind]))
+        for a, b in itertools.combinations(plots.COLOURS, 2)
+    }
+    assert min(distances.values()) > 10, min(distances, key=distances.get)
+    assert len(set(plots.MARKERS)) == len(plots.MARKERS) == len(plots.COLOURS)
+
+
+def test_show_gives_the_alternative_to_screen_readers(monkeypatch):
+    import IPython.display
+
+    shown = []
+    monkeypatch.setattr(IPython.display, "display", lambda data, raw: shown.append(data))
+    figure = FIGURES["curves"]()
+    figure.alt = 'loss < 2 & "low"'
+    plots.show(figure)
+    assert 'alt="loss &lt; 2 &amp; &quot;low&quot;"' in shown[0]["text/html"]
+    assert shown[0]["text/plain"] == figure.alt and len(shown[0]["image/png"]) > 1000
+
+
+def test_import_stays_light():
+    import subprocess
+    import sys
+
+    code = "import sys, labs.show.plots, labs.measure.study; print([m for m in ('matplotlib', 'tensorflow') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -1,0 +1,158 @@
+"""Sites: their files are read whole, and every mistake in one is a sentence that names the key."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from labs import presets
+from labs.slurm import sites
+
+ROOT = Path(__file__).resolve().parents[2]
+SITES = ["cte-power", "juwels-booster", "local", "marenostrum5"]
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course with one site, `mine`: a copy of cte-power; returns a function that changes its text."""
+    mine = shutil.ignore_patterns("*.local.toml")
+    shutil.copytree(ROOT / "slurm" / "sites", tmp_path / "slurm" / "sites", ignore=mine)
+    for name in sites.PERSONAL.values():
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path / "slurm" / "sites" / "mine.toml"
+    text = (ROOT / "slurm/sites/cte-power.toml").read_text()
+
+    def change(old="", new=""):
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        return tmp_path
+
+    change()
+    return change
+
+
+def test_all_sites_are_there_and_the_template_is_none():
+    assert [name for name in sites.names(ROOT) if name in SITES] == SITES
+    assert "template" not in sites.names(ROOT)
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_a_site_says_what_its_scripts_need(name):
+    site = sites.load(name, ROOT)
+    assert site.preset in presets.PRESETS and site.python and site.launcher in sites.LAUNCHERS
+    assert sites.minutes(site.time) <= site.time_max
+    assert max(site.workers) <= site.gpus and site.nodes <= site.nodes_max
+    for gpus in range(1, site.gpus + 1):
+        least, most = site.cpus_for(gpus)
+        assert 1 <= least <= most <= site.cpus
+
+
+def test_the_rule_of_cte_power_is_the_courses():
+    site = sites.load("cte-power", ROOT)
+    assert [site.cpus_for(gpus) for gpus in (1, 2, 3, 4)] == [(40, 80), (80, 80), (120, 160), (160, 160)]
+    assert site.threads_per_core == 4 and site.modules[0] == "gcc/8.3.0" and len(site.modules) == 13
+
+
+def test_the_template_is_a_valid_site(course):
+    root = course()
+    folder = root / "slurm" / "sites"
+    (folder / "copy.toml").write_text((folder / "template.toml").read_text())
+    site = sites.load("copy", root)
+    assert site.name == "My cluster" and site.account and not site.qos and site.interface == "ib0"
+
+
+def test_every_key_stands_in_the_template():
+    text = (ROOT / "slurm/sites/template.toml").read_text()
+    for section, keys in sites._KEYS.items():
+        assert not section or f"\n[{section}]" in text
+        assert all(f"\n{key} = " in text for key in keys), section
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ('time_max = "48:00:00"', 'time_max = "48:00:00"\npartitions = "main"', ["scheduler.partitions is not known"]),
+        ("[node]", "[nodes]", ["no section [nodes]", "node"]),
+        ("gpus = 4", 'gpus = "4"', ["node.gpus must be a whole number", "'4'"]),
+        ("gpus = 4", "gpus = true", ["node.gpus must be a whole number"]),
+        ("gpus = 4\n", "", ["node.gpus is missing", "template.toml"]),
+        ("1 = [40, 80]", "1 = [80, 40]", ["cpus_per_gpus.1 must be [least, most]"]),
+        ("1 = [40, 80]", "1 = [40, 800]", ["cpus_per_gpus.1", "160"]),
+        ("1 = [40, 80]", "5 = [40, 80]", ["cpus_per_gpus.5", "from 1 to the 4"]),
+        ("1 = [40, 80]", '1 = ["40", 80]', ["cpus_per_gpus.1", "whole number"]),
+        ("workers = [1, 2, 4]", "workers = 4", ["job.workers must be a list"]),
+        ("workers = [1, 2, 4]", "workers = []", ["job.workers must name at least one"]),
+        ('"48:00:00"', '"two days"', ["scheduler.time_max", "no time of SLURM's"]),
+        ('time = "00:30:00"', 'time = "3-00:00:00"', ["job.time is longer than scheduler.time_max"]),
+        (
+            'launcher = "srun"',
+            'launcher = "mpirun"',
+            ["software.launcher must be srun, horovodrun, mpiexec", "'mpirun'"],
+        ),
+        ('preset = "course"', 'preset = "big"', ["job.preset must be one of test, laptop, course"]),
+        ('data = "$LABS_DATA"', 'data = "/gpfs/me/data"', ["paths.data", "environment variable"]),
+        ('name = "CTE-POWER"', "name = CTE-POWER", ["cannot be read", "in quotes"]),
+        ('name = "CTE-POWER"', "name = 3", ["name must be a text in quotes"]),
+    ],
+)
+def test_a_mistake_in_a_sites_file_is_named(course, old, new, words):
+    root = course(old, new)
+    with pytest.raises(sites.SiteError) as problem:
+        sites.load("mine", root)
+    said = str(problem.value)
+    assert said.startswith("slurm/sites/mine.toml") and all(word in said for word in words), said
+
+
+def test_an_unknown_site_is_named_with_those_that_exist(course):
+    with pytest.raises(sites.SiteError, match="No site is called 'none': there are cte-power, juwels-booster"):
+        sites.load("none", course())
+
+
+def test_what_is_personal_comes_from_the_local_file_or_the_environment(course, monkeypatch):
+    root = course()
+    local = root / "slurm/sites/mine.local.toml"
+    assert sites.load("mine", root).personal == {}
+    local.write_text('account = "from_file"\nqos = "training"\n')
+    assert sites.names(root).count("mine") == 1 and "mine.local" not in sites.names(root)
+    assert sites.load("mine", root).personal == {"account": "from_file", "qos": "training"}
+    monkeypatch.setenv("SBATCH_ACCOUNT", "from_environment")
+    assert sites.load("mine", root).personal["account"] == "from_environment"
+    local.write_text("acount = 'x'\n")
+    with pytest.raises(sites.SiteError, match="mine.local.toml: acount is not known"):
+        sites.load("mine", root)
+
+
+def test_the_site_in_use(monkeypatch):
+    monkeypatch.delenv("LABS_SITE", raising=False)
+    assert sites.default() == "local"
+    monkeypatch.setenv("LABS_SITE", "cte-power")
+    assert sites.default() == "cte-power"
+
+
+def test_the_top_folder_is_found_from_below(course, monkeypatch):
+    root = course()
+    below = root / "notebooks" / "deep"
+    below.mkdir(parents=True)
+    assert sites.find_root(below) == root
+    monkeypatch.chdir(below)
+    assert sites.find_root() == root
+
+
+@pytest.mark.parametrize(
+    "text, minutes",
+    [
+        ("30", 30),
+        ("30:30", 30.5),
+        ("1:00:00", 60),
+        ("1-12", 2160),
+        ("1-12:30", 2190),
+        ("2-00:00:00", 2880),
+        ("00:00:30", 0.5),
+        ("", None),
+        ("an hour", None),
+        ("1:2:3:4", None),
+        ("30m", None),
+    ],
+)
+def test_times_of_slurm(text, minutes):
+    assert sites.minutes(text) == minutes

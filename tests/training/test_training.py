@@ -1,0 +1,460 @@
+"""labs.training and the programs built on it: the run record, repeats, and what is left when something breaks."""
+
+import argparse
+import errno
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def python(*arguments, cwd=ROOT, **kwargs):
+    """Run Python as a student would; returns what it left (returncode, stdout, stderr)."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **kwargs.pop("env", {})}
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True, text=True, **kwargs
+    )
+
+
+def settings(folder, **changed):
+    given = {
+        "dataset": "digits",
+        "image_size": 32,
+        "images": 70,
+        "repeats": 2,
+        "seed": 3,
+        "run": None,
+        "runs": str(folder),
+        "epochs": 2,
+        "batch_size": 16,
+    }
+    return argparse.Namespace(**given | changed)
+
+
+def small_model(seed=3):
+    import keras
+
+    from labs import models
+
+    keras.utils.set_random_seed(seed)
+    model = models.build("SmallCNN", 32, 10)
+    model.compile(
+        keras.optimizers.SGD(0.01, momentum=0.9),
+        loss="sparse_categorical_crossentropy",
+        metrics=["accuracy"],
+        jit_compile=False,
+    )
+    return model
+
+
+def recorder_of(args, **changed):
+
+    return training.Recorder(
+        args,
+        **{"model": "SmallCNN", "strategy": "single", "workers": 1, "images": args.images, "learning_rate": 0.01}
+        | changed,
+    )
+
+
+def train(folder, **changed):
+    """A whole training of 70 digits in batches of 16; (recorder, model, first weights of each repeat, traces)."""
+    from labs import data, training
+
+    args, model, starts, traces = settings(folder, **changed), small_model(), [], []
+    step = model.train_step
+    model.train_step = lambda batch: traces.append(1) or step(batch)  # runs when TensorFlow traces, not after
+    recorder = recorder_of(args)
+    dataset = data.load("digits", images=args.images)
+    train_pipeline = data.pipeline(dataset, args.batch_size, seed=args.seed)
+    for _ in training.repeats(args, recorder, model):
+        starts.append(model.get_weights())
+        model.fit(train_pipeline, epochs=args.epochs, shuffle=False, verbose=0, callbacks=[recorder])
+    return recorder, model, starts, traces
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def record(trained):
+    return json.loads(trained[0].path.read_text())
+
+
+# The record of a training
+
+
+def test_record_holds_every_field_of_version_1(record):
+    kinds = {
+        "version": int,
+        "name": str,
+        "kind": str,
+        "state": str,
+        "model": str,
+        "strategy": str,
+        "workers": int,
+        "nodes": int,
+        "global_batch": int,
+        "local_batch": int,
+        "learning_rate": float,
+        "dataset": str,
+        "image_size": int,
+        "precision": str,
+        "steps": int,
+        "repeats": int,
+        "oversubscribed": bool,
+        "seed": int,
+        "epochs": list,
+        "machine": dict,
+        "versions": dict,
+        "command": list,
+        "started": str,
+        "finished": str,
+    }
+    assert {key: type(record.get(key)) for key in kinds} == kinds
+    assert record["job_id"] is None or isinstance(record["job_id"], str)
+    assert (record["version"], record["kind"], record["state"]) == (1, "measured", "finished")
+    assert (record["name"], record["global_batch"], record["local_batch"]) == ("SmallCNN_single_w1_b16", 16, 16)
+    assert record["precision"] == "float32" and record["started"].endswith("+00:00")
+    assert {"cpu", "cores", "memory", "gpus", "platform"} <= set(record["machine"])
+    assert {"python", "tensorflow", "keras", "labs"} <= set(record["versions"])
+
+
+def test_epochs_of_all_repeats_are_there_in_order(record):
+    assert [(e["repeat"], e["epoch"]) for e in record["epochs"]] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert all(set(e["metrics"]) == {"loss", "accuracy"} for e in record["epochs"])
+
+
+def test_steps_add_up_to_the_epoch(record):
+    for epoch in record["epochs"]:
+        assert len(epoch["step_seconds"]) == record["steps"]
+        assert min(epoch["step_seconds"]) > 0
+        total = sum(epoch["step_seconds"])
+        # What is left is the end of the epoch: reading the metrics. It may be slow on a busy machine, never negative.
+        assert 0.5 * epoch["seconds"] < total <= epoch["seconds"]
+
+
+def test_dropped_remainder_is_not_counted(record):
+    assert record["dataset_images"] == 70 and record["steps"] == 4  # 4 x 16 = 64, 6 images are left out
+    assert [e["images"] for e in record["epochs"]] == [64] * 4
+
+
+def test_kept_remainder_is_counted_once(tmp_path):
+    recorder = recorder_of(settings(tmp_path, repeats=1))
+    recorder.on_epoch_begin(0)
+    for step in range(5):  # 4 x 16 and a last one of 6
+        recorder.on_train_batch_begin(step)
+    recorder.on_epoch_end(0, {"loss": np.float32(1)})
+    assert recorder.record["epochs"][0]["images"] == 70
+
+
+def test_validation_is_part_of_the_epoch_but_of_no_step(tmp_path):
+    recorder = recorder_of(settings(tmp_path, repeats=1))
+    recorder.on_epoch_begin(0)
+    for step in range(4):
+        recorder.on_train_batch_begin(step)
+    recorder.on_test_begin()
+    time.sleep(0.02)
+    recorder.on_epoch_end(0, {"loss": 1.0})
+    (epoch,) = recorder.record["epochs"]
+    assert len(epoch["step_seconds"]) == 4 and epoch["seconds"] - sum(epoch["step_seconds"]) >= 0.02
+
+
+def test_an_interrupted_epoch_leaves_no_step_behind(tmp_path):
+    recorder = recorder_of(settings(tmp_path, repeats=1))
+    for _ in range(2):  # the first ends without on_epoch_end, as after an interrupt
+        recorder.on_epoch_begin(0)
+        recorder.on_train_batch_begin(0)
+    recorder.on_epoch_end(0, {"loss": 1.0})
+    assert len(recorder.record["epochs"]) == 1 and len(recorder.record["epochs"][0]["step_seconds"]) == 1
+
+
+def test_recorder_never_waits_for_the_device():
+    """A callback with one of these hooks makes Keras fetch loss and metrics from the device after every step."""
+    import keras
+
+    for hook in ("on_train_batch_end", "on_batch_end"):
+        assert getattr(training.Recorder, hook) is getattr(keras.callbacks.Callback, hook)
+
+
+def test_metrics_read_the_record(trained, record):
+    from labs.results import collect
+
+    row = collect.rows(trained[0].path)[0]
+    assert (row["model"], row["workers"], row["repeats"], row["images_per_epoch"]) == ("SmallCNN", 1, 2, 64)
+    steady = [e["seconds"] for e in record["epochs"] if e["epoch"] == 1]
+    assert row["images_per_second"] == pytest.approx(64 / row["epoch_seconds"])
+    assert min(steady) <= row["epoch_seconds"] <= max(steady)
+
+
+def test_name_given_by_the_user_the_job_or_slurm(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABS_RUN", "from_job")
+    assert recorder_of(settings(tmp_path)).path.name == "from_job.json"
+    assert recorder_of(settings(tmp_path, run="mine")).path.name == "mine.json"
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    monkeypatch.setenv("SLURM_JOB_NAME", "resnet")
+    recorder = recorder_of(settings(tmp_path))
+    assert recorder.path.name == "resnet_77_w1.json" and recorder.record["job_id"] == "77"
+
+
+# Repeats
+
+
+def test_repeats_start_from_the_weights_of_a_new_model_with_seed_plus_repeat(trained):
+    _, _, starts, _ = trained
+    for repeat, start in enumerate(starts):
+        new = small_model(seed=3 + repeat).get_weights()
+        assert all(np.array_equal(a, b) for a, b in zip(start, new, strict=True))
+    assert not np.array_equal(starts[0][0], starts[1][0])
+
+
+def test_repeats_do_not_trace_again(trained):
+    _, _, _, traces = trained
+    first = len(traces)
+    assert first > 0
+    _, _, _, once = train(trained[0].path.parent, repeats=1, run="once")
+    assert len(once) == first  # two repeats trace as often as one
+
+
+def test_reinitialise_empties_the_optimizer_and_keeps_its_rate(trained):
+
+    _, model, _, _ = trained
+    momenta = [v for v in model.optimizer.variables if "momentum" in v.path]
+    assert momenta and any(np.any(v.numpy()) for v in momenta)
+    training.reinitialise(model, 9)
+    assert not any(np.any(v.numpy()) for v in momenta)
+    assert int(model.optimizer.iterations.numpy()) == 0
+    assert float(model.optimizer.learning_rate.numpy()) == pytest.approx(0.01)
+
+
+def test_same_seed_same_losses(trained, record, tmp_path):
+    again = json.loads(train(tmp_path)[0].path.read_text())
+
+    def losses(r):
+        return [e["metrics"]["loss"] for e in r["epochs"]]
+
+    assert losses(again) == pytest.approx(losses(record), rel=1e-4)
+    assert losses(record)[0] != pytest.approx(losses(record)[2], rel=1e-3)  # another repeat is another training
+
+
+# Writing a record
+
+
+def test_write_makes_the_folder_and_leaves_one_readable_file(tmp_path):
+
+    path = tmp_path / "new" / "folder" / "a.json"
+    training.write_record(path, {"version": 1})
+    assert json.loads(path.read_text()) == {"version": 1}
+    assert [p.name for p in path.parent.iterdir()] == ["a.json"]
+    assert path.stat().st_mode & 0o444 == 0o444
+
+
+@pytest.mark.parametrize("place", ["os.fsync", "tempfile.mkstemp", "os.replace"])
+def test_full_disk_leaves_the_old_record_whole(tmp_path, monkeypatch, place):
+
+    path = tmp_path / "a.json"
+    training.write_record(path, {"version": 1, "old": True})
+
+    def full(*_, **__):
+        raise FULL
+
+    monkeypatch.setattr(place, full)
+    with pytest.raises(training.RecordError) as caught:
+        training.write_record(path, {"version": 1, "old": False})
+    monkeypatch.undo()
+    text = str(caught.value)
+    assert "\n" not in text and str(path) in text and "No space left" in text and "--runs" in text
+    assert json.loads(path.read_text())["old"] is True
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]  # no half-written file either
+
+
+def test_full_disk_during_the_training_warns_and_the_next_epoch_tries_again(tmp_path, monkeypatch, capsys):
+    recorder = recorder_of(settings(tmp_path, repeats=1))
+    for epoch in range(2):
+        recorder.on_epoch_begin(epoch)
+        recorder.on_train_batch_begin(0)
+        with monkeypatch.context() as disk:
+            if epoch == 0:
+                disk.setattr("os.fsync", lambda _: (_ for _ in ()).throw(FULL))
+            recorder.on_epoch_end(epoch, {"loss": 1.0})
+        saved = json.loads(recorder.path.read_text())["epochs"]
+        assert len(saved) == (0 if epoch == 0 else 2)
+    warning = capsys.readouterr().err
+    assert warning.count("Warning: Cannot write") == 1 and warning.count("\n") == 1
+
+
+KILLED = """
+import os, random, signal, sys, time
+from labs import training, training
+from labs.training import write_record
+path, times = sys.argv[1], int(sys.argv[2])
+epochs = [{"step_seconds": [0.1] * 200} for _ in range(20)]
+write_record(path, {"version": 1, "turn": -1, "epochs": epochs})
+for turn in range(times):
+    child = os.fork()
+    if not child:
+        while True:
+            write_record(path, {"version": 1, "turn": turn, "epochs": epochs})
+    time.sleep(random.uniform(0.0, 0.05))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    import json
+    record = json.load(open(path))
+    assert len(record["epochs"]) == 20 and len(record["epochs"][19]["step_seconds"]) == 200
+    print(record["turn"])
+"""
+
+
+def test_kill_during_a_write_never_leaves_half_a_record(tmp_path):
+    done = python("-c", KILLED, tmp_path / "a.json", 60)
+    assert done.returncode == 0, done.stderr
+    turns = [int(line) for line in done.stdout.split()]
+    assert len(turns) == 60 and len(set(turns)) > 10  # it was written in between, and read whole each time
+
+
+@pytest.mark.parametrize("folder", ["file/runs", "/proc/runs"])
+def test_unwritable_folder_is_found_before_the_training(tmp_path, folder):
+
+    (tmp_path / "file").write_text("a file, no folder")
+    with pytest.raises(training.RecordError) as caught:
+        recorder_of(settings(tmp_path / folder))
+    text = str(caught.value)
+    assert "\n" not in text and folder in text and "--runs" in text
+
+
+# Programs
+
+
+BROKEN = """
+import argparse, sys
+import numpy as np
+from labs import models, training
+import keras
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=3)
+parser.add_argument("--batch_size", type=int, default=8)
+training.arguments(parser)
+args = training.parse(parser)
+model = models.build("SmallCNN", 32, 10)
+model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=False)
+recorder = training.Recorder(args, model="SmallCNN", strategy="single", workers=1, images=16, learning_rate=0.01)
+
+
+class Trouble(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 1:
+            raise RuntimeError("the second epoch breaks")
+
+
+for _ in training.repeats(args, recorder, model):
+    model.fit(np.zeros((16, 32, 32, 3), np.uint8), np.zeros(16), batch_size=8, epochs=args.epochs, verbose=2,
+              callbacks=[recorder, Trouble()])
+"""
+
+
+def test_crash_in_a_training_leaves_a_failed_record_with_what_was_measured(tmp_path):
+    script = tmp_path / "broken.py"
+    script.write_text(BROKEN)
+    done = python(script, "--runs", tmp_path, "--run", "broken")
+    assert done.returncode == 1 and "RuntimeError: the second epoch breaks" in done.stderr
+    record = json.loads((tmp_path / "broken.json").read_text())
+    assert record["state"] == "failed" and record["finished"]
+    assert [e["epoch"] for e in record["epochs"]] == [0]
+    assert not list(tmp_path.glob("*.progress"))
+
+
+def test_unwritable_folder_ends_a_program_before_it_trains(tmp_path):
+    (tmp_path / "file").write_text("")
+    script = tmp_path / "broken.py"
+    script.write_text(BROKEN)
+    done = python(script, "--runs", tmp_path / "file" / "runs")
+    assert done.returncode != 0 and "Epoch" not in done.stdout
+    last = done.stderr.strip().splitlines()[-1]
+    assert "Cannot write the run record" in last and "--runs" in last
+
+
+def test_script_with_blanks_says_so_in_one_line(tmp_path):
+    from labs import blanks
+
+    source = (ROOT / "solutions/scripts/ResNet50.py").read_text()
+    script = tmp_path / "ResNet50.py"
+    script.write_text(blanks.blank(source))
+    line, text = blanks.blanks(script)[0]
+    done = python(script, "--runs", tmp_path / "runs")
+    assert done.returncode == 1
+    assert done.stderr == f"ResNet50.py, line {line}: not done yet: {text}\n"
+    assert not (tmp_path / "runs").exists()
+
+
+def test_script_and_study_program_do_the_same(tmp_path):
+    """The student's own script and `python -m labs.training.program` give the same losses for the same settings."""
+    common = ["--epochs", 1, "--batch_size", 32, "--images", 64, "--image_size", 32, "--seed", 5, "--runs", tmp_path]
+    script = ROOT / "solutions/scripts/ResNet50.py"
+    for command in (
+        [script, "--n_gpus", 1, "--run", "script"],
+        ["-m", "labs.training.program", "--model", "ResNet50V2", "--workers", 1, "--run", "study"],
+    ):
+        done = python(*command, *common)
+        assert done.returncode == 0, done.stderr
+        assert "Model ResNet50V2 1 workers" in done.stdout and "Batch_size: 32" in done.stdout
+    one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("script", "study"))
+    assert one["command"][0].endswith("ResNet50.py")
+    assert other["command"][:4] == ["-m", "labs.training.program", "--model", "ResNet50V2"]
+    assert one["epochs"][0]["metrics"] == pytest.approx(other["epochs"][0]["metrics"], rel=1e-4)
+    own = {"name", "command", "started", "finished", "epochs", "machine"}
+    assert {k: v for k, v in one.items() if k not in own} == {k: v for k, v in other.items() if k not in own}
+
+
+REFUSED = [
+    (["--batch_size", "0"], "global_batch is 0"),
+    (["--batch_size", "-32"], "global_batch is -32"),
+    (["--batch_size", "2", "--workers", "4"], "leaves some of 4 workers idle"),
+    (["--batch_size", "30", "--workers", "4"], "no multiple of 4 workers"),
+    (["--workers", "0"], "0 workers"),
+    (["--batch_size", "128"], "more than the 64 images"),
+    (["--model", "ResNet51"], "Unknown model 'ResNet51'"),
+    (["--dataset", "mnist"], "No dataset is called 'mnist'"),
+    (["--epochs", "0"], "0 epochs"),
+    (["--repeats", "0"], "0 repeats"),
+    (["--strategy", "single", "--workers", "2"], "--strategy single uses one worker"),
+]
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory):
+    """What `labs.training.program` says to each of REFUSED, from one process: none of them gets as far as computing."""
+    code = f"""
+import contextlib, io, json, warnings
+from labs.training import program
+warnings.simplefilter("ignore")
+for arguments, _ in {REFUSED!r}:
+    screen = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(screen), contextlib.redirect_stdout(screen):
+            program.main(["--model", "SmallCNN", "--images", "64", "--batch_size", "16", *arguments])
+        text = "it trained"
+    except SystemExit:
+        text = screen.getvalue().strip().splitlines()[-1]
+    except ValueError as problem:
+        text = str(problem)
+    print(json.dumps(text))
+"""
+    folder = tmp_path_factory.mktemp("refused")
+    done = python("-c", code, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert not list(folder.rglob("*.json"))  # no record of a training that never was
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(("number", "says"), list(enumerate(says for _, says in REFUSED)))
+def test_settings_that_cannot_train_are_refused(refusals, number, says):
+    assert says in refusals[number] and "\n" not in refusals[number]
