@@ -1,15 +1,7 @@
-"""Batch scripts as jobs: submitted to SLURM where it answers, else run by bash on this machine.
+"""Batch scripts as jobs: submitted to SLURM where it answers, else run by bash on this machine."""
 
-python -m labs.jobs.batch SCRIPT ARGUMENTS...    runs one here; when it ends or is told to, nothing of it stays
-"""
-
-import ctypes
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 from labs import blanks
@@ -17,7 +9,8 @@ from labs.jobs import local, queue, slurm
 from labs.jobs.job import JobError
 from labs.slurm import directives, sites
 
-# On this machine the ranks of `srun` are those of labs.jobs.launch; of srun's options only their number has a meaning here.
+# On this machine the ranks of `srun` are those of labs.jobs.launch; only their number
+# has a meaning here.
 _SRUN = """() {
     local ranks="${SLURM_NTASKS:-1}"
     while [ $# -gt 0 ]; do
@@ -31,9 +24,8 @@ _SRUN = """() {
             *) break ;;
         esac
     done
-    "$LABS_PYTHON_HERE" -m labs.jobs.launch "$ranks" "$@"
+    "$LABS_PYTHON_HERE" -m labs.jobs.srun "$ranks" "$@"
 }"""
-_PATIENCE = 3.0  # seconds that processes have to end when they are told to
 
 
 def start(script, arguments, name, runs, env, site):
@@ -85,39 +77,5 @@ def start_here(script, arguments, name, runs, env, root, resources):
         "BASH_FUNC_srun%%": _SRUN,
         **env,
     }
-    command = [sys.executable, "-m", "labs.jobs.batch", str(script), *map(str, arguments)]
+    command = [sys.executable, "-m", "labs.jobs.sbatch", str(script), *map(str, arguments)]
     return local.start_here(name, stem, command, env, batch=True, cwd=root)
-
-
-def main(arguments):
-    """Run bash to its end, as SLURM would: processes that it leaves, or that outlive a stop, are ended."""
-    import psutil
-
-    ctypes.CDLL(None).prctl(36, 1)  # children that lose their parent become this process's
-
-    def end(*_):
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        limit = time.monotonic() + _PATIENCE
-        sign = "terminate"
-        while left := psutil.Process().children(recursive=True):
-            for child in left:
-                try:
-                    getattr(child, sign)()
-                except psutil.NoSuchProcess:
-                    pass
-            psutil.wait_procs(left, timeout=max(0.1, limit - time.monotonic()))
-            sign = "kill"
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def stop(*_):
-        end()
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    signal.signal(signal.SIGTERM, stop)
-    code = subprocess.Popen(["bash", *arguments]).wait()
-    end()
-    sys.exit(code if code >= 0 else 128 - code)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,10 +1,6 @@
-"""The command that starts one program in many processes (ranks) on this machine.
-
-python -m labs.jobs.launch RANKS COMMAND...      becomes this command
-"""
+"""The command that starts one program in many processes (ranks) on this machine."""
 
 import importlib.util
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -60,18 +56,3 @@ def command(ranks, launcher=None):
         prefix = ["-prepend-rank"] if beside.exists() else []  # MPICH's option: each line begins with its rank
         return [program, *prefix, "-n", str(ranks)]
     return [program, "--gloo", "-np", str(ranks), "-H", f"localhost:{ranks}"]
-
-
-def main(arguments):
-    """Become the command that starts the ranks; a text for the error stream where that cannot be."""
-    if len(arguments) < 2 or not arguments[0].isdecimal():
-        return "usage: python -m labs.jobs.launch RANKS COMMAND..."
-    try:
-        whole = [*command(int(arguments[0])), *MORTAL, *arguments[1:]]
-    except LaunchError as problem:
-        return f"labs.jobs.launch: {problem}"
-    os.execv(whole[0], whole)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -285,9 +285,12 @@ def _facts(known):
     return Facts(**known | {field: tuple(known[field]) for field in ("tensor_bytes", "uncounted")})
 
 
+_COUNT = "import json, sys; from labs.models import counts; counts.answer(*json.loads(sys.argv[1]))"
+
+
 def _elsewhere(name, image_size, classes):
     """Facts from a new process, so that this one loads no TensorFlow and its devices stay as they are."""
-    command = [sys.executable, "-m", "labs.models.counts", json.dumps([str(name), image_size, classes])]
+    command = [sys.executable, "-c", _COUNT, json.dumps([str(name), image_size, classes])]
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
     if done.returncode:
@@ -317,17 +320,13 @@ def _build(name, image_size, classes):
         return known[name](weights=None, input_shape=(image_size, image_size, 3), classes=classes)
 
 
-def _main(name, image_size, classes):
+def answer(name, image_size, classes):
     """Print the facts, or {"error": text}, as one line of JSON."""
     try:
         found = from_model(_build(name, image_size, classes))
-        answer = asdict(replace(found, model=name, image_size=image_size, classes=classes))
+        told = asdict(replace(found, model=name, image_size=image_size, classes=classes))
     except ValueError as problem:
         context = f"{name} cannot be built for {image_size}x{image_size} and {classes} classes: "
         context = "" if isinstance(problem, FactsError) else context  # else Keras speaks, about the shape
-        answer = {"error": context + " ".join(str(problem).split())}
-    print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    _main(*json.loads(sys.argv[1]))
+        told = {"error": context + " ".join(str(problem).split())}
+    print(json.dumps(told))

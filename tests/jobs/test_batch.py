@@ -223,14 +223,12 @@ def test_a_job_inside_a_job_of_slurms_is_another_job(start, monkeypatch):
     ],
 )
 def test_srun_starts_the_ranks_that_it_is_told_to(start, course, options, ranks):
-    """The program stands where `python -m labs.jobs.launch` would be called."""
+    """The program stands where `python -m labs.jobs.srun` would be called."""
     (course / "python").write_text('#!/bin/bash\necho "$*"\n')
     (course / "python").chmod(0o755)
     text = HEAD + f'export LABS_PYTHON_HERE="$PWD/python"\nsrun {options} some/python -u "x y.py" -n 9 --label\n'
     job = start(text).wait(show=False)
-    assert job.out.read_text() == f"-m labs.jobs.launch {ranks} some/python -u x y.py -n 9 --label\n", (
-        job.err.read_text()
-    )
+    assert job.out.read_text() == f"-m labs.jobs.srun {ranks} some/python -u x y.py -n 9 --label\n", job.err.read_text()
 
 
 def test_ranks_are_connected_processes_and_their_failure_is_the_jobs(start, course, needs_horovod):

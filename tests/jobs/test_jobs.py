@@ -13,6 +13,7 @@ import pytest
 from waiting import alive, begun, until
 
 from labs import blanks, jobs
+from labs.author import regions
 
 ROOT = Path(__file__).parents[2]
 
@@ -225,7 +226,7 @@ def test_missing_script(tmp_path):
 
 def test_script_with_blanks(tmp_path):
     script = tmp_path / "ResNet50.py"
-    script.write_text(blanks.blank((ROOT / "solutions/scripts/ResNet50.py").read_text()))
+    script.write_text(regions.blank((ROOT / "solutions/scripts/ResNet50.py").read_text()))
     line = blanks.blanks(script)[0][0]
     text = refused(script, name="a", runs=tmp_path / "runs")
     assert f"line {line}" in text and "Not done yet" in text and not (tmp_path / "runs").exists()

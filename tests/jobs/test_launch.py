@@ -98,13 +98,13 @@ def test_processes_of_a_foreign_launcher_are_noticed(needs_horovod):
 
 def test_as_a_program_it_becomes_the_ranks_or_says_why_not(tmp_path, needs_horovod):
     (tmp_path / "rank.py").write_text("import os, sys; print('Rank', os.environ['HOROVOD_RANK'], sys.argv[1:])")
-    program = [sys.executable, "-m", "labs.jobs.launch"]
+    program = [sys.executable, "-m", "labs.jobs.srun"]
     done = subprocess.run(
         [*program, "1", sys.executable, str(tmp_path / "rank.py"), "-n", "9"], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (0, "[0]<stdout>:Rank 0 ['-n', '9']\n")
     for arguments, says in (
-        (["0", "true"], "labs.jobs.launch: 0 ranks"),
+        (["0", "true"], "labs.jobs.srun: 0 ranks"),
         (["2"], "usage:"),
         (["true"], "usage:"),
         (["x", "true"], "usage:"),

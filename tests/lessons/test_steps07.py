@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from labs import blanks
+from labs.author import regions
 from labs.checks import judging as checks
 from labs.lessons.nb07 import steps
 
@@ -20,7 +21,7 @@ def student(folder, *filled):
         marker = "SOLUTION" in line
         result.append("" if marker and number in filled else line)
     path = folder / "ResNet50_horovod.py"
-    path.write_text(blanks.blank("\n".join(result)))
+    path.write_text(regions.blank("\n".join(result)))
     return path
 
 

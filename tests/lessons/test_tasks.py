@@ -22,6 +22,7 @@ from nb07 import ANSWERS as ANSWERS07
 from nb08 import ANSWERS as ANSWERS08
 
 from labs import blanks
+from labs.author import regions
 from labs.checks import judging as checks
 from labs.results.run import Epoch, Run
 
@@ -408,7 +409,7 @@ def test_nonsense_never_breaks_a_check_nor_passes_it(id, nonsense):
 
 
 def test_script_with_blanks_is_open_and_names_the_line(tmp_path):
-    path = path_of(tmp_path, "ResNet50.py", blanks.blank(SCRIPT))
+    path = path_of(tmp_path, "ResNet50.py", regions.blank(SCRIPT))
     state, text = checks.judge("05.3", path)
     assert state == "open" and f"Line {blanks.blanks(path)[0][0]} of ResNet50.py is still blank" in text
 

@@ -45,7 +45,7 @@ def built_here(monkeypatch):
     def run(command, **kwargs):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            counts._main(*json.loads(command[-1]))
+            counts.answer(*json.loads(command[-1]))
         return subprocess.CompletedProcess(command, 0, out.getvalue(), "")
 
     monkeypatch.setattr(counts, "subprocess", SimpleNamespace(run=run, DEVNULL=None))

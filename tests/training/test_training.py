@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labs import training
+
 ROOT = Path(__file__).parents[2]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -294,7 +296,7 @@ def test_full_disk_during_the_training_warns_and_the_next_epoch_tries_again(tmp_
 
 KILLED = """
 import os, random, signal, sys, time
-from labs import training, training
+from labs import training
 from labs.training import write_record
 path, times = sys.argv[1], int(sys.argv[2])
 epochs = [{"step_seconds": [0.1] * 200} for _ in range(20)]
@@ -384,10 +386,11 @@ def test_unwritable_folder_ends_a_program_before_it_trains(tmp_path):
 
 def test_script_with_blanks_says_so_in_one_line(tmp_path):
     from labs import blanks
+    from labs.author import regions
 
     source = (ROOT / "solutions/scripts/ResNet50.py").read_text()
     script = tmp_path / "ResNet50.py"
-    script.write_text(blanks.blank(source))
+    script.write_text(regions.blank(source))
     line, text = blanks.blanks(script)[0]
     done = python(script, "--runs", tmp_path / "runs")
     assert done.returncode == 1
