@@ -5,7 +5,6 @@ slurm/sites/<site>.local.toml   what is yours (account, QOS, folders); not in th
 """
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,6 +12,7 @@ from pydantic import AfterValidator, Field, PositiveInt, create_model, model_val
 
 from labs import presets, toml_files
 from labs.errors import LabsError
+from labs.slurm.directives import minutes
 from labs.toml_files import Section, wrong
 
 LAUNCHERS = ("srun", "horovodrun", "mpiexec")
@@ -30,22 +30,6 @@ class SiteError(LabsError):
     """A site's file cannot be used; the message names the file and the line's key, and says what to write."""
 
     code = 2
-
-
-def minutes(text):
-    """Minutes in a time of SLURM's ("30", "30:00", "1:00:00", "1-12", "1-12:30:00"), as a float; None if it is none."""
-    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", str(text).strip())
-    if not match:
-        return None
-    days, *rest = match.groups()
-    parts = [int(part) for part in rest if part is not None]
-    if days is not None:  # days-hours[:minutes[:seconds]]
-        hours, mins, seconds = [*parts, 0, 0][:3]
-    elif len(parts) == 3:
-        hours, mins, seconds = parts
-    else:  # minutes[:seconds]
-        hours, (mins, seconds) = 0, [*parts, 0][:2]
-    return int(days or 0) * 1440 + hours * 60 + mins + seconds / 60
 
 
 def _time(text):

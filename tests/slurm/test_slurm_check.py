@@ -321,8 +321,8 @@ def test_report_as_text_and_as_json(course, capsys, monkeypatch):
     assert check.report(path, "local", True) == 1
     rows = json.loads(capsys.readouterr().out)
     assert rows["site"] == "local" and {"line_number", "problem", "why", "fix", "refused"} == set(rows["findings"][0])
-    assert check.report(course / "none.sh", site) == 2
-    assert "none.sh cannot be checked" in capsys.readouterr().err
+    with pytest.raises(check.ScriptError, match="none.sh cannot be checked: No such file"):
+        check.report(course / "none.sh", site)
 
 
 def test_the_scheduler_is_asked_for_the_site_in_use(course, monkeypatch, tmp_path):
