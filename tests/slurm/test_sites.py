@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from labs import presets
-from labs.slurm import sites
+from labs.slurm import directives, sites
 
 ROOT = Path(__file__).resolve().parents[2]
 SITES = ["cte-power", "juwels-booster", "local", "marenostrum5"]
@@ -40,7 +40,7 @@ def test_all_sites_are_there_and_the_template_is_none():
 def test_a_site_says_what_its_scripts_need(name):
     site = sites.load(name, ROOT)
     assert site.preset in presets.PRESETS and site.python and site.launcher in sites.LAUNCHERS
-    assert sites.minutes(site.time) <= site.time_max
+    assert directives.minutes(site.time) <= site.time_max
     assert max(site.workers) <= site.gpus and site.nodes <= site.nodes_max
     for gpus in range(1, site.gpus + 1):
         least, most = site.cpus_for(gpus)
@@ -154,9 +154,3 @@ def test_the_top_folder_is_found_from_below(course, monkeypatch):
     assert sites.find_root(below) == root
     monkeypatch.chdir(below)
     assert sites.find_root() == root
-
-
-def test_times_of_slurm():
-    times = {"30": 30, "30:30": 30.5, "1:00:00": 60, "1-12": 2160, "1-12:30": 2190, "2-00:00:00": 2880, "00:00:30": 0.5}
-    assert {text: sites.minutes(text) for text in times} == times
-    assert {sites.minutes(text) for text in ("", "an hour", "1:2:3:4", "30m")} == {None}
