@@ -27,13 +27,18 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, table):
-        keys = [field.alias or name for name, field in cls.model_fields.items()]
-        for key in table if isinstance(table, dict) else ():
-            if key not in keys:
-                near = get_close_matches(key, keys, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(keys))}."
-                raise wrong(key, f"is not known; {hint}")
+        if isinstance(table, dict):
+            known(table, [field.alias or name for name, field in cls.model_fields.items()])
         return table
+
+
+def known(table, keys):
+    """Raise the error of the first key of `table` that is none of `keys`, with the one that was meant."""
+    for key in table:
+        if key not in keys:
+            near = get_close_matches(key, keys, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(keys))}."
+            raise wrong(key, f"is not known; {hint}")
 
 
 def wrong(key, says):

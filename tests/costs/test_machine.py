@@ -119,7 +119,7 @@ def test_a_base_is_taken_over_and_overridden(tmp_path):
     text = '[device]\nbase = "V100"\nmemory = "32 GB"\n[node]\ndevices = 1\n[network]\nbandwidth = 1e9\n'
     machine = load(write(tmp_path, text))
     assert machine.memory.value == 32e9 and machine.computes("float16")["peak"].value == 125e12
-    assert any(row["model"] == "ResNet152" for row in machine.measured)
+    assert any(row.model == "ResNet152" for row in machine.measured)
 
 
 def test_without_network_only_one_node(tmp_path):

@@ -77,8 +77,8 @@ def test_every_measured_rate_is_within_the_reach_of_the_roofline(name):
     """Operations and bytes alone come within NONE of every rate that is on file."""
     machine = load(name)
     for row in machine.measured:
-        line = roofline(facts_of(row["model"]), machine.computes(row["precision"]), row["precision"])
-        ratio = row["batch"] / row["images_per_second"] / line.seconds(row["batch"], values(line.parameters))
+        line = roofline(facts_of(row.model), machine.computes(row.precision), row.precision)
+        ratio = row.local_batch / row.images_per_second / line.seconds(row.local_batch, values(line.parameters))
         assert 1 / (1 + NONE) < ratio < 1 + NONE, row
 
 
@@ -86,12 +86,12 @@ def test_every_measured_rate_is_within_the_reach_of_the_roofline(name):
 @pytest.mark.parametrize("model, other", [("ResNet50", "ResNet152"), ("ResNet152", "ResNet50")])
 def test_one_resnet_gives_the_rate_of_another(name, model, other):
     machine = load(name)
-    rows = [row for row in machine.measured if (row["model"], row["precision"], row["batch"]) == (model, "float32", 64)]
-    rest = type(machine)(**{**vars(machine), "measured": tuple(r for r in machine.measured if r["model"] == other)})
+    rows = [row for row in machine.measured if (row.model, row.precision, row.local_batch) == (model, "float32", 64)]
+    rest = type(machine)(**{**vars(machine), "measured": tuple(r for r in machine.measured if r.model == other)})
     line, notes = anchored(model, facts_of(model), rest, "float32", 64, 224, facts_of)
     rate = 64 / line.seconds(64, values(line.parameters))
     print(f"{name} {model} from {other}: {rate:.1f} against {rows[0]['images_per_second']}")
-    assert other in notes[0] and 1 / (1 + FAMILY) < rate / rows[0]["images_per_second"] < 1 + FAMILY
+    assert other in notes[0] and 1 / (1 + FAMILY) < rate / rows[0].images_per_second < 1 + FAMILY
 
 
 def test_cte_power_without_any_of_its_runs():

@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 from simulated_study import facts
 
-from labs.costs import Parameter, ScalingError, load, predict
+from labs.costs import CostError, Parameter, load, predict
 from labs.costs.communication import Fabric, all_reduce_seconds, buckets, exposed
 from labs.costs.computation import roofline, values
 from labs.costs.memory import largest_batch
 from labs.costs.stragglers import slowest
+from labs.errors import LabsError
 from labs.simulate import reduce, stragglers
 
 NET = facts("Unmeasured", image_size=224)
 MB = 10**6
 
 
-def ask(workers=8, batch=64, machine="cte-power", network=NET, **options):
-    return predict(network.model, network, load(machine), workers, batch, facts_of=lambda *_: network, **options)
+def ask(workers=8, local_batch=64, machine="cte-power", network=NET, **options):
+    return predict(network.model, network, load(machine), workers, local_batch, facts_of=lambda *_: network, **options)
 
 
 # Stragglers
@@ -77,7 +78,7 @@ def test_more_bandwidth_or_less_latency_is_never_slower():
 
 
 def test_unknown_algorithm():
-    with pytest.raises(ScalingError, match="'star' is not known: choose one of two-level, ring, tree"):
+    with pytest.raises(CostError, match="'star' is not known: choose one of two-level, ring, tree"):
         all_reduce_seconds(4, 1, Fabric(2, algorithm="star"))
 
 
@@ -224,11 +225,11 @@ def test_json_has_numbers_with_intervals_and_no_nan():
         ({"workers": -2}, "workers is -2"),
         ({"workers": 2.5}, "workers is 2.5"),
         ({"workers": True}, "workers is True"),
-        ({"batch": -1}, "batch is -1: it must be a number above 0"),
-        ({"batch": 0}, "batch is 0"),
-        ({"batch": math.nan}, "batch is nan"),
-        ({"batch": math.inf}, "batch is inf"),
-        ({"batch": "64"}, "batch is '64'"),
+        ({"local_batch": -1}, "local_batch is -1: it must be a number above 0"),
+        ({"local_batch": 0}, "local_batch is 0"),
+        ({"local_batch": math.nan}, "local_batch is nan"),
+        ({"local_batch": math.inf}, "local_batch is inf"),
+        ({"local_batch": "64"}, "local_batch is '64'"),
         ({"accumulation": 0}, "accumulation is 0"),
         ({"images": 0}, "images is 0"),
         ({"rate": math.nan}, "nan"),
@@ -238,7 +239,7 @@ def test_json_has_numbers_with_intervals_and_no_nan():
     ],
 )
 def test_wrong_questions(change, says):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(LabsError) as caught:
         ask(**change)
     assert says in str(caught.value) and "\n" not in str(caught.value)
 
@@ -247,9 +248,9 @@ def test_unknown_parameter_and_impossible_interval():
     from labs.costs.model import Model
 
     line = roofline(NET, load("cte-power").computes("float32"))
-    with pytest.raises(ScalingError, match="speed is no parameter of this model; they are "):
+    with pytest.raises(CostError, match="speed is no parameter of this model; they are "):
         Model(line, NET.tensor_bytes, {}).values(speed=1)
-    with pytest.raises(ScalingError, match="is not within its interval"):
+    with pytest.raises(CostError, match="is not within its interval"):
         Parameter(1.0, "s", (2.0, 3.0))
 
 

@@ -6,7 +6,9 @@ import pytest
 from simulated_study import facts as made_up
 
 from labs import cli, recorded
-from labs.costs import ScalingError, command
+from labs.costs import CostError, command
+from labs.costs.observe import observations_of
+from labs.errors import LabsError
 from labs.models import counts
 from labs.results.run import MetricsError
 
@@ -32,7 +34,7 @@ def run(capsys, *words):
     return capsys.readouterr().out
 
 
-MACHINE = ("--model", "ResNet101", "--workers", 512, "--batch", 64, "--machine", "p100-ethernet25")
+MACHINE = ("--model", "ResNet101", "--workers", 512, "--local_batch", 64, "--machine", "p100-ethernet25")
 
 
 def test_json_of_a_machine(capsys):
@@ -72,7 +74,7 @@ def test_options_reach_the_model(capsys):
     assert row("--accumulation", 4)["global_batch"] == 4 * plain["global_batch"]
     assert row("--optimizer_slots", 2)["largest_batch"] < plain["largest_batch"]
     assert row("--image_size", 64)["image_size"] == 64
-    assert row("--batch", 128)["images_per_second"] > plain["images_per_second"]
+    assert row("--local_batch", 128)["images_per_second"] > plain["images_per_second"]
     assert (
         json.loads(run(capsys, "--model", "InceptionV3", "--workers", 1, "--machine", "cte-power", "--json"))[
             "image_size"
@@ -136,7 +138,7 @@ def test_benchmark_and_files_that_are_no_runs(capsys, tmp_path):
     assert row["parameters"]["bandwidth_inside"]["value"] == 3e8 and "overlap" in row["parameters"]
     assert sum(note.startswith("left out: ") for note in row["notes"]) == 2
     bench.write_text("{")
-    with pytest.raises(ScalingError, match="cannot be read as JSON of `labs allreduce --json`"):
+    with pytest.raises(CostError, match="cannot be read as JSON of `labs allreduce --json`"):
         command.run(parse(*words, "--benchmark", bench))
 
 
@@ -146,8 +148,8 @@ def test_benchmark_and_files_that_are_no_runs(capsys, tmp_path):
         (("--workers", 4), "Give --machine FILE, or --records DIR"),
         (("--workers", 0, "--machine", "cte-power"), "--workers is 0"),
         (("--workers", 4, "--machine", "nowhere"), "no such machine file"),
-        (("--workers", 4, "--machine", "cte-power", "--batch", 0), "batch is 0"),
-        (("--workers", 4, "--machine", "cte-power", "--batch", -8), "batch is -8"),
+        (("--workers", 4, "--machine", "cte-power", "--local_batch", 0), "local_batch is 0"),
+        (("--workers", 4, "--machine", "cte-power", "--local_batch", -8), "local_batch is -8"),
         (("--workers", 4, "--machine", "cte-power", "--precision", "int8"), "has no int8"),
         (("--workers", 4, "--machine", "cte-power", "--one_worker", "nan"), "nan"),
         (("--workers", 4, "--machine", "cte-power", "--benchmark", "x"), "--benchmark needs --records"),
@@ -157,7 +159,7 @@ def test_benchmark_and_files_that_are_no_runs(capsys, tmp_path):
     ],
 )
 def test_wrong_use(words, says):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(LabsError) as caught:
         command.run(parse("--model", "ResNet50", *words))
     assert says in str(caught.value) and "\n" not in str(caught.value)
 
@@ -168,9 +170,9 @@ def test_an_unknown_network_is_the_factss_business():
 
 
 def test_nothing_to_read(tmp_path):
-    with pytest.raises(ScalingError, match="No records or logs in"):
-        command.observations_of([tmp_path])
+    with pytest.raises(CostError, match="No records or logs in"):
+        observations_of([tmp_path])
     (tmp_path / "a.json").write_text("{}")
-    with pytest.raises(ScalingError, match="left out: .*not a run record"):
-        command.observations_of([tmp_path])
+    with pytest.raises(CostError, match="left out: .*not a run record"):
+        observations_of([tmp_path])
     assert issubclass(MetricsError, ValueError)

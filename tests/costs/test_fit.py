@@ -9,10 +9,9 @@ import pytest
 from simulated_study import Truth, facts
 
 from labs import recorded
-from labs.costs import ScalingError, fit, load, predict_from_fit
-from labs.costs.command import observations_of
+from labs.costs import CostError, fit, load, predict_from_fit
 from labs.costs.least_squares import line, through_origin
-from labs.costs.observe import observe
+from labs.costs.observe import observations_of, observe
 from labs.results import log
 from labs.results.run import Epoch, Run, from_record
 
@@ -91,7 +90,7 @@ def test_rounding_widens_the_line():
 
 
 def test_steps_that_shrink_with_the_batch_are_refused():
-    with pytest.raises(ScalingError, match="do not get longer with the batch"):
+    with pytest.raises(CostError, match="do not get longer with the batch"):
         line([32, 64], [0.2, 0.1])
 
 
@@ -131,7 +130,7 @@ def test_overlap_follows_the_runs_where_a_benchmark_says_what_messages_take(over
     assert found.links["overlap"].value < 0.15
     hidden = []
     for o in study(truth):
-        less = overlap * truth.exposed(NETS[o.model], o.workers, o.batch)
+        less = overlap * truth.exposed(NETS[o.model], o.workers, o.local_batch)
         hidden.append(replace(o, seconds=tuple(seconds - less for seconds in o.seconds)))
     assert fit(hidden, facts_of, benchmark(truth)).links["overlap"].value > overlap - 0.1
 
@@ -144,14 +143,14 @@ def test_half_of_a_study_predicts_the_other_half(seed, measured):
     rows = study(truth)
     order = np.random.default_rng(seed).permutation(len(rows))
     # One worker of each network must be among the fitted ones: without it nothing can be told apart.
-    must = [i for i, o in enumerate(rows) if o.workers == 1 and o.batch == 32]
+    must = [i for i, o in enumerate(rows) if o.workers == 1 and o.local_batch == 32]
     half = set(must) | set([i for i in order if i not in must][: len(rows) // 2 - len(must)])
     found = fit([rows[i] for i in half], facts_of, benchmark(truth) if measured else None)
     assert bool(found.links) == measured
     errors = []
     for i, o in enumerate(rows):
         if i not in half:
-            step = predict_from_fit(found, o.model, o.workers, o.batch).step_seconds.value
+            step = predict_from_fit(found, o.model, o.workers, o.local_batch).step_seconds.value
             errors.append(abs(step / np.mean(o.seconds) - 1))
     assert len(errors) == len(rows) // 2 and median(errors) < 0.10 and max(errors) < 0.4
     print(f"seed {seed}, benchmark {measured}: median {median(errors):.1%}, largest {max(errors):.1%}")
@@ -165,7 +164,7 @@ def test_one_network_predicts_another_with_a_wide_interval():
     real = truth.step(LARGE, 4, 64)
     assert row.step_seconds.interval[0] < real < row.step_seconds.interval[1]
     assert row.step_seconds.interval[1] / row.step_seconds.interval[0] > 1.4
-    with pytest.raises(ScalingError, match="Large was not measured, only Small: give its facts"):
+    with pytest.raises(CostError, match="Large was not measured, only Small: give its facts"):
         predict_from_fit(found, "Large", 4, 64)
 
 
@@ -223,7 +222,7 @@ def test_a_machine_replaces_the_communication():
     assert slow.breakdown.computation == fast.breakdown.computation
     assert slow.breakdown.all_reduce > 5 * fast.breakdown.all_reduce
     assert fast.largest_batch.value > slow.largest_batch.value
-    with pytest.raises(ScalingError, match="describes one node of 2 worker.s. and no network"):
+    with pytest.raises(CostError, match="describes one node of 2 worker.s. and no network"):
         predict_from_fit(found, "Small", 4, 64, machine=load("laptop"))
 
 
@@ -245,7 +244,7 @@ def test_steps_of_a_disturbed_machine_give_wide_intervals_of_times_above_0(seed)
     noisy = study(Truth(noise=0.6, seed=seed), (SMALL,), workers=(1, 2), batches=(8, 32), repeats=2)
     try:
         found = fit(noisy, facts_of)
-    except ScalingError as refused:
+    except CostError as refused:
         assert "do not get longer with the batch" in str(refused)
         return
     for batch in (8, 32, 512):
@@ -270,13 +269,13 @@ def test_a_benchmark_that_explains_too_little_does_not_count():
     ],
 )
 def test_what_cannot_be_fitted(rows, says):
-    with pytest.raises(ScalingError, match=says):
+    with pytest.raises(CostError, match=says):
         fit(rows, facts_of)
 
 
 @pytest.mark.parametrize("broken", [{"ranks": 2}, {"latency": 3, "bandwidth": 4}, {"latency": {}, "bandwidth": {}}])
 def test_a_benchmark_that_is_none(broken):
-    with pytest.raises(ScalingError, match="no result of `labs allreduce`"):
+    with pytest.raises(CostError, match="no result of `labs allreduce`"):
         fit(study(Truth(), (SMALL,)), facts_of, broken)
 
 
@@ -291,8 +290,8 @@ def run_of(**changes):
 
 def test_steps_of_a_run_leave_warm_up_out():
     found = observe(run_of())
-    assert found.seconds == pytest.approx((0.51, 0.4)) and found.batch == 64 and found.spread is None
-    assert observe(run_of(local_batch=32)).batch == 32
+    assert found.seconds == pytest.approx((0.51, 0.4)) and found.local_batch == 64 and found.spread is None
+    assert observe(run_of(local_batch=32)).local_batch == 32
 
 
 @pytest.mark.parametrize(
@@ -300,12 +299,12 @@ def test_steps_of_a_run_leave_warm_up_out():
     [("model", "network"), ("workers", "number of workers"), ("global_batch", "batch"), ("steps", "number of steps")],
 )
 def test_a_run_that_says_too_little(missing, says):
-    with pytest.raises(ScalingError, match=f"the {says} is not known"):
+    with pytest.raises(CostError, match=f"the {says} is not known"):
         observe(run_of(**{missing: None}))
 
 
 def test_a_run_of_one_epoch_is_warm_up_alone():
-    with pytest.raises(ScalingError, match="no epoch is left after the first one"):
+    with pytest.raises(CostError, match="no epoch is left after the first one"):
         observe(run_of(repeats=[[Epoch(5.0)]]))
 
 
