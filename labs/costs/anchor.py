@@ -25,7 +25,7 @@ def family(model):
 def anchored(model, facts, machine, precision, local_batch, image_size, facts_of, rate=None):
     """(Roofline, notes) of network `model` on a machine's device, corrected by what was measured.
 
-    That is `rate`, images/s of one worker at this batch (local_batch); else the machine's rates of this network; else those of the
+    That is `rate`, images/s of one worker at this batch; else the machine's rates of this network; else those of the
     network of its family that is closest in multiply-adds. Between measured batches the correction goes on a straight
     line over the logarithm of the batch, outside it stays; where a larger batch was measured slower than a smaller one,
     programs differ, and the geometric mean of all is taken. facts_of(model, image_size) gives the facts of a measured

@@ -54,7 +54,7 @@ def line(batches, seconds, resolution=0.0, spread=None):
 
 
 def _line(level, slope, centre, errors, reach, notes):
-    """What `line` returns. errors, reach: standard errors and half intervals of level and slope, (None, None): unknown."""
+    """What `line` returns. errors, reach: of level and slope, standard errors and half intervals; None: unknown."""
     level, slope, centre = float(level), float(slope), float(centre)
     fixed, spans, error, far = level - slope * centre, (None, None), None, None
     if reach[0] is not None:
