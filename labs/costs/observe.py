@@ -45,7 +45,10 @@ def observations_of(paths, **known):
     for path in map(Path, paths):
         if not path.exists():
             raise CostError(f"{path}: no such file or folder. Give the folder in which your runs left records.")
-        inside = sorted(path.iterdir()) if path.is_dir() else [path]
+        try:
+            inside = sorted(path.iterdir()) if path.is_dir() else [path]
+        except OSError as problem:
+            raise CostError(f"{path} cannot be read: {problem.strerror}.") from None
         files += [file for file in inside if file.suffix in (".json", ".out", ".output", ".log")]
     found, skipped = [], []
     for file in files:
