@@ -157,7 +157,7 @@ def _slurm_sites(args):
 
     found = [sites.load(id) for id in sites.names()]
     if args.json:
-        print(json.dumps([dataclasses.asdict(site) | {"personal": sorted(site.personal)} for site in found], indent=1))
+        print(json.dumps([site.model_dump() | {"personal": sorted(site.personal)} for site in found], indent=1))
         return 0
     for site in found:
         mark = "*" if site.id == sites.default() else " "
@@ -238,7 +238,7 @@ def parser():
     sub = command("predict", _predict, "what a training would take on another machine, with intervals")
     sub.add_argument("--model", required=True, help="network: a name of keras.applications, as ResNet101, or of a run")
     sub.add_argument("--workers", type=int, required=True, help="number of workers (GPUs, or cores without GPUs)")
-    sub.add_argument("--batch", type=int, help="images per worker and step (default: 64, or that of the runs)")
+    sub.add_argument("--local_batch", type=int, help="images per worker and step (default: 64, or that of the runs)")
     sub.add_argument("--machine", metavar="FILE", help="machine file (.toml), or a name of the kit's in labs/machines")
     sub.add_argument("--records", metavar="DIR", nargs="+", help="fit your runs first: records, logs, or their folders")
     sub.add_argument("--benchmark", metavar="FILE", help="with --records: JSON of `labs allreduce --json`")

@@ -762,17 +762,17 @@ tables.show(
 
 # %%
 every = [seen for found in steps.values() for seen in breakdown.observations(found)]
-held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.batch) != (pair[0], plan.local_batch)]
+held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != (pair[0], plan.local_batch)]
 shown, errors = [], []
 fitted = costs.fit([seen for seen in every if seen not in held_out]) if steps else None
 for seen in held_out:
-    told, took = costs.predict_from_fit(fitted, seen.model, seen.workers, seen.batch).step_seconds, mean(seen.seconds)
+    told, took = costs.predict_from_fit(fitted, seen.model, seen.workers, seen.local_batch).step_seconds, mean(seen.seconds)
     errors.append(abs(told.value / took - 1))
     shown.append(
         {
             "network": seen.model,
             "workers": seen.workers,
-            "batch": int(seen.batch),
+            "batch": int(seen.local_batch),
             "predicted (s)": told.value,
             "95 % interval": "{:.3g} to {:.3g}".format(*told.interval),
             "measured (s)": took,

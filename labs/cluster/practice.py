@@ -266,7 +266,7 @@ def main():
         if not cluster.keeper():
             sys.exit("No practice cluster runs here: `make cluster` starts one.")
         print(export if args.command == "env" else cluster.run("sinfo", "-N", "-l").stdout.rstrip())
-    except (ClusterError, ValueError) as problem:  # SiteError too
+    except (ClusterError, sites.SiteError) as problem:
         sys.exit(str(problem))
 
 
