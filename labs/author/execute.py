@@ -18,7 +18,8 @@ def execute(
     """Execute all code cells of a notebook, in place, with `folder` as working directory.
 
     The kernel is ipykernel of `sys.executable` whatever kernels a user has installed; the environment is
-    handed on as it is, with what `env` adds to it. `timeout` is in seconds per cell; `on_cell(index)` is called before each cell.
+    handed on as it is, with what `env` adds to it. `timeout` is in seconds per cell; `on_cell(index)` is called
+    before each cell.
     Raises BuildError with the cell, its source and the traceback's tail at the first cell that fails.
     """
     from jupyter_client.kernelspec import KernelSpec

@@ -7,6 +7,7 @@ solutions/scripts/*.py                     -> scripts with blanks (see blanks)
 import ast
 import hashlib
 import re
+import tomllib
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
@@ -177,6 +178,15 @@ def _complete(full, seen_cell, written: dict[str, tasks.Answer], label: str) -> 
         cell.metadata["labs"]["points"] = written[id].points
     holds = "\n".join(f"- {line}" for line in written[id].holds)
     full.source += f"\n\n**A good answer holds** (1 point each):\n{holds}"
+
+
+def student_tasks(text: str) -> str:
+    """A tasks.toml as students get it: what a good answer holds is blank, its points stay."""
+
+    def blanked(found):
+        return "holds = [" + ", ".join(['"..."'] * len(tomllib.loads(found[0])["holds"])) + "]"
+
+    return re.sub(r"^holds = \[.*?\]$", blanked, text, flags=re.MULTILINE | re.DOTALL)
 
 
 def _cell_id(name: str, cell, seen: Counter, label: str) -> str:

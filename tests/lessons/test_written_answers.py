@@ -1,9 +1,12 @@
 """What the build adds to written answers, and that none of the solutions is without one."""
 
+import tomllib
+
 import pytest
 
 from labs.author import sources
 from labs.blanks import BuildError
+from labs.checks import tasks
 
 TASKS = """
 notebook = "01_small"
@@ -23,11 +26,11 @@ SOURCE = """\
 """
 
 
-def pair(root, source=SOURCE, tasks=TASKS):
+def pair(root, source=SOURCE, items=TASKS):
     """The two cells of a course with one written answer."""
     lesson = root / "labs/lessons/nb01"
     lesson.mkdir(parents=True)
-    (lesson / "tasks.toml").write_text(tasks)
+    (lesson / "tasks.toml").write_text(items)
     path = root / "solutions" / "01_small.py"
     path.parent.mkdir()
     path.write_text(source)
@@ -65,7 +68,15 @@ def test_an_answer_that_is_no_task_is_refused(tmp_path):
 
 def test_tasks_that_cannot_be_used_are_refused(tmp_path):
     with pytest.raises(BuildError, match="nb01/tasks.toml: task T1, answer, title"):
-        pair(tmp_path, tasks=TASKS.replace('title = "Explain"', ""))
+        pair(tmp_path, items=TASKS.replace('title = "Explain"', ""))
+
+
+def test_students_get_the_points_and_not_what_a_good_answer_holds():
+    for lesson in tasks.lessons():
+        text = (tasks.LESSONS / lesson / "tasks.toml").read_text()
+        given, full = tomllib.loads(sources.student_tasks(text)), tomllib.loads(text)
+        for item, whole in zip(given["task"], full["task"], strict=True):
+            assert item == whole | ({"holds": ["..."] * len(whole["holds"])} if "holds" in whole else {})
 
 
 def test_a_notebook_depends_on_its_own_tasks_and_judges(tmp_path):
