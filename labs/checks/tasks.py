@@ -14,7 +14,6 @@ kept and not judged. An "answer" is written in a text cell; `holds` lists what a
 """
 
 import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -79,7 +78,6 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     task: list[Annotated[Check | Choice | Prediction | Answer, Field(discriminator="kind")]]
 
 
-@cache
 def load(path):
     """The Lesson in a tasks.toml. Raises TaskError, with the file and the id, for what cannot be used."""
     try:
