@@ -1,10 +1,10 @@
-"""What the build adds to written answers, and that none of the solutions is without one."""
+"""What the build adds to a solution, and what it refuses: a written answer that is missing, an answer that is wrong."""
 
 import tomllib
 
 import pytest
 
-from labs.author import sources
+from labs.author import build, sources
 from labs.blanks import BuildError
 from labs.checks import tasks
 
@@ -94,3 +94,16 @@ def test_a_notebook_depends_on_its_own_tasks_and_judges(tmp_path):
     assert used() == ["labs/lessons/nb01/questions.py", "labs/lessons/nb01/tasks.toml", "solutions/01_small.py"]
     source.write_text(SOURCE + "\n# %%\ntables.progress(checks.progress())\n")
     assert "labs/lessons/nb02/tasks.toml" in used() and "labs/lessons/nb02/questions.py" not in used()
+
+
+def test_a_solution_whose_answer_is_wrong_is_not_built(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path / "runs"))
+    for letter, refused in (("b", False), ("a", True)):
+        root = tmp_path / letter
+        pair(root, f'# %%\nfrom labs.checks import check\n\ncheck("01.7", "{letter}")\n')
+        solution, _ = sources.pair(root, root / "solutions/01_small.py")
+        if refused:
+            with pytest.raises(BuildError, match="NotRight: 01.7 is wrong: You wait for it, but once"):
+                build.executed(root, solution)
+        else:
+            build.executed(root, solution)
