@@ -123,7 +123,7 @@ runs=$$(mktemp -d)
 trap 'rm -rf "$$runs"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=3
 python -m pytest tests $(ARGS)
-LABS_PRESET=$(1) LABS_RUNS="$$runs" python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout=$(2) \
+LABS_STRICT=1 LABS_PRESET=$(1) LABS_RUNS="$$runs" python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout=$(2) \
   --nbval-kernel-startup-timeout=60 --timeout=$(2)0 solutions
 endef
 

@@ -66,9 +66,12 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
 
 
 def executed(root: Path, notebook, label: str = "notebook"):
-    """A copy of a solution notebook with clean outputs, executed in solutions/. Raises BuildError."""
+    """A copy of a solution notebook with clean outputs, executed in solutions/, where each check must be right.
+
+    Raises BuildError.
+    """
     result = copy.deepcopy(notebook)
-    run_all(result, root / "solutions", label)
+    run_all(result, root / "solutions", label, env={"LABS_STRICT": "1"})
     clean(result, root)
     result.metadata = copy.deepcopy(notebook.metadata)
     wrong = _not_executed(result)

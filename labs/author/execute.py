@@ -1,5 +1,6 @@
 """Run All: execute a notebook in a kernel of this very Python, and make its outputs fit to be kept."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -11,11 +12,14 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 _INTERACTIVE = "[interactive: run this cell to use it]"
 
 
-def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int = 1200, on_cell=None) -> None:
+def execute(
+    notebook, folder: Path | str, name: str = "notebook", timeout: int = 1200, on_cell=None, env: dict | None = None
+) -> None:
     """Execute all code cells of a notebook, in place, with `folder` as working directory.
 
     The kernel is ipykernel of `sys.executable` whatever kernels a user has installed; the environment is
-    handed on as it is. `timeout` is in seconds per cell; `on_cell(index)` is called before each cell.
+    handed on as it is, with what `env` adds to it. `timeout` is in seconds per cell; `on_cell(index)` is called
+    before each cell.
     Raises BuildError with the cell, its source and the traceback's tail at the first cell that fails.
     """
     from jupyter_client.kernelspec import KernelSpec
@@ -48,7 +52,7 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
         store_widget_state=False,
     )
     try:
-        client.execute()
+        client.execute(env={**os.environ, **(env or {})})
     except (CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
         raise BuildError(_message(notebook, started[0], error, name, timeout)) from None
 

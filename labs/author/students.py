@@ -11,12 +11,12 @@ from pathlib import Path
 from labs import files
 from labs.author import render
 from labs.author.regions import BEGIN, DEFINITION, blank, first_line, regions, statements_of
-from labs.author.sources import as_text, label_of, pairs, scripts, sources
+from labs.author.sources import as_text, label_of, pairs, scripts, sources, student_tasks
 from labs.blanks import BuildError
 
 # A solution in one of these is an error; other files that show one are left out.
 _STAYS = re.compile(r"(README\.md|Makefile|environment\.yml|pyproject\.toml|uv\.lock)$|(labs|notebooks|slurm)/")
-_ANSWERS = re.compile(r"\b(solutions|checks)\b|\blabs(\.| import )tasks\b")  # what tests of answers mention
+_ANSWERS = re.compile(r"\b(solutions|checks)\b")  # what tests of answers mention
 _SKIPPED = {"__pycache__", "runs", "build", "dist", "node_modules"}
 
 
@@ -76,6 +76,8 @@ def student_tree(root, destination, report=print) -> list[str]:
             seen, complete = (set(map(normal, form.split("\n"))) for form in (text, every[f"solutions/{name}"]))
             hidden[name] = {line for line in complete - seen if len(line) > 12}
             visible.update(seen)
+    for path in root.glob("labs/lessons/nb*/tasks.toml"):
+        generated[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8"))
     secret = set().union(*hidden.values()) - visible
     destination.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=destination.parent))
