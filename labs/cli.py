@@ -270,7 +270,9 @@ def parser():
         if tuple(group) not in commands:
             about = GROUPS[group[0]]
             sub = commands[()].add_parser(group[0], help=about, description=about)
-            commands[tuple(group)] = sub.add_subparsers(dest="action", required=True, metavar="ACTION", help="what to do")
+            commands[tuple(group)] = sub.add_subparsers(
+                dest="action", required=True, metavar="ACTION", help="what to do"
+            )
         sub = commands[tuple(group)].add_parser(name, help=text, description=text)
         sub.set_defaults(function=function)
         for names, settings in options:
@@ -279,7 +281,7 @@ def parser():
 
 
 def main(argv=None):
-    """Run the `labs` command; returns its exit code. A LabsError becomes one line; any other error is a bug and shows."""
+    """Run the `labs` command; returns its exit code. LabsErrors become one line; any other error is a bug and shows."""
     args = parser().parse_args(argv)
     try:
         code = args.function(args)

@@ -70,12 +70,12 @@ def clips_summed_gradients(optimizer_class):
 
 
 def wrapped_by_horovod(optimizer):
-    """True for an optimizer of Horovod's own `DistributedOptimizer`: a class made at run time, known by what it holds."""
+    """True for an optimizer of Horovod's own `DistributedOptimizer`, whose class is made at run time."""
     return hasattr(optimizer, "_allreduce_grads") or type(optimizer).__module__.startswith("horovod")
 
 
 def compiled_by_xla(model):
-    """True if the steps of a compiled Keras model are compiled by XLA; `compile(jit_compile="auto")` decides by model."""
+    """True if the steps of a compiled Keras model go through XLA, as `jit_compile="auto"` lets most of them."""
     return bool(_part(model, "jit_compile", "keras"))
 
 

@@ -62,7 +62,10 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
 def student_scripts(root) -> dict[str, str]:
     """{path below `root`: text} of the training scripts that students get. Raises BuildError."""
     every = scripts(root).items()
-    return {f"notebooks/scripts/{name}": blank(path.read_text(encoding="utf-8"), label_of(root, path)) for name, path in every}
+    return {
+        f"notebooks/scripts/{name}": blank(path.read_text(encoding="utf-8"), label_of(root, path))
+        for name, path in every
+    }
 
 
 def executed(root: Path, notebook, label: str = "notebook"):
