@@ -386,102 +386,102 @@ def test_ids_survive_insertion_and_a_better_solution_and_tell_equal_cells_apart(
     assert len(made) == 1
 
 
-FOLDED = [
-    ('# %% labs={"id": "T4"}\nx = 1\n', "the id T4 is used twice"),
-    ('# %% labs={"id": "01-1"}\nx = 1\n', "the id 01-1 is used twice"),
-    ('# %% id="T9"\nx = 1\n', "metadata cannot be read"),
-    ('# %% labs={"id": "T9"\nx = 1\n', "metadata cannot be read"),
-    ('# %% labs="T9"\nx = 1\n', "metadata cannot be read"),
-    ("# %%\n'scripts/missing.py'\n", "no solutions/scripts/missing.py"),
-],
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ('# %% labs={"id": "T4"}\nx = 1\n', "the id T4 is used twice"),
+        ('# %% labs={"id": "01-1"}\nx = 1\n', "the id 01-1 is used twice"),
+        ('# %% id="T9"\nx = 1\n', "metadata cannot be read"),
+        ('# %% labs={"id": "T9"\nx = 1\n', "metadata cannot be read"),
+        ('# %% labs="T9"\nx = 1\n', "metadata cannot be read"),
+        ("# %%\n'scripts/missing.py'\n", "no solutions/scripts/missing.py"),
+    ],
 )
 def test_wrong_metadata_and_names_are_errors(course, extra, message):
-source = course / "solutions/01_first.py"
-source.write_text(SOURCE + "\n" + extra)
-with pytest.raises(BuildError, match=message):
-    kit.build(course, report=quiet)
-assert len(kit.check(course)) == 1 and message in kit.check(course)[0]
+    source = course / "solutions/01_first.py"
+    source.write_text(SOURCE + "\n" + extra)
+    with pytest.raises(BuildError, match=message):
+        kit.build(course, report=quiet)
+    assert len(kit.check(course)) == 1 and message in kit.check(course)[0]
 
 
 def test_the_same_task_in_two_notebooks_is_an_error(course):
-labs_files.write(course / "solutions/02_second.py", '# %% labs={"id": "T4"}\nx = 1\n')
-with pytest.raises(BuildError, match="id T4 is already used in solutions/01_first.py"):
-    kit.build(course, report=quiet)
+    labs_files.write(course / "solutions/02_second.py", '# %% labs={"id": "T4"}\nx = 1\n')
+    with pytest.raises(BuildError, match="id T4 is already used in solutions/01_first.py"):
+        kit.build(course, report=quiet)
 
 
 def test_hash_follows_imports_scripts_and_recorded_data(course):
-source = course / "solutions/01_first.py"
-names = {path.relative_to(course).as_posix() for path in source_files(course, source)}
-assert names == {
-    "solutions/01_first.py",
-    "solutions/scripts/train.py",
-    "labs/__init__.py",
-    "labs/small.py",
-    "labs/deep.py",
-    "labs/other.py",
-    "labs/recorded/log.out",
-}
-for name in sorted(names) + ["labs/unused.py", "README.md"]:
-    before = source_hash(course, source)
-    path = course / name
-    path.write_text(path.read_text() + "# more\n")
-    assert (source_hash(course, source) != before) == (name in names), name
+    source = course / "solutions/01_first.py"
+    names = {path.relative_to(course).as_posix() for path in source_files(course, source)}
+    assert names == {
+        "solutions/01_first.py",
+        "solutions/scripts/train.py",
+        "labs/__init__.py",
+        "labs/small.py",
+        "labs/deep.py",
+        "labs/other.py",
+        "labs/recorded/log.out",
+    }
+    for name in sorted(names) + ["labs/unused.py", "README.md"]:
+        before = source_hash(course, source)
+        path = course / name
+        path.write_text(path.read_text() + "# more\n")
+        assert (source_hash(course, source) != before) == (name in names), name
 
 
 @pytest.mark.parametrize(
-("line", "module"),
-[
-    ("import labs.unused", "unused"),
-    ("from labs import unused as u", "unused"),
-    ("from labs.unused import X", "unused"),
-    ("import labs\nlabs.unused.X", "unused"),
-    ("command = ['-m', 'labs.unused']", "unused"),
-    ("def f():\n    import labs.unused", "unused"),
-    ("from labs.sub import inner", "sub/inner"),
-    ("import labs.sub.inner as i", "sub/inner"),
-],
+    ("line", "module"),
+    [
+        ("import labs.unused", "unused"),
+        ("from labs import unused as u", "unused"),
+        ("from labs.unused import X", "unused"),
+        ("import labs\nlabs.unused.X", "unused"),
+        ("command = ['-m', 'labs.unused']", "unused"),
+        ("def f():\n    import labs.unused", "unused"),
+        ("from labs.sub import inner", "sub/inner"),
+        ("import labs.sub.inner as i", "sub/inner"),
+    ],
 )
 def test_ways_to_import(course, line, module):
-labs_files.write(course / "labs/sub/__init__.py", "from .near import X\n")
-labs_files.write(course / "labs/sub/near.py", "from .. import other\n")
-labs_files.write(course / "labs/sub/inner.py", "")
-source = course / "solutions/01_first.py"
-source.write_text(f"# %%\n{line}\n")
-files = source_files(course, source)
-assert course / f"labs/{module}.py" in files and course / "labs/small.py" not in files
-if "sub" in module:
-    assert course / "labs/sub/near.py" in files and course / "labs/other.py" in files
+    labs_files.write(course / "labs/sub/__init__.py", "from .near import X\n")
+    labs_files.write(course / "labs/sub/near.py", "from .. import other\n")
+    labs_files.write(course / "labs/sub/inner.py", "")
+    source = course / "solutions/01_first.py"
+    source.write_text(f"# %%\n{line}\n")
+    files = source_files(course, source)
+    assert course / f"labs/{module}.py" in files and course / "labs/small.py" not in files
+    if "sub" in module:
+        assert course / "labs/sub/near.py" in files and course / "labs/other.py" in files
 
 
 # ---- execution and outputs ----------------------------------------------------------------------------
 
 
 def notebook_of(*cells):
-from nbformat import v4
+    from nbformat import v4
 
-return v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
+    return v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
 
 
 def test_the_kernel_is_this_python_even_if_the_user_has_another_one(tmp_path, monkeypatch):
-spec = tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json"
-labs_files.write(spec, json.dumps({"argv": ["/bin/false"], "display_name": "Mine", "language": "python"}))
-monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
-monkeypatch.setenv("LABS_TEST_VALUE", "handed on")
-notebook = notebook_of("import os, sys\nprint(sys.executable)\nprint(os.environ['LABS_TEST_VALUE'])")
-execute(notebook, tmp_path)
-assert notebook.cells[0].outputs[0].text == f"{sys.executable}\nhanded on\n"
+    spec = tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json"
+    labs_files.write(spec, json.dumps({"argv": ["/bin/false"], "display_name": "Mine", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("LABS_TEST_VALUE", "handed on")
+    notebook = notebook_of("import os, sys\nprint(sys.executable)\nprint(os.environ['LABS_TEST_VALUE'])")
+    execute(notebook, tmp_path)
+    assert notebook.cells[0].outputs[0].text == f"{sys.executable}\nhanded on\n"
 
 
 def test_timeout_and_dead_kernel_are_named(tmp_path):
-with pytest.raises(BuildError, match=r"nb: cell 2 .*: no end after 1 s"):
-    execute(notebook_of("x = 1", "import time\ntime.sleep(60)"), tmp_path, "nb", timeout=1)
-with pytest.raises(BuildError, match=r"nb: cell 1 .*: the kernel died"):
-    execute(notebook_of("import os\nos._exit(9)"), tmp_path, "nb", timeout=60)
+    with pytest.raises(BuildError, match=r"nb: cell 2 .*: no end after 1 s"):
+        execute(notebook_of("x = 1", "import time\ntime.sleep(60)"), tmp_path, "nb", timeout=1)
+    with pytest.raises(BuildError, match=r"nb: cell 1 .*: the kernel died"):
+        execute(notebook_of("import os\nos._exit(9)"), tmp_path, "nb", timeout=60)
 
 
-@pytest.mark.parametrize(
-("text", "shown"),
-[
+FOLDED = [
     ("a\rb\n", "b\n"),
     ("abc\rd\n", "dbc\n"),
     ("a\r\nb\r\n", "a\nb\n"),
