@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from labs.errors import LabsError
+
 
 def _doctor(args):
     from labs import doctor
@@ -271,6 +273,9 @@ def main(argv=None):
     except BrokenPipeError:  # whoever reads the output has enough of it, as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
         return 1
+    except LabsError as problem:
+        print(f"labs {args.name}: {problem}", file=sys.stderr)
+        return problem.code
     except (ValueError, OSError, RuntimeError) as problem:
         print(f"labs {args.name}: {problem}", file=sys.stderr)
         return 2 if isinstance(problem, ValueError | FileNotFoundError) else 1

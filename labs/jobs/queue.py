@@ -5,13 +5,15 @@ import shutil
 import subprocess
 from typing import NamedTuple
 
+from labs.errors import LabsError
+
 # SLURM's words for a job that has not ended (the others are ends), and among them those of a job that waits.
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
 GOING = (*WAITING, "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT")
 UNKNOWN = "UNKNOWN"
 
 
-class SlurmError(RuntimeError):
+class SlurmError(LabsError):
     """SLURM refused something or did not answer; the text begins with its own words."""
 
 

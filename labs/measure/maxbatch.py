@@ -13,6 +13,8 @@ import time
 import traceback
 from pathlib import Path
 
+from labs.errors import LabsError
+
 GIB = 2**30
 # One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
 # no freed tensor leaves a gap in the heap that the next may or may not fit. So the border is the same in every run.
@@ -25,11 +27,13 @@ _CPU = {
 _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")
 
 
-class BatchError(ValueError):
+class BatchError(LabsError):
     """The search cannot be run as asked."""
 
+    code = 2
 
-class SearchError(RuntimeError):
+
+class SearchError(LabsError):
     """The search began and broke off, but not for lack of memory."""
 
 
@@ -166,6 +170,7 @@ def _trials(argv=None):
     import tensorflow as tf
 
     from labs import models
+    from labs.measure.step import compiled
 
     gpus = tf.config.list_physical_devices("GPU")
     if gpus and args.memory:
@@ -176,19 +181,7 @@ def _trials(argv=None):
         tf.config.threading.set_inter_op_parallelism_threads(1)
         args.memory = args.memory or GIB
     model = models.build(args.model, args.image_size, classes=10)
-    loss = keras.losses.SparseCategoricalCrossentropy()
-    optimizer = keras.optimizers.SGD(0.01)
-    optimizer.build(model.trainable_variables)
-    shape = [None, 32, 32, 3]
-
-    # One trace serves all batch sizes, because the batch dimension is left open.
-    @tf.function(input_signature=[tf.TensorSpec(shape, tf.uint8), tf.TensorSpec([None], tf.int64)])
-    def step(images, labels):
-        with tf.GradientTape() as tape:
-            value = loss(labels, model(images, training=True))
-        weights = model.trainable_variables
-        optimizer.apply_gradients(zip(tape.gradient(value, weights), weights, strict=True))
-        return value
+    step = compiled(model, keras.optimizers.SGD(0.01))
 
     def train(batch):
         return float(step(tf.zeros((batch, 32, 32, 3), tf.uint8), tf.zeros(batch, tf.int64)))
