@@ -7,7 +7,7 @@ Four kinds of steps, on real Horovod ranks, with the same images per rank:
     exchange    all ranks step and average their gradients
     input       the same, and each batch comes from the input pipeline
 
-python -m labs.measure.breakdown FILE OPTIONS      what each rank runs (OPTIONS: JSON); rank 0 writes FILE
+python -m labs.measure.breakdown OPTIONS      what each rank runs (OPTIONS: JSON)
 """
 
 import json
@@ -81,6 +81,7 @@ def measure(
     except OSError as problem:
         raise unwritable(runs, problem) from None
     options = {
+        "file": str(file),
         "model": model,
         "image_size": image_size,
         "images": images,
@@ -89,7 +90,7 @@ def measure(
         "rounds": rounds,
         "steps": steps,
     }
-    arguments = ["labs.measure.breakdown", file, json.dumps(options)]
+    arguments = ["labs.measure.breakdown", json.dumps(options)]
     job = jobs.start("-m", *arguments, name=name, runs=runs, ranks=ranks, launcher=launcher)
     job.wait(show=show)
     if job.state != "finished" or not file.is_file():
@@ -178,10 +179,10 @@ def observations(found):
     return made
 
 
-def _rank(file, options):
+def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
     """Trace the step of a network with and without exchange, then time all kinds of steps, in turns, in this rank.
 
-    options: JSON of {model, image_size, images, local_batches, kinds, rounds, steps}; rank 0 writes the result.
+    Rank 0 writes `file`. Of several local batches only the first one is taken with all kinds.
     """
     import horovod.tensorflow as horovod
     import keras
@@ -191,26 +192,25 @@ def _rank(file, options):
     from labs import data, devices, hvd, models
     from labs.measure.step import compiled
 
-    asked = json.loads(options)
-    sizes, kinds = asked["local_batches"], asked["kinds"]
+    local_batch = local_batches[0]
     hvd.init()
     if hvd.size() == 1:
         sys.exit("This rank is alone: start 2 or more, under the launcher of Horovod's own MPI.")
     devices.pin(hvd.local_rank(), hvd.local_size())
     keras.utils.set_random_seed(0)
-    dataset = data.load("digits", images=asked["images"])
-    model = models.build(asked["model"], asked["image_size"], len(dataset.classes))
+    dataset = data.load("digits", images=images)
+    network = models.build(model, image_size, len(dataset.classes))
     pipeline = None
     if "input" in kinds:
-        numbers = data.order(dataset, hvd.size() * sizes[0]).shard(hvd.size(), hvd.rank())
-        pipeline = iter(data.batches(dataset, numbers, sizes[0]).repeat())
+        numbers = data.order(dataset, hvd.size() * local_batch).shard(hvd.size(), hvd.rank())
+        pipeline = iter(data.batches(dataset, numbers, local_batch).repeat())
     fixed = {}
-    for size in sizes:
+    for size in local_batches:
         numbers = np.arange(size) % len(dataset.labels)  # a batch may be larger than the data set
         fixed[size] = tf.constant(dataset.images[numbers]), tf.constant(dataset.labels[numbers])
-    own = compiled(model, keras.optimizers.SGD(0.01))
-    shared = compiled(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.01)))
-    gradient_bytes = 4 * sum(weight.shape.num_elements() for weight in model.trainable_variables)
+    own = compiled(network, keras.optimizers.SGD(0.01))
+    shared = compiled(network, hvd.DistributedOptimizer(keras.optimizers.SGD(0.01)))
+    gradient_bytes = 4 * sum(weight.shape.num_elements() for weight in network.trainable_variables)
     gradient = tf.ones([gradient_bytes // 4])
 
     def say(text):
@@ -222,28 +222,28 @@ def _rank(file, options):
 
     def steps_of(kind, size):
         """Seconds of each step of one kind."""
-        step, images = (own if kind in KINDS[:2] else shared), fixed[size]
-        return timed(lambda: float(step(*(next(pipeline) if kind == "input" else images))), asked["steps"])
+        step = own if kind in KINDS[:2] else shared
+        return timed(lambda: float(step(*(next(pipeline) if kind == "input" else fixed[size]))), steps)
 
-    say(f"Model {asked['model']} {hvd.size()} workers: tracing")
-    for size in sizes:  # tracing, and what a first step of a size allocates
+    say(f"Model {model} {hvd.size()} workers: tracing")
+    for size in local_batches:  # tracing, and what a first step of a size allocates
         for kind in EFFICIENCY:
             steps_of(kind, size)
     horovod.allreduce(gradient, name="gradient")
     if pipeline:
         next(pipeline)
-    seconds = {size: {kind: [] for kind in (kinds if size == sizes[0] else EFFICIENCY)} for size in sizes}
+    seconds = {size: {kind: [] for kind in (kinds if size == local_batch else EFFICIENCY)} for size in local_batches}
     reading, reducing = [], []
-    for number in range(asked["rounds"]):
-        say(f"Round {number + 1} of {asked['rounds']}")
+    for number in range(rounds):
+        say(f"Round {number + 1} of {rounds}")
         for size, by_kind in seconds.items():
-            for kind, rounds in by_kind.items():
+            for kind, taken in by_kind.items():
                 together()
                 rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
-                rounds.append(None if rests else steps_of(kind, size))
+                taken.append(None if rests else steps_of(kind, size))
         together()
         if pipeline:
-            reading.append(fmean(timed(lambda: next(pipeline), asked["steps"])))
+            reading.append(fmean(timed(lambda: next(pipeline), steps)))
             together()
         reducing.append(fmean(timed(lambda: horovod.allreduce(gradient, name="gradient"), 2)))
     together()
@@ -252,15 +252,15 @@ def _rank(file, options):
         found = {
             "version": 2,
             "kind": "measured",
-            "model": asked["model"],
+            "model": model,
             "ranks": hvd.size(),
-            "local_batch": sizes[0],
-            "image_size": asked["image_size"],
+            "local_batch": local_batch,
+            "image_size": image_size,
             "classes": len(dataset.classes),
             "gradient_bytes": gradient_bytes,
             "seconds": {
                 str(size): {kind: over_ranks([of[size][kind] for of in gathered]) for kind in seconds[size]}
-                for size in sizes
+                for size in local_batches
             },
             "pipeline_seconds": reading,
             "all_reduce_seconds": reducing,
@@ -290,4 +290,4 @@ def over_ranks(by_rank):
 
 
 if __name__ == "__main__":
-    _rank(*sys.argv[1:])
+    _rank(**json.loads(sys.argv[1]))

@@ -84,24 +84,13 @@ def run(
             continue
         shared = " (oversubscribed: workers share cores)" if devices.oversubscribed(count) else ""
         report(f"{title}: {plan.repeats} x {plan.epochs} epochs{shared}")
-        arguments = [
-            "labs.training.program",
-            "--model",
-            name,
-            "--strategy",
-            strategy,
-            "--workers",
-            count,
-            "--seed",
-            seed,
-            "--batch_size",
-            wanted["global_batch"],
-            *plan.arguments(),
-        ]
+        asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
+        asked["batch_size"] = wanted["global_batch"]
+        arguments = [f"--{key}={value}" for key, value in asked.items()] + plan.arguments()
         options = {}
         if strategy == "horovod":  # MPI is faster, but its waiting ranks keep cores busy: Gloo where cores are shared
             options = {"ranks": count, "launcher": "horovodrun" if shared else "mpiexec"}
-        job = jobs.start("-m", *arguments, name=run_name, runs=out, **options).wait(show=show)
+        job = jobs.start("-m", "labs.training.program", *arguments, name=run_name, runs=out, **options).wait(show=show)
         if job.state != "finished":
             raise RunError(f"The study stops here. {job.explain()}")
     return paths

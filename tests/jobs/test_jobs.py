@@ -168,7 +168,8 @@ def test_timeout_stops_the_job(start):
 
 
 PARENT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background processes ignore
 sys.path.insert(0, {root!r})
 from labs import jobs
 job = jobs.start({script!r}, name="child", runs={runs!r})
