@@ -24,7 +24,7 @@ def show(rows, columns, headers=None):
     headers = headers or {}
     names = [headers.get(column, column) for column in columns]
     body = [[_text(row.get(column)) for column in columns] for row in rows]
-    plain = tabulate(body, headers=names, tablefmt="plain", disable_numparse=True)
+    plain = tabulate([names, *body], tablefmt="plain", disable_numparse=True)  # as headers they would be padded
     head = "".join(f'<th scope="col" style="text-align:left">{html.escape(n)}</th>' for n in names)
     lines = "".join(
         "<tr>" + "".join(f'<td style="text-align:left">{html.escape(c)}</td>' for c in line) + "</tr>" for line in body
