@@ -24,6 +24,10 @@ def _label(row):
     return f"{label}, {row['strategy']}" if row.get("strategy") else label
 
 
+def _styles():
+    return zip(cycle(COLOURS), cycle(MARKERS), strict=False)
+
+
 def _digits(value):
     return "not a number" if value is None else f"{value:.4g}"
 
@@ -33,8 +37,7 @@ def _groups(rows):
     groups = {}
     for row in rows:
         groups.setdefault((_label(row), row["kind"]), []).append(row)
-    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
-    for ((label, kind), members), style in zip(groups.items(), styles, strict=False):
+    for ((label, kind), members), style in zip(groups.items(), _styles(), strict=False):
         yield f"{label} ({kind})", sorted(members, key=lambda r: r["workers"] or 0), style
 
 
@@ -87,8 +90,7 @@ def learning(rows):
     """Loss and accuracy after each epoch, one curve per run: do they learn the same?"""
     figure, axes = new_figure(2)
     sentences = []
-    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
-    for row, (colour, marker) in zip(rows, styles, strict=False):
+    for row, (colour, marker) in zip(rows, _styles(), strict=False):
         workers = f"{row['workers'] or '?'} worker{'s' if row['workers'] != 1 else ''}"
         name = f"{_label(row)}, {workers} ({row['kind']})"
         for axis, key in zip(axes, ("loss", "accuracy"), strict=True):
@@ -176,8 +178,7 @@ def search(result):
 def curves(series, *, x, y, title, kind="measured", start=0):
     """Several curves over steps or epochs. series: {name: values}; x, y: axis labels with units."""
     figure, (axis,) = new_figure(1, width=6.0)
-    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
-    for (name, values), (colour, marker) in zip(series.items(), styles, strict=False):
+    for (name, values), (colour, marker) in zip(series.items(), _styles(), strict=False):
         axis.plot(range(start, start + len(values)), values, color=colour, marker=marker, ms=4, label=name)
     axis.set(xlabel=x, ylabel=y, title=title)
     axis.xaxis.get_major_locator().set_params(integer=True)

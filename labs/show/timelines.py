@@ -28,20 +28,17 @@ def _bar(axis, row, begin, end, zero, colour, hatch="", height=0.6):
     )
 
 
+def _colour(rank):
+    return COLOURS[(1, 2, 3, 5)[rank % 4]]  # none of those that stand for phases
+
+
+def _mark(rank):
+    return {"linestyle": "", "color": _colour(rank), "marker": MARKERS[rank % len(MARKERS)], "ms": 6}
+
+
 def _arrivals(axis, row, item, zero):
     for rank, when in sorted(item.arrivals.items()):
-        axis.plot(
-            1000 * (when - zero),
-            row,
-            linestyle="",
-            color=COLOURS[(1, 2, 3, 5)[rank % 4]],
-            marker=MARKERS[rank % 6],
-            ms=6,
-            mec="white",
-            mew=0.5,
-            clip_on=False,
-            zorder=5,
-        )
+        axis.plot(1000 * (when - zero), row, **_mark(rank), mec="white", mew=0.5, clip_on=False, zorder=5)
 
 
 def _keys(axis, items):
@@ -55,15 +52,7 @@ def _keys(axis, items):
     if others:
         keys.append(Patch(facecolor=OTHER, hatch="..", edgecolor="white", label=", ".join(others).lower()))
     for rank in ranks:
-        keys += axis.plot(
-            [],
-            [],
-            linestyle="",
-            color=COLOURS[(1, 2, 3, 5)[rank % 4]],
-            ms=6,
-            marker=MARKERS[rank % 6],
-            label=f"rank {rank} announces it",
-        )
+        keys += axis.plot([], [], **_mark(rank), label=f"rank {rank} announces it")
     return keys
 
 
@@ -145,7 +134,7 @@ def lanes(items, row, zero, kind):
     dashes = ("-", "--", "-.", (0, (1, 1)))
     for number, (name, points) in enumerate(curves.items()):
         mine = name.startswith("averaged")
-        colour = REDUCE if mine else COLOURS[(1, 2, 3, 5)[number % 4]]
+        colour = REDUCE if mine else _colour(number)
         times, sizes = _grown(points, zero)
         above.step(times, sizes, where="post", color=colour, ls="-" if mine else dashes[number % 4], lw=1.8, label=name)
     above.set(ylabel="MB of gradients", ylim=(0, None))
