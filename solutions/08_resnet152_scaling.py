@@ -650,7 +650,7 @@ check("08.20", parts)
 
 # %%
 options = {
-    "batch": plan.local_batch,
+    "local_batch": plan.local_batch,
     "others": (plan.local_batch // 4,),
     "image_size": plan.image_size,
     "launcher": launcher,
@@ -665,7 +665,7 @@ else:
 
 # %%
 if steps:
-    plots.show(breakdown.figure(steps.values(), [] if quick or not (own and own_small) else rows))
+    plots.show(pictures.breakdown(steps.values(), [] if quick or not (own and own_small) else rows))
 
 
 # %%
@@ -698,7 +698,7 @@ tables.show(
     [
         {
             "network": name,
-            "batch": found["batch"],
+            "batch": found["local_batch"],
             "read": 1e3 * mean(found["pipeline_seconds"]),
             "reduce": 1e3 * mean(found["all_reduce_seconds"]),
             "megabytes": found["gradient_bytes"] / 1e6,
@@ -748,11 +748,16 @@ tables.show(
 
 # %%
 every = [seen for found in steps.values() for seen in breakdown.observations(found)]
-held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != (pair[0], plan.local_batch)]
+held_out = [
+    seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != (pair[0], plan.local_batch)
+]
 shown, errors = [], []
 fitted = costs.fit([seen for seen in every if seen not in held_out]) if steps else None
 for seen in held_out:
-    told, took = costs.predict_from_fit(fitted, seen.model, seen.workers, seen.local_batch).step_seconds, mean(seen.seconds)
+    told, took = (
+        costs.predict_from_fit(fitted, seen.model, seen.workers, seen.local_batch).step_seconds,
+        mean(seen.seconds),
+    )
     errors.append(abs(told.value / took - 1))
     shown.append(
         {
@@ -815,7 +820,7 @@ if shown:
 # %%
 at_largest = {}
 for name in list(steps)[:1] if quick else steps:
-    options |= {"batch": search[name]["largest"], "others": (), "kinds": breakdown.EFFICIENCY, "steps": 1}
+    options |= {"local_batch": search[name]["largest"], "others": (), "kinds": breakdown.EFFICIENCY, "steps": 1}
     try:
         at_largest[name] = breakdown.measure(name, **options | {"rounds": 2 if quick else 3, "name": f"largest_{name}"})
     except breakdown.BreakdownError as problem:  # what fits beside one rank need not fit beside two
@@ -825,12 +830,12 @@ for name in list(steps)[:1] if quick else steps:
 shown = []
 for name in at_largest:
     for what, found in (("equal", steps[name]), ("its largest", at_largest[name])):
-        told = costs.predict_from_fit(full, name, 2, found["batch"]).efficiency.value
+        told = costs.predict_from_fit(full, name, 2, found["local_batch"]).efficiency.value
         value, (low, high) = breakdown.efficiency(found)
         shown.append(
             {
                 "network": name,
-                "batch": f"{found['batch']} ({what})",
+                "batch": f"{found['local_batch']} ({what})",
                 "predicted": told,
                 "measured": value,
                 "95 % interval of the measured": f"{low:.3f} to {high:.3f}",

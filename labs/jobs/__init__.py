@@ -5,6 +5,7 @@ job         a job, its files, how it is followed and explained
 batch       batch scripts: submitted, or run by bash here
 slurm       a job in SLURM's queue; queue: SLURM's own commands
 launch      the command that starts connected ranks
+sbatch      what sbatch does, and srun: what srun does, on this machine
 bar         the progress bar
 """
 

@@ -1,4 +1,8 @@
-"""The progress bar of a job: one line of HTML in a notebook, tqdm's bar in a terminal."""
+"""The progress bar of a job: one line of HTML in a notebook, tqdm's bar in a terminal.
+
+Not tqdm's in a notebook: the saved notebook would say "0%" beside a widget's state, or hold every step of the bar as a
+line of its own. The line of HTML stays as it was at the end, can be read without a kernel, and has a text alternative.
+"""
 
 import html
 import sys

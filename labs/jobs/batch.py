@@ -9,23 +9,7 @@ from labs.jobs import local, queue, slurm
 from labs.jobs.job import JobError
 from labs.slurm import directives, sites
 
-# On this machine the ranks of `srun` are those of labs.jobs.launch; only their number
-# has a meaning here.
-_SRUN = """() {
-    local ranks="${SLURM_NTASKS:-1}"
-    while [ $# -gt 0 ]; do
-        case "$1" in
-            --ntasks=*) ranks="${1#*=}"; shift ;;
-            -n?*) ranks="${1#-n}"; shift ;;
-            -n | --ntasks) ranks="$2"; shift 2 ;;
-            --*=* | --label | --unbuffered | --kill-on-bad-exit | --exclusive | --exact | --overlap) shift ;;
-            --verbose | --quiet | --preserve-env | -[lukKvQEX] | -[!-]?*) shift ;;
-            -*) shift 2 ;;
-            *) break ;;
-        esac
-    done
-    "$LABS_PYTHON_HERE" -m labs.jobs.srun "$ranks" "$@"
-}"""
+_SRUN = '() { "$LABS_PYTHON_HERE" -m labs.jobs.srun "$@"; }'  # a function of bash, handed on in its environment
 
 
 def start(script, arguments, name, runs, env, site):

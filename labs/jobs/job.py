@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 
 from labs import files
+from labs.errors import LabsError
 
 GOING = ("waiting", "running")
 
 
-class JobError(RuntimeError):
+class JobError(LabsError):
     """A job cannot be started or found; the message says why and what to do."""
 
 

@@ -6,20 +6,25 @@ import sys
 from pathlib import Path
 
 from labs import devices
+from labs.errors import LabsError
 
 LAUNCHERS = ("horovodrun", "mpiexec")
 MEMORY = 320 * 2**20  # bytes that a rank needs for itself alone, at the least (measured: 293 MiB with SmallCNN)
 
-# Stands before a command: Linux ends it when the process that started it dies; the setting survives exec.
+# Stands before a command: Linux ends it when the process that started it dies. PR_SET_PDEATHSIG (prctl(2)) names the
+# signal that a process gets when its parent dies; the setting survives exec.
 MORTAL = [
     sys.executable,
     "-c",
-    "import ctypes, os, signal, sys; ctypes.CDLL(None).prctl(1, signal.SIGTERM); os.execvp(sys.argv[1], sys.argv[1:])",
+    "import ctypes, os, signal, sys; PR_SET_PDEATHSIG = 1; "
+    "ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM); os.execvp(sys.argv[1], sys.argv[1:])",
 ]
 
 
-class LaunchError(ValueError):
+class LaunchError(LabsError):
     """The ranks cannot be started as asked; the message says why and what to do."""
+
+    code = 2
 
 
 def command(ranks, launcher=None):

@@ -5,13 +5,15 @@ import shutil
 import subprocess
 from typing import NamedTuple
 
+from labs.errors import LabsError
+
 # SLURM's words for a job that has not ended (the others are ends), and among them those of a job that waits.
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
 GOING = (*WAITING, "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT")
 UNKNOWN = "UNKNOWN"
 
 
-class SlurmError(RuntimeError):
+class SlurmError(LabsError):
     """SLURM refused something or did not answer; the text begins with its own words."""
 
 
@@ -72,10 +74,14 @@ def state(job_id):
 def describe(job_id):
     """Fields of `scontrol show job`, as a dict of texts such as {"JobName": ..., "StdOut": ...}; {} if it is gone."""
     try:
-        answer = _run(["scontrol", "--oneliner", "show", "job", job_id])
+        return _fields(job_id)
     except SlurmError:
         return {}
-    return dict(re.findall(r"(\w[\w:/]*)=(.*?)(?= \w[\w:/]*=|\s*$)", answer.strip().split("\n")[0]))
+
+
+def _fields(job_id):
+    answer = _run(["scontrol", "--oneliner", "show", "job", job_id]).strip().split("\n")[0]
+    return dict(re.findall(r"(\w[\w:/]*)=(.*?)(?= \w[\w:/]*=|\s*$)", answer))
 
 
 def newest(name):
@@ -103,13 +109,10 @@ def _squeue(job_id):
 
 
 def _scontrol(job_id):
-    answer = _run(["scontrol", "--oneliner", "show", "job", job_id])
-    found = {key: re.search(rf"\b{key}=(\S+)", answer) for key in ("JobState", "Reason", "ExitCode")}
-    if not found["JobState"]:
+    found = _fields(job_id)
+    if "JobState" not in found:
         return None
-    code = found["ExitCode"]
-    reason = _reason(found["Reason"][1] if found["Reason"] else "")
-    return State(found["JobState"][1], reason, *_code(code and code[1]))
+    return State(found["JobState"], _reason(found.get("Reason", "")), *_code(found.get("ExitCode")))
 
 
 def _reason(text):
@@ -117,8 +120,7 @@ def _reason(text):
 
 
 def _sacct(job_id):
-    answer = _run(["sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State,ExitCode"]).strip()
-    return _accounted(answer)
+    return _accounted(_run(["sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State,ExitCode"]).strip())
 
 
 def _sacct_completion(job_id):

@@ -4,4 +4,5 @@ study       models x workers x repeats, as jobs: records, table, plots
 maxbatch    the largest batch that fits into memory
 allreduce   latency and bandwidth between real ranks
 breakdown   where the seconds of a step go
+step        one training step, as maxbatch and breakdown take it
 """

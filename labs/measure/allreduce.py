@@ -10,17 +10,21 @@ import time
 from pathlib import Path
 from statistics import median
 
+from labs.errors import LabsError
+
 SIZES = tuple(2**10 * 4**k for k in range(9))  # bytes: 1 KiB, 4 KiB, ..., 64 MiB
 CYCLE = 1e-4  # seconds between Horovod's looks for work, shorter than its default, so that links are measured
 BATCH = 2**21  # bytes: small messages are timed several at a time, up to this many bytes or MOST messages
 MOST = 40
 
 
-class AllReduceError(ValueError):
+class AllReduceError(LabsError):
     """The measurement cannot be made as asked; the message says why and what to do."""
 
+    code = 2
 
-class NotMeasuredError(RuntimeError):
+
+class NotMeasuredError(LabsError):
     """The ranks did not finish; the message says why."""
 
 
@@ -31,7 +35,7 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
     bytes_per_second}], the last of them what each rank's link carries, 2 (K - 1) / K x bytes / seconds; latency and
     bandwidth, each {value, unit, interval, error, source}; ranks, launcher, machine, versions, notes.
     runs: folder that keeps the job's files (default: none); launcher: see labs.jobs.launch; show: a progress bar.
-    Raises AllReduceError for wrong use, labs.jobs.launch.LaunchError for ranks that cannot be started, NotMeasuredError.
+    Raises AllReduceError for wrong use, NotMeasuredError, labs.jobs.launch.LaunchError: ranks that cannot be started.
     """
     from labs import devices, jobs
     from labs.jobs import launch

@@ -7,22 +7,24 @@ Four kinds of steps, on real Horovod ranks, with the same images per rank:
     exchange    all ranks step and average their gradients
     input       the same, and each batch comes from the input pipeline
 
-labs.measure.breakdown_steps is what each rank runs.
+python -m labs.measure.breakdown OPTIONS      what each rank runs (OPTIONS: JSON)
 """
 
 import json
+import sys
+import time
 from pathlib import Path
 from statistics import fmean, pstdev
 
 from labs import files
-from labs.results import intervals
+from labs.errors import LabsError
 
 KINDS = ("alone", "together", "exchange", "input")
 EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
 PARTS = ("computation", "sharing the machine", "exchange and waiting", "input")
 
 
-class BreakdownError(RuntimeError):
+class BreakdownError(LabsError):
     """The steps cannot be measured, or the measurement does not hold what is asked; the message says what to do."""
 
 
@@ -30,7 +32,7 @@ def measure(
     model,
     *,
     ranks=2,
-    batch=64,
+    local_batch=64,
     others=(),
     kinds=KINDS,
     image_size=32,
@@ -42,21 +44,24 @@ def measure(
     runs=None,
     show=True,
 ):
-    """Time steps of all `kinds` with `batch` images per rank, and of alone and exchange also with the batches `others`.
+    """Time steps of all `kinds` with `local_batch` images per rank, and of alone and exchange also with the local
+    batches `others`.
 
     Alone and exchange are enough for `efficiency`; `parts` needs all KINDS. All kinds take turns in each of `rounds`
     rounds, so that a slow minute of the machine is in all of them.
-    Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", model, ranks, batch, seconds {batch as text:
-    {kind: [[seconds of a step, ...] of each round]}}, pipeline_seconds and all_reduce_seconds [of each round] (a batch
-    read alone; one message of the gradient's size), gradient_bytes, image_size, classes, machine, versions, notes.
+    Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", model, ranks, local_batch, seconds {local
+    batch as text: {kind: [[seconds of a step, ...] of each round]}}, pipeline_seconds and all_reduce_seconds [of each
+    round] (a batch read alone; one message of the gradient's size), gradient_bytes, image_size, classes, machine,
+    versions, notes.
     Raises BreakdownError, models.ModelError, or labs.jobs.launch.LaunchError for ranks that cannot be started.
     """
     from labs import devices, jobs, models
+    from labs.jobs.local import unwritable
 
     models.check(model, image_size)
     for value, least, what in (
         (ranks, 2, "ranks"),
-        (batch, 1, "images per rank"),
+        (local_batch, 1, "images per rank"),
         (rounds, 2, "rounds"),
         (steps, 1, "steps"),
         *((other, 1, "images per rank") for other in others),
@@ -65,27 +70,28 @@ def measure(
             raise BreakdownError(f"{value!r} {what}: a breakdown needs a whole number, {least} or more.")
     if not set(EFFICIENCY) <= set(kinds) <= set(KINDS):
         raise BreakdownError(f"Kinds {tuple(kinds)}: choose of {', '.join(KINDS)}, with {' and '.join(EFFICIENCY)}.")
-    if "input" in kinds and images < ranks * batch:
-        raise BreakdownError(f"{images} images are less than one step of {ranks} ranks with {batch} each: give more.")
+    if "input" in kinds and images < ranks * local_batch:
+        raise BreakdownError(
+            f"{images} images are less than one step of {ranks} ranks with {local_batch} each: give more."
+        )
     runs, name = Path(runs) if runs is not None else jobs.folder(), name or f"breakdown_{model}"
     file = (runs / f"{name}.breakdown.json").resolve()
-    file.unlink(missing_ok=True)
-    options = {"model": model, "image_size": image_size, "images": images, "rounds": rounds, "steps": steps}
-    job = jobs.start(
-        "-m",
-        "labs.measure.breakdown_steps",
-        file,
-        *(f"--{key}={value}" for key, value in options.items()),
-        "--batches",
-        batch,
-        *others,
-        "--kinds",
-        *(kind for kind in KINDS if kind in kinds),
-        name=name,
-        runs=runs,
-        ranks=ranks,
-        launcher=launcher,
-    )
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as problem:
+        raise unwritable(runs, problem) from None
+    options = {
+        "file": str(file),
+        "model": model,
+        "image_size": image_size,
+        "images": images,
+        "local_batches": [local_batch, *others],
+        "kinds": [kind for kind in KINDS if kind in kinds],
+        "rounds": rounds,
+        "steps": steps,
+    }
+    arguments = ["labs.measure.breakdown", json.dumps(options)]
+    job = jobs.start("-m", *arguments, name=name, runs=runs, ranks=ranks, launcher=launcher)
     job.wait(show=show)
     if job.state != "finished" or not file.is_file():
         raise BreakdownError(f"The steps were not measured. {job.explain()}")
@@ -100,17 +106,17 @@ def load(path):
     """The result of `measure` that a file keeps. Raises BreakdownError."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-        found["seconds"][str(found["batch"])]["exchange"]
+        found["seconds"][str(found["local_batch"])]["exchange"]
         return found
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise BreakdownError(f"{path} holds no breakdown ({type(problem).__name__}): measure again.") from None
 
 
-def means(found, batch=None):
-    """{kind: mean seconds of a step in each round, as a list} at a batch (default: the one with all KINDS)."""
-    kinds = found["seconds"].get(str(batch or found["batch"]))
+def means(found, local_batch=None):
+    """{kind: mean seconds of a step in each round, as a list} at a local batch (default: the one with all KINDS)."""
+    kinds = found["seconds"].get(str(local_batch or found["local_batch"]))
     if not kinds:
-        raise BreakdownError(f"Batch {batch} was not measured, only {', '.join(found['seconds'])}.")
+        raise BreakdownError(f"Batch {local_batch} was not measured, only {', '.join(found['seconds'])}.")
     return {kind: [fmean(round_) for round_ in rounds] for kind, rounds in kinds.items()}
 
 
@@ -120,6 +126,8 @@ def parts(found):
     The 95 % interval is a t interval over rounds, of differences within a round. A part can come out below 0 where it
     is smaller than the noise.
     """
+    from labs.results import intervals
+
     kinds, before, result = means(found), None, {}
     if missing := set(KINDS) - set(kinds):
         raise BreakdownError(f"The parts need all kinds of steps; not measured: {', '.join(sorted(missing))}.")
@@ -129,17 +137,19 @@ def parts(found):
     return result
 
 
-def efficiency(found, batch=None):
-    """(step alone / step with exchange, (low, high)) at a batch, with the same images per rank: the efficiency of all
-    ranks. The mean over rounds of the ratio within a round; the 95 % t interval is one of its logarithm."""
-    kinds = means(found, batch)
+def efficiency(found, local_batch=None):
+    """(step alone / step with exchange, (low, high)) at a local batch: the efficiency of all ranks. The mean over
+    rounds of the ratio within a round; the 95 % t interval is one of its logarithm."""
+    from labs.results import intervals
+
+    kinds = means(found, local_batch)
     ratios = [alone / exchange for alone, exchange in zip(*(kinds[kind] for kind in EFFICIENCY), strict=True)]
     estimate = intervals.mean(ratios)
     return estimate.value, estimate.interval
 
 
 def observations(found):
-    """The steps as labs.costs takes them: one rank (alone), and all ranks (exchange), for each batch."""
+    """The steps as labs.costs takes them: one rank (alone), and all ranks (exchange), for each local batch."""
     from labs.costs.observe import Observation
 
     machine, made = found["machine"], []
@@ -169,55 +179,115 @@ def observations(found):
     return made
 
 
-def figure(results, runs=()):
-    """Stacked bars, for each result of `measure` one of a worker alone and one of all, with what PARTS take.
+def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
+    """Trace the step of a network with and without exchange, then time all kinds of steps, in turns, in this rank.
 
-    runs: rows of labs.results.collect; the step of each run of the same network, batch and number of workers is a black mark.
+    Rank 0 writes `file`. Of several local batches only the first one is taken with all kinds.
     """
-    from labs.show import plots
+    import horovod.tensorflow as horovod
+    import keras
+    import numpy as np
+    import tensorflow as tf
 
-    drawn, (axis,) = plots._figure(1, width=8.0, height=0.9 + 0.95 * len(results))
-    names, sentences = [], []
-    hatches = ("", "//", "..", "xx")
-    for found in results:
-        shares = {part: max(0.0, seconds) for part, (seconds, _) in parts(found).items()}
-        for workers in (1, found["ranks"]):
-            left, place = 0.0, len(names)
-            for number, (part, seconds) in enumerate(shares.items()):
-                if workers == 1 and part != "computation":
-                    continue
-                axis.barh(
-                    place,
-                    1e3 * seconds,
-                    0.6,
-                    left=1e3 * left,
-                    color=plots.COLOURS[number],
-                    edgecolor="white",
-                    hatch=hatches[number],
-                    label=part if place == 1 else None,
-                )
-                left += seconds
-            names.append(f"{found['model']}, {workers} worker{'s' if workers > 1 else ''}")
-            for row in runs:
-                if (row["model"], row["workers"], row["local_batch"]) == (found["model"], workers, found["batch"]):
-                    step = 1e3 * row["epoch_seconds"] / row["steps"]
-                    axis.plot([step, step], [place - 0.42, place + 0.42], color="black", lw=2.5)
-                    sentences.append(f"Step of the run of {names[-1]}: {step:.3g} ms.")
-        values = ", ".join(f"{part} {1e3 * seconds:.3g} ms" for part, (seconds, _) in parts(found).items())
-        sentences.append(f"{found['model']} on {found['ranks']} workers: {values}.")
-    if runs and any("run of" in text for text in sentences):
-        axis.plot([], [], color="black", lw=2.5, label="step of your runs (T9)")
-    axis.set_yticks(range(len(names)), names)
-    axis.set(ylim=(len(names) - 0.4, -0.6), xlabel="milliseconds per step", title="where the time of a step goes")
-    handles, labels = axis.get_legend_handles_labels()
-    order = sorted(range(len(labels)), key=lambda n: PARTS.index(labels[n]) if labels[n] in PARTS else len(PARTS))
-    axis.legend(
-        [handles[n] for n in order],
-        [labels[n] for n in order],
-        fontsize=8,
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-    )
-    plots._stamp(drawn, results)
-    drawn.alt = "Stacked bars of the milliseconds of a step by part. " + " ".join(sentences)
-    return drawn
+    from labs import data, devices, hvd, models
+    from labs.measure.step import compiled
+
+    local_batch = local_batches[0]
+    hvd.init()
+    if hvd.size() == 1:
+        sys.exit("This rank is alone: start 2 or more, under the launcher of Horovod's own MPI.")
+    devices.pin(hvd.local_rank(), hvd.local_size())
+    keras.utils.set_random_seed(0)
+    dataset = data.load("digits", images=images)
+    network = models.build(model, image_size, len(dataset.classes))
+    pipeline = None
+    if "input" in kinds:
+        numbers = data.order(dataset, hvd.size() * local_batch).shard(hvd.size(), hvd.rank())
+        pipeline = iter(data.batches(dataset, numbers, local_batch).repeat())
+    fixed = {}
+    for size in local_batches:
+        numbers = np.arange(size) % len(dataset.labels)  # a batch may be larger than the data set
+        fixed[size] = tf.constant(dataset.images[numbers]), tf.constant(dataset.labels[numbers])
+    own = compiled(network, keras.optimizers.SGD(0.01))
+    shared = compiled(network, hvd.DistributedOptimizer(keras.optimizers.SGD(0.01)))
+    gradient_bytes = 4 * sum(weight.shape.num_elements() for weight in network.trainable_variables)
+    gradient = tf.ones([gradient_bytes // 4])
+
+    def say(text):
+        if hvd.rank() == 0:
+            print(text, flush=True)
+
+    def together():
+        horovod.allreduce(tf.ones([]), name="together")  # all ranks go on from here
+
+    def steps_of(kind, size):
+        """Seconds of each step of one kind."""
+        step = own if kind in KINDS[:2] else shared
+        return timed(lambda: float(step(*(next(pipeline) if kind == "input" else fixed[size]))), steps)
+
+    say(f"Model {model} {hvd.size()} workers: tracing")
+    for size in local_batches:  # tracing, and what a first step of a size allocates
+        for kind in EFFICIENCY:
+            steps_of(kind, size)
+    horovod.allreduce(gradient, name="gradient")
+    if pipeline:
+        next(pipeline)
+    seconds = {size: {kind: [] for kind in (kinds if size == local_batch else EFFICIENCY)} for size in local_batches}
+    reading, reducing = [], []
+    for number in range(rounds):
+        say(f"Round {number + 1} of {rounds}")
+        for size, by_kind in seconds.items():
+            for kind, taken in by_kind.items():
+                together()
+                rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
+                taken.append(None if rests else steps_of(kind, size))
+        together()
+        if pipeline:
+            reading.append(fmean(timed(lambda: next(pipeline), steps)))
+            together()
+        reducing.append(fmean(timed(lambda: horovod.allreduce(gradient, name="gradient"), 2)))
+    together()
+    gathered = horovod.allgather_object(seconds)
+    if hvd.rank() == 0:
+        found = {
+            "version": 2,
+            "kind": "measured",
+            "model": model,
+            "ranks": hvd.size(),
+            "local_batch": local_batch,
+            "image_size": image_size,
+            "classes": len(dataset.classes),
+            "gradient_bytes": gradient_bytes,
+            "seconds": {
+                str(size): {kind: over_ranks([of[size][kind] for of in gathered]) for kind in seconds[size]}
+                for size in local_batches
+            },
+            "pipeline_seconds": reading,
+            "all_reduce_seconds": reducing,
+            "machine": devices.machine(),
+            "versions": devices.versions(),
+            "notes": [],
+        }
+        files.write(Path(file), json.dumps(found, indent=1))
+
+
+def timed(function, times):
+    """Seconds of each of several calls."""
+    found = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        function()
+        found.append(time.perf_counter() - begin)
+    return found
+
+
+def over_ranks(by_rank):
+    """[[steps] of each round], averaged over the ranks that stepped in it; by_rank: the same of each rank, or None."""
+    return [
+        [fmean(step) for step in zip(*(steps for steps in rounds if steps), strict=True)]
+        for rounds in zip(*by_rank, strict=True)
+    ]
+
+
+if __name__ == "__main__":
+    _rank(**json.loads(sys.argv[1]))

@@ -3,15 +3,19 @@
 On a GPU the device's memory is the limit. Without one the process gets a memory budget: after one
 warm-up step its address space may grow by `memory` bytes and no further (RLIMIT_AS), so that TensorFlow
 itself runs out of memory, as it would on a GPU, and the rest of the machine never does.
+
+python -m labs.measure.maxbatch OPTIONS      what that process runs (OPTIONS: JSON)
 """
 
-import argparse
+import json
 import os
 import re
 import sys
 import time
 import traceback
 from pathlib import Path
+
+from labs.errors import LabsError
 
 GIB = 2**30
 # One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
@@ -25,11 +29,13 @@ _CPU = {
 _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")
 
 
-class BatchError(ValueError):
+class BatchError(LabsError):
     """The search cannot be run as asked."""
 
+    code = 2
 
-class SearchError(RuntimeError):
+
+class SearchError(LabsError):
     """The search began and broke off, but not for lack of memory."""
 
 
@@ -58,7 +64,7 @@ def search(
     (smallest that does not, or None), trials [{batch, fits, seconds, files}], evidence {file,
     line_number, line} of the out-of-memory line, or None. It is kept as <runs>/<name>.maxbatch.json.
     """
-    from labs import models, training
+    from labs import jobs, models, training
 
     models.check(model, image_size)
     if start < 1 or limit < start or bisect < 0:
@@ -88,8 +94,6 @@ def search(
         if low is None or high is None or high - low < 2:
             break
         _attempt(result, [(low + high) // 2], f"{name}_bisect{number + 1}", runs, show)
-    from labs import jobs
-
     folder = Path(runs) if runs is not None else jobs.folder()
     training.write_record(folder / f"{name}.maxbatch.json", result)
     return result
@@ -100,10 +104,9 @@ def _attempt(result, batches, name, runs, show):
     from labs import jobs
     from labs.results import log
 
-    arguments = ["--model", result["model"], "--image_size", result["image_size"], "--batches", *batches]
-    if result["memory"]:
-        arguments += ["--memory", result["memory"]]
-    job = jobs.start("-m", "labs.measure.maxbatch", *arguments, name=name, runs=runs, env=_CPU).wait(show=show)
+    options = {key: result[key] for key in ("model", "image_size", "memory")} | {"batches": batches}
+    arguments = ["labs.measure.maxbatch", json.dumps(options)]
+    job = jobs.start("-m", *arguments, name=name, runs=runs, env=_CPU).wait(show=show)
     text = job.out.read_text(errors="replace")
     device = re.search(r"^Device: (.*)$", text, re.M)
     budget = re.search(r"^Memory: (\d+) bytes", text, re.M)
@@ -153,47 +156,29 @@ def table(result):
     return "\n".join(lines)
 
 
-def _trials(argv=None):
+def _trials(model, image_size, memory, batches):
     """The process that tries: one training step per batch size, ascending, until one does not fit."""
-    parser = argparse.ArgumentParser(description=_trials.__doc__)
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--image_size", type=int, required=True)
-    parser.add_argument("--memory", type=int)
-    parser.add_argument("--batches", type=int, nargs="+", required=True)
-    args = parser.parse_args(argv)
-
     import keras
     import tensorflow as tf
 
     from labs import models
+    from labs.measure.step import compiled
 
     gpus = tf.config.list_physical_devices("GPU")
-    if gpus and args.memory:
-        limit = tf.config.LogicalDeviceConfiguration(memory_limit=args.memory // 2**20)
+    if gpus and memory:
+        limit = tf.config.LogicalDeviceConfiguration(memory_limit=memory // 2**20)
         tf.config.set_logical_device_configuration(gpus[0], [limit])
     elif not gpus:
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
-        args.memory = args.memory or GIB
-    model = models.build(args.model, args.image_size, classes=10)
-    loss = keras.losses.SparseCategoricalCrossentropy()
-    optimizer = keras.optimizers.SGD(0.01)
-    optimizer.build(model.trainable_variables)
-    shape = [None, 32, 32, 3]
-
-    # One trace serves all batch sizes, because the batch dimension is left open.
-    @tf.function(input_signature=[tf.TensorSpec(shape, tf.uint8), tf.TensorSpec([None], tf.int64)])
-    def step(images, labels):
-        with tf.GradientTape() as tape:
-            value = loss(labels, model(images, training=True))
-        weights = model.trainable_variables
-        optimizer.apply_gradients(zip(tape.gradient(value, weights), weights, strict=True))
-        return value
+        memory = memory or GIB
+    network = models.build(model, image_size, classes=10)
+    step = compiled(network, keras.optimizers.SGD(0.01))
 
     def train(batch):
         return float(step(tf.zeros((batch, 32, 32, 3), tf.uint8), tf.zeros(batch, tf.int64)))
 
-    print(f"Model {args.model} 1 workers", flush=True)
+    print(f"Model {model} 1 workers", flush=True)
     train(1)
     if gpus:
         details = tf.config.experimental.get_device_details(gpus[0])
@@ -203,11 +188,11 @@ def _trials(argv=None):
 
         status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
         size = int(status["VmSize"].split()[0]) * 1024
-        resource.setrlimit(resource.RLIMIT_AS, (size + args.memory, size + args.memory))
+        resource.setrlimit(resource.RLIMIT_AS, (size + memory, size + memory))
         print("Device: CPU under a memory budget")
-    if args.memory:
-        print(f"Memory: {args.memory} bytes")
-    for batch in args.batches:
+    if memory:
+        print(f"Memory: {memory} bytes")
+    for batch in batches:
         print(f"Trial batch {batch}: starts", flush=True)
         begin = time.perf_counter()
         try:
@@ -221,4 +206,4 @@ def _trials(argv=None):
 
 
 if __name__ == "__main__":
-    _trials()
+    _trials(**json.loads(sys.argv[1]))

@@ -4,13 +4,16 @@ import json
 from pathlib import Path
 
 from labs import devices, jobs
+from labs.errors import LabsError
 
 
-class StudyError(ValueError):
+class StudyError(LabsError):
     """The study cannot be run as asked."""
 
+    code = 2
 
-class RunError(RuntimeError):
+
+class RunError(LabsError):
     """A run of the study did not finish; the message says why."""
 
 
@@ -81,32 +84,22 @@ def run(
             continue
         shared = " (oversubscribed: workers share cores)" if devices.oversubscribed(count) else ""
         report(f"{title}: {plan.repeats} x {plan.epochs} epochs{shared}")
-        arguments = [
-            "labs.training.program",
-            "--model",
-            name,
-            "--strategy",
-            strategy,
-            "--workers",
-            count,
-            "--seed",
-            seed,
-            "--batch_size",
-            wanted["global_batch"],
-            *plan.arguments(),
-        ]
+        asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
+        asked["batch_size"] = wanted["global_batch"]
+        arguments = [f"--{key}={value}" for key, value in asked.items()] + plan.arguments()
         options = {}
         if strategy == "horovod":  # MPI is faster, but its waiting ranks keep cores busy: Gloo where cores are shared
             options = {"ranks": count, "launcher": "horovodrun" if shared else "mpiexec"}
-        job = jobs.start("-m", *arguments, name=run_name, runs=out, **options).wait(show=show)
+        job = jobs.start("-m", "labs.training.program", *arguments, name=run_name, runs=out, **options).wait(show=show)
         if job.state != "finished":
             raise RunError(f"The study stops here. {job.explain()}")
     return paths
 
 
 def verdicts(paths):
-    """For each network after the first and each number of workers above 1, the Verdict on its efficiency against the
-    first network's: {"workers": p, "verdict": labs.results.verdict.Verdict}. Empty for one network or one number of workers."""
+    """For each network after the first and each number of workers above 1, the verdict on its efficiency against the
+    first network's: {"workers": p, "verdict": labs.results.verdict.Verdict}. Empty for one network or one number of
+    workers."""
     from labs.results import verdict
     from labs.results.run import load_record
 
@@ -124,15 +117,22 @@ def verdicts(paths):
 
 def draw(rows, out):
     """Write epoch_time.png, throughput.png, speedup.png and learning.png into `out`, each with its text
-    alternative beside it (.txt); return the paths of the pictures."""
+    alternative beside it (.txt); return the paths of the pictures. Raises RunError: they cannot be written."""
     from labs.show import plots
+    from labs.show.figure import png
 
     figures = {name.replace(" ", "_"): plots.scaling(rows, (name,)) for name in ("epoch time", "throughput", "speedup")}
     figures["learning"] = plots.learning(rows)
     pictures = []
     for name, figure in figures.items():
         picture = Path(out) / f"{name}.png"
-        picture.write_bytes(plots.png(figure))
-        picture.with_suffix(".txt").write_text(figure.alt + "\n")
+        try:
+            picture.write_bytes(png(figure))
+            picture.with_suffix(".txt").write_text(figure.alt + "\n")
+        except OSError as problem:
+            raise RunError(
+                f"Cannot write {picture}: {problem.strerror}. The records are complete: check that the folder is "
+                "yours and that the disk has room, and call it again."
+            ) from None
         pictures.append(picture)
     return pictures

@@ -1,5 +1,7 @@
 """Recorded runs that come with the kit: for comparison, and to go on with while your own runs are not done."""
 
+import csv
+import json
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -35,8 +37,6 @@ def horovod_timeline():
 def imagenet():
     """Published trainings of ResNet-50 on ImageNet, the slowest first: a dict {who, year, software, hardware, devices
     (None: not told), batch (text), minutes, top1 (per cent)} for each."""
-    import csv
-
     with open(HERE / "imagenet.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     kinds = {"year": int, "devices": lambda text: int(text) if text else None, "minutes": float, "top1": float}
@@ -46,7 +46,5 @@ def imagenet():
 def networks():
     """{name: (parameters, bytes of activations for one image)} of networks at 224x224 with 1000 classes, in float32,
     as labs.models.counts counts them in Keras' models."""
-    import json
-
     found = json.loads((HERE / "networks.json").read_text(encoding="utf-8"))
     return {name: (facts["parameters"], facts["activation_bytes"]) for name, facts in found.items()}

@@ -1,5 +1,6 @@
 """Figures, tables and widgets of the notebooks; nothing here computes a result.
 
+figure      what all figures share: made, stamped, shown
 plots       figures of runs
 canvas      figures that are drawn within a blink
 widgets     controls above a picture that follows them

@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 
-from labs.show import plots
+from labs.show.figure import light, stamp
 
 DPI = 90
 
@@ -28,9 +28,8 @@ def canvas(
         axis.set_position(((column * width + left) / wide, low / high, inner / wide, tall / high))
         axis.xaxis.set_label_coords(0.5, -(bottom - 0.3) / tall)  # given, they need not be measured at each drawing
         axis.yaxis.set_label_coords(-(left - 0.27) / inner, 0.5)
-        axis.grid(alpha=0.3)
+        light(axis)
         axis.set_axisbelow(True)
-        axis.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
@@ -44,7 +43,7 @@ def boxes(spans, colour, **look):
 
 def done(figure, text, kind="simulated"):
     """Stamp the figure with its kind, and give it its text alternative."""
-    plots._stamp(figure, [{"kind": kind}])
+    stamp(figure, kind)
     figure.alt, figure.png = text, lambda: png(figure)
     return figure
 

@@ -6,7 +6,7 @@ import json
 import tokenize
 from pathlib import Path
 
-from labs.show import plots
+from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
 _PLUMBING = ("import ", "from ", "print(", "parser", "if hvd.rank() == 0:", "recorder")  # not what a training is about
 
@@ -70,7 +70,7 @@ def losses(runs):
     runs: {name: path of a run record}; only the first repeat counts. Curves that lie on each other stay visible:
     each has a line and a marker of its own, the later ones smaller.
     """
-    figure, axes = plots._figure(2, width=4.6)
+    figure, axes = new_figure(2, width=4.6)
     sentences, kinds = [], []
     for number, (name, path) in enumerate(runs.items()):
         record = json.loads(Path(path).read_text())
@@ -78,8 +78,8 @@ def losses(runs):
         loss = [epoch["metrics"]["loss"] for epoch in epochs]
         count = range(1, len(loss) + 1)
         style = {
-            "color": plots.COLOURS[number],
-            "marker": plots.MARKERS[number],
+            "color": COLOURS[number],
+            "marker": MARKERS[number],
             "alpha": 0.85,
             "lw": max(1.2, 5 - 1.8 * number),
             "ms": max(4, 11 - 3 * number),
@@ -87,11 +87,11 @@ def losses(runs):
         axes[0].plot(count, loss, label=name, **style)
         axes[1].plot([record["steps"] * epoch for epoch in count], loss, label=name, **style)
         sentences.append(f"{name}: " + ", ".join(f"{value:.4f}" for value in loss) + ".")
-        kinds.append({"kind": record["kind"]})
+        kinds.append(record["kind"])
     axes[0].set(xlabel="epoch", ylabel="training loss (cross-entropy, nats)", title="loss over epochs", ylim=(0, None))
     axes[0].xaxis.get_major_locator().set_params(integer=True)
     axes[1].set(xlabel="updates of the weights", title="the same, over updates", ylim=(0, None))
     axes[1].legend(fontsize=8)
-    plots._stamp(figure, kinds)
+    stamp(figure, *kinds)
     figure.alt = "Training loss after each epoch, over epochs and over updates. " + " ".join(sentences)
     return figure

@@ -1,16 +1,14 @@
 """Figures from metrics (never computing them), each stamped measured, recorded or simulated.
 
 Every function returns a matplotlib Figure with its text alternative in `figure.alt`; `show` puts both into a
-notebook. Colours: Okabe and Ito's palette, which colour-blind readers can tell apart; markers differ too.
+notebook.
 """
 
-import base64
-import html
-import io
 from itertools import cycle
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-MARKERS = ("o", "s", "^", "D", "v", "P")
+from labs.show.figure import COLOURS, MARKERS, new_figure, png, show, stamp
+
+__all__ = ["curves", "learning", "memory", "png", "scaling", "search", "show"]
 
 # quantity: (key in a row of metrics.summarise, axis label, unit)
 QUANTITIES = {
@@ -21,20 +19,13 @@ QUANTITIES = {
 }
 
 
-def _figure(panels, width=4.0, height=3.2):
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width * panels, height), dpi=100, layout="constrained")
-    axes = figure.subplots(1, panels, squeeze=False)[0]
-    for axis in axes:
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
 def _label(row):
     label = row["model"] or row["source"]
     return f"{label}, {row['strategy']}" if row.get("strategy") else label
+
+
+def _styles():
+    return zip(cycle(COLOURS), cycle(MARKERS), strict=False)
 
 
 def _digits(value):
@@ -46,20 +37,14 @@ def _groups(rows):
     groups = {}
     for row in rows:
         groups.setdefault((_label(row), row["kind"]), []).append(row)
-    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
-    for ((label, kind), members), style in zip(groups.items(), styles, strict=False):
+    for ((label, kind), members), style in zip(groups.items(), _styles(), strict=False):
         yield f"{label} ({kind})", sorted(members, key=lambda r: r["workers"] or 0), style
-
-
-def _stamp(figure, rows):
-    kinds = " and ".join(sorted({row["kind"] for row in rows}))
-    figure.supxlabel(kinds, fontsize=8, x=0.99, ha="right", color="0.35")
 
 
 def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
     """Quantities of QUANTITIES over the number of workers, with 95 % intervals; one curve per model and strategy."""
     rows = [row for row in rows if row["workers"]]
-    figure, axes = _figure(len(quantities))
+    figure, axes = new_figure(len(quantities))
     sentences = []
     ticks = sorted({row["workers"] for row in rows})
     for axis, quantity in zip(axes, quantities, strict=True):
@@ -96,17 +81,16 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
     for axis in axes[::-1]:
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
     axes[-1].legend(unique.values(), unique.keys(), fontsize=7)
-    _stamp(figure, rows)
+    stamp(figure, *(row["kind"] for row in rows))
     figure.alt = " ".join(sentences) + " Bars show 95 % intervals where there are repeats."
     return figure
 
 
 def learning(rows):
     """Loss and accuracy after each epoch, one curve per run: do they learn the same?"""
-    figure, axes = _figure(2)
+    figure, axes = new_figure(2)
     sentences = []
-    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
-    for row, (colour, marker) in zip(rows, styles, strict=False):
+    for row, (colour, marker) in zip(rows, _styles(), strict=False):
         workers = f"{row['workers'] or '?'} worker{'s' if row['workers'] != 1 else ''}"
         name = f"{_label(row)}, {workers} ({row['kind']})"
         for axis, key in zip(axes, ("loss", "accuracy"), strict=True):
@@ -131,7 +115,7 @@ def learning(rows):
     )
     if rows:
         axes[0].legend(fontsize=7)
-    _stamp(figure, rows)
+    stamp(figure, *(row["kind"] for row in rows))
     figure.alt = " ".join(sentences)
     return figure
 
@@ -141,7 +125,7 @@ def memory(parts_by_batch, limit=None, kind="simulated", note="computed from the
 
     parts_by_batch: {batch: {part: bytes}}; limit: bytes, drawn as a line.
     """
-    figure, (axis,) = _figure(1, width=6.0)
+    figure, (axis,) = new_figure(1, width=6.0)
     batches = list(parts_by_batch)
     parts = list(next(iter(parts_by_batch.values())))
     bottom = [0.0] * len(batches)
@@ -156,7 +140,7 @@ def memory(parts_by_batch, limit=None, kind="simulated", note="computed from the
         axis.axhline(limit / 2**30, color="black", ls="--", label=f"limit: {limit / 2**30:.1f} GiB")
     axis.set(xlabel="batch size (images)", ylabel="memory (GiB)", title="memory of one training step")
     axis.legend(fontsize=8)
-    figure.supxlabel(f"{kind}: {note}", fontsize=8, x=0.99, ha="right", color="0.35")
+    stamp(figure, kind, note=note)
     totals = ", ".join(f"{t:.2f} GiB at batch {b}" for b, t in zip(batches, bottom, strict=True))
     figure.alt = f"Stacked bars of memory by part ({', '.join(parts)}): {totals}. Only the activations grow."
     return figure
@@ -164,7 +148,7 @@ def memory(parts_by_batch, limit=None, kind="simulated", note="computed from the
 
 def search(result):
     """Seconds per step of each batch size tried by labs.measure.maxbatch, and where memory ran out."""
-    figure, (axis,) = _figure(1, width=6.0)
+    figure, (axis,) = new_figure(1, width=6.0)
     fits = [t for t in result["trials"] if t["fits"]]
     fails = [t for t in result["trials"] if not t["fits"]]
     axis.plot(
@@ -182,7 +166,7 @@ def search(result):
         title=f"{result['model']}: doubling until memory runs out",
     )
     axis.legend(fontsize=8)
-    _stamp(figure, [result])
+    stamp(figure, result["kind"])
     largest = result["largest"] or "none that was tried"
     border = f"{result['fails']} runs out of memory" if result["fails"] else "memory did not run out"
     figure.alt = (
@@ -191,33 +175,15 @@ def search(result):
     return figure
 
 
-def png(figure):
-    """The figure as PNG bytes."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    return buffer.getvalue()
-
-
-def show(figure):
-    """Display a figure in a notebook: as an image with its text alternative for screen readers."""
-    from IPython.display import display
-
-    data = base64.b64encode(png(figure)).decode()
-    alt = html.escape(figure.alt, quote=True)
-    image = f'<img alt="{alt}" src="data:image/png;base64,{data}" style="max-width:100%;background:white">'
-    display({"text/html": image, "image/png": data, "text/plain": figure.alt}, raw=True)
-
-
 def curves(series, *, x, y, title, kind="measured", start=0):
     """Several curves over steps or epochs. series: {name: values}; x, y: axis labels with units."""
-    figure, (axis,) = _figure(1, width=6.0)
-    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
-    for (name, values), (colour, marker) in zip(series.items(), styles, strict=False):
+    figure, (axis,) = new_figure(1, width=6.0)
+    for (name, values), (colour, marker) in zip(series.items(), _styles(), strict=False):
         axis.plot(range(start, start + len(values)), values, color=colour, marker=marker, ms=4, label=name)
     axis.set(xlabel=x, ylabel=y, title=title)
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(fontsize=8)
-    _stamp(figure, [{"kind": kind}])
+    stamp(figure, kind)
     figure.alt = f"{title}: {y} over {x}. " + " ".join(
         f"{name}: from {_digits(values[0])} to {_digits(values[-1])}." for name, values in series.items() if values
     )

@@ -19,14 +19,12 @@ def _digits(value):
 def show(rows, columns, headers=None):
     """Display rows (dicts) as a table of `columns`; headers: {column: heading}, else the column's own name."""
     from IPython.display import display
+    from tabulate import tabulate
 
     headers = headers or {}
     names = [headers.get(column, column) for column in columns]
     body = [[_text(row.get(column)) for column in columns] for row in rows]
-    widths = [max(len(line[i]) for line in [names, *body]) for i in range(len(columns))]
-    plain = "\n".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in [names, *body]
-    )
+    plain = tabulate([names, *body], tablefmt="plain", disable_numparse=True)  # as headers they would be padded
     head = "".join(f'<th scope="col" style="text-align:left">{html.escape(n)}</th>' for n in names)
     lines = "".join(
         "<tr>" + "".join(f'<td style="text-align:left">{html.escape(c)}</td>' for c in line) + "</tr>" for line in body

@@ -3,10 +3,10 @@
 from matplotlib.patches import Patch
 
 from labs.results import timeline
-from labs.show import plots
+from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
 ROWS = 24  # more tensors than these are drawn as lanes
-WAIT, COPY, REDUCE, OTHER = "0.78", plots.COLOURS[4], plots.COLOURS[0], "0.55"
+WAIT, COPY, REDUCE, OTHER = "0.78", COLOURS[4], COLOURS[0], "0.55"
 
 
 def _style(name):
@@ -28,20 +28,17 @@ def _bar(axis, row, begin, end, zero, colour, hatch="", height=0.6):
     )
 
 
+def _colour(rank):
+    return COLOURS[(1, 2, 3, 5)[rank % 4]]  # none of those that stand for phases
+
+
+def _mark(rank):
+    return {"linestyle": "", "color": _colour(rank), "marker": MARKERS[rank % len(MARKERS)], "ms": 6}
+
+
 def _arrivals(axis, row, item, zero):
     for rank, when in sorted(item.arrivals.items()):
-        axis.plot(
-            1000 * (when - zero),
-            row,
-            linestyle="",
-            color=plots.COLOURS[(1, 2, 3, 5)[rank % 4]],
-            marker=plots.MARKERS[rank % 6],
-            ms=6,
-            mec="white",
-            mew=0.5,
-            clip_on=False,
-            zorder=5,
-        )
+        axis.plot(1000 * (when - zero), row, **_mark(rank), mec="white", mew=0.5, clip_on=False, zorder=5)
 
 
 def _keys(axis, items):
@@ -55,15 +52,7 @@ def _keys(axis, items):
     if others:
         keys.append(Patch(facecolor=OTHER, hatch="..", edgecolor="white", label=", ".join(others).lower()))
     for rank in ranks:
-        keys += axis.plot(
-            [],
-            [],
-            linestyle="",
-            color=plots.COLOURS[(1, 2, 3, 5)[rank % 4]],
-            ms=6,
-            marker=plots.MARKERS[rank % 6],
-            label=f"rank {rank} announces it",
-        )
+        keys += axis.plot([], [], **_mark(rank), label=f"rank {rank} announces it")
     return keys
 
 
@@ -89,7 +78,7 @@ def _finish(figure, axis, row, kind):
         title=f"step {row['step']}: {row['tensors']} tensors, {row['bytes'] / 1e6:.3g} MB, "
         f"{row['buffers']} message{'s' if row['buffers'] != 1 else ''}",
     )
-    plots._stamp(figure, [{"kind": kind}])
+    stamp(figure, kind)
     figure.alt = "Horovod's timeline of one training step. " + _sentences(row)
     return figure
 
@@ -97,7 +86,7 @@ def _finish(figure, axis, row, kind):
 def rows(items, row, zero, kind):
     """One row per tensor, sorted by buffer; tensors of one buffer stand on a common ground."""
     items = sorted(items, key=lambda item: (item.buffer, item.tensor))
-    figure, (axis,) = plots._figure(1, width=9.0, height=1.4 + 0.3 * len(items))
+    figure, (axis,) = new_figure(1, width=9.0, height=1.4 + 0.3 * len(items))
     for number, item in enumerate(items):
         if item.buffer % 2 == 0:
             axis.axhspan(number - 0.5, number + 0.5, color="0.93", zorder=0)
@@ -132,7 +121,7 @@ def _size(count):
 
 def lanes(items, row, zero, kind):
     """Above, the megabytes announced by each rank and averaged; below, lanes of the copies and the all-reduces."""
-    figure, above, axis = _two_panels()
+    figure, (above, axis) = new_figure(1, 9.0, 2.2, rows=2, sharex=True, height_ratios=(2.2, 1))
     ranks = sorted({rank for item in items for rank in item.arrivals})
     curves = {f"rank {rank} has announced": [(item.arrivals.get(rank), item.bytes) for item in items] for rank in ranks}
     if not ranks:
@@ -145,7 +134,7 @@ def lanes(items, row, zero, kind):
     dashes = ("-", "--", "-.", (0, (1, 1)))
     for number, (name, points) in enumerate(curves.items()):
         mine = name.startswith("averaged")
-        colour = REDUCE if mine else plots.COLOURS[(1, 2, 3, 5)[number % 4]]
+        colour = REDUCE if mine else _colour(number)
         times, sizes = _grown(points, zero)
         above.step(times, sizes, where="post", color=colour, ls="-" if mine else dashes[number % 4], lw=1.8, label=name)
     above.set(ylabel="MB of gradients", ylim=(0, None))
@@ -155,7 +144,7 @@ def lanes(items, row, zero, kind):
             if timeline.is_copy(name):
                 _bar(axis, 0, begin, end, zero, COPY, "//")
             elif timeline.is_reduction(name):
-                _bar(axis, 1, begin, end, zero, (REDUCE, plots.COLOURS[5])[number % 2])
+                _bar(axis, 1, begin, end, zero, (REDUCE, COLOURS[5])[number % 2])
     axis.set_yticks((0, 1), ("copies into and out\nof the buffer", "all-reduce,\nmessage by message"), fontsize=9)
     axis.set_ylim(1.5, -0.5)
     axis.set_xlim(0, None)
@@ -173,17 +162,6 @@ def _grown(points, zero):
         times.append(1000 * (time - zero))
         sizes.append(total / 1e6)
     return times, sizes
-
-
-def _two_panels():
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 4.4), dpi=100, layout="constrained")
-    above, axis = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
-    for panel in (above, axis):
-        panel.grid(alpha=0.3)
-        panel.spines[["top", "right"]].set_visible(False)
-    return figure, above, axis
 
 
 def figure(events, step=-1, kind="measured"):

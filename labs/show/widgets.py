@@ -5,9 +5,10 @@ controls are ipywidgets', which the keyboard moves. Nothing here computes: `draw
 The same `draw` gives the picture that stays where there is no kernel: in a saved notebook, on paper.
 """
 
-import base64
 import html
 import inspect
+
+from labs.show.figure import bundle
 
 # JupyterLab takes the arrow keys from a closed drop-down, to walk through the cells, unless the element says so.
 _KEYS_STAY = (
@@ -50,17 +51,6 @@ def control(name, values, first=None):
     raise ValueError(f"{name}={values!r} is no control: give (lowest, highest), (lowest, highest, step) or a list.")
 
 
-def picture(figure):
-    """A matplotlib figure with `.alt` as a bundle {"text/html": one image with its text alternative, "image/png":
-    base64, "text/plain": the text}."""
-    from labs.show import plots
-
-    png = figure.png() if hasattr(figure, "png") else plots.png(figure)
-    data, alt = base64.b64encode(png).decode(), html.escape(figure.alt, quote=True)
-    image = f'<img alt="{alt}" src="data:image/png;base64,{data}" style="max-width:100%;background:white">'
-    return {"text/html": image, "image/png": data, "text/plain": figure.alt}
-
-
 def _box(*children):
     """A VBox whose bundle also holds `still`, the picture for where there are no widgets."""
     import ipywidgets
@@ -90,7 +80,7 @@ def explore(draw, **controls):
 
     def update(_=None):
         try:
-            box.still = picture(draw(**{name: widget.value for name, widget in made.items()}))
+            box.still = bundle(draw(**{name: widget.value for name, widget in made.items()}))
             shown.value = box.still["text/html"][:-1] + f' onload="{_KEYS_STAY}">'
         except Exception as problem:  # in a callback a traceback would vanish
             text = html.escape(f"These values cannot be drawn ({type(problem).__name__}: {problem}). Try others.")

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from labs import data
-from labs.data import cifar10
-from labs.data import DataError, DataNotFoundError
+from labs.data import DataError, DataNotFoundError, cifar10
 
 ROOT = Path(__file__).parents[2]
 

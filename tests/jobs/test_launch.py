@@ -29,9 +29,8 @@ def test_lines_of_ranks_are_whole_and_carry_their_rank(tmp_path, launcher, form,
     assert sorted(job.out.read_text().split("\n")) == sorted([*expected, ""])
 
 
-@pytest.mark.parametrize(
-    "ranks, launcher, says",
-    [
+def test_wrong_use():
+    for ranks, launcher, says in (
         (0, None, "0 ranks: a training needs a whole number"),
         (-1, None, "-1 ranks"),
         (True, None, "True ranks"),
@@ -39,12 +38,10 @@ def test_lines_of_ranks_are_whole_and_carry_their_rank(tmp_path, launcher, form,
         ("2", None, "'2' ranks"),
         (2, "mpirun", "No launcher is called 'mpirun'"),
         (2, "srun", "Use horovodrun or mpiexec"),
-    ],
-)
-def test_wrong_use(ranks, launcher, says):
-    with pytest.raises(launch.LaunchError) as caught:
-        launch.command(ranks, launcher)
-    assert says in str(caught.value) and "\n" not in str(caught.value)
+    ):
+        with pytest.raises(launch.LaunchError) as caught:
+            launch.command(ranks, launcher)
+        assert says in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_more_ranks_than_memory_holds(monkeypatch, needs_horovod):
@@ -87,27 +84,20 @@ def test_launcher_is_missing(monkeypatch, tmp_path):
 
 def test_processes_of_a_foreign_launcher_are_noticed(needs_horovod):
     """Each would think that it is alone."""
-    code = "from labs import hvd; hvd.init()"
-    for name in ("OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"):
-        done = subprocess.run(["env", f"{name}=4", sys.executable, "-c", code], capture_output=True, text=True)
-        assert done.returncode == 1, name
-        assert "4 processes were started, but each sees itself alone" in done.stderr.splitlines()[-1]
-    done = subprocess.run(["env", "OMPI_COMM_WORLD_SIZE=1", sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    code = """
+import os
+from labs import hvd
 
-
-def test_as_a_program_it_becomes_the_ranks_or_says_why_not(tmp_path, needs_horovod):
-    (tmp_path / "rank.py").write_text("import os, sys; print('Rank', os.environ['HOROVOD_RANK'], sys.argv[1:])")
-    program = [sys.executable, "-m", "labs.jobs.srun"]
-    done = subprocess.run(
-        [*program, "1", sys.executable, str(tmp_path / "rank.py"), "-n", "9"], capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout) == (0, "[0]<stdout>:Rank 0 ['-n', '9']\n")
-    for arguments, says in (
-        (["0", "true"], "labs.jobs.srun: 0 ranks"),
-        (["2"], "usage:"),
-        (["true"], "usage:"),
-        (["x", "true"], "usage:"),
-    ):
-        done = subprocess.run([*program, *arguments], capture_output=True, text=True)
-        assert done.returncode == 1 and done.stderr.startswith(says) and done.stderr.count("\n") == 1
+for name, count in (("OMPI_COMM_WORLD_SIZE", "4"), ("SLURM_STEP_NUM_TASKS", "4"), ("OMPI_COMM_WORLD_SIZE", "1")):
+    os.environ[name] = count
+    try:
+        hvd.init()
+        print("started")
+    except hvd.HorovodError as problem:
+        print(problem)
+    del os.environ[name]
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    *refused, alone = done.stdout.splitlines()
+    assert alone == "started" and len(refused) == 2, done.stderr
+    assert all("4 processes were started, but each sees itself alone" in text for text in refused)

@@ -5,12 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from labs import costs
+from labs import costs, jobs
 from labs.measure import breakdown
-from labs.measure.breakdown_steps import over_ranks, timed
 from labs.models.networks import ModelError
 from labs.results import intervals
-from labs.show import plots
 
 ALONE = [[0.80, 0.84], [0.82, 0.82], [0.79, 0.81]]
 
@@ -25,11 +23,11 @@ def result(model="ResNet50V2", factor=1.0, alone=ALONE, adds=(0.05, 0.10, 0.01))
         for kind, more in (("alone", 0.0), ("exchange", adds[0] + adds[1]))
     }
     found = {
-        "version": 1,
+        "version": 2,
         "kind": "measured",
         "model": model,
         "ranks": 2,
-        "batch": 64,
+        "local_batch": 64,
         "image_size": 32,
         "classes": 10,
         "gradient_bytes": 94_159_400,
@@ -113,48 +111,16 @@ def test_shared_cores_are_told_to_the_fit():
     assert [o.oversubscribed for o in breakdown.observations(found)] == [False, True, False, True]  # alone is alone
 
 
-def test_figure_names_every_part_and_marks_own_runs():
-    results = [result(), result("ResNet152V2", 2.4)]
-    rows = [
-        {"model": "ResNet50V2", "workers": 2, "local_batch": 64, "epoch_seconds": 4.0, "steps": 4},
-        {"model": "ResNet50V2", "workers": 2, "local_batch": 32, "epoch_seconds": 9.9, "steps": 4},
-    ]
-    drawn = breakdown.figure(results, rows)
-    axis = drawn.axes[0]
-    labels = [text.get_text() for text in axis.get_legend().get_texts()]
-    assert labels == [*breakdown.PARTS, "step of your runs (T9)"]
-    assert [text.get_text() for text in axis.get_yticklabels()] == [
-        "ResNet50V2, 1 worker",
-        "ResNet50V2, 2 workers",
-        "ResNet152V2, 1 worker",
-        "ResNet152V2, 2 workers",
-    ]
-    ends = [bar.get_x() + bar.get_width() for bar in axis.patches]
-    assert max(ends[:5]) == pytest.approx(973.3, abs=0.1) and max(ends) == pytest.approx(2.4 * 973.3, abs=0.3)
-    marks = [line.get_xdata()[0] for line in axis.get_lines() if len(line.get_xdata())]
-    assert marks == [1000.0]  # the other row has another batch
-    assert "Step of the run of ResNet50V2, 2 workers: 1e+03 ms" in drawn.alt
-    assert "exchange and waiting 100 ms" in drawn.alt
-    assert plots.png(drawn)[:4] == b"\x89PNG"
-    plain = [text.get_text() for text in breakdown.figure(results).axes[0].get_legend().get_texts()]
-    assert plain == list(breakdown.PARTS)
-
-
 def test_average_over_the_ranks_that_stepped():
     by_rank = [[[1.0, 2.0], None], [None, [5.0, 6.0]]]  # two ranks, each in its turn
-    assert over_ranks(by_rank) == [[1.0, 2.0], [5.0, 6.0]]
-    assert over_ranks([[[1.0, 2.0]], [[3.0, 6.0]]]) == [[2.0, 4.0]]
-
-
-def test_timed_calls_as_often_as_asked():
-    calls = []
-    assert len(timed(lambda: calls.append(1), 3)) == 3 and calls == [1, 1, 1]
+    assert breakdown.over_ranks(by_rank) == [[1.0, 2.0], [5.0, 6.0]]
+    assert breakdown.over_ranks([[[1.0, 2.0]], [[3.0, 6.0]]]) == [[2.0, 4.0]]
 
 
 def test_wrong_use_is_refused_before_anything_starts(tmp_path):
     for options, text in (
         ({"ranks": 1}, "1 ranks"),
-        ({"batch": 0}, "0 images per rank"),
+        ({"local_batch": 0}, "0 images per rank"),
         ({"rounds": 1}, "1 rounds"),
         ({"others": (16, 2.5)}, "2.5 images"),
         ({"kinds": ("alone", "input")}, "alone and exchange"),
@@ -168,37 +134,47 @@ def test_wrong_use_is_refused_before_anything_starts(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"batch": 8, "seconds": {"16": {}}}'])
-def test_a_file_without_a_breakdown(tmp_path, text):
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(jobs.JobError, match="Cannot write into .*file/runs"):
+        breakdown.measure("SmallCNN", runs=tmp_path / "file" / "runs")
+
+
+def test_a_file_without_a_breakdown(tmp_path):
     path = tmp_path / "x.breakdown.json"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(breakdown.BreakdownError, match="holds no breakdown"):
-        breakdown.load(path)
+    for text in (None, "", "[]", "{}", '{"local_batch": 8, "seconds": {"16": {}}}'):
+        if text is not None:
+            path.write_text(text)
+        with pytest.raises(breakdown.BreakdownError, match="holds no breakdown"):
+            breakdown.load(path)
 
 
 def test_two_real_ranks(tmp_path, needs_horovod):
-    sizes = {"batch": 16, "others": (4,), "images": 64, "rounds": 3, "steps": 2}
+    """The second batch is larger than the data set."""
+    sizes = {"local_batch": 16, "others": (40,), "images": 32, "rounds": 2, "steps": 2}
     found = breakdown.measure("SmallCNN", runs=tmp_path, show=False, **sizes)
     assert breakdown.load(tmp_path / "breakdown_SmallCNN.breakdown.json") == found
-    assert set(found["seconds"]) == {"16", "4"} and list(found["seconds"]["16"]) == list(breakdown.KINDS)
+    assert {batch: tuple(kinds) for batch, kinds in found["seconds"].items()} == {
+        "16": breakdown.KINDS,
+        "40": breakdown.EFFICIENCY,
+    }
     for kinds in found["seconds"].values():
         for rounds in kinds.values():
-            assert [len(steps) for steps in rounds] == [2, 2, 2] and min(map(min, rounds)) > 0
+            assert [len(steps) for steps in rounds] == [2, 2] and min(map(min, rounds)) > 0
     assert found["gradient_bytes"] == 4 * 24_346  # trainable weights of SmallCNN with 10 classes
-    assert len(found["pipeline_seconds"]) == len(found["all_reduce_seconds"]) == 3
+    assert len(found["pipeline_seconds"]) == len(found["all_reduce_seconds"]) == 2
     assert found["kind"] == "measured" and found["ranks"] == 2
     assert [o.workers for o in breakdown.observations(found)] == [1, 2, 1, 2]
-
-
-def test_a_measurement_that_fails_says_why(tmp_path, needs_horovod):
-    with pytest.raises(breakdown.BreakdownError, match="were not measured"):
-        breakdown.measure("SmallCNN", batch=1, images=5000, rounds=2, steps=1, runs=tmp_path, show=False)  # 1797 digits
-
-
-def test_two_kinds_at_a_batch_larger_than_the_data_set(tmp_path, needs_horovod):
-    sizes = {"batch": 600, "kinds": ("exchange", "alone"), "images": 64, "rounds": 2, "steps": 1}
-    found = breakdown.measure("SmallCNN", runs=tmp_path, show=False, **sizes)
-    assert list(found["seconds"]["600"]) == ["alone", "exchange"] and found["pipeline_seconds"] == []
-    value, (low, high) = breakdown.efficiency(found)
+    value, (low, high) = breakdown.efficiency(found, 40)
     assert 0 < low < value < high
+    assert (tmp_path / "breakdown_SmallCNN.err").read_text() == ""  # no warning of Python's about how it was started
+
+
+def test_a_measurement_that_fails_says_why(monkeypatch, tmp_path):
+    (tmp_path / "fails.py").write_text("raise ValueError('digits has 1797 images')")
+    start = jobs.start
+    monkeypatch.setattr(jobs, "start", lambda *_, name, runs, **__: start(tmp_path / "fails.py", name=name, runs=runs))
+    (tmp_path / "breakdown_SmallCNN.breakdown.json").write_text("{}")  # of an earlier measurement: not taken for this
+    with pytest.raises(breakdown.BreakdownError, match="were not measured.*digits has 1797 images"):
+        breakdown.measure("SmallCNN", runs=tmp_path, show=False)
+    assert not (tmp_path / "breakdown_SmallCNN.breakdown.json").exists()

@@ -72,26 +72,11 @@ def test_result_is_kept_beside_its_logs(searched):
     assert all(Path(t["out"]).is_file() and Path(t["err"]).is_file() for t in result["trials"])
 
 
-def test_border_is_the_same_in_three_runs(searched, tmp_path):
-    wanted = [(t["batch"], t["fits"]) for t in doubling(searched[0])]
-    for number in range(2):
-        again = maxbatch.search("SmallCNN", name=f"again{number}", runs=tmp_path, **BUDGET)
-        assert [(t["batch"], t["fits"]) for t in again["trials"]] == wanted
-
-
-def test_limit_that_is_never_reached(tmp_path):
-    result = maxbatch.search("SmallCNN", memory="512MiB", start=3, limit=7, runs=tmp_path, show=False)
-    assert [(t["batch"], t["fits"]) for t in result["trials"]] == [(3, True), (6, True)]
-    assert (result["largest"], result["fails"], result["evidence"]) == (6, None, None)
-    assert min(t["seconds"] for t in result["trials"]) > 0  # short steps do not round to nothing
-
-
-def test_not_even_the_start_fits(tmp_path, capsys):
-    arguments = "--model SmallCNN --memory 48MiB --start 16384 --json --out"
-    assert cli.main(["maxbatch", *arguments.split(), str(tmp_path)]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert (result["largest"], result["fails"]) == (None, 16384)
-    assert "OOM when allocating tensor" in result["evidence"]["line"]
+def test_border_is_the_same_in_another_run(searched, tmp_path):
+    again = maxbatch.search("SmallCNN", runs=tmp_path, **BUDGET)
+    assert [(t["batch"], t["fits"]) for t in again["trials"]] == [
+        (t["batch"], t["fits"]) for t in doubling(searched[0])
+    ]
 
 
 def test_table_tells_trials_border_and_evidence(searched):
@@ -108,9 +93,8 @@ def test_table_tells_trials_border_and_evidence(searched):
 # A search that cannot be run, or breaks off
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
+def test_memory_as_text():
+    for text, size in (
         ("1GiB", 2**30),
         ("512MiB", 2**29),
         ("1.5G", 3 * 2**29),
@@ -118,38 +102,43 @@ def test_table_tells_trials_border_and_evidence(searched):
         ("4096", 4096),
         (4096, 4096),
         ("100B", 100),
-    ],
-)
-def test_memory_as_text(text, size):
-    assert parse_memory(text) == size
+    ):
+        assert parse_memory(text) == size
 
 
-@pytest.mark.parametrize("memory", [0, -1, "0", "-1GiB", "much", "1TiB", "", "GiB", "1 2", "nan", True, 0.25])
-def test_memory_that_is_no_amount(memory, tmp_path):
-    with pytest.raises(BatchError, match="not an amount of memory") as caught:
-        maxbatch.search("SmallCNN", memory=memory, runs=tmp_path / "runs")
-    assert "1GiB" in str(caught.value) and "\n" not in str(caught.value)
+def test_memory_that_is_no_amount(tmp_path):
+    for memory in (0, -1, "0", "-1GiB", "much", "1TiB", "", "GiB", "1 2", "nan", True, 0.25):
+        with pytest.raises(BatchError, match="not an amount of memory") as caught:
+            maxbatch.search("SmallCNN", memory=memory, runs=tmp_path / "runs")
+        assert "1GiB" in str(caught.value) and "\n" not in str(caught.value)
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("sizes", [{"start": 0}, {"start": -2}, {"start": 9, "limit": 8}, {"bisect": -1}])
-def test_batches_that_cannot_be_tried(sizes, tmp_path):
-    with pytest.raises(BatchError, match="cannot run"):
-        maxbatch.search("SmallCNN", runs=tmp_path / "runs", **sizes)
+def test_batches_that_cannot_be_tried(tmp_path):
+    for sizes in ({"start": 0}, {"start": -2}, {"start": 9, "limit": 8}, {"bisect": -1}):
+        with pytest.raises(BatchError, match="cannot run"):
+            maxbatch.search("SmallCNN", runs=tmp_path / "runs", **sizes)
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize(("model", "size", "says"), [("ResNet51", 32, "Unknown model"), ("ResNet50V2", 16, "32x32")])
-def test_network_that_does_not_exist(model, size, says, tmp_path):
-    with pytest.raises(models.ModelError, match=says):
-        maxbatch.search(model, image_size=size, runs=tmp_path / "runs")
+def test_network_that_does_not_exist(tmp_path):
+    for model, size, says in (("ResNet51", 32, "Unknown model"), ("ResNet50V2", 16, "32x32")):
+        with pytest.raises(models.ModelError, match=says):
+            maxbatch.search(model, image_size=size, runs=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert cli.main(["maxbatch", "--model", "SmallCNN", "--out", str(tmp_path / "file" / "runs")]) == 1
+    error = capsys.readouterr().err
+    assert "Cannot write into" in error and error.count("\n") == 1
 
 
 FAKE = """
-import os, signal, sys, time
+import json, os, signal, sys
 border = {border}
-batches = [int(b) for b in " ".join(sys.argv).split("--batches ")[1].split(" --")[0].split()]
+batches = json.loads(sys.argv[1])["batches"]
 print("Device: pretended", flush=True)
 print("Memory: 4096 bytes")
 for batch in batches:
@@ -172,6 +161,22 @@ def pretend(tmp_path, monkeypatch):
         monkeypatch.setattr(jobs, "start", lambda *a, **k: start(tmp_path / "fake.py", *a[2:], **k))
 
     return pretend
+
+
+def test_limit_that_is_never_reached(pretend, tmp_path):
+    pretend(1000, OOM)
+    result = maxbatch.search("SmallCNN", memory="512MiB", start=3, limit=7, runs=tmp_path, show=False)
+    assert [(t["batch"], t["fits"]) for t in result["trials"]] == [(3, True), (6, True)]
+    assert (result["largest"], result["fails"], result["evidence"]) == (6, None, None)
+
+
+def test_not_even_the_start_fits(pretend, tmp_path, capsys):
+    pretend(1, OOM)
+    arguments = "--model SmallCNN --memory 48MiB --start 16384 --json --out"
+    assert cli.main(["maxbatch", *arguments.split(), str(tmp_path)]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["largest"], result["fails"]) == (None, 16384)
+    assert "OOM when allocating tensor" in result["evidence"]["line"]
 
 
 def test_bisection_goes_on_until_the_border_is_exact(pretend, tmp_path):

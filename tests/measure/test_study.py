@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -54,24 +55,18 @@ def test_the_whole_study_from_the_shell(shell):
 
 
 def test_study_with_horovod_leaves_the_same_records(shell, tmp_path, needs_horovod):
-    options = ["--preset", "test", "--strategy", "horovod", "--out", str(tmp_path)]
-    command = [sys.executable, "-m", "labs", "study", *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for name, workers in zip(NAMES, TEST.workers, strict=True):
-        mirrored = json.loads((shell[1] / f"{name}.json").read_text())
-        record = json.loads((tmp_path / f"{name.replace('mirrored', 'horovod')}.json").read_text())
-        assert set(record) == {*mirrored, "weights"}
-        assert record["weights"]["identical"] and record["weights"]["ranks"] == workers
-        own = ("name", "strategy", "epochs", "weights", "command", "started", "finished")
-        assert {key: record[key] for key in mirrored if key not in own} == {
-            key: mirrored[key] for key in mirrored if key not in own
-        }
-        assert [(e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in record["epochs"]] == [
-            (e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in mirrored["epochs"]
-        ]
-        assert (tmp_path / f"{name.replace('mirrored', 'horovod')}.err").read_text() == ""
-    assert "SmallCNN_horovod_w2_b64" in done.stdout and (tmp_path / "speedup.png").exists()
+    (path,) = study.run(TEST, workers=[2], strategy="horovod", out=tmp_path, show=False)
+    mirrored, record = (json.loads(file.read_text()) for file in (shell[1] / f"{NAMES[1]}.json", path))
+    assert path.name == "SmallCNN_horovod_w2_b64.json" and set(record) == {*mirrored, "weights"}
+    assert record["weights"]["identical"] and record["weights"]["ranks"] == 2
+    own = ("name", "strategy", "epochs", "weights", "command", "started", "finished")
+    assert {key: record[key] for key in mirrored if key not in own} == {
+        key: mirrored[key] for key in mirrored if key not in own
+    }
+    assert [(e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in record["epochs"]] == [
+        (e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in mirrored["epochs"]
+    ]
+    assert path.with_suffix(".err").read_text() == ""
 
 
 def test_table_has_time_speed_and_learning_of_each_number_of_workers(shell):
@@ -150,23 +145,24 @@ def test_what_is_no_record_is_not_reused(tmp_path, text):
     assert not study.reusable(path, {})
 
 
-def test_failing_run_stops_the_study_with_its_reason_and_keeps_what_was_measured(tmp_path):
-    """40 images are one batch of 32 for 1 worker, and less than a batch of 64 for 2."""
-    plan = dataclasses.replace(TEST, images=40, epochs=1, repeats=1)
-    said = []
-    with pytest.raises(study.RunError) as caught:
-        study.run(plan, out=tmp_path, show=False, report=said.append)
-    text = str(caught.value)
-    assert "\n" not in text and "The study stops here" in text and "64" in text and f"{NAMES[1]}.err" in text
-    first = tmp_path / f"{NAMES[0]}.json"
-    assert json.loads(first.read_text())["state"] == "finished" and not (tmp_path / f"{NAMES[1]}.json").exists()
-    # The next call goes on from there: only what is missing is started.
-    started = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "start", lambda *_, name, **__: started.append(name) or (_ for _ in ()).throw(OSError()))
-        with pytest.raises(OSError):
-            study.run(plan, out=tmp_path, show=False, report=said.append)
-    assert started == [NAMES[1]] and "reused" in said[-2]
+def test_failing_run_stops_the_study_with_its_reason_and_the_next_call_goes_on_from_there(shell, tmp_path, monkeypatch):
+    shutil.copy(shell[1] / f"{NAMES[0]}.json", tmp_path)
+    (tmp_path / "fails.py").write_text("raise ValueError('less than a batch of 64')")
+    start, started, said = jobs.start, [], []
+
+    def fails(*_, name, runs):
+        started.append(name)
+        return start(tmp_path / "fails.py", name=name, runs=runs)
+
+    monkeypatch.setattr(jobs, "start", fails)
+    for _ in range(2):
+        with pytest.raises(study.RunError) as caught:
+            study.run(TEST, out=tmp_path, show=False, report=said.append)
+        text = str(caught.value)
+        assert "\n" not in text and "The study stops here" in text
+        assert "less than a batch of 64" in text and f"{NAMES[1]}.err" in text
+    assert started == [NAMES[1]] * 2 and "reused" in said[-2]
+    assert (tmp_path / f"{NAMES[0]}.json").exists() and not (tmp_path / f"{NAMES[1]}.json").exists()
 
 
 def test_failing_study_is_exit_code_1_and_one_line(tmp_path, monkeypatch, capsys):
@@ -199,27 +195,24 @@ def test_more_workers_than_cores_and_a_rest_that_would_leave_one_empty(tmp_path)
 # A study that cannot be run
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--preset", "big"], "Unknown preset 'big'"),
-        (["--models", "ResNet51"], "Unknown model 'ResNet51'"),
-        (["--models", "SmallCNN", "ResNet50V2", "--image_size", "16"], "32x32"),
-        (["--workers", "0"], "0 workers"),
-        (["--workers", "1", "-2"], "-2 workers"),
-        (["--repeats", "0"], "0 repeats"),
-        (["--epochs", "0"], "0 epochs"),
-        (["--local_batch", "0"], "0 batch"),
-        (["--local_batch", "-32"], "-32 batch"),
-        (["--strategy", "single", "--workers", "1", "2"], "single is for 1 worker, not 2"),
-    ],
-)
-def test_wrong_use_is_refused_before_anything_runs(arguments, says, tmp_path, capsys, monkeypatch):
+def test_wrong_use_is_refused_before_anything_runs(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda *_, **__: pytest.fail("a job was started"))
     out = tmp_path / "runs"
-    assert cli.main(["study", "--preset", "test", "--out", str(out), *arguments]) == 2
-    error = capsys.readouterr().err
-    assert says in error and error.count("\n") == 1 and not out.exists()
+    for arguments, says in (
+        ("--preset big", "Unknown preset 'big'"),
+        ("--models ResNet51", "Unknown model 'ResNet51'"),
+        ("--models SmallCNN ResNet50V2 --image_size 16", "32x32"),
+        ("--workers 0", "0 workers"),
+        ("--workers 1 -2", "-2 workers"),
+        ("--repeats 0", "0 repeats"),
+        ("--epochs 0", "0 epochs"),
+        ("--local_batch 0", "0 batch"),
+        ("--local_batch -32", "-32 batch"),
+        ("--strategy single --workers 1 2", "single is for 1 worker, not 2"),
+    ):
+        assert cli.main(["study", "--preset", "test", "--out", str(out), *arguments.split()]) == 2, arguments
+        error = capsys.readouterr().err
+        assert says in error and error.count("\n") == 1 and not out.exists()
 
 
 def test_unwritable_folder(tmp_path, capsys):
@@ -227,6 +220,15 @@ def test_unwritable_folder(tmp_path, capsys):
     assert cli.main(["study", "--preset", "test", "--out", str(tmp_path / "file" / "runs")]) == 1
     error = capsys.readouterr().err
     assert "Cannot write into" in error and error.count("\n") == 1
+
+
+def test_pictures_that_cannot_be_written(shell, tmp_path, capsys):
+    for name in NAMES:
+        shutil.copy(shell[1] / f"{name}.json", tmp_path)
+    (tmp_path / "throughput.png").mkdir()
+    assert cli.main(["study", "--preset", "test", "--out", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert "Cannot write" in error and "throughput.png" in error and error.count("\n") == 1
 
 
 # Presets

@@ -1,20 +1,20 @@
 """Pictures of notebook 01: published trainings, the laws of speedup, three parallelisms over time, memory.
 
 Every function takes what a control may move and returns a matplotlib Figure with its text alternative in `figure.alt`;
-labs.show.plots.show shows it as it is, labs.show.widgets.explore lets it move. Nothing here runs TensorFlow.
+labs.show.figure.show shows it as it is, labs.show.widgets.explore lets it move. Nothing here runs TensorFlow.
 """
 
 import numpy as np
 
 from labs import recorded
-from labs.show import plots
 from labs.show.canvas import boxes, canvas, done
+from labs.show.figure import COLOURS, MARKERS
 from labs.simulate import laws, pipeline
 from labs.simulate import memory as simulated
 from labs.simulate.given import SimulationError, number, whole
 
 LAYERS = 8
-_LOOKS = {"forward": plots.COLOURS[5], "backward": plots.COLOURS[0], "all-reduce": plots.COLOURS[1]}
+_LOOKS = {"forward": COLOURS[5], "backward": COLOURS[0], "all-reduce": COLOURS[1]}
 _BESIDE = {"Goyal": (6, 4), "Akiba": (-8, -8), "Jia": (8, 4), "Ying": (-8, 0), "Mikami": (8, 0), "Yamazaki": (-9, -3)}
 
 
@@ -27,11 +27,7 @@ def imagenet():
     rows = [row for row in recorded.imagenet() if row["devices"]]
     first = rows[0]
     figure, (axis, bars) = canvas(2, 5.4, 3.9, left=1.1)
-    looks = dict(
-        zip(
-            dict.fromkeys(row["hardware"] for row in rows), zip(plots.COLOURS, plots.MARKERS, strict=True), strict=False
-        )
-    )
+    looks = dict(zip(dict.fromkeys(row["hardware"] for row in rows), zip(COLOURS, MARKERS, strict=True), strict=False))
     counts = np.array([first["devices"], 4096])
     ideal = first["minutes"] / 60 * first["devices"] / counts
     axis.plot(counts, ideal, "--", color="0.5", label="8 P100, ideally scaled")
@@ -98,7 +94,7 @@ def speedups(workers=64, serial=0.05):
         "Amdahl: the problem is fixed": [laws.amdahl(int(p), serial) for p in counts],
     }
     axis.plot(counts, counts, "--", color="0.5", label="ideal")
-    for (name, values), colour, marker in zip(lines.items(), plots.COLOURS, plots.MARKERS, strict=False):
+    for (name, values), colour, marker in zip(lines.items(), COLOURS, MARKERS, strict=False):
         axis.plot(counts, values, color=colour, marker=marker, markevery=max(1, len(counts) // 8), label=name)
         axis.annotate(
             f"{values[-1]:.3g}",
@@ -219,7 +215,7 @@ def memory(network="ResNet50V2", batch=32, optimizer="momentum", precision="floa
     parts = simulated.step(*networks[network], batch, simulated.SLOTS[optimizer], width, devices, sharded)
     parts["sum"] = sum(parts.values())
     figure, (axis,) = canvas(width=7.6, height=3.1, left=0.95, right=0.75)
-    for place, (value, colour) in enumerate(zip(parts.values(), (*plots.COLOURS[:4], "0.3"), strict=True)):
+    for place, (value, colour) in enumerate(zip(parts.values(), (*COLOURS[:4], "0.3"), strict=True)):
         shown = max(value, 1e6)
         axis.barh(place, shown - 1e6, left=1e6, height=0.75, color=colour)
         axis.text(shown * 1.12, place, _size(value), va="center", fontsize=9)

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from labs.show import plots
 from labs.show.canvas import boxes, canvas, done
+from labs.show.figure import COLOURS, MARKERS
 from labs.simulate import reduce, sgd, stragglers
 from labs.simulate.given import SimulationError, number, whole
 
@@ -37,9 +37,9 @@ def minibatches(batch=32, rate=0.5):
     figure, (axis, loss) = canvas(2, 4.6, 3.3)
     law = far[_BATCHES.index(32)] * np.sqrt(32 / np.array(_BATCHES))
     axis.plot(_BATCHES, law, "--", color="0.5", label=r"$\propto 1/\sqrt{n}$")
-    axis.plot(_BATCHES, far, "o", color=plots.COLOURS[0], label="counted, 40 batches each")
+    axis.plot(_BATCHES, far, "o", color=COLOURS[0], label="counted, 40 batches each")
     here = float(np.exp(np.interp(np.log(batch), np.log(_BATCHES), np.log(far))))
-    axis.plot([batch], [here], "o", ms=14, mfc="none", mec=plots.COLOURS[1], mew=2, label=f"batch {batch}: {here:.2g}")
+    axis.plot([batch], [here], "o", ms=14, mfc="none", mec=COLOURS[1], mew=2, label=f"batch {batch}: {here:.2g}")
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.minorticks_off()
@@ -52,7 +52,7 @@ def minibatches(batch=32, rate=0.5):
         ylim=(min(0.1, far.min() * 0.8), far.max() * 1.3),
     )
     axis.legend(fontsize=8)
-    loss.plot(history.seconds * batch, history.losses, color=plots.COLOURS[1])
+    loss.plot(history.seconds * batch, history.losses, color=COLOURS[1])
     loss.set(
         xlabel="samples read",
         ylabel="loss of all digits (nats)",
@@ -132,8 +132,8 @@ def barrier(workers=64, spread=0.1):
         for end, step in zip(ends, few, strict=True)
         for worker, taken in enumerate(step)
     ]
-    axis.add_collection(boxes(spans, plots.COLOURS[0]))
-    axis.vlines(ends, -0.5, 7.5, color=plots.COLOURS[1], lw=1.5)
+    axis.add_collection(boxes(spans, COLOURS[0]))
+    axis.vlines(ends, -0.5, 7.5, color=COLOURS[1], lw=1.5)
     axis.set(
         xlabel="time (s)",
         xlim=(0, 6.5 if ends[-1] < 6.5 else 16),
@@ -142,7 +142,7 @@ def barrier(workers=64, spread=0.1):
         yticklabels=[f"worker {number}" for number in range(8)],
         title=f"5 steps; computing {stragglers.efficiency(few):.0%}",
     )
-    curve.plot(counts, shares, "-o", color=plots.COLOURS[0])
+    curve.plot(counts, shares, "-o", color=COLOURS[0])
     curve.annotate(
         f"{shares[-1]:.2f}", (counts[-1], shares[-1]), xytext=(0, -13), textcoords="offset points", ha="center"
     )
@@ -192,8 +192,8 @@ def races(workers=4, slow=4.0, rate=0.5, seconds=40.0):
             yticklabels=[f"worker {number}" for number in range(workers)],
         )
     for history, name, colour, style in (
-        (sync, "synchronous", plots.COLOURS[0], "-"),
-        (free, "asynchronous", plots.COLOURS[1], "--"),
+        (sync, "synchronous", COLOURS[0], "-"),
+        (free, "asynchronous", COLOURS[1], "--"),
     ):
         axes[2].plot(history.seconds, history.losses, style, color=colour, label=name)
     axes[2].set_yscale("log")
@@ -238,16 +238,14 @@ def ring(workers=4, step=0):
     for send in sends:
         middle = places[send.sender] + places[send.receiver] if workers > 2 else places[send.sender][::-1]
         x, y = middle / np.linalg.norm(middle) * (1.3 if workers > 2 else 0.5)
-        circle.text(x, y, f"chunk {send.chunk}", ha="center", va="center", fontsize=8, color=plots.COLOURS[1])
+        circle.text(x, y, f"chunk {send.chunk}", ha="center", va="center", fontsize=8, color=COLOURS[1])
     if sends:
         begin, end = (places[[getattr(send, who) for send in sends]] for who in ("sender", "receiver"))
         away = (end - begin) / np.linalg.norm(end - begin, axis=1, keepdims=True)
         side = 0.12 * away[:, ::-1] * (-1, 1) if workers == 2 else 0
         begin, end = begin + 0.24 * away + side, end - 0.24 * away + side
-        circle.quiver(
-            *begin.T, *(end - begin).T, angles="xy", scale_units="xy", scale=1, width=0.01, color=plots.COLOURS[1]
-        )
-    circle.plot(*places.T, "o", ms=24, color=plots.COLOURS[0])
+        circle.quiver(*begin.T, *(end - begin).T, angles="xy", scale_units="xy", scale=1, width=0.01, color=COLOURS[1])
+    circle.plot(*places.T, "o", ms=24, color=COLOURS[0])
     for place, (x, y) in enumerate(places):
         circle.text(x, y, place, ha="center", va="center", color="white", fontweight="bold")
     circle.set_title("who sends what to whom" if sends else "the workers")
@@ -295,7 +293,7 @@ def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=
         "ring": [reduce.ring_seconds(k, size, latency, bandwidth) for k in counts],
     }
     figure, (axis,) = canvas(width=6.4, height=3.6, left=1.0)
-    for (name, values), colour, marker in zip(lines.items(), plots.COLOURS, plots.MARKERS, strict=False):
+    for (name, values), colour, marker in zip(lines.items(), COLOURS, MARKERS, strict=False):
         axis.plot(counts, values, color=colour, marker=marker, label=name)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")

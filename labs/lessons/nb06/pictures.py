@@ -7,9 +7,7 @@ The workers here are simulated, one after the other, with the real labels.
 import numpy as np
 
 from labs.data import shares
-from labs.show import plots
-
-KIND = [{"kind": "simulated"}]
+from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
 
 def _wide(counts):
@@ -82,7 +80,7 @@ def balance(labels, cases, *, batch, classes=10):
     for axis in axes[len(cases) :]:
         axis.set_visible(False)
     figure.colorbar(image, ax=list(axes), label="samples of this class in the batch", shrink=0.8)
-    plots._stamp(figure, KIND)
+    stamp(figure, "simulated")
     figure.alt = " ".join(_words(title, count, labels) for title, count in counts.items())
     return figure
 
@@ -118,7 +116,7 @@ def explorer(labels, *, classes=10):
     axis = figure.add_axes((0.07, 0.2, 0.82, 0.62))
     image = _panel(axis, np.zeros((1, 1, classes)), 1, 1)
     figure.figimage(_bar(2.9, (0.2, 0.62), "share of the batch"), xo=0.9 * 8 * 90, origin="upper")
-    plots._stamp(figure, KIND)
+    stamp(figure, "simulated")
 
     def draw(workers, batch, order, source):
         here = sources[source]
@@ -143,17 +141,17 @@ def unseen(counted, *, title="shuffle with own seeds, then shard"):
 
     counted: {workers: list of shares, one for each epoch}, each between 0 and 1.
     """
-    figure, (axis,) = plots._figure(1, width=6.0)
+    figure, (axis,) = new_figure(1, width=6.0)
     workers = sorted(counted)
     fine = np.arange(1, max(workers) + 1)
     axis.plot(fine, [shares.expected_unseen(k) for k in fine], "--", color="0.4", label="$(1-1/K)^K$")
-    axis.axhline(np.exp(-1), color=plots.COLOURS[1], ls=":", label="1/e")
+    axis.axhline(np.exp(-1), color=COLOURS[1], ls=":", label="1/e")
     for number, k in enumerate(workers):
         axis.plot(
             [k] * len(counted[k]),
             counted[k],
-            plots.MARKERS[0],
-            color=plots.COLOURS[0],
+            MARKERS[0],
+            color=COLOURS[0],
             ms=5,
             alpha=0.6,
             label=None if number else "counted, a point for each epoch",
@@ -166,7 +164,7 @@ def unseen(counted, *, title="shuffle with own seeds, then shard"):
         xticks=workers,
     )
     axis.legend(fontsize=8, loc="lower right")
-    plots._stamp(figure, KIND)
+    stamp(figure, "simulated")
     values = ", ".join(f"{np.mean(counted[k]):.3f} for {k}" for k in workers)
     figure.alt = (
         f"Share of samples that nobody reads in an epoch, by workers: counted {values}; beside it the "
@@ -180,9 +178,9 @@ def epoch_times(records):
 
     records: {name: list of run records, by ranks}. The first epoch of each repeat is warm-up and left out.
     """
-    figure, (axis,) = plots._figure(1, width=6.0)
+    figure, (axis,) = new_figure(1, width=6.0)
     sentences, ticks, first = [], set(), None
-    for (name, runs), colour, marker in zip(records.items(), plots.COLOURS, plots.MARKERS, strict=False):
+    for (name, runs), colour, marker in zip(records.items(), COLOURS, MARKERS, strict=False):
         workers = [run["workers"] for run in runs]
         seconds = [[epoch["seconds"] for epoch in run["epochs"] if epoch["epoch"]] for run in runs]
         means = [np.mean(values) for values in seconds]
@@ -200,6 +198,6 @@ def epoch_times(records):
     axis.set(xlabel="ranks K", ylabel="seconds per epoch", xticks=ticks, title="epoch time")
     axis.set_ylim(0, 1.3 * axis.get_ylim()[1])
     axis.legend(fontsize=8, ncols=2, loc="upper center")
-    plots._stamp(figure, [{"kind": "measured"}])
+    stamp(figure, "measured")
     figure.alt = " ".join(sentences) + " Short lines are the single epochs; the first one is left out."
     return figure

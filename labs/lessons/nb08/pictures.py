@@ -1,6 +1,7 @@
-"""Pictures of notebook 08 that move: how ResNet50V2 and ResNet152V2 would scale to 4096 workers of another machine.
+"""Pictures of notebook 08: where the time of a measured step goes, and, moving, how ResNet50V2 and ResNet152V2 would
+scale to 4096 workers of another machine.
 
-Everything is predicted by the cost model (labs.costs) from a machine's file. Nothing here runs TensorFlow, except the
+The second is predicted by the cost model (labs.costs) from a machine's file. Nothing here runs TensorFlow, except the
 first call of `networks`, in another process: facts of a network are kept (labs.models.counts).
 """
 
@@ -11,18 +12,19 @@ from labs.costs.anchor import anchored
 from labs.costs.memory import largest_batch
 from labs.costs.model import Model
 from labs.costs.parameter import CostError
+from labs.measure import breakdown as measured
 from labs.models import counts
-from labs.show import plots
 from labs.show.canvas import canvas, done
+from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
 NAMES = ("ResNet50V2", "ResNet152V2")
 MACHINE = "v100-ethernet25"
 WORKERS = tuple(2**k for k in range(13))  # 1, 2, 4, ..., 4096
 REACHED = 0.7  # of a network's bandwidth that an all-reduce over TCP reaches, as in the machine's file
 PARTS = {
-    "computation": plots.COLOURS[5],
-    "waiting for the slowest": plots.COLOURS[4],
-    "all-reduce that backward does not hide": plots.COLOURS[1],
+    "computation": COLOURS[5],
+    "waiting for the slowest": COLOURS[4],
+    "all-reduce that backward does not hide": COLOURS[1],
 }
 KEYS = ("computation", "stragglers", "exposed")  # the same in labs.costs.model.Breakdown
 
@@ -103,7 +105,7 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
     figure, (axis, parts) = canvas(2, 5.2, 3.6)
     sentences = []
     axis.axhline(0.8, color="0.5", ls="--", lw=1)
-    for place, (name, colour, marker) in enumerate(zip(NAMES, plots.COLOURS, plots.MARKERS, strict=False)):
+    for place, (name, colour, marker) in enumerate(zip(NAMES, COLOURS, MARKERS, strict=False)):
         values, below = efficiencies(name, **settings), first_below(name, **settings)
         room = fits(name, precision)
         note = f" (about {room} images fit)" if batch > room else ""
@@ -148,3 +150,53 @@ def _over_workers(axis, **labels):
     axis.set_xticks(ticks, [str(tick) for tick in ticks])
     axis.minorticks_off()
     axis.set(xlabel="workers", xlim=(0.9, 4800), **labels)
+
+
+def breakdown(results, runs=()):
+    """Stacked bars of the parts of a step: one of a worker alone and one of all, for each of `results`.
+
+    results: of labs.measure.breakdown.measure; runs: rows of labs.results.collect, of which the step of each run of the
+    same network, local batch and number of workers is a black mark.
+    """
+    figure, (axis,) = new_figure(1, width=8.0, height=0.9 + 0.95 * len(results))
+    names, sentences = [], []
+    hatches = ("", "//", "..", "xx")
+    for found in results:
+        shares = {part: max(0.0, seconds) for part, (seconds, _) in measured.parts(found).items()}
+        for workers in (1, found["ranks"]):
+            left, place = 0.0, len(names)
+            for number, (part, seconds) in enumerate(shares.items()):
+                if workers == 1 and part != "computation":
+                    continue
+                axis.barh(
+                    place,
+                    1e3 * seconds,
+                    0.6,
+                    left=1e3 * left,
+                    color=COLOURS[number],
+                    edgecolor="white",
+                    hatch=hatches[number],
+                    label=part if place == 1 else None,
+                )
+                left += seconds
+            names.append(f"{found['model']}, {workers} worker{'s' if workers > 1 else ''}")
+            for row in runs:
+                same = row["model"] == found["model"] and row["local_batch"] == found["local_batch"]
+                if same and row["workers"] == workers:
+                    step = 1e3 * row["epoch_seconds"] / row["steps"]
+                    axis.plot([step, step], [place - 0.42, place + 0.42], color="black", lw=2.5)
+                    sentences.append(f"Step of the run of {names[-1]}: {step:.3g} ms.")
+        values = ", ".join(f"{part} {1e3 * seconds:.3g} ms" for part, (seconds, _) in measured.parts(found).items())
+        sentences.append(f"{found['model']} on {found['ranks']} workers: {values}.")
+    mark = "step of your runs (T9)"
+    if any("run of" in text for text in sentences):
+        axis.plot([], [], color="black", lw=2.5, label=mark)
+    axis.set_yticks(range(len(names)), names)
+    axis.set(ylim=(len(names) - 0.4, -0.6), xlabel="milliseconds per step", title="where the time of a step goes")
+    handles, labels = axis.get_legend_handles_labels()
+    keys = dict(zip(labels, handles, strict=True))
+    order = [label for label in (*measured.PARTS, mark) if label in keys]
+    axis.legend([keys[label] for label in order], order, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    stamp(figure, *(found["kind"] for found in results))
+    figure.alt = "Stacked bars of the milliseconds of a step by part. " + " ".join(sentences)
+    return figure

@@ -1,0 +1,61 @@
+"""A figure of the notebooks: made, stamped measured, recorded or simulated, and shown with its text alternative.
+
+Whoever draws puts the text alternative into `figure.alt`. Colours: Okabe and Ito's palette, which colour-blind readers
+can tell apart; markers differ too.
+"""
+
+import base64
+import html
+import io
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+def new_figure(panels=1, width=4.0, height=3.2, rows=1, **options):
+    """(Figure, list of axes): `panels` beside each other, or `rows` under each other, each width x height inches.
+
+    options: further ones of matplotlib's Figure.subplots.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * panels, height * rows), dpi=100, layout="constrained")
+    axes = figure.subplots(rows, panels, squeeze=False, **options).ravel()
+    for axis in axes:
+        light(axis)
+    return figure, axes
+
+
+def light(axis):
+    """The look of all axes: a pale grid, no lines above and at the right."""
+    axis.grid(alpha=0.3)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def stamp(figure, *kinds, note=None):
+    """Say at the lower right what the figure's numbers are: "measured", "recorded", "simulated", "predicted"."""
+    text = " and ".join(sorted(set(kinds))) + (f": {note}" if note else "")
+    figure.supxlabel(text, fontsize=8, x=0.99, ha="right", color="0.35")
+
+
+def png(figure):
+    """The figure as PNG bytes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()
+
+
+def bundle(figure):
+    """The figure as Jupyter displays it: {"text/html": one image with its text alternative, "image/png": base64,
+    "text/plain": the text}."""
+    data = base64.b64encode(figure.png() if hasattr(figure, "png") else png(figure)).decode()
+    alt = html.escape(figure.alt, quote=True)
+    image = f'<img alt="{alt}" src="data:image/png;base64,{data}" style="max-width:100%;background:white">'
+    return {"text/html": image, "image/png": data, "text/plain": figure.alt}
+
+
+def show(figure):
+    """Display a figure in a notebook: as an image with its text alternative for screen readers."""
+    from IPython.display import display
+
+    display(bundle(figure), raw=True)

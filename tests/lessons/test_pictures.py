@@ -1,0 +1,311 @@
+"""Pictures of the notebooks show what simulators, records and the cost model say, and say it in words too."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from labs import costs, recorded
+from labs.lessons.nb01 import pictures as ONE
+from labs.lessons.nb02 import pictures as TWO
+from labs.lessons.nb08 import pictures as EIGHT
+from labs.measure import breakdown
+from labs.models import counts
+from labs.show import widgets
+from labs.show.figure import png
+from labs.simulate import pipeline, reduce, sgd, stragglers
+from labs.simulate.given import SimulationError
+
+PICTURES = {
+    "imagenet": (ONE.imagenet, ["Akiba and others, 1024 P100", "116 times as fast, 128 by the number of devices"]),
+    "speedups": (lambda: ONE.speedups(64, 0.05), ["ideal 64", "Amdahl 15.4", "Gustafson 60.8"]),
+    "data": (lambda: ONE.parallelism("data", 4), ["Data parallelism, 4 devices", "idle share 0%"]),
+    "model": (lambda: ONE.parallelism("model", 4), ["24 units of time", "idle share 75%"]),
+    "pipeline": (lambda: ONE.parallelism("pipeline", 4, 8), ["8 micro-batches", "idle share 27%"]),
+    "half": (lambda: ONE.parallelism("model", 2, 1, 50), ["After 50 % of it", "busy 50% of the time"]),
+    "compare": (lambda: ONE.compare(4, 4), ["Data par", "Model par", "Pipeline par", "idle share 43%"]),
+    "memory": (lambda: ONE.memory("VGG16", 16, "Adam"), ["weights 553 MB", "optimizer 1.11 GB", "activations 975 MB"]),
+    "sharded": (lambda: ONE.memory("VGG16", 1, devices=8, sharded="everything"), ["8 devices", "weights 69.2 MB"]),
+    "minibatches": (lambda: TWO.minibatches(32), ["Batch 32", "56 updates", "from 2.30 to"]),
+    "averaging": (lambda: TWO.averaging(3, 4, 6), ["3 workers with 4 digits each", "2 of 4", "all 12 digits"]),
+    "barrier": (lambda: TWO.barrier(8, 0.2), ["spread by 20%", "1.00 on 1"]),
+    "races": (lambda: TWO.races(4, 4.0, 0.5, 20), ["Synchronous: 5 updates", "Asynchronous: 65 updates"]),
+    "ring": (lambda: TWO.ring(4, 2), ["step 2 of 6, reduce-scatter", "worker 0 sends chunk 3 to 1", "0 of 16"]),
+    "start": (lambda: TWO.ring(3, 0), ["before the first step: nothing is sent yet", "0 of 9"]),
+    "end": (lambda: TWO.ring(3, 99), ["step 4 of 4, all-gather", "9 of 9"]),
+    "costs": (lambda: TWO.costs(), ["On 1024 workers: one server 1.93e+04 ms", "ring 39.2 ms"]),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_picture_has_units_a_stamp_and_its_numbers_in_words(name):
+    draw, words = PICTURES[name]
+    figure = draw()
+    assert [word for word in words if word not in figure.alt] == [], figure.alt
+    assert figure.get_supxlabel() == ("recorded" if name == "imagenet" else "simulated")
+    assert png(figure).startswith(b"\x89PNG")
+    last = [axis for axis in figure.axes if axis.axison][-1:]
+    assert all(axis.get_xlabel() for axis in last) and any(axis.get_title() or axis.texts for axis in figure.axes)
+
+
+def test_a_picture_depends_on_each_of_its_values():
+    for draw, changes in (
+        (ONE.speedups, {"workers": 32, "serial": 0.1}),
+        (ONE.parallelism, {"kind": "model", "device_count": 2, "now": 30}),
+        (ONE.memory, {"network": "VGG16", "batch": 8, "optimizer": "SGD", "precision": "float16", "devices": 2}),
+        (TWO.minibatches, {"batch": 8, "rate": 0.1}),
+        (TWO.averaging, {"workers": 2, "batch": 5, "digit": 1}),
+        (TWO.barrier, {"workers": 8, "spread": 0.5}),
+        (TWO.races, {"workers": 3, "slow": 2.0, "rate": 1.0}),
+        (TWO.ring, {"workers": 5, "step": 1}),
+        (TWO.costs, {"megabytes": 1.0, "gigabytes_per_second": 1.0, "microseconds": 1.0, "servers": 2}),
+    ):
+        first = draw()
+        for name, value in changes.items():
+            other = draw(**{name: value})
+            assert other.alt != first.alt and png(other) != png(first), (draw.__name__, name)
+
+
+@pytest.mark.parametrize("now", (100, 40))
+def test_timeline_draws_every_block_that_began_once(now):
+    blocks, length = pipeline.pipelined(2, 8, 4), None
+    length = pipeline.length(blocks)
+    axis = ONE.parallelism("pipeline", 2, 4, now).axes[0]
+    drawn = sorted(
+        (path.vertices[0][0], path.vertices[2][0], path.vertices[0][1] + 0.42)
+        for collection in axis.collections
+        for path in collection.get_paths()
+        if len(path)
+    )
+    clock = length * now / 100
+    expected = sorted((b.begin, min(b.end, clock), b.device) for b in blocks if b.begin < clock)
+    assert np.allclose(drawn, expected)
+
+
+def test_ring_shows_how_many_gradients_each_chunk_holds():
+    circle, axis = TWO.ring(4, 3).axes
+    assert (axis.images[0].get_array() == reduce.ring([[1] * 4] * 4)[2].vectors).all()
+    told = sorted(text.get_text() for text in circle.texts if text.get_text())
+    assert told == ["0", "1", "2", "3", "chunk 0", "chunk 1", "chunk 2", "chunk 3"]
+
+
+def test_pictures_of_the_average_are_those_of_the_step():
+    step, axes = sgd.one_step(2, 4), TWO.averaging(2, 4, 6).axes
+    shown = np.asarray(axes[0].images[-1].get_array())  # 8x8 each, one column of nothing between them
+    expected = [values[:64, 6].reshape(8, 8) for values in (*step["gradients"], step["mean"], step["whole"])]
+    for place, picture in enumerate(expected):
+        assert np.allclose(shown[:, 9 * place : 9 * place + 8], picture)
+    batch = np.asarray(axes[0].images[0].get_array())
+    assert np.allclose(batch[:8, 9:17], sgd.digits()[0][step["rows"][0][1], :64].reshape(8, 8))
+
+
+def test_barrier_curve_is_the_simulators():
+    curve = TWO.barrier(16, 0.3).axes[1].lines[0]
+    times = stragglers.draws(16, 200, spread=0.3)
+    assert np.allclose(curve.get_ydata(), [stragglers.efficiency(times[:, : int(k)]) for k in curve.get_xdata()])
+
+
+def test_error_of_a_gradient_follows_the_square_root():
+    far = TWO._noise()
+    slope = np.polyfit(np.log(TWO._BATCHES), np.log(far), 1)[0]
+    assert -0.55 < slope < -0.45
+
+
+def test_imagenet_factors_multiply_to_the_whole():
+    rows = [row for row in recorded.imagenet() if row["devices"]]
+    widths = [bar.get_width() + 1 for bar in ONE.imagenet().axes[1].patches]
+    products = np.array(widths).reshape(-1, 2).prod(axis=1)
+    assert np.allclose(products, [rows[0]["minutes"] / row["minutes"] for row in rows])
+
+
+@pytest.mark.parametrize("name", ["MobileNetV2", "ResNet50V2", "VGG16"])
+def test_recorded_networks_are_what_keras_builds(name):
+    counted = counts.of(name)
+    assert recorded.networks()[name] == (counted.parameters, counted.activation_bytes)
+
+
+def test_wrong_values_are_named():
+    for number, draw in enumerate(
+        (
+            lambda: ONE.speedups(0),
+            lambda: ONE.parallelism("tensor"),
+            lambda: ONE.parallelism("data", now=101),
+            lambda: ONE.parallelism("pipeline", 3),
+            lambda: ONE.compare(0),
+            lambda: ONE.memory("ResNet"),
+            lambda: ONE.memory(optimizer="Adagrad"),
+            lambda: ONE.memory(precision="int8"),
+            lambda: ONE.memory(batch=0),
+            lambda: ONE.memory(sharded="weights"),
+            lambda: ONE.memory(devices=0),
+            lambda: TWO.ring(0),
+            lambda: TWO.ring(2, -1),
+            lambda: TWO.barrier(spread=-1),
+            lambda: TWO.barrier(0),
+            lambda: TWO.races(rate=0),
+            lambda: TWO.races(slow=0.5),
+            lambda: TWO.minibatches(0),
+            lambda: TWO.minibatches(5000),
+            lambda: TWO.averaging(digit=10),
+            lambda: TWO.averaging(0),
+            lambda: TWO.costs(servers=0),
+            lambda: TWO.costs(0, 1, 0),
+            lambda: TWO.costs(gigabytes_per_second=0),
+        )
+    ):
+        with pytest.raises(SimulationError, match=r"\.$"):
+            draw()
+            pytest.fail(f"value {number} was taken")
+
+
+def test_a_fast_picture_is_the_slow_one_also_with_frames_from_before():
+    from io import BytesIO
+
+    from matplotlib.image import imread
+
+    for draw in (
+        lambda: ONE.speedups(64, 0.1),
+        lambda: TWO.costs(1.0),
+        lambda: TWO.barrier(8, 0.4),
+        lambda: TWO.ring(3),
+    ):
+        for _ in range(2):
+            fast, slow = (imread(BytesIO(data)) for data in (draw().png(), png(draw())))
+            assert fast.shape == slow.shape
+            assert np.mean(np.abs(fast - slow).max(axis=-1) > 0.1) < 0.01, "other than where data cross a frame"
+
+
+def test_other_ticks_are_other_frames():
+    first, other = TWO.ring(3, 1), TWO.ring(3, 1)
+    other.axes[1].set_xticks([0, 1])
+    before = first.png()
+    assert other.png() != before and TWO.ring(3, 1).png() == before
+
+
+# Notebook 08: the parts of a measured step
+
+
+def measured(model="ResNet50V2", factor=1.0):
+    """A breakdown in which a step takes 813 ms alone and 973 ms at last, times `factor`."""
+    kinds = zip(breakdown.KINDS, (0.8133, 0.8633, 0.9633, 0.9733), strict=True)
+    seconds = {"64": {kind: [[factor * end], [factor * end]] for kind, end in kinds}}
+    return {"kind": "measured", "model": model, "ranks": 2, "local_batch": 64, "seconds": seconds}
+
+
+def test_breakdown_names_every_part_and_marks_own_runs():
+    results = [measured(), measured("ResNet152V2", 2.4)]
+    rows = [
+        {"model": "ResNet50V2", "workers": 2, "local_batch": 64, "epoch_seconds": 4.0, "steps": 4},
+        {"model": "ResNet50V2", "workers": 2, "local_batch": 32, "epoch_seconds": 9.9, "steps": 4},
+    ]
+    drawn = EIGHT.breakdown(results, rows)
+    axis = drawn.axes[0]
+    labels = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert labels == [*breakdown.PARTS, "step of your runs (T9)"]
+    assert [text.get_text() for text in axis.get_yticklabels()] == [
+        "ResNet50V2, 1 worker",
+        "ResNet50V2, 2 workers",
+        "ResNet152V2, 1 worker",
+        "ResNet152V2, 2 workers",
+    ]
+    ends = [bar.get_x() + bar.get_width() for bar in axis.patches]
+    assert max(ends[:5]) == pytest.approx(973.3, abs=0.1) and max(ends) == pytest.approx(2.4 * 973.3, abs=0.3)
+    marks = [line.get_xdata()[0] for line in axis.get_lines() if len(line.get_xdata())]
+    assert marks == [1000.0]  # the other row has another batch
+    assert "Step of the run of ResNet50V2, 2 workers: 1e+03 ms" in drawn.alt
+    assert "exchange and waiting 100 ms" in drawn.alt
+    assert png(drawn)[:4] == b"\x89PNG"
+    plain = [text.get_text() for text in EIGHT.breakdown(results).axes[0].get_legend().get_texts()]
+    assert plain == list(breakdown.PARTS)
+
+
+# Notebook 08: up to 4096 workers
+
+
+def test_it_is_the_cost_model():
+    """As `labs predict` tells it for the same machine, but for the rate of one worker."""
+    found = EIGHT.steps("ResNet50V2", batch=64)
+    machine = EIGHT.machine()
+    facts = EIGHT.networks()["ResNet50V2"]
+    told = costs.predict("ResNet50V2", facts, machine, 64, 64, facts_of=lambda name, size: facts, rate=405.0)
+    assert found[1].computation == pytest.approx(64 / 405, rel=0.1)  # V2 does not cost the same as what was measured
+    assert EIGHT.efficiencies("ResNet50V2", batch=64)[64] == pytest.approx(told.efficiency.value, abs=0.05)
+    assert list(found) == [2**k for k in range(13)]
+
+
+def test_each_control_moves_the_efficiency_its_own_way():
+    for network, (name, worse, better) in product(
+        EIGHT.NAMES,
+        (
+            ("batch", 16, 64),
+            ("bandwidth", 10, 100),
+            ("latency", 100, 2),
+            ("fusion", 0, 128),
+            ("accumulation", 1, 4),
+            ("precision", "float16", "float32"),
+        ),
+    ):
+        low, high = (EIGHT.efficiencies(network, **{name: value})[1024] for value in (worse, better))
+        assert low < high, (network, name)
+
+
+def test_efficiency_is_1_alone_and_never_more():
+    for network in EIGHT.NAMES:
+        values = EIGHT.efficiencies(network, batch=32, bandwidth=10)
+        assert values[1] == 1.0 and max(values.values()) <= 1.0
+
+
+def test_first_below():
+    values = EIGHT.efficiencies("ResNet50V2", bandwidth=10)
+    first = EIGHT.first_below("ResNet50V2", bandwidth=10)
+    assert values[first] < 0.8 <= values[first // 2]
+    assert EIGHT.first_below("ResNet50V2", limit=0.0) is None
+
+
+def test_answers_of_the_notebook():
+    """08.22: at each network's own largest batch and 10 Gbit/s the smaller one gets further, at an equal batch not so.
+    08.23: without fusion the one with more tensors falls behind."""
+    below = EIGHT.first_below
+    own = below("ResNet50V2", batch=128, bandwidth=10), below("ResNet152V2", batch=64, bandwidth=10)
+    equal = below("ResNet50V2", batch=64, bandwidth=10), below("ResNet152V2", batch=64, bandwidth=10)
+    assert None not in own and own[0] > own[1] and equal[0] <= equal[1]
+    fits = {name: EIGHT.fits(name) for name in EIGHT.NAMES}
+    assert 128 <= fits["ResNet50V2"] < 256 and 64 <= fits["ResNet152V2"] < 128  # the powers of two in the text
+    fused = [EIGHT.efficiencies(name)[64] for name in EIGHT.NAMES]
+    alone = [EIGHT.efficiencies(name, fusion=0)[64] for name in EIGHT.NAMES]
+    assert fused[1] > fused[0] and alone[1] < alone[0]
+    assert [len(EIGHT.networks()[name].tensor_bytes) for name in EIGHT.NAMES] == [174, 514]
+
+
+def test_float16_computes_faster_at_a_lower_efficiency():
+    slow, fast = (EIGHT.steps("ResNet152V2", precision=p)[64] for p in ("float32", "float16"))
+    assert fast.step < slow.step and fast.computation / fast.step < slow.computation / slow.step
+
+
+def test_the_picture_says_what_it_draws():
+    figure = EIGHT.scaling("ResNet50V2", batch=128, bandwidth=10)
+    first = EIGHT.first_below("ResNet50V2", batch=128, bandwidth=10)
+    assert f"ResNet50V2: below 0.8 from {first}" in figure.alt and "Predicted" in figure.alt
+    assert f"(about {EIGHT.fits('ResNet152V2')} images fit)" in figure.alt
+    lines = {len(line.get_xdata()): line for line in figure.axes[0].get_lines()}
+    assert list(lines[13].get_ydata()) == list(EIGHT.efficiencies("ResNet152V2", batch=128, bandwidth=10).values())
+    assert lines[13].get_linestyle() == ":"  # batch 128 of ResNet152V2 does not fit
+    assert figure.axes[1].get_title().startswith("ResNet50V2") and png(figure)[:4] == b"\x89PNG"
+    assert figure._supxlabel.get_text() == "predicted"
+
+
+def test_as_a_widget_it_begins_at_its_defaults():
+    box = widgets.explore(
+        EIGHT.scaling,
+        network=list(EIGHT.NAMES),
+        batch=[8, 16, 32, 64, 128, 256],
+        fusion=[0, 8, 128],
+        accumulation=(1, 8),
+    )
+    assert [child.value for child in box.children[:-1]] == ["ResNet152V2", 64, 128, 1]
+    assert "<img" in box.children[-1].value
+
+
+def test_another_network_is_refused():
+    with pytest.raises(costs.ScalingError, match="not in this picture"):
+        EIGHT.steps("VGG16")
