@@ -133,7 +133,7 @@ for batch in map(int, sys.argv[3:]):  # ascending: the peak so far is this batch
     peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
     print(batch, 1024 * peak)
 """
-# As in labs.measure.maxbatch: one thread, one arena, no oneDNN (its copies are not the network's), freed memory returned.
+# As in labs.measure.maxbatch: one thread, one arena, no oneDNN (it copies), freed memory returned.
 ALONE = {
     "TF_ENABLE_ONEDNN_OPTS": "0",
     "MALLOC_ARENA_MAX": "1",
