@@ -1,4 +1,4 @@
-"""Started with K ranks by tests/hvd/test_hvd.py: what each rank read, computed and trained, as JSON, one file a rank."""
+"""Started with K ranks by tests/hvd/test_hvd.py: what each rank read, computed and trained, as JSON, a file each."""
 
 import json
 import sys
