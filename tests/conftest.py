@@ -17,6 +17,31 @@ COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|cpp|gcc|g\+\+|clang|clang\+\+|c[89]9|cm
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+# Tests that occupy the whole machine, by folder and by fixture: waiting ranks spin, and a cluster or a browser has time
+# limits. `make test` runs them one after the other in one process, and what is left in another one beside it.
+ALONE = {"browser", "cluster", "hvd", "needs_horovod"}
+# Tests that start processes or train, by folder, file or fixture: `make test-quick` leaves them out.
+SLOW = ALONE | {"needs_horovod"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(config, items):
+    """Mark what is slow, and group the tests for `--dist loadgroup`: those of a file share its fixtures."""
+
+    def named(item):
+        """Folder of the room, name of the file without `test_`, name of the test, fixtures."""
+        place = item.path.relative_to(ROOT)
+        return {*place.parts[1:-1], place.stem.removeprefix("test_"), *getattr(item, "fixturenames", ())}
+
+    for item in items:
+        names = named(item)
+        group = "alone" if names & ALONE else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+        if names & SLOW:
+            item.add_marker(pytest.mark.slow)
+    if config.getoption("dist", "no") == "loadgroup":
+        items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("alone",))  # they take longest
+
 
 @pytest.fixture(scope="session")
 def plain_path(tmp_path_factory):

@@ -21,12 +21,13 @@ set -euo pipefail
 srun --mpi=pmi2 --label --kill-on-bad-exit=1 "$LABS_PYTHON" -m labs.lessons.nb07.experiment {arguments}
 """
 # name: options of sbatch, of the training, SLURM's state, the failure's kind, words of the line that proves it
+# (of memory: "Exceeded job memory limit" or "step exceeded memory limit", whichever part of SLURM notices first)
 JOBS = {
     "time": ("--ntasks=2", LONG, "TIMEOUT", "time limit", "DUE TO TIME LIMIT"),
     "cancel": ("--ntasks=2", LONG, "CANCELLED", "cancelled", "CANCELLED AT"),
     "kill": ("--nodes=2 --ntasks=2", LONG, "FAILED", "killed", "task 1: Killed"),
     "kill0": ("--nodes=2 --ntasks=2", LONG, "FAILED", "killed", "task 0: Killed"),
-    "memory": ("--ntasks=1 --mem=1000", LARGE, "FAILED", "out of memory", "exceeded memory limit"),
+    "memory": ("--ntasks=1 --mem=1000", LARGE, "FAILED", "out of memory", "memory limit"),
 }
 
 
