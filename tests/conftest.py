@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,11 +18,17 @@ COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|cpp|gcc|g\+\+|clang|clang\+\+|c[89]9|cm
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+# In the background of a shell an interrupt is ignored, and what a test starts inherits that; tests send interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Tests that occupy the whole machine, by folder and by fixture: waiting ranks spin, and a cluster or a browser has time
 # limits. `make test` runs them one after the other in one process, and what is left in another one beside it.
 ALONE = {"browser", "cluster", "hvd", "needs_horovod"}
-# Tests that start processes or train, by folder, file or fixture: `make test-quick` leaves them out.
-SLOW = ALONE | {"needs_horovod"}
+# Tests that start programs or train, by folder, file or fixture: `make test-quick` leaves them out. What is not named
+# here and is slow has the marker `slow` itself.
+SLOW = ALONE | {"measure", "models", "training"}
+SLOW |= {"batch", "counts", "devices", "facts", "launch", "published", "scaling_published", "student_notebooks"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -29,7 +36,7 @@ def pytest_collection_modifyitems(config, items):
     """Mark what is slow, and group the tests for `--dist loadgroup`: those of a file share its fixtures."""
 
     def named(item):
-        """Folder of the room, name of the file without `test_`, name of the test, fixtures."""
+        """Its folders, the name of its file without `test_`, its fixtures."""
         place = item.path.relative_to(ROOT)
         return {*place.parts[1:-1], place.stem.removeprefix("test_"), *getattr(item, "fixturenames", ())}
 
