@@ -21,10 +21,11 @@ SCRIPTS = {  # arguments, and the workers of the trainings, in turn; the longest
     "maxbatch": ("--model SmallCNN --memory 64MiB", []),
 }
 REAL = "ResNet50"  # trains the network of its name, the others SmallCNN in its place: 20 s instead of minutes
-# Put behind a training script's last import. Everything else in the script stays as it is.
+# Put behind a training script's `import keras`. Everything else in the script stays as it is.
 SMALL_NETWORK = """
 for name in ("ResNet50V2", "ResNet152V2"):
-    setattr(keras.applications, name, lambda classes, input_shape, **_: models.small_cnn(input_shape[0], classes))
+    setattr(keras.applications, name,
+            lambda classes, input_shape, **_: models.network("SmallCNN", input_shape[0], classes))
 """
 TRAININGS = [name for name, (_, workers) in SCRIPTS.items() if workers]
 SETTINGS = (
@@ -53,9 +54,9 @@ def jobs(cluster, tmp_path_factory):
     small = folder / "small"
     small.mkdir()
     for path in (ROOT / "solutions/scripts").glob("ResNet*.py"):
-        before, last_import, after = path.read_text().partition("import tensorflow as tf\n")
-        assert last_import, f"{path.name} imports TensorFlow in another way"
-        (small / path.name).write_text(before + last_import + SMALL_NETWORK + after)
+        before, line, after = path.read_text().partition("\nimport keras\n")
+        assert line, f"{path.name} imports Keras in another way"
+        (small / path.name).write_text(before + line + SMALL_NETWORK + after)
     return {
         name: Job(
             cluster,
