@@ -26,7 +26,7 @@ def not_named(room):
 
 def broken(root):
     """What import-linter says about labs/ below `root` where it breaks a contract of pyproject.toml, else ''."""
-    code = f"import sys; sys.path.insert(0, {str(root)!r}); from importlinter.cli import lint_imports_command as lint; lint()"
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); from importlinter import cli; cli.lint_imports_command()"
     command = [sys.executable, "-P", "-c", code, "--no-cache", "--config", str(root / "pyproject.toml")]
     environment = clean_environment(PYTHONPATH=str(root), PYTHONDONTWRITEBYTECODE="1")
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment)
