@@ -1,7 +1,22 @@
-"""Helpers of the course: small modules, each one thing. Importing this package loads none of them.
+"""The helper package of the course. Importing it loads none of its rooms; each room's door says what it offers.
 
-TensorFlow's start-up messages are silenced here, in the environment, before anything imports it:
-the standard error of a run is evidence and stays readable.
+From the command line down, and nothing imports what stands above it (pyproject.toml, [tool.importlinter]):
+
+    cli                          the command `labs`
+    author, cluster              the course made from its sources; a practice SLURM on this machine
+    lessons                      a folder for each notebook: its questions, pictures, experiments
+    checks                       answers judged, predictions and progress kept
+    measure                      studies, the largest batch, the all-reduce, the parts of a step
+    costs                        the cost model: fit and predict
+    show                         figures, tables, widgets
+    jobs, slurm                  a program run anywhere; batch scripts, sites
+    training, hvd                inside a training process; Horovod's names on Keras 3
+    data, models, doctor         images and batches; networks and what they need; what this machine lacks
+    results, simulate, recorded  records and logs in numbers; concepts computed; runs that come with the kit
+    compat, ranks, devices, presets, blanks, files, errors    single modules that the rooms share
+
+TensorFlow's start-up messages are silenced here, in the environment, before anything imports it: the standard error
+of a run is evidence and stays readable.
 """
 
 import os

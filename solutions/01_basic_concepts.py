@@ -646,7 +646,7 @@ else:
 # a pipeline improves, and what limits it. When would you take which? Think of memory, of idle time, of what travels,
 # and of how hard the program is to write.
 
-# %% [markdown] labs={"id": "T1", "kind": "answer", "points": 4}
+# %% [markdown] labs={"id": "T1", "kind": "answer"}
 # ### T1: your answer
 # ### BEGIN SOLUTION
 # In data parallelism each device has a copy of the whole network and computes the gradient of its share of the batch;
@@ -666,12 +666,6 @@ else:
 #
 # I take data parallelism as long as the network fits on one device, with sharding if its state is the problem; I
 # divide the network if it does not fit otherwise, always with a pipeline, and combine both on many devices.
-#
-# **A good answer holds** (1 point each):
-# - Data parallelism, for: a copy on each device, no change of the network, hardly any idle time, scales easily.
-# - Data parallelism, against: all must fit on each device; gradients of the whole network travel at every step.
-# - Model parallelism: room for a larger network; but devices wait for each other, and it is hard to divide.
-# - Pipeline: micro-batches reduce the idle share, with its limit; and when each way is the better one.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -695,7 +695,7 @@ check("02.19", bottleneck)
 # (b) 3 to 5 sentences: why is a single parameter server a bottleneck, and how is it relieved? Name at least two ways,
 # and what limits each of them.
 
-# %% [markdown] labs={"id": "T2", "kind": "answer", "points": 4}
+# %% [markdown] labs={"id": "T2", "kind": "answer"}
 # ### T2: your answer
 # ### BEGIN SOLUTION
 # (a) In synchronous SGD all K workers compute a gradient from the same weights, each from a batch of its own; the mean
@@ -714,12 +714,6 @@ check("02.19", bottleneck)
 # 2 (K - 1) / K of the gradient, less than twice its size for any K; but it takes 2 (K - 1) messages one after the
 # other, so for small messages or thousands of workers its latency counts. Then two levels help (a sum inside each
 # machine, then between the machines), or fewer and smaller exchanges: 16 bits, several batches before each exchange.
-#
-# **A good answer holds** (1 point each):
-# - Synchronous: the mean of all gradients of the same weights, as from one large batch; the slowest sets the step.
-# - Asynchronous: nobody waits, gradients are stale; and a condition under which each kind is the better one.
-# - The bottleneck: all K gradients go in and out through one link, so its load grows with K.
-# - Two ways to relieve it (several servers, ring, two levels, fewer or smaller messages), and the limit of one.
 # ### END SOLUTION
 
 # %% [markdown]

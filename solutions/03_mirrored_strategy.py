@@ -326,7 +326,7 @@ else:
 # Explain MirroredStrategy in 5 to 10 sentences: where do parameters live, what does each replica compute, what
 # travels and when, and why do the replicas stay consistent? Name what would happen if one step of it were left out.
 
-# %% [markdown] labs={"id": "T3", "kind": "answer", "points": 3}
+# %% [markdown] labs={"id": "T3", "kind": "answer"}
 # ### T3: your answer
 # ### BEGIN SOLUTION
 # Every variable that is created inside `strategy.scope()` has one copy on each device, with the same values at the start.
@@ -336,11 +336,6 @@ else:
 # keep the copies equal, to the last bit: parameters need not travel, and no replica is special. Without the all-reduce
 # each replica would train a network of its own, without any error message; with a mean over the local batch only, the summed
 # gradient would be K times too large. Batch normalisation uses each replica's own share.
-#
-# **A good answer holds** (1 point each):
-# - Every variable created in `strategy.scope()` has one copy on each device; all begin with the same values.
-# - Each replica computes the gradient of its own share of the global batch; gradients are summed at every step, and no replica is special.
-# - Equal start and equal updates keep the copies equal; without the all-reduce they become different networks, silently.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -245,7 +245,7 @@ check("04.8", answer)
 # What is the largest batch size for your network that fits? Show the steps of your search, the `.err` line that proves it, and
 # say which part of the memory set the limit. Compare with your prediction 04.3.
 
-# %% [markdown] labs={"id": "T4", "kind": "answer", "points": 4}
+# %% [markdown] labs={"id": "T4", "kind": "answer"}
 # ### T4: your answer
 # ### BEGIN SOLUTION
 # I doubled the batch from 1 until memory ran out, with real training steps in a process of their own. The table above shows
@@ -254,12 +254,6 @@ check("04.8", answer)
 # The activations set the limit: weights, gradients and optimizer state do not depend on the batch, and the tensor
 # that could not be allocated is an activation or its gradient, of shape batch x height x width x channels. With momentum
 # there would be one more number per weight; that would lower the limit only a little.
-#
-# **A good answer holds** (1 point each):
-# - The steps of the search, with the largest batch that fits and the smallest that does not.
-# - The line of the .err that proves it, and what its shape says.
-# - The activations set the limit: they grow with the batch.
-# - Weights, gradients and optimizer state do not; what was predicted is compared with what was found.
 # ### END SOLUTION
 
 # %% [markdown]

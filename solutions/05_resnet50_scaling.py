@@ -380,7 +380,7 @@ else:
 # account: what you ran on which machine, epoch time and speedup with their intervals, the accuracy beside them, and what limits
 # the speedup.
 
-# %% [markdown] labs={"id": "T5", "kind": "answer", "points": 6}
+# %% [markdown] labs={"id": "T5", "kind": "answer"}
 # ### T5: your answer
 # ### BEGIN SOLUTION
 # The scripts are scripts/ResNet50.py and slurm/local/ResNet50.sh. I ran them on 1 and 2 workers (one worker is one CPU core, or one GPU where there are GPUs),
@@ -391,14 +391,6 @@ else:
 # epochs the loss is not the same; the rate was doubled to make up for it. The speedup stays below 2: at each step the
 # replicas wait for the slowest one and sum 94 MB of gradients, and they share the memory of one machine. The run on 4 workers is
 # oversubscribed where there are fewer than 4 cores, and says nothing about speed.
-#
-# **A good answer holds** (1 point each):
-# - `ResNet50.py` and `ResNet50.sh`, complete and in agreement about batch and workers.
-# - The lines of the .out for each number of workers, and what the .err says.
-# - What ran where: worker, machine, local and global batch, repeats.
-# - Epoch time and speedup with their intervals, first epoch left out.
-# - Accuracy beside speed, with the number of updates.
-# - What limits the speedup; an oversubscribed run is not taken for a measurement of it.
 # ### END SOLUTION
 
 # %% [markdown]

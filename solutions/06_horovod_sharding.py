@@ -605,7 +605,7 @@ record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
 processed_1 = record_1["steps"] * record_1["global_batch"] if measured else ...
 processed_2 = record_2["steps"] * record_2["global_batch"] if measured else ...
 ### END SOLUTION
-check("06.19", processed_1, processed_2, record_1, record_2)
+check("06.19", processed_1, processed_2, record_1, record_2, without="horovod")
 
 # %% [markdown]
 # Compare with the images that exist. Why is the epoch not shorter on 2 ranks?
@@ -665,7 +665,7 @@ if repaired:
 # (On 1 rank both scripts do the same, so the first point is shared.)
 
 # %% labs={"id": "06.22"}
-check("06.22", *([record_2, repaired] if repaired else [...]))
+check("06.22", *([record_2, repaired] if repaired else [...]), without="horovod")
 
 # %% [markdown]
 # Half the steps, and every image once. A step takes as long as before, since each rank still computes one local batch
@@ -680,7 +680,7 @@ check("06.22", *([record_2, repaired] if repaired else [...]))
 # operations and the seeds, what you do about uneven shares, what you shard when the data lie in files, and what you
 # *count* afterwards.
 
-# %% [markdown] labs={"id": "S1", "kind": "answer", "points": 3}
+# %% [markdown] labs={"id": "S1", "kind": "answer"}
 # ### S1: your answer
 # ### BEGIN SOLUTION
 # I shuffle the sample numbers once per epoch with a seed that all ranks share, cut the order to whole global batches,
@@ -694,11 +694,6 @@ check("06.22", *([record_2, repaired] if repaired else [...]))
 # I know that it is right when I have collected the sample numbers of all ranks for an epoch: no number twice, none
 # missing but those cut off, equal lengths. In the record, steps x global batch must not exceed the images that exist.
 # With K ranks the epoch must have 1/K of the steps; if it has as many as on one rank, the data are not sharded.
-#
-# **A good answer holds** (1 point each):
-# - Disjoint and complete: one common seed before the shard, or the shard first.
-# - Equal steps on all ranks, and which samples are left out.
-# - How it was counted: sample numbers of all ranks, or steps x global batch against the images.
 # ### END SOLUTION
 
 # %% [markdown]

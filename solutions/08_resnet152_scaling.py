@@ -217,7 +217,7 @@ print(f"activations per image of {pair[1]}: {kept[1] / kept[0]:.2f} times those 
 # at the largest batch is another question: where images per second have stopped rising, a smaller batch costs nothing on
 # *one* worker. On many it does: fewer images per exchange.
 
-# %% [markdown] labs={"id": "T8", "kind": "answer", "points": 4}
+# %% [markdown] labs={"id": "T8", "kind": "answer"}
 # ### T8: your answer
 # ### BEGIN SOLUTION
 # I doubled the batch of ResNet152V2 from 1 until memory ran out, with the memory for a step that the preset gives (the
@@ -226,12 +226,6 @@ print(f"activations per image of {pair[1]}: {kept[1] / kept[0]:.2f} times those 
 # ResNet50V2 with the same memory takes more images; doubling gives the ratio of the two borders only as an interval, and
 # the ratio of the activations per image, computed from the layers, can be compared with it. Activations set the limit: they
 # alone grow with the batch; weights and gradients of ResNet152V2 take 2.5 times as much, once.
-#
-# **A good answer holds** (1 point each):
-# - the trials of the search, with the largest batch that fits and the memory that was given
-# - the line of the .err file that names the tensor, and the file's name
-# - the comparison with ResNet50V2 under the same memory, as an interval or with the doubling's factor of 2 in mind
-# - the part of memory that sets the limit, and why (activations grow with the batch, the rest does not)
 # ### END SOLUTION
 
 # %% [markdown]
@@ -408,7 +402,7 @@ for file in large_files:
     if file.with_suffix(".out").exists():
         print(file.with_suffix(".out").read_text()[:420], "...\n")
 
-# %% [markdown] labs={"id": "T9", "kind": "answer", "points": 6}
+# %% [markdown] labs={"id": "T9", "kind": "answer"}
 # ### T9: your answer
 # ### BEGIN SOLUTION
 # The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I ran them on 1 and 2 workers (a worker is one CPU
@@ -419,14 +413,6 @@ for file in large_files:
 # lower on 2 workers, which make half as many updates. From ResNet50V2's runs I had predicted the step on 2 workers; the
 # residual is printed below the table. With Horovod the same network ran on 1 and 2 ranks; its table stands below that of
 # MirroredStrategy. A run on 4 workers would be oversubscribed on 2 cores.
-#
-# **A good answer holds** (1 point each):
-# - both scripts, with the batch per worker fixed and the rate scaled with the workers
-# - the relevant lines of .out for each number of workers, and a word on .err
-# - epoch time and images per second without the first epoch, over several repeats
-# - speedup with its interval, and what one worker is
-# - the accuracy beside the speed, with the number of updates
-# - the prediction for 2 workers and its residual
 # ### END SOLUTION
 
 # %% [markdown]
@@ -762,17 +748,17 @@ tables.show(
 
 # %%
 every = [seen for found in steps.values() for seen in breakdown.observations(found)]
-held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.batch) != (pair[0], plan.local_batch)]
+held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != (pair[0], plan.local_batch)]
 shown, errors = [], []
 fitted = costs.fit([seen for seen in every if seen not in held_out]) if steps else None
 for seen in held_out:
-    told, took = costs.predict_from_fit(fitted, seen.model, seen.workers, seen.batch).step_seconds, mean(seen.seconds)
+    told, took = costs.predict_from_fit(fitted, seen.model, seen.workers, seen.local_batch).step_seconds, mean(seen.seconds)
     errors.append(abs(told.value / took - 1))
     shown.append(
         {
             "network": seen.model,
             "workers": seen.workers,
-            "batch": int(seen.batch),
+            "batch": int(seen.local_batch),
             "predicted (s)": told.value,
             "95 % interval": "{:.3g} to {:.3g}".format(*told.interval),
             "measured (s)": took,
@@ -920,7 +906,7 @@ check("08.23", without_fusion)
 # ResNet50V2's? Say what your data decide and what they leave open; separate equal batch from own largest batch, and
 # measured from predicted.
 
-# %% [markdown] labs={"id": "T10", "kind": "answer", "points": 6}
+# %% [markdown] labs={"id": "T10", "kind": "answer"}
 # ### T10: your answer
 # ### BEGIN SOLUTION
 # The epoch of ResNet152V2 is longer because it computes 3.13 times as many multiply-adds for each image; the measured ratio
@@ -934,14 +920,6 @@ check("08.23", without_fusion)
 # predicted machine it is ahead at an equal batch and behind at its own largest one at 10 Gbit/s, and also when its 514
 # tensors are not fused. After the same epochs 2 workers have made half as many updates and the accuracy is lower, for both
 # networks.
-#
-# **A good answer holds** (1 point each):
-# - the longer epoch explained by operations per image, with the measured ratio beside the computed one
-# - speedup or efficiency of both networks at an equal batch, with intervals
-# - the verdict yes, no or can't tell as the intervals give it, with the smallest difference that could have been shown
-# - why bytes alone favour ResNet152V2, and what pulls the other way (largest batch, number of tensors)
-# - equal batch and own largest batch kept apart, and measured kept apart from predicted
-# - accuracy beside speed, with the number of updates
 # ### END SOLUTION
 
 # %% [markdown]

@@ -11,7 +11,7 @@ from conftest import ROOT, clean_environment
 
 
 def rooms(root):
-    """The rooms of labs/ below `root`: its folders with modules, but not those of lessons, which are all of one form."""
+    """The rooms of labs/ below `root`: its folders with modules; those of lessons are all of one form."""
     folders = {path.parent for path in root.glob("labs/*/**/*.py")}
     return sorted(folder for folder in folders if folder.parent.name != "lessons")
 

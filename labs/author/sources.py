@@ -7,12 +7,14 @@ solutions/scripts/*.py                     -> scripts with blanks (see blanks)
 import ast
 import hashlib
 import re
+import tomllib
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
-from labs.author.regions import blank, strip_markers
+from labs.author.regions import BEGIN, END, blank, strip_markers
 from labs.blanks import BuildError, parse
+from labs.checks import tasks
 
 VERSION = 1
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -31,6 +33,11 @@ def sources(root: Path) -> dict[str, Path]:
 def scripts(root: Path) -> dict[str, Path]:
     """Complete training scripts by file name (`ResNet50.py`), in order."""
     return {path.name: path for path in sorted(Path(root, "solutions", "scripts").glob("*.py"))}
+
+
+def lesson_of(root: Path, source: Path) -> Path:
+    """Folder of a source's lesson: labs/lessons/nb05 of 05_resnet50_scaling.py. It need not be there."""
+    return Path(root, "labs", "lessons", f"nb{Path(source).stem.partition('_')[0]}")
 
 
 @lru_cache(maxsize=512)
@@ -54,13 +61,15 @@ def _labs_names(text: str, package: str) -> frozenset[str]:
 def source_files(root: Path, source: Path) -> list[Path]:
     """All files below `root` that the outputs of a source depend on, found without importing anything.
 
-    The source; the scripts that it names as `scripts/NAME.py`; the labs modules which these import, directly
-    or through others, and of the questions its own ones; the recorded data of labs; the batch scripts that it
-    names (`NAME.sh`), with the sites.
+    The source; the tasks and the judges of its lesson, and the tasks of all lessons if it shows the progress; the
+    scripts that it names as `scripts/NAME.py`; the labs modules which all these import, directly or through others;
+    the recorded data of labs; the batch scripts that it names (`NAME.sh`), with the sites.
     Raises BuildError for a script that is not there.
     """
-    root, waiting, found = Path(root), [Path(source)], set()
+    root, lesson, found = Path(root), lesson_of(root, source), set()
     text = Path(source).read_text(encoding="utf-8")
+    waiting = [Path(source), *lesson.glob("questions.py")]
+    items = lesson.parent.glob("nb*/tasks.toml") if "progress(" in text else lesson.glob("tasks.toml")
     batch = [root / "solutions" / "slurm" / name for name in re.findall(r"[\"/]([\w-]+\.sh)\"", text)]
     for path in batch:
         if not path.exists():
@@ -87,10 +96,6 @@ def source_files(root: Path, source: Path) -> list[Path]:
         except SyntaxError as error:
             where = f"{label_of(root, path)}:{error.lineno}"
             raise BuildError(f"{where}: the file is not valid Python: {error.msg}") from None
-        own = f"labs.lessons.nb{Path(source).stem[:2]}"
-        asked = [name for name in names if name.startswith(own)]
-        if path == root / "labs/tasks/__init__.py" and asked and "progress(" not in text:
-            names = asked  # the questions of other notebooks change nothing here
         for name in names:
             parts = name.split(".")
             for depth in range(1, len(parts) + 1):
@@ -99,7 +104,7 @@ def source_files(root: Path, source: Path) -> list[Path]:
     recorded = (path for path in (root / "labs" / "recorded").rglob("*") if "__pycache__" not in path.parts)
     if batch:  # and what a batch script says at every site
         batch += [path for path in (root / "slurm" / "sites").glob("*.toml") if not path.stem.endswith(".local")]
-    return sorted(found.union(path for path in [*recorded, *batch] if path.is_file()))
+    return sorted(found.union(path for path in [*items, *recorded, *batch] if path.is_file()))
 
 
 def source_hash(root: Path, source: Path) -> str:
@@ -114,8 +119,10 @@ def pair(root: Path, source: Path):
     """(solution notebook without outputs, student's notebook) of a source; nbformat 4.5, same cell ids.
 
     A cell with metadata `labs={"id": "05.3"}` has the id `labs-05-3`; the id of any other cell is a hash of
-    the notebook's name and of what the student sees in the cell, so it survives changes elsewhere.
-    Raises BuildError for wrong markers or metadata, and for an id that is used twice.
+    the notebook's name and of what the student sees in the cell, so it survives changes elsewhere. A written answer
+    gets its points, and behind the solution what a good answer holds, from the tasks.toml of its lesson.
+    Raises BuildError for wrong markers or metadata, for an id that is used twice, and for a written answer that the
+    tasks.toml does not know or that has no solution.
     """
     import jupytext
     import nbformat
@@ -130,12 +137,15 @@ def pair(root: Path, source: Path):
         )
     seen: Counter = Counter()
     labs = {"source_hash": source_hash(root, source), "version": VERSION}
+    written = _written(lesson_of(root, source))
     for number, (full, seen_cell) in enumerate(zip(solution.cells, student.cells, strict=True), 1):
         identifier = _cell_id(source.stem, seen_cell, seen, f"{label}: cell {number}")
         for cell in (full, seen_cell):
             cell.id = identifier
             for key in ("lines_to_next_cell", "cell_marker"):
                 cell.metadata.pop(key, None)
+        if written is not None and full.metadata.get("labs", {}).get("kind") == "answer":
+            _complete(full, seen_cell, written, f"{label}: cell {number}")
     for notebook in parsed:
         notebook.nbformat, notebook.nbformat_minor = 4, 5
         notebook.metadata = nbformat.from_dict(
@@ -143,6 +153,40 @@ def pair(root: Path, source: Path):
         )
         nbformat.validate(notebook)
     return solution, student
+
+
+def _written(lesson: Path) -> dict[str, tasks.Answer] | None:
+    """Written tasks of a lesson by id; None for a lesson without a tasks.toml."""
+    path = lesson / "tasks.toml"
+    if not path.exists():
+        return None
+    try:
+        return {item.id: item for item in tasks.load(path).task if item.kind == "answer"}
+    except tasks.TaskError as error:
+        raise BuildError(str(error)) from None
+
+
+def _complete(full, seen_cell, written: dict[str, tasks.Answer], label: str) -> None:
+    """Add to the two forms of a written answer its points, and to the solution what a good answer holds, in place."""
+    id = full.metadata["labs"]["id"]
+    if id not in written:
+        raise BuildError(f"{label}: {id} is no written task of the lesson's tasks.toml; add it there, as kind answer")
+    shared = seen_cell.source.split("\n")
+    if not any(line.strip(" .") for line in full.source.split("\n") if line not in shared):
+        raise BuildError(f"{label}: {id} has no solution; write one between '{BEGIN}' and '{END}'")
+    for cell in (full, seen_cell):
+        cell.metadata["labs"]["points"] = written[id].points
+    holds = "\n".join(f"- {line}" for line in written[id].holds)
+    full.source += f"\n\n**A good answer holds** (1 point each):\n{holds}"
+
+
+def student_tasks(text: str) -> str:
+    """A tasks.toml as students get it: what a good answer holds is blank, its points stay."""
+
+    def blanked(found):
+        return "holds = [" + ", ".join(['"..."'] * len(tomllib.loads(found[0])["holds"])) + "]"
+
+    return re.sub(r"^holds = \[.*?\]$", blanked, text, flags=re.MULTILINE | re.DOTALL)
 
 
 def _cell_id(name: str, cell, seen: Counter, label: str) -> str:

@@ -1,106 +1,93 @@
-"""Self-checks: compare an answer, give a hint, and keep what was done in runs/progress.json.
+"""Judging: `check` says whether an answer is right, `predict` keeps an expectation.
 
-The questions themselves stand in labs/tasks, one module for each notebook. A question gets the student's answer
-and returns None if it is right, else a hint that names the likely mistake and not the answer.
+A judge stands in the questions.py of its lesson, bound to the id of a task of the tasks.toml beside it:
+
+    @judges("05.6")
+    def speedup(function):
+        ...
+
+It gets the student's answer and returns None if it is right, else a hint that names the likely mistake and not the
+answer. With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
 """
 
+import ast
 import html
 import importlib
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
+import inspect
+import os
+import textwrap
+from importlib.util import find_spec
 
-from labs import files
+from labs.checks import kept, tasks
 
-REGISTRY = {}
+JUDGES = {}
+CAN_BE_MISSING = ("horovod",)  # what the course goes on without
 
 
 class NotDone(Exception):
-    """Raised by a question's function for an answer that still holds blanks; the text says where."""
+    """Raised by a judge for an answer that still holds blanks; the text says where."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """One item of the course. kind: check (self-checked), prediction (kept, not judged), answer (written)."""
-
-    id: str
-    title: str
-    notebook: str
-    kind: str
-    points: int = 0
-    judge: Callable | None = field(default=None, repr=False)
-    why: str = ""
+class NotRight(AssertionError):
+    """In strict mode: an answer is wrong or open; the text holds the id, the state and the hint."""
 
 
-def _register(task):
-    if task.id in REGISTRY:
-        raise ValueError(f"Two tasks have the id {task.id}.")
-    REGISTRY[task.id] = task
-    return task
+def judges(id):
+    """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already."""
 
-
-def question(id, title, notebook, points=1, why=""):
-    """Decorator: register a function `judge(*answer) -> hint or None` as question `id`; why: shown when right."""
-
-    def decorate(judge):
-        _register(Task(id, title, notebook, "check", points, judge, why))
+    def bind(judge):
+        other = JUDGES.setdefault(id, judge)
+        if (other.__module__, other.__qualname__) != (judge.__module__, judge.__qualname__):
+            raise tasks.TaskError(f"Two functions judge {id}: {other.__qualname__} and {judge.__qualname__}.")
+        JUDGES[id] = judge  # the same one again when its module is reloaded
         return judge
 
-    return decorate
+    return bind
 
 
-def choice(id, title, notebook, right, wrong, why="", points=1):
-    """Register a question with choices. right: letter; wrong: {letter: why this choice is wrong}."""
-
-    def judge(answer):
-        letter = str(answer).strip().lower().strip(".()")
-        if letter == right:
-            return None
-        return wrong.get(letter) or f"{answer!r} is none of the choices: {', '.join(sorted([right, *wrong]))}."
-
-    _register(Task(id, title, notebook, "check", points, judge, why))
-
-
-def prediction(id, title, notebook):
-    """Register a prediction: what you expect before the run; kept, not judged."""
-    _register(Task(id, title, notebook, "prediction"))
+def judge_of(id):
+    """The function that judges task `id`; imports the questions of its lesson, and no others. Raises TaskError."""
+    lesson, item = tasks.find(id)
+    if isinstance(item, tasks.Choice):
+        return lambda answer: _choose(item, answer)
+    if id not in JUDGES and isinstance(item, tasks.Check):
+        importlib.import_module(f"labs.lessons.{lesson}.questions")
+    if id not in JUDGES:
+        raise tasks.TaskError(
+            f"Nothing judges {id}, {item.kind}: labs/lessons/{lesson}/questions.py has no judge for it."
+        )
+    return JUDGES[id]
 
 
-def written(id, title, notebook, points):
-    """Register a written task: its answer stands in the markdown cell of the notebook that carries this id."""
-    _register(Task(id, title, notebook, "answer", points))
+def _choose(item, answer):
+    letter = str(answer).strip().lower().strip(".()")
+    if letter == item.right:
+        return None
+    choices = ", ".join(sorted([item.right, *item.wrong]))
+    return item.wrong.get(letter) or f"{answer!r} is none of the choices: {choices}."
 
 
-def load_lessons():
-    """Register the questions of all lessons."""
-    folder = Path(__file__).parents[1] / "lessons"
-    for path in sorted([*folder.glob("nb*/questions.py"), *folder.glob("nb*/more.py")]):
-        importlib.import_module(f"labs.lessons.{path.parent.name}.{path.stem}")
-
-
-def task(id):
-    """The task with this id. Raises KeyError with the ids that exist."""
-    load_lessons()
-
-    if id not in REGISTRY:
-        raise KeyError(f"There is no task {id!r}. The tasks are: {', '.join(REGISTRY)}.")
-    return REGISTRY[id]
-
-
-def _does_nothing(function):
-    """True for a function whose body is still blank: it consists of the instructions of `def f(): ...`."""
-    code = getattr(function, "__code__", None)
-    if code is None or code.co_code[::2] != (lambda: None).__code__.co_code[::2]:
+def _is_blank(value):
+    """True for `...`, None, and a function whose body, as it is written, is still `...`."""
+    if value is ... or value is None:
+        return True
+    if not inspect.isfunction(value):
         return False
-    return all(const in (None, ..., function.__doc__) for const in code.co_consts)
+    try:
+        written = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
+    except (OSError, SyntaxError):  # no text is known of it, or it stands in the middle of an expression
+        return False
+    body = getattr(written, "body", None)
+    if not isinstance(body, list):
+        return False
+    *before, last = [getattr(getattr(statement, "value", None), "value", None) for statement in body]
+    return last is ... and all(isinstance(value, str) for value in before)  # a docstring may stand before
 
 
 def unfilled(answers):
     """True if any answer is still blank: `...`, None, a function without a body, or a container that holds `...`."""
     for answer in answers:
-        if answer is ... or answer is None or _does_nothing(answer):
+        if _is_blank(answer):
             return True
         if isinstance(answer, list | tuple | dict | set):
             values = answer.values() if isinstance(answer, dict) else answer
@@ -110,12 +97,12 @@ def unfilled(answers):
 
 
 def judge(id, *answers):
-    """(state, text) of an answer, without showing or keeping it; state: right, wrong or open."""
-    item = task(id)
+    """(state, text) of an answer, without showing or keeping it; state: right, wrong or open. Raises TaskError."""
+    item, judge = tasks.task(id), judge_of(id)
     if unfilled(answers):
         return "open", "not done yet. Fill the blank above (`...`) and run the cell again."
     try:
-        hint = item.judge(*answers)
+        hint = judge(*answers)
     except NotDone as problem:
         return "open", f"not done yet. {problem}"
     except Exception as problem:  # a student's answer may be anything; the check must outlive it
@@ -123,7 +110,7 @@ def judge(id, *answers):
     return ("wrong", hint) if hint else ("right", item.why)
 
 
-class Verdict:
+class Outcome:
     """What `check` returns: true only if the answer is right. A notebook shows nothing for it at a cell's end."""
 
     def __init__(self, state):
@@ -136,26 +123,40 @@ class Verdict:
         pass
 
 
-def check(id, *answers):
-    """Check an answer, show the result, and keep it. Returns a Verdict: true only if the answer is right."""
+def check(id, *answers, without=None):
+    """Check an answer, show the result, and keep it. Returns an Outcome: true only if the answer is right.
+
+    without: what this answer needs and a machine may lack (a word of CAN_BE_MISSING). In strict mode it is the only
+    reason for which an answer may stay open, and only where it really is missing. Raises TaskError for an unknown id or
+    word, and NotRight in strict mode.
+    """
+    if without is not None and without not in CAN_BE_MISSING:
+        raise tasks.TaskError(f"{id}: without={without!r} is no reason; known are {', '.join(CAN_BE_MISSING)}.")
     state, text = judge(id, *answers)
-    keep(id, state, answers)
+    kept.keep(tasks.task(id), state, answers)
     _show(id, state, text)
-    return Verdict(state)
+    excused = state == "open" and without is not None and find_spec(without) is None
+    if state != "right" and not excused:
+        _refuse_if_strict(id, state, text)
+    return Outcome(state)
 
 
 def predict(id, value):
-    """Keep a prediction before you run anything. A blank one is asked for again."""
-    item = task(id)
-    state = "open" if unfilled([value]) else "predicted"
-    keep(id, state, [value])
-    _show(
-        id,
-        state,
-        f"{item.title}: {value}. Kept; now find out."
-        if state == "predicted"
-        else "not done yet. Commit yourself before you look: a wrong prediction teaches more than none.",
-    )
+    """Keep a prediction before you run anything. A blank one is asked for again; in strict mode it raises NotRight."""
+    item = tasks.task(id)
+    state, text = "predicted", f"{item.title}: {value}. Kept; now find out."
+    if unfilled([value]):
+        state = "open"
+        text = "not done yet. Commit yourself before you look: a wrong prediction teaches more than none."
+    kept.keep(item, state, [value])
+    _show(id, state, text)
+    if state == "open":
+        _refuse_if_strict(id, state, text)
+
+
+def _refuse_if_strict(id, state, text):
+    if os.environ.get("LABS_STRICT") == "1":
+        raise NotRight(f"{id} is {state}: {text}")
 
 
 WORDS = {"right": "right.", "wrong": "not yet.", "open": "", "predicted": "prediction."}
@@ -177,85 +178,3 @@ def _show(id, state, text):
         f"<b>{html.escape(id)}</b>: <b>{WORDS[state]}</b> {html.escape(text)}</div>"
     )
     display({"text/html": box, "text/plain": line}, raw=True)
-
-
-def progress_file():
-    """Path of progress.json, in the folder of the runs."""
-    from labs import jobs
-
-    return jobs.folder() / "progress.json"
-
-
-def read_progress():
-    """{id: {state, points, attempts, when, answer}}; empty if nothing was done yet."""
-    try:
-        return {id: dict(item) for id, item in json.loads(progress_file().read_text())["items"].items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        print(f"Warning: {progress_file()} cannot be read ({problem}); progress starts anew.")
-        return {}
-
-
-def keep(id, state, answers):
-    """Write the state of one item into progress.json, atomically. What was right stays right, with its answer."""
-    item, items = task(id), read_progress()
-    before, answer = items.get(id, {}), repr(answers[0] if len(answers) == 1 else answers)[:200]
-    if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
-        state, answer = before["state"], before.get("answer", answer)
-    items[id] = {
-        "state": state,
-        "points": item.points if state == "right" else 0,
-        "attempts": before.get("attempts", 0) + 1,
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "answer": answer,
-    }
-    path = progress_file()
-    try:
-        files.write(path, json.dumps({"version": 1, "items": items}, indent=1))
-    except OSError as problem:
-        print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
-
-
-PLACEHOLDER = "Write your answer here"
-
-
-def answers(notebook):
-    """{id: text} of the written answers in a notebook file; text is None where nothing was written yet."""
-    found = {}
-    for cell in json.loads(Path(notebook).read_text())["cells"]:
-        mark = cell["metadata"].get("labs", {})
-        if mark.get("kind") == "answer":
-            text = "".join(cell["source"])
-            found[mark["id"]] = None if PLACEHOLDER in text else text
-    return found
-
-
-def _order(item):
-    """By notebook, then 05.2 before 05.10, then what is handed in (T5, S1)."""
-    return item.notebook, item.id[0].isalpha(), [int(n) for n in item.id.lstrip("THS").split(".")]
-
-
-def progress(folder="."):
-    """All tasks in order with their state, as rows {id, title, notebook, kind, points, state}."""
-    load_lessons()
-
-    items, texts = read_progress(), {}
-    for notebook in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
-        texts |= answers(notebook)
-    rows = []
-    for item in sorted(REGISTRY.values(), key=_order):
-        state = items.get(item.id, {}).get("state", "open")
-        if item.kind == "answer":
-            state = "written" if texts.get(item.id) else "open"
-        rows.append(
-            {
-                "id": item.id,
-                "title": item.title,
-                "notebook": item.notebook,
-                "kind": item.kind,
-                "points": item.points,
-                "state": state,
-            }
-        )
-    return rows

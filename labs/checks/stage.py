@@ -14,8 +14,10 @@ from unittest import mock
 
 import numpy as np
 
+from labs.errors import LabsError
 
-class RehearsalError(RuntimeError):
+
+class RehearsalError(LabsError):
     """The script did not come to its `fit`; the text says as which rank, and why."""
 
 

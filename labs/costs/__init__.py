@@ -2,21 +2,24 @@
 
 step = computation(local batch) x slowest worker / mean worker + the part of the all-reduce that backward does not hide
 
-    parameter.py      a number with unit, 95 % interval and source
-    computation.py    the first term: a fitted line over the batch, or a roofline from a machine's data
-    communication.py  the last term: rings on two levels, fused buckets, overlap with backward
-    stragglers.py     the factor in the middle
-    machine.py        machines as data: labs/machines/*.toml
-    model.py          the terms together
-    observe.py        a run as the fit sees it
-    fit.py            parameters from runs and from an all-reduce benchmark
-    predict.py        step time, throughput, speedup, efficiency, largest batch, each with an interval
-    command.py        `labs predict`
+parameter      a number with unit, 95 % interval and source
+computation    the first term: a fitted line over the batch, or a roofline from a machine's data
+stragglers     the factor in the middle
+communication  the last term: rings on two levels, fused buckets, overlap with backward
+model          the terms together
+memory         the largest batch that fits
+machine        machines as data: labs/machines/*.toml
+anchor         measured rates of a machine's file correct its roofline
+observe        runs as the fit sees them
+least_squares  lines through measured seconds
+fit            parameters from runs and from an all-reduce benchmark
+predict        step time, throughput, speedup, efficiency, largest batch, each with an interval
+command        `labs predict`
 """
 
 from labs.costs.fit import Fit, fit
 from labs.costs.machine import Machine, MachineError, load
-from labs.costs.parameter import Parameter, ScalingError
+from labs.costs.parameter import CostError, Parameter
 from labs.costs.predict import Prediction, predict, predict_from_fit
 
 __all__ = [
@@ -25,7 +28,7 @@ __all__ = [
     "MachineError",
     "Parameter",
     "Prediction",
-    "ScalingError",
+    "CostError",
     "fit",
     "load",
     "predict",

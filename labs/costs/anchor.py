@@ -5,11 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from math import exp, log
 from statistics import fmean
 
-from labs.costs.computation import Roofline, check_batch, roofline, values
+import numpy as np
+
+from labs.costs.computation import Roofline, roofline, values
 from labs.costs.parameter import Parameter
+from labs.simulate.given import number
 
 SIZES = {"InceptionV3": 299, "InceptionResNetV2": 299, "Xception": 299, "NASNetLarge": 331}  # others: 224
-# Relative 95 % reach of the correction; tests/test_scaling_published.py holds the last two against all rates on file.
+# Relative 95 % reach of the correction; tests/costs/test_published.py holds the last two against all rates on file.
 # The network itself: programs and batch differ. Family: one ResNet from another. None: operations and bytes alone.
 ITSELF, FAMILY, NONE = 0.08, 0.15, 0.35
 
@@ -19,40 +22,38 @@ def family(model):
     return re.match(r"[A-Za-z]+?(?=V?\d|$)", model)[0]
 
 
-def anchored(model, facts, machine, precision, batch, image_size, facts_of, rate=None):
+def anchored(model, facts, machine, precision, local_batch, image_size, facts_of, rate=None):
     """(Roofline, notes) of network `model` on a machine's device, corrected by what was measured.
 
     That is `rate`, images/s of one worker at this batch; else the machine's rates of this network; else those of the
     network of its family that is closest in multiply-adds. Between measured batches the correction goes on a straight
     line over the logarithm of the batch, outside it stays; where a larger batch was measured slower than a smaller one,
     programs differ, and the geometric mean of all is taken. facts_of(model, image_size) gives the facts of a measured
-    network. Raises ValueError (MachineError, SimulationError).
+    network. Raises MachineError, SimulationError.
     """
-    device, batch = machine.computes(precision), check_batch(batch)
+    device, local_batch = machine.computes(precision), number("local_batch", local_batch, above=True)
     plain = roofline(facts, device, precision)
     if rate is not None:
-        ratio = batch / check_batch(rate) / _seconds(plain, batch)
-        return _corrected(plain, ratio, 0.02, f"one worker's {rate:g} images/s at batch {batch:g}, as given"), []
-    rows = [row for row in machine.measured if row["precision"] == precision]
-    same = [row for row in rows if row["model"] == model]
-    for found, reach in ((same, ITSELF), ([r for r in rows if family(r["model"]) == family(model)], FAMILY)):
-        sizes = {row["model"]: _size(row) for row in found}
+        ratio = local_batch / number("rate", rate, above=True) / _seconds(plain, local_batch)
+        return _corrected(plain, ratio, 0.02, f"one worker's {rate:g} images/s at batch {local_batch:g}, as given"), []
+    rows = [row for row in machine.measured if row.precision == precision]
+    same = [row for row in rows if row.model == model]
+    for found, reach in ((same, ITSELF), ([row for row in rows if family(row.model) == family(model)], FAMILY)):
+        if not found:
+            continue
+        sizes = {row.model: _size(row) for row in found}
         with ThreadPoolExecutor() as pool:  # the first time, each of them is counted in a process of its own
-            counted = pool.map(facts_of, sizes, sizes.values())
-            known = {name: one.multiply_adds for name, one in zip(sizes, counted, strict=True)}
-        if known:
-            near = min(known, key=lambda name, known=known: abs(log(known[name] / facts.multiply_adds)))
-            chosen = sorted((row for row in rows if row["model"] == near), key=lambda row: row["batch"])
-            ratios = [
-                row["batch"]
-                / row["images_per_second"]
-                / _seconds(roofline(facts_of(near, _size(row)), device, precision), row["batch"])
-                for row in chosen
-            ]
-            rates = ", ".join(f"{row['images_per_second']:g} images/s at batch {row['batch']:g}" for row in chosen)
-            text = f"computation is anchored to {near} in {precision} on one worker: {rates}"
-            sources = "; ".join(dict.fromkeys(row["source"] for row in chosen))
-            return _corrected(plain, _between(chosen, ratios, batch), reach, f"{text} ({sources})"), [text]
+            counted = dict(zip(sizes, pool.map(facts_of, sizes, sizes.values()), strict=True))
+        near = min(counted, key=lambda name: abs(log(counted[name].multiply_adds / facts.multiply_adds)))
+        chosen = sorted((row for row in rows if row.model == near), key=lambda row: row.local_batch)
+        ratios = []
+        for row in chosen:
+            alone = roofline(facts_of(near, _size(row)), device, precision)
+            ratios.append(row.local_batch / row.images_per_second / _seconds(alone, row.local_batch))
+        rates = ", ".join(f"{row.images_per_second:g} images/s at batch {row.local_batch:g}" for row in chosen)
+        text = f"computation is anchored to {near} in {precision} on one worker: {rates}"
+        sources = "; ".join(dict.fromkeys(row.source for row in chosen))
+        return _corrected(plain, _between(chosen, ratios, local_batch), reach, f"{text} ({sources})"), [text]
     note = (
         f"no measured rate of {model} or its family in {precision} on this machine: computation is from operations "
         f"and bytes alone, +- {100 * NONE:.0f} %"
@@ -61,22 +62,20 @@ def anchored(model, facts, machine, precision, batch, image_size, facts_of, rate
 
 
 def _size(row):
-    return row["image_size"] or SIZES.get(row["model"], 224)
+    return row.image_size or SIZES.get(row.model, 224)
 
 
-def _seconds(line, batch):
-    return line.seconds(batch, values(line.parameters))
+def _seconds(line, local_batch):
+    return line.seconds(local_batch, values(line.parameters))
 
 
-def _between(rows, ratios, batch):
+def _between(rows, ratios, local_batch):
     """The correction at this batch from those at the rows' batches, which ascend."""
-    rates = [row["images_per_second"] for row in rows]
-    alike = len({(row["batch"], row["image_size"]) for row in rows}) == len(rows) and rates == sorted(rates)
+    rates = [row.images_per_second for row in rows]
+    alike = len({(row.local_batch, row.image_size) for row in rows}) == len(rows) and rates == sorted(rates)
     if not alike:
         return exp(fmean(map(log, ratios)))
-    import numpy as np
-
-    return float(np.interp(log(batch), [log(row["batch"]) for row in rows], ratios))
+    return float(np.interp(log(local_batch), [log(row.local_batch) for row in rows], ratios))
 
 
 def _corrected(plain, ratio, reach, source):

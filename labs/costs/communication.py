@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2
 
-from labs.costs.parameter import ScalingError
+from labs.costs.parameter import CostError
 from labs.simulate.given import number, whole
 from labs.simulate.reduce import ring_seconds
 
@@ -38,12 +38,12 @@ def all_reduce_seconds(workers, size, fabric):
     tree: NCCL's from 2.4 on; 2 log2(m) messages deep between nodes, pipelined, so the slower level's bytes count
         (S. Jeaugey, "Massively scale your deep learning training with NCCL 2.4", NVIDIA, 2019; P. Sanders, J. Speck and
         J. Traeff, Parallel Computing 35, 2009).
-    Raises SimulationError, or ScalingError for an unknown algorithm.
+    Raises SimulationError, or CostError for an unknown algorithm.
     """
     workers, size = whole("workers", workers), number("size", size)
     devices = whole("devices per node", fabric.devices)
     if fabric.algorithm not in ALGORITHMS:
-        raise ScalingError(f"Algorithm {fabric.algorithm!r} is not known: choose one of {', '.join(ALGORITHMS)}.")
+        raise CostError(f"Algorithm {fabric.algorithm!r} is not known: choose one of {', '.join(ALGORITHMS)}.")
     inside, nodes = min(workers, devices), ceil(workers / devices)
     within = ring_seconds(inside, size, fabric.latency_inside, fabric.bandwidth_inside)
     if nodes == 1:

@@ -1,12 +1,11 @@
 """Seconds that a worker computes in a step, over its batch: a line that was fitted, or a roofline from data.
 
-Both give `parameters`, {name: Parameter}, and `seconds(batch, values)` with values {name: number} for them.
+Both give `parameters`, {name: Parameter}, and `seconds(local_batch, values)` with values {name: number} for them.
 """
 
 from dataclasses import dataclass
 
 from labs.costs.parameter import Parameter
-from labs.simulate.given import number
 
 FLOPS = 6  # operations per multiply-add of forward: one multiplication, one addition, and backward costs twice as much
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
@@ -26,10 +25,12 @@ class Line:
     def parameters(self):
         return {"computation_level": self.level, "computation_slope": self.slope}
 
-    def seconds(self, batch, values):
+    def seconds(self, local_batch, values):
         level = values["computation_level"]
-        line = level + values["computation_slope"] * (batch - self.centre)
-        return max(line, 0.05 * level * min(1, batch / self.centre))  # the end of an interval may cross 0 far outside
+        line = level + values["computation_slope"] * (local_batch - self.centre)
+        return max(
+            line, 0.05 * level * min(1, local_batch / self.centre)
+        )  # the end of an interval may cross 0 far outside
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,10 @@ class Roofline:
     tensors: int
     parameters: dict  # peak, share, memory_bandwidth, passes, overhead, correction
 
-    def seconds(self, batch, values):
+    def seconds(self, local_batch, values):
         arithmetic = FLOPS * self.multiply_adds / (values["peak"] * values["share"])
         traffic = self.activation_bytes * values["passes"] / values["memory_bandwidth"]
-        return values["correction"] * (self.tensors * values["overhead"] + batch * (arithmetic + traffic))
+        return values["correction"] * (self.tensors * values["overhead"] + local_batch * (arithmetic + traffic))
 
 
 def roofline(facts, device, precision="float32"):
@@ -66,8 +67,3 @@ def roofline(facts, device, precision="float32"):
 def values(parameters):
     """{name: value} of {name: Parameter}."""
     return {name: parameter.value for name, parameter in parameters.items()}
-
-
-def check_batch(batch):
-    """`batch` as a float. Raises SimulationError unless it is a finite number above 0."""
-    return number("batch", batch, above=True)

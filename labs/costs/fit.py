@@ -1,15 +1,15 @@
 """The model's parameters from runs: computation from one worker, communication from several or from a benchmark."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from statistics import fmean, stdev
 
 from labs.costs.communication import BACKWARD, CYCLE, OVERLAP, THRESHOLD, Fabric, exposed
 from labs.costs.computation import Line, values
 from labs.costs.least_squares import line, relative_error, through_origin
-from labs.costs.outside import notes_on
-from labs.costs.parameter import Parameter, ScalingError
+from labs.costs.parameter import CostError, Parameter
 from labs.costs.stragglers import slowest
+from labs.models import counts
 from labs.results import intervals
 
 SPREAD = Parameter(0.0, "", (0.0, 0.03), None, "no single steps on record: stragglers are part of what is exposed")
@@ -51,15 +51,14 @@ class Fit:
 
     def network(self, name, facts=None):
         """(Network, notes) of a key or a model's name; of another network, by its `facts`, computation and gradient are
-        scaled from the closest one. Raises ScalingError."""
+        scaled from the closest one. Raises CostError."""
         found = [n for key, n in self.networks.items() if name in (key, n.model)]
-        if found:
-            same = [n for n in found if facts is None or n.image_size == getattr(facts, "image_size", n.image_size)]
-            if same:
-                return same[0], same[0].notes
+        for n in found:
+            if facts is None or n.image_size == getattr(facts, "image_size", n.image_size):
+                return n, n.notes
         if facts is None:
             have = ", ".join(self.networks)
-            raise ScalingError(f"{name} was not measured, only {have}: give its facts (labs.models.counts).")
+            raise CostError(f"{name} was not measured, only {have}: give its facts (labs.models.counts).")
         near = min(found or self.networks.values(), key=lambda n: abs(log(n.facts.multiply_adds / facts.multiply_adds)))
         ratio = facts.multiply_adds / near.facts.multiply_adds
         size = getattr(facts, "image_size", near.image_size)
@@ -72,17 +71,15 @@ class Fit:
             Parameter(p.value * ratio, p.unit, (p.value * ends[0], p.value * ends[1]), None, note)
             for p in (near.line.level, near.line.slope)
         ]
-        other = Network(
-            name,
-            facts,
-            Line(*scaled, near.line.centre),
-            None,
-            None,
-            near.batches,
-            near.workers,
-            size,
-            near.precision,
-            (note, *near.notes),
+        other = replace(
+            near,
+            model=name,
+            facts=facts,
+            line=Line(*scaled, near.line.centre),
+            fixed=None,
+            exposed=None,
+            image_size=size,
+            notes=(note, *near.notes),
         )
         return other, other.notes
 
@@ -94,10 +91,6 @@ class Fit:
         if found is None:
             found = Parameter(0.0, "s/byte", None, None, "not measured")
         return {"exposed_per_byte": found, "spread": self.spread}
-
-    def outside(self, network, workers, batch, machine=None):
-        """Notes on where a question leaves what was fitted."""
-        return notes_on(self, network, workers, batch, machine)
 
     def parameters(self):
         """{name: Parameter} of all that was fitted, for a table or JSON."""
@@ -115,15 +108,15 @@ class Fit:
 def fit(observations, facts_of=None, benchmark=None):
     """Fit of runs (labs.costs.observe.Observation) of one kind of hardware.
 
-    facts_of(model, image_size, classes): default labs.models.counts.of. benchmark: the result of labs.measure.allreduce.measure.
-    Each network needs a run on one worker. Raises ScalingError.
+    facts_of(model, image_size, classes): default labs.models.counts.of. benchmark: the result of
+    labs.measure.allreduce.measure. Each network needs a run on one worker. Raises CostError.
     """
     observations = list(observations)
     hardware = {o.hardware for o in observations if o.hardware}
     if not observations:
-        raise ScalingError("There are no runs to fit. Give records of one worker, and of several.")
+        raise CostError("There are no runs to fit. Give records of one worker, and of several.")
     if len(hardware) > 1:
-        raise ScalingError(f"The runs are of different hardware ({', '.join(sorted(hardware))}): fit each by itself.")
+        raise CostError(f"The runs are of different hardware ({', '.join(sorted(hardware))}): fit each by itself.")
     notes = []
     crowded = [o for o in observations if o.oversubscribed]
     if crowded:
@@ -139,11 +132,11 @@ def fit(observations, facts_of=None, benchmark=None):
     networks, pairs = {}, []
     for (model, size, precision), runs in groups.items():
         key = model if names.count(model) == 1 else f"{model}@{size}" + (f" {precision}" if precision else "")
-        network, found = _network(model, size, precision, runs, facts_of or _facts, spread)
+        network, found = _network(model, size, precision, runs, facts_of or counts.of, spread)
         networks[key] = network
         pairs += found
     if not networks:
-        raise ScalingError("Only runs with more workers than cores are left: nothing can be fitted.")
+        raise CostError("Only runs with more workers than cores are left: nothing can be fitted.")
     shared = _exposed(pairs)
     if shared is None and not benchmark:
         notes.append("no run on several workers and no all-reduce benchmark: communication is not known and taken as 0")
@@ -161,11 +154,11 @@ def _network(model, size, precision, runs, facts_of, spread):
     """(Network, [(x, exposed seconds, step seconds, error)] of its runs on several workers)."""
     alone = [o for o in runs if o.workers == 1]
     if not alone:
-        raise ScalingError(
+        raise CostError(
             f"{model} has no run on one worker: computation and communication cannot be told apart. "
             "Run it with one worker, too."
         )
-    samples = [(o.batch, seconds) for o in alone for seconds in o.seconds]
+    samples = [(o.local_batch, seconds) for o in alone for seconds in o.seconds]
     errors = [relative_error(o.seconds, o.spread, o.steps) for o in alone]
     known = [error for error in errors if error is not None]
     found, fixed, notes = line(*zip(*samples, strict=True), max(o.resolution for o in alone), max(known, default=None))
@@ -176,7 +169,7 @@ def _network(model, size, precision, runs, facts_of, spread):
     for o in runs:
         if o.workers == 1:
             continue
-        at = found.seconds(o.batch, values(found.parameters))
+        at = found.seconds(o.local_batch, values(found.parameters))
         low, high = found.level.interval or (found.level.value,) * 2
         doubt = (high - low) / 2 / found.level.value * at  # of the computation: the same for all these runs
         x = 2 * (o.workers - 1) / o.workers * size_bytes
@@ -186,16 +179,16 @@ def _network(model, size, precision, runs, facts_of, spread):
     if own and not own.value:
         notes.append(f"steps of {model} on several workers are not longer than on one: the exposed part is taken as 0")
     network = Network(
-        model,
-        facts,
-        found,
-        fixed,
-        own,
-        tuple(sorted({o.batch for o in runs})),
-        tuple(sorted({o.workers for o in runs})),
-        size,
-        precision or "float32",
-        tuple(notes),
+        model=model,
+        facts=facts,
+        line=found,
+        fixed=fixed,
+        exposed=own,
+        batches=tuple(sorted({o.local_batch for o in runs})),
+        workers=tuple(sorted({o.workers for o in runs})),
+        image_size=size,
+        precision=precision or "float32",
+        notes=tuple(notes),
     )
     return network, pairs
 
@@ -231,23 +224,26 @@ def _spread(observations):
 def _links(benchmark, networks, observations, spread, notes):
     """{name: Parameter} of a benchmark's links with the overlap that the runs show; None where they contradict it."""
     try:
-        found = {
-            name: Parameter(**{**benchmark[name], "interval": tuple(benchmark[name]["interval"] or ()) or None})
+        latency, bandwidth = (
+            Parameter(**{**benchmark[name], "interval": tuple(benchmark[name]["interval"] or ()) or None})
             for name in ("latency", "bandwidth")
-        }
+        )
     except (KeyError, TypeError):
-        raise ScalingError("The benchmark is no result of `labs allreduce`: latency or bandwidth is missing.") from None
-    links = {f"{name}_{level}": found[name] for level in ("inside", "between") for name in ("latency", "bandwidth")}
-    links |= {
+        raise CostError("The benchmark is no result of `labs allreduce`: latency or bandwidth is missing.") from None
+    links = {
+        "latency_inside": latency,
+        "bandwidth_inside": bandwidth,
+        "latency_between": latency,
+        "bandwidth_between": bandwidth,
         "cycle": Parameter(CYCLE, "s", None, None, "Horovod's default"),
         "fusion_threshold": Parameter(float(THRESHOLD), "bytes", None, None, "Horovod's default"),
     }
-    fabric, seen = Fabric(ANY, found["latency"].value, found["bandwidth"].value), []
+    fabric, seen = Fabric(ANY, latency.value, bandwidth.value), []
     for network in networks:
         for o in observations:
             if o.workers == 1 or (o.model, o.image_size) != (network.model, network.image_size):
                 continue
-            at = network.line.seconds(o.batch, values(network.line.parameters))
+            at = network.line.seconds(o.local_batch, values(network.line.parameters))
             _, none, full = exposed(o.workers, network.facts.tensor_bytes, fabric, BACKWARD * at)
             slow = at * slowest(o.workers, spread.value)
             seen += [(seconds - slow, none, full) for seconds in o.seconds]
@@ -266,9 +262,3 @@ def _links(benchmark, networks, observations, spread, notes):
         share = min(1.0, max(0.0, (none - lost) / (none - full))) if none > full else OVERLAP
         overlap = Parameter(share, "", (0.0, 1.0), None, "from runs on several workers; the interval is none to full")
     return links | {"overlap": overlap}
-
-
-def _facts(model, image_size, classes):
-    from labs.models import counts as facts
-
-    return facts.of(model, image_size=image_size, classes=classes)

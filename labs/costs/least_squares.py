@@ -1,10 +1,11 @@
 """Least squares with relative errors: the line of computation over the batch, and a ratio through the origin."""
 
 import math
-from statistics import fmean
+
+import numpy as np
 
 from labs.costs.computation import Line
-from labs.costs.parameter import Parameter, ScalingError
+from labs.costs.parameter import CostError, Parameter
 from labs.results import intervals
 
 ONE_BATCH = 0.7  # with one batch size: a fixed cost of up to 30 % of the step is thought possible
@@ -21,15 +22,14 @@ def line(batches, seconds, resolution=0.0, spread=None):
     """
     if len(set(batches)) == 1:
         return _one_batch(batches[0], seconds, resolution)
-    weights = [value**-2 for value in seconds]
-    total = sum(weights)
-    centre = sum(w * b for w, b in zip(weights, batches, strict=True)) / total
-    level = sum(w * y for w, y in zip(weights, seconds, strict=True)) / total
-    square = sum(w * (b - centre) ** 2 for w, b in zip(weights, batches, strict=True))
-    slope = sum(w * (b - centre) * y for w, b, y in zip(weights, batches, seconds, strict=True)) / square
+    x, y = np.array(batches, float), np.array(seconds, float)
+    weights = y**-2
+    total, centre, level = weights.sum(), np.average(x, weights=weights), np.average(y, weights=weights)
+    square = weights @ (x - centre) ** 2
+    slope = weights @ ((x - centre) * y) / square
     notes, free = [], len(seconds) - 2
     if slope <= 0:
-        raise ScalingError(
+        raise CostError(
             "Steps do not get longer with the batch, so no slope can be fitted: measure batch sizes "
             "that differ by a factor of 2 or more, on an idle machine."
         )
@@ -38,11 +38,11 @@ def line(batches, seconds, resolution=0.0, spread=None):
             "the fixed cost came out below 0 and is taken as 0: the measured steps grow with the batch at "
             "least in proportion"
         )
-        ratio, error = through_origin(batches, seconds, weights)
-        free, level, slope, errors = len(seconds) - 1, ratio * centre, ratio, (error * centre, error)
+        slope, error = through_origin(x, y, weights)
+        free, level, errors = len(y) - 1, slope * centre, (error * centre, error)
     else:
-        residuals = [(y - level - slope * (b - centre)) / y for b, y in zip(batches, seconds, strict=True)]
-        variance = sum(r * r for r in residuals) / free if free else (spread or 0.0) ** 2
+        residuals = (y - level - slope * (x - centre)) / y
+        variance = residuals @ residuals / free if free else (spread or 0.0) ** 2
         errors = math.sqrt(variance / total), math.sqrt(variance / square)
     if not free and not spread:
         notes.append("two measurements for two parameters: no interval; repeat each run")
@@ -54,13 +54,16 @@ def line(batches, seconds, resolution=0.0, spread=None):
 
 
 def _line(level, slope, centre, errors, reach, notes):
-    # Downwards on a logarithmic scale, as for all times: however large the error, no step takes no time.
-    spans = [None if r is None else (v * math.exp(-r / v), v + r) for v, r in zip((level, slope), reach, strict=True)]
-    fixed, far = level - slope * centre, None
+    """What `line` returns. errors, reach: of level and slope, standard errors and half intervals; None: unknown."""
+    level, slope, centre = float(level), float(slope), float(centre)
+    fixed, spans, error, far = level - slope * centre, (None, None), None, None
     if reach[0] is not None:
-        far = math.hypot(reach[0], reach[1] * centre)
-        far = (max(0.0, fixed - far), fixed + far)
-    error = None if errors[0] is None else math.hypot(errors[0], errors[1] * centre)
+        # Downwards on a logarithmic scale, as for all times: however large the error, no step takes no time.
+        spans = [(v * math.exp(-r / v), v + r) for v, r in zip((level, slope), map(float, reach), strict=True)]
+        width = math.hypot(reach[0], reach[1] * centre)
+        far = (max(0.0, fixed - width), fixed + width)
+        errors = tuple(map(float, errors))
+        error = math.hypot(errors[0], errors[1] * centre)
     found = Line(
         Parameter(level, "s", spans[0], errors[0], f"step at batch {centre:.4g}, least squares"),
         Parameter(slope, "s/image", spans[1], errors[1], "least squares"),
@@ -71,33 +74,33 @@ def _line(level, slope, centre, errors, reach, notes):
 
 def _one_batch(batch, seconds, resolution):
     estimate = intervals.mean(seconds, resolution)
-    level = Parameter(estimate.value, "s", estimate.interval, None, f"mean step at batch {batch:g}")
     slope = estimate.value / batch
     text = "step / batch: as if nothing of the step were fixed"
-    return (
-        Line(level, Parameter(slope, "s/image", (ONE_BATCH * slope, slope), None, text), batch),
-        None,
-        [
-            f"one batch size only ({batch:g}): fixed cost and slope of the computation cannot be separated. Other batches "
-            f"are predicted as if nothing were fixed, with an interval that allows {1 - ONE_BATCH:.0%} of the step to be; "
-            "measure one worker at a second batch size"
-        ],
+    found = Line(
+        Parameter(estimate.value, "s", estimate.interval, None, f"mean step at batch {batch:g}"),
+        Parameter(slope, "s/image", (ONE_BATCH * slope, slope), None, text),
+        batch,
     )
+    note = (
+        f"one batch size only ({batch:g}): fixed cost and slope of the computation cannot be separated. Other batches "
+        f"are predicted as if nothing were fixed, with an interval that allows {1 - ONE_BATCH:.0%} of the step to be; "
+        "measure one worker at a second batch size"
+    )
+    return found, None, [note]
 
 
 def through_origin(x, y, weights):
     """(ratio, its standard error or None for one pair) of y = ratio x, by weighted least squares."""
-    square = sum(w * a * a for w, a in zip(weights, x, strict=True))
-    ratio = sum(w * a * b for w, a, b in zip(weights, x, y, strict=True)) / square
+    x, y, weights = (np.asarray(values, float) for values in (x, y, weights))
+    square = weights @ x**2
+    ratio = float(weights @ (x * y) / square)
     if len(x) < 2:
         return ratio, None
-    left = sum(w * (b - ratio * a) ** 2 for w, a, b in zip(weights, x, y, strict=True))
-    return ratio, math.sqrt(left / (len(x) - 1) / square)
+    return ratio, math.sqrt(weights @ (y - ratio * x) ** 2 / (len(x) - 1) / square)
 
 
 def relative_error(seconds, spread, steps):
     """Relative standard error of a repeat's mean step: from the repeats, else from single steps; None: unknown."""
     if len(seconds) > 1:
-        centre = fmean(seconds)
-        return math.sqrt(sum((s - centre) ** 2 for s in seconds) / (len(seconds) - 1)) / centre
+        return float(np.std(seconds, ddof=1) / np.mean(seconds))
     return spread / math.sqrt(steps) if spread is not None else None

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from labs.costs.communication import BACKWARD, THRESHOLD, Fabric, exposed
-from labs.costs.computation import check_batch
-from labs.costs.parameter import ScalingError
+from labs.costs.parameter import CostError
 from labs.costs.stragglers import slowest
-from labs.simulate.given import whole
+from labs.simulate.given import number, whole
 
 
 @dataclass(frozen=True)
@@ -48,20 +47,21 @@ class Model:
         found = {name: parameter.value for name, parameter in self.all_parameters.items()}
         for name in changed:
             if name not in found:
-                raise ScalingError(f"{name} is no parameter of this model; they are {', '.join(found)}.")
+                raise CostError(f"{name} is no parameter of this model; they are {', '.join(found)}.")
         return found | changed
 
-    def breakdown(self, workers, batch, accumulation=1, values=None):
-        """Breakdown of a step of K workers with `batch` images each.
+    def breakdown(self, workers, local_batch, accumulation=1, values=None):
+        """Breakdown of a step of K workers with `local_batch` images each.
 
         step = C + C (E[slowest] / mean - 1) + exposed: all workers wait for the slowest one (labs.costs.stragglers),
         and for what backward does not hide of the all-reduce (labs.costs.communication). exposed = overlap x (with
-        full overlap) + (1 - overlap) x (without). accumulation: passes of forward and backward, of `batch` images each,
-        before one all-reduce; only the last backward can hide it. values: as `values()` gives them. Raises ValueError.
+        full overlap) + (1 - overlap) x (without). accumulation: passes of forward and backward, of `local_batch` images
+        each, before one all-reduce; only the last backward can hide it. values: as `values()` gives them. Raises
+        SimulationError.
         """
-        workers, batch = whole("workers", workers), check_batch(batch)
+        workers, local_batch = whole("workers", workers), number("local_batch", local_batch, above=True)
         passes, values = whole("accumulation", accumulation), values or self.values()
-        once = self.computation.seconds(batch, values)
+        once = self.computation.seconds(local_batch, values)
         total, none, full = self._exchange(workers, BACKWARD * once, values)
         overlap = values.get("overlap", 0.0)
         waiting = passes * once * (slowest(workers, values["spread"]) - 1)

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
-from labs.simulate.given import SimulationError
+from labs.errors import LabsError
 
 
-class ScalingError(SimulationError):
-    """The model cannot be fitted or asked as it was; the message says why and what to do. A ValueError."""
+class CostError(LabsError):
+    """The model cannot be fitted or asked as it was; the message says why and what to do."""
+
+    code = 2
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Parameter:
 
     def __post_init__(self):
         if self.interval and not self.interval[0] <= self.value <= self.interval[1]:
-            raise ScalingError(f"{self.value:g} {self.unit} is not within its interval {self.interval}.")
+            raise CostError(f"{self.value:g} {self.unit} is not within its interval {self.interval}.")
 
     def as_dict(self):
         """The parameter for JSON."""

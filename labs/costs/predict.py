@@ -1,16 +1,15 @@
 """What a training would take elsewhere: step time, throughput, speedup, efficiency, largest batch, with intervals."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from labs.costs.anchor import anchored
-from labs.costs.communication import Fabric
-from labs.costs.computation import check_batch
 from labs.costs.machine import Machine, MachineError
 from labs.costs.memory import largest_batch
 from labs.costs.model import Breakdown, Model
-from labs.costs.parameter import Parameter, ScalingError
-from labs.simulate.given import whole
+from labs.costs.parameter import CostError, Parameter
+from labs.models import counts
+from labs.simulate.given import number, whole
 
 UNITS = {
     "step_seconds": "s",
@@ -20,6 +19,7 @@ UNITS = {
     "efficiency": "",
     "epoch_seconds": "s",
 }
+FAR = 8  # times as many workers as measured: what shows only then is not in a fit
 BRACKET = (
     "central values are between no overlap of all-reduce and backward and full overlap ({share}); the intervals "
     "hold both ends"
@@ -33,7 +33,7 @@ class Prediction:
 
     model: str
     workers: int
-    batch: float
+    local_batch: float
     quantities: dict
     breakdown: Breakdown
     parameters: dict
@@ -52,33 +52,29 @@ class Prediction:
             "kind": "predicted",
             "model": self.model,
             "workers": self.workers,
-            "local_batch": self.batch,
-            "global_batch": self.about.get("accumulation", 1) * self.workers * self.batch,
+            "local_batch": self.local_batch,
+            "global_batch": self.about.get("accumulation", 1) * self.workers * self.local_batch,
             **self.about,
         }
         for name, found in self.quantities.items():
             row[name] = found and found.value
             row[f"{name}_interval"] = list(found.interval) if found and found.interval else None
-        parts = {
-            key: getattr(self.breakdown, key)
-            for key in ("computation", "stragglers", "exposed", "all_reduce", "without_overlap", "with_full_overlap")
-        }
         return row | {
-            "breakdown_seconds": parts,
+            "breakdown_seconds": asdict(self.breakdown),
             "notes": list(self.notes),
             "parameters": {name: p.as_dict() for name, p in self.parameters.items()},
         }
 
 
-def outcomes(model, workers, batch, accumulation=1, images=None, values=None):
+def outcomes(model, workers, local_batch, accumulation=1, images=None, values=None):
     """{name: number} of the keys of UNITS, for a model with these values.
 
     S(K) = images/s of K workers / images/s of one with the same batch per worker; efficiency = S / K. An epoch is
     ceil(images / global batch) steps: the last, partial batch costs a full step.
     """
-    step = model.breakdown(workers, batch, accumulation, values).step
-    alone = model.breakdown(1, batch, accumulation, values).step
-    total = workers * batch * accumulation
+    step = model.breakdown(workers, local_batch, accumulation, values).step
+    alone = model.breakdown(1, local_batch, accumulation, values).step
+    total = workers * local_batch * accumulation
     found = {
         "step_seconds": step,
         "images_per_second": total / step,
@@ -91,7 +87,7 @@ def outcomes(model, workers, batch, accumulation=1, images=None, values=None):
     return found
 
 
-def with_intervals(model, workers, batch, accumulation=1, images=None):
+def with_intervals(model, workers, local_batch, accumulation=1, images=None):
     """{name: Parameter} of `outcomes`.
 
     Each parameter goes to both ends of its 95 % interval with all others at their central values; the shifts that it
@@ -99,7 +95,7 @@ def with_intervals(model, workers, batch, accumulation=1, images=None):
     Expression of Uncertainty in Measurement, JCGM 100:2008, section 5.1.2; with whole intervals instead of slopes). A
     ratio as the speedup is formed before, so what makes both its parts slower cancels.
     """
-    ask = (workers, batch, accumulation, images)
+    ask = (workers, local_batch, accumulation, images)
     central = outcomes(model, *ask)
     low, high = dict.fromkeys(central, 0.0), dict.fromkeys(central, 0.0)
     for name, parameter in model.all_parameters.items():
@@ -124,7 +120,7 @@ def predict(
     facts,
     machine,
     workers,
-    batch,
+    local_batch,
     *,
     precision="float32",
     image_size=224,
@@ -137,28 +133,28 @@ def predict(
 ):
     """Prediction of a training of network `model`, from its facts and a machine's data alone: nothing is trained.
 
-    facts: of labs.models.counts, for this image size; machine: Machine; batch: images per worker and pass; accumulation: passes
-    per update; images: of an epoch; slots: of the optimizer; compression: None or "float16", of gradients in the
-    all-reduce; rate: images/s of one worker, where you know it; facts_of(model, image_size): for rates of other
-    networks in the machine's file (default: labs.models.counts.of).
-    Raises ValueError (MachineError, ScalingError, SimulationError) for what cannot be predicted.
+    facts: of labs.models.counts, for this image size; machine: Machine; local_batch: images per worker and pass;
+    accumulation: passes per update; images: of an epoch; slots: of the optimizer; compression: None or "float16", of
+    gradients in the all-reduce; rate: images/s of one worker, where you know it; facts_of(model, image_size): for rates
+    of other networks in the machine's file (default: labs.models.counts.of).
+    Raises MachineError, CostError, SimulationError for what cannot be predicted.
     """
     workers, passes = whole("workers", workers), whole("accumulation", accumulation)
-    facts_of = facts_of or _facts
-    computation, notes = anchored(model, facts, machine, precision, check_batch(batch), image_size, facts_of, rate)
+    measured = facts_of or counts.of
+    computation, notes = anchored(model, facts, machine, precision, local_batch, image_size, measured, rate)
     cost = Model(computation, exchanged(facts, compression), machine.parameters, machine.devices, machine.algorithm)
     notes += machine.notes
     check_workers(machine, workers)
     about = {"machine": machine.name, "precision": precision, "image_size": image_size, "accumulation": passes}
     memory = largest_batch(facts, machine.memory.value, precision, slots, workers)
-    return _finish(model, cost, workers, batch, passes, images, memory, notes, about)
+    return _finish(model, cost, workers, local_batch, passes, images, memory, notes, about)
 
 
 def exchanged(facts, compression=None):
     """Bytes of each gradient on the wire: float32 also in mixed precision, whose weights are float32; half with
     compression "float16"."""
     if compression not in (None, "float16"):
-        raise ScalingError(f"compression is {compression!r}: it must be None or 'float16'.")
+        raise CostError(f"compression is {compression!r}: it must be None or 'float16'.")
     return tuple(size / (2 if compression else 1) for size in facts.tensor_bytes)
 
 
@@ -175,7 +171,7 @@ def predict_from_fit(
     fitted,
     model,
     workers,
-    batch,
+    local_batch,
     *,
     facts=None,
     machine: Machine | None = None,
@@ -188,14 +184,14 @@ def predict_from_fit(
 
     facts: needed for a network that was not fitted; its computation is then that of the closest fitted one, times the
     ratio of multiply-adds. machine: its nodes and network instead of the fitted communication; the computation stays
-    that of the fitted hardware. Says in notes where it leaves what was fitted. Raises ValueError.
+    that of the fitted hardware. Says in notes where it leaves what was fitted. Raises as `predict`.
     """
     workers, passes = whole("workers", workers), whole("accumulation", accumulation)
     network, notes = fitted.network(model, facts)
     facts = facts or network.facts
-    notes = [*notes, *fitted.outside(network, workers, check_batch(batch), machine)]
-    parameters, fabric = fitted.communication(network), Fabric()
-    devices, algorithm = fitted.devices, fabric.algorithm
+    local_batch = number("local_batch", local_batch, above=True)
+    notes = [*notes, *_extrapolations(fitted, network, workers, local_batch, machine)]
+    parameters, devices, algorithm = fitted.communication(network), fitted.devices, "two-level"
     if machine:
         check_workers(machine, workers)
         parameters = machine.parameters | {"spread": fitted.spread}
@@ -208,29 +204,42 @@ def predict_from_fit(
         "image_size": network.image_size,
         "accumulation": passes,
     }
-    return _finish(network.model, cost, workers, batch, passes, images, memory, notes, about)
+    return _finish(network.model, cost, workers, local_batch, passes, images, memory, notes, about)
 
 
-def _finish(name, cost, workers, batch, passes, images, memory, notes, about):
-    quantities = with_intervals(cost, workers, batch, passes, images) | {"largest_batch": memory}
+def _extrapolations(fitted, network, workers, local_batch, machine):
+    """Notes on where a prediction from a Fit leaves what was fitted: said in sentences, never refused."""
+    notes = []
+    if not min(network.batches) <= local_batch <= max(network.batches):
+        side = "larger than all" if local_batch > max(network.batches) else "smaller than all"
+        fitted_ones = ", ".join(f"{batch:g}" for batch in network.batches)
+        notes.append(f"extrapolation: batch {local_batch:g} is {side} that were fitted ({fitted_ones})")
+    if workers > FAR * fitted.workers:
+        notes.append(
+            f"extrapolation: {workers} workers are more than {FAR} times the {fitted.workers} that were "
+            "measured; what shows only with many, as a network's upper levels, is not in the fit"
+        )
+    if machine:
+        notes.append(
+            f"extrapolation: another machine. Communication is that of {machine.name} by its file and was not "
+            f"measured; computation is that of {fitted.hardware}"
+        )
+    elif workers > fitted.workers and workers <= FAR * fitted.workers:
+        notes.append(f"extrapolation: {workers} workers, up to {fitted.workers} were measured")
+    if not machine and workers > fitted.workers:
+        notes.append(
+            "extrapolation: all links are taken to be as those that were measured; give a machine if the "
+            "workers are on several nodes"
+        )
+    return notes
+
+
+def _finish(name, cost, workers, local_batch, passes, images, memory, notes, about):
+    quantities = with_intervals(cost, workers, local_batch, passes, images) | {"largest_batch": memory}
     if workers > 1 and "overlap" in cost.parameters:
         notes = [*notes, BRACKET.format(share=f"{cost.parameters['overlap'].value:.0%} of the way to full")]
-    if memory and memory.interval[0] < batch:
-        how = "does not fit" if batch > memory.interval[1] else "may not fit"
-        notes = [*notes, f"batch {batch:g} {how} into the memory of a worker: about {memory.value:g} images do"]
-    return Prediction(
-        name,
-        workers,
-        batch,
-        quantities,
-        cost.breakdown(workers, batch, passes),
-        cost.all_parameters,
-        tuple(dict.fromkeys(notes)),
-        about,
-    )
-
-
-def _facts(model, image_size):
-    from labs.models import counts as facts
-
-    return facts.of(model, image_size=image_size)
+    if memory and memory.interval[0] < local_batch:
+        how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
+        notes = [*notes, f"batch {local_batch:g} {how} into the memory of a worker: about {memory.value:g} images do"]
+    parts, notes = cost.breakdown(workers, local_batch, passes), tuple(dict.fromkeys(notes))
+    return Prediction(name, workers, local_batch, quantities, parts, cost.all_parameters, notes, about)

@@ -1,7 +1,9 @@
-"""What belongs to one notebook only, a folder each: its questions, its pictures, its experiments.
+"""What belongs to one notebook only, a folder each.
 
-    nbNN/questions.py   the questions of notebook NN
+    nbNN/tasks.toml     its items, in order: checks, choices, predictions, written answers (format: labs.checks.tasks)
+    nbNN/questions.py   the functions that judge its checks
     nbNN/pictures.py    its pictures, where it has any of its own
 
-The text of a lesson is solutions/NN_name.py; right and wrong answers are tests/lessons/nbNN.py.
+A lesson is this folder, its text solutions/NN_name.py, and its right and wrong answers tests/lessons/nbNN.py. Nothing
+else names it: to add one, copy these three.
 """

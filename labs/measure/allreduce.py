@@ -109,7 +109,7 @@ def fit(ranks, sizes, seconds):
     """(latency in s, bandwidth in bytes/s, largest relative residual) of the ring's formula, as Parameters.
 
     seconds = 2 (K - 1) (latency + size / K / bandwidth), see labs.simulate.reduce.ring_seconds, by least squares with
-    weights 1 / seconds^2, so that small and large messages count alike. Raises ScalingError.
+    weights 1 / seconds^2, so that small and large messages count alike. Raises CostError.
     """
     from labs.costs.least_squares import line
     from labs.costs.parameter import Parameter

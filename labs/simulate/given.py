@@ -3,9 +3,13 @@
 import math
 import numbers
 
+from labs.errors import LabsError
 
-class SimulationError(ValueError):
+
+class SimulationError(LabsError):
     """A simulation cannot be run as asked; the message names the argument and says what it must be."""
+
+    code = 2
 
 
 def whole(name, value, least=1, most=None):

@@ -5,12 +5,17 @@ The gradients are computed, the seconds are given: `times[i, w]` is how long wor
 """
 
 import heapq
-from functools import cache, wraps
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from labs.simulate.given import SimulationError, number, whole
+
+# A training computes in one thread: for matrices of this size the threads of NumPy's library take longer to meet than to
+# multiply, up to 20 times on a busy machine.
+_one_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
 
 
 class Work(NamedTuple):
@@ -30,25 +35,6 @@ class History(NamedTuple):
     losses: np.ndarray
     weights: np.ndarray
     work: list
-
-
-@cache
-def _threads():
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def _one_thread(train):
-    """Compute in one thread: for matrices of this size the threads of NumPy's library take longer to meet than to
-    multiply, up to 20 times on a busy machine."""
-
-    @wraps(train)
-    def alone(*args, **kwargs):
-        with _threads().limit(limits=1, user_api="blas"):
-            return train(*args, **kwargs)
-
-    return alone
 
 
 @cache

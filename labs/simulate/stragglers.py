@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labs.simulate.given import number, whole
+from labs.simulate.given import SimulationError, number, whole
 
 
 def draws(workers, steps, mean=1.0, spread=0.1, kind="gamma", seed=0):
@@ -11,8 +11,6 @@ def draws(workers, steps, mean=1.0, spread=0.1, kind="gamma", seed=0):
     spread: standard deviation divided by the mean. kind: "gamma" (never negative, a long tail), or "exponential" (its
     spread is 1). Raises SimulationError.
     """
-    from labs.simulate.given import SimulationError
-
     workers, steps = whole("workers", workers), whole("steps", steps)
     mean, spread = number("mean", mean, above=True), number("spread", spread)
     random = np.random.default_rng(whole("seed", seed, 0))

@@ -2,6 +2,6 @@
 
 sites        a site's description, slurm/sites/<site>.toml
 directives   the #SBATCH lines, read as sbatch reads them
-blanks       blanks of batch scripts
+options.toml the options of sbatch and of the launchers that reading a script must know
 check/       findings on a batch script
 """

@@ -7,23 +7,16 @@ else that looks like a directive is a comment, and sbatch says nothing about it.
 
 import difflib
 import re
+import tomllib
+from pathlib import Path
 from typing import NamedTuple
 
-# A name, `=` for an option with a value, `?` for one whose value may be left out, and after a blank its letter.
-_OPTIONS = """account= A|acctg-freq=|array= a|batch=|bb=|bbf=|begin= b|chdir= D|cluster-constraint=|clusters= M|comment=
-constraint= C|container=|contiguous|core-spec= S|cores-per-socket=|cpu-freq=|cpus-per-gpu=|cpus-per-task= c|deadline=
-delay-boot=|dependency= d|distribution= m|error= e|exclude= x|exclusive?|export-file=|export=|extra-node-info= B
-get-user-env?|gid=|gpu-bind=|gpu-freq=|gpus-per-node=|gpus-per-socket=|gpus-per-task=|gpus= G|gres-flags=|gres=|help h
-hint=|hold H|ignore-pbs|input= i|job-name= J|kill-on-invalid-dep=|licenses= L|mail-type=|mail-user=|mcs-label=|mem-bind=
-mem-per-cpu=|mem-per-gpu=|mem=|mincpus=|network=|nice?|no-kill? k|no-requeue|nodefile= F|nodelist= w|nodes= N
-ntasks-per-core=|ntasks-per-gpu=|ntasks-per-node=|ntasks-per-socket=|ntasks= n|open-mode=|output= o|overcommit O
-oversubscribe s|parsable|partition= p|power=|prefer=|priority=|profile=|propagate?|qos= q|quiet Q|reboot|requeue
-reservation=|signal=|sockets-per-node=|spread-job|switches=|test-only|thread-spec=|threads-per-core=|time-min=|time= t
-tmp=|uid=|usage|use-min-nodes|verbose v|version V|wait W|wait-all-nodes=|wckey=|wrap="""
-_NAMES, _LETTERS = {}, {}
-for _name, _kind, _letter in re.findall(r"([a-z-]+)([=?]?)(?: (\w))?(?:\||\n|$)", _OPTIONS):
-    _NAMES[_name] = _kind
-    _LETTERS[_letter or None] = _name
+OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+_LETTERS = OPTIONS["sbatch"]["letters"]
+# Long name -> does a value follow?
+_NAMES = {
+    name: kind for kind in ("with_value", "value_may_follow", "without_value") for name in OPTIONS["sbatch"][kind]
+}
 _MEANT = re.compile(r"(\s*)#(\s*)([A-Za-z]{4,9})\b:?\s*(-.*)$")
 _HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 
@@ -81,8 +74,6 @@ class Script(NamedTuple):
         tasks_per_node, gpus_per_node, cpus_per_node: what follows, with SLURM's defaults (one node, one task a node,
         one CPU a task, no GPU). time_minutes.
         """
-        from labs.slurm.sites import minutes
-
         names = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task")
         found = {name.replace("-", "_"): number(self.value(name)) for name in names}
         unread = any(self.value(name) and not number(self.value(name)) for name in names[:3])
@@ -123,6 +114,22 @@ def number(text):
     """A whole number of at least 1 as sbatch reads it ("2", "1-2": the most, "4k"), or None."""
     match = re.fullmatch(r"(?:\d+-)?(\d+)([km]?)(?:=.*)?", text or "", re.IGNORECASE)
     return int(match[1]) * {"": 1, "k": 1024, "m": 2**20}[match[2].lower()] or None if match else None
+
+
+def minutes(text):
+    """Minutes in a time of SLURM's ("30", "30:00", "1:00:00", "1-12", "1-12:30:00"), as a float; None if it is none."""
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", str(text).strip())
+    if not match:
+        return None
+    days, *rest = match.groups()
+    parts = [int(part) for part in rest if part is not None]
+    if days is not None:  # days-hours[:minutes[:seconds]]
+        hours, mins, seconds = [*parts, 0, 0][:3]
+    elif len(parts) == 3:
+        hours, mins, seconds = parts
+    else:  # minutes[:seconds]
+        hours, (mins, seconds) = 0, [*parts, 0][:2]
+    return int(days or 0) * 1440 + hours * 60 + mins + seconds / 60
 
 
 def read(text):
@@ -179,15 +186,16 @@ def _options(words, refused):
             if word.startswith("--") and not equals and words and not words[0][1].startswith("-"):
                 word += "=" + words.pop(0)[1]
             refused.append((index, word, f"{word.partition('=')[0]} is no option of sbatch"))
-        elif kind == "=" and not equals and not words:
+        elif kind == "with_value" and not equals and not words:
             refused.append((index, word, f"{word} needs a value"))
-        elif kind == "" and equals and not word.startswith("--"):
+        elif kind == "without_value" and equals and not word.startswith("--"):
             found.append(Directive(index, option, ""))
             words.insert(0, (index, "-" + word[2:]))
-        elif kind == "" and equals:
+        elif kind == "without_value" and equals:
             refused.append((index, word, f"{name} takes no value"))
         else:
-            found.append(Directive(index, option, words.pop(0)[1] if kind == "=" and not equals else value))
+            follows = kind == "with_value" and not equals
+            found.append(Directive(index, option, words.pop(0)[1] if follows else value))
     return found
 
 

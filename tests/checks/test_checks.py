@@ -1,4 +1,4 @@
-"""labs.checks: states, hints, and progress.json, which outlives everything that a student does to it."""
+"""labs.checks: items, states, hints, and progress.json, which outlives everything that a student does to it."""
 
 import errno
 import json
@@ -6,39 +6,72 @@ import os
 
 import pytest
 
-from labs.checks import judging as checks
+from labs import checks
+from labs.checks import judging, kept, tasks
+
+COURSE = """
+notebook = "01_first"
+
+[[task]]
+id = "01.1"
+kind = "check"
+title = "The answer"
+points = 2
+why = "It is 42."
+
+[[task]]
+id = "01.2"
+kind = "choice"
+title = "Which?"
+points = 1
+why = "b it is."
+right = "b"
+[task.wrong]
+a = "a is too early."
+c = "c is too late."
+
+[[task]]
+id = "01.10"
+kind = "prediction"
+title = "How many?"
+
+[[task]]
+id = "T1"
+kind = "answer"
+title = "Explain"
+holds = ["one", "two", "three"]
+"""
 
 
 @pytest.fixture(autouse=True)
 def course(tmp_path, monkeypatch):
-    """A course of four items in a folder of its own; the real questions are put back afterwards."""
-    checks.load_lessons()
-
-    monkeypatch.setattr(checks, "REGISTRY", {})
+    """A course of four items in a folder of its own; gives the folder of its lesson."""
+    lesson = tmp_path / "lessons" / "nb01"
+    lesson.mkdir(parents=True)
+    (lesson / "tasks.toml").write_text(COURSE)
+    monkeypatch.setattr(tasks, "LESSONS", lesson.parent)
+    monkeypatch.setattr(judging, "JUDGES", {})
     monkeypatch.setenv("LABS_RUNS", str(tmp_path / "runs"))
+    monkeypatch.delenv("LABS_STRICT", raising=False)
 
-    @checks.question("01.1", "The answer", "01_first", points=2, why="It is 42.")
+    @judging.judges("01.1")
     def answer(value):
         if value == 42:
             return None
         return "Too small." if value < 42 else "Too large."
 
-    checks.choice(
-        "01.2", "Which?", "01_first", right="b", wrong={"a": "a is too early.", "c": "c is too late."}, why="b it is."
-    )
-    checks.prediction("01.10", "How many?", "01_first")
-    checks.written("T1", "Explain", "01_first", points=3)
+    return lesson
 
 
-def kept():
-    return json.loads(checks.progress_file().read_text())["items"]
+def items():
+    return json.loads(kept.progress_file().read_text())["items"]
 
 
 def test_open_wrong_right(capsys):
     said = []
     for value in (..., 41, 43, 42):
-        verdict = checks.check("01.1", value)
-        said.append((bool(verdict), verdict.state, capsys.readouterr().out.strip()))
+        outcome = checks.check("01.1", value)
+        said.append((bool(outcome), outcome.state, capsys.readouterr().out.strip()))
     assert said == [
         (False, "open", "01.1: not done yet. Fill the blank above (`...`) and run the cell again."),
         (False, "wrong", "01.1: not yet. Too small."),
@@ -49,29 +82,29 @@ def test_open_wrong_right(capsys):
 
 def test_progress_is_kept():
     checks.check("01.1", 41)
-    assert kept()["01.1"]["state"] == "wrong" and kept()["01.1"]["points"] == 0
+    assert items()["01.1"]["state"] == "wrong" and items()["01.1"]["points"] == 0
     checks.check("01.1", 42)
     checks.check("01.2", ...)
-    item = kept()["01.1"]
+    item = items()["01.1"]
     assert (item["state"], item["points"], item["attempts"], item["answer"]) == ("right", 2, 2, "42")
-    assert item["when"].endswith("+00:00") and kept()["01.2"]["state"] == "open"
+    assert item["when"].endswith("+00:00") and items()["01.2"]["state"] == "open"
 
 
 def test_right_stays_right_with_its_answer():
     for value in (42, 41, ...):
         checks.check("01.1", value)
-    item = kept()["01.1"]
+    item = items()["01.1"]
     assert (item["state"], item["points"], item["answer"], item["attempts"]) == ("right", 2, "42", 3)
 
 
 @pytest.mark.parametrize("answers", [[...], [None], [1, ...], [[1, ...]], [(..., 2)], [{"a": ...}], [{1, ...}]])
 def test_blanks_are_seen_anywhere(answers):
-    assert checks.unfilled(answers)
+    assert judging.unfilled(answers)
 
 
 @pytest.mark.parametrize("answers", [[0], [""], [[]], [{}], [False], [0.0, "x"], [lambda x: x + 1], [print]])
 def test_values_are_no_blanks(answers):
-    assert not checks.unfilled(answers)
+    assert not judging.unfilled(answers)
 
 
 def test_functions_without_a_body_are_blanks():
@@ -87,8 +120,8 @@ def test_functions_without_a_body_are_blanks():
     def none(fits, fails):
         return fits and None
 
-    assert checks.unfilled([blank]) and checks.unfilled([documented])
-    assert not checks.unfilled([constant]) and not checks.unfilled([none])
+    assert judging.unfilled([blank]) and judging.unfilled([documented])
+    assert not judging.unfilled([constant]) and not judging.unfilled([none])
 
 
 @pytest.mark.parametrize("letter", ["b", " B ", "b)", "(b)", "b."])
@@ -104,38 +137,137 @@ def test_choice_tells_why_not():
 def test_exception_in_a_judge_becomes_a_hint():
     state, text = checks.judge("01.1", "many")
     assert state == "wrong" and "TypeError" in text and "cannot be read" in text
-    assert not checks.check("01.1", "many") and kept()["01.1"]["state"] == "wrong"
+    assert not checks.check("01.1", "many") and items()["01.1"]["state"] == "wrong"
     assert checks.judge("01.1", 1, 2, 3)[0] == "wrong"  # too many answers
 
 
-def test_judge_can_say_that_something_is_still_blank():
-    @checks.question("01.3", "A file", "01_first")
+def test_judge_can_say_that_something_is_still_blank(monkeypatch):
     def file(name):
-        raise checks.NotDone(f"Line 3 of {name} is still blank.")
+        raise judging.NotDone(f"Line 3 of {name} is still blank.")
 
-    assert checks.judge("01.3", "a.py") == ("open", "not done yet. Line 3 of a.py is still blank.")
-
-
-def test_duplicate_id_is_refused():
-    with pytest.raises(ValueError, match="Two tasks have the id 01.1"):
-        checks.prediction("01.1", "Again", "01_first")
-    assert checks.task("01.1").title == "The answer"
+    monkeypatch.setitem(judging.JUDGES, "01.1", file)
+    assert checks.judge("01.1", "a.py") == ("open", "not done yet. Line 3 of a.py is still blank.")
 
 
 def test_unknown_id_lists_the_known():
-    with pytest.raises(KeyError, match="no task '99.9'.*01.1"):
+    with pytest.raises(tasks.TaskError, match="no task '99.9'.*01.1, 01.2, 01.10, T1"):
         checks.check("99.9", 1)
+    with pytest.raises(tasks.TaskError, match="no task '01.9'.*01.1"):
+        checks.task("01.9")
+
+
+def test_what_is_not_judged_is_no_check():
+    for id in ("01.10", "T1"):
+        with pytest.raises(tasks.TaskError, match=f"Nothing judges {id}"):
+            checks.check(id, 1)
+
+
+def test_two_judges_of_one_item_are_refused():
+    with pytest.raises(tasks.TaskError, match="Two functions judge 01.1: .*answer and .*other"):
+
+        @judging.judges("01.1")
+        def other(value):
+            pass
 
 
 def test_predictions_are_kept_not_judged(capsys):
     checks.predict("01.10", ...)
-    assert kept()["01.10"]["state"] == "open" and "not done yet" in capsys.readouterr().out
+    assert items()["01.10"]["state"] == "open" and "not done yet" in capsys.readouterr().out
     checks.predict("01.10", 1.6)
     assert "How many?: 1.6. Kept" in capsys.readouterr().out
-    item = kept()["01.10"]
+    item = items()["01.10"]
     assert (item["state"], item["answer"], item["points"]) == ("predicted", "1.6", 0)
     checks.predict("01.10", ...)
-    assert (kept()["01.10"]["state"], kept()["01.10"]["answer"]) == ("predicted", "1.6")
+    assert (items()["01.10"]["state"], items()["01.10"]["answer"]) == ("predicted", "1.6")
+
+
+# tasks.toml
+
+
+def test_points_of_an_answer_are_what_it_holds():
+    assert (checks.task("T1").points, checks.task("01.10").points) == (3, 0)
+
+
+def test_an_item_is_looked_up_in_its_lesson_only(course):
+    other = course.with_name("nb02")
+    other.mkdir()
+    (other / "tasks.toml").write_text("no toml at all")
+    assert checks.task("01.1").title == "The answer"
+    with pytest.raises(tasks.TaskError, match="nb02/tasks.toml cannot be read"):
+        checks.task("T9")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('id = "01.2"', 'id = "01.1"', "two tasks have the id 01.1"),
+        ("points = 2", "points = 0", "task 01.1, check, points: .*greater than or equal to 1"),
+        ("points = 2", "", "task 01.1, check, points: Field required"),
+        ('right = "b"', "", "task 01.2, choice, right: Field required"),
+        ('right = "b"', 'right = "a"', "task 01.2: a is both right and wrong"),
+        ('a = "a is too early."\nc = "c is too late."', "", "task 01.2, choice, wrong: "),
+        ('kind = "prediction"', 'kind = "guess"', "task 01.10: .*'guess'"),
+        ('kind = "prediction"', 'kind = "prediction"\npoints = 1', "task 01.10, prediction, points: Extra inputs"),
+        ('holds = ["one", "two", "three"]', "holds = []", "task T1, answer, holds: "),
+        ('id = "T1"', "", "task number 4, answer, id: Field required"),
+        ('notebook = "01_first"', "", "notebook: Field required"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_file_and_id(tmp_path, old, new, message):
+    assert old in COURSE
+    path = tmp_path / "tasks.toml"
+    path.write_text(COURSE.replace(old, new))
+    with pytest.raises(tasks.TaskError, match=f"^{path}: {message}"):
+        tasks.load(path)
+
+
+def test_an_id_of_two_lessons_is_refused(course):
+    other = course.with_name("nb02")
+    other.mkdir()
+    (other / "tasks.toml").write_text(COURSE)
+    with pytest.raises(tasks.TaskError, match="nb02/tasks.toml: the id 01.1 is taken already, in .*nb01/tasks.toml"):
+        tasks.lessons()
+
+
+# Strict mode
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: checks.check("01.1", 41), "^01.1 is wrong: Too small.$"),
+        (lambda: checks.check("01.1", ...), "^01.1 is open: not done yet"),
+        (lambda: checks.check("01.2", "a"), "^01.2 is wrong: a is too early.$"),
+        (lambda: checks.predict("01.10", ...), "^01.10 is open: not done yet"),
+    ],
+)
+def test_strict_mode_refuses_what_is_not_right(monkeypatch, call, message):
+    assert not call()  # as a student has it
+    monkeypatch.setenv("LABS_STRICT", "1")
+    with pytest.raises(AssertionError, match=message):
+        call()
+
+
+def test_strict_mode_lets_pass_what_is_right(monkeypatch):
+    monkeypatch.setenv("LABS_STRICT", "1")
+    assert checks.check("01.1", 42) and checks.check("01.2", "b")
+    checks.predict("01.10", 3)
+
+
+def test_an_open_answer_is_excused_only_where_its_reason_holds(monkeypatch):
+    monkeypatch.setenv("LABS_STRICT", "1")
+    monkeypatch.setattr(judging, "find_spec", lambda name: None)
+    assert checks.check("01.1", ..., without="horovod").state == "open"
+    with pytest.raises(judging.NotRight, match="01.1 is wrong"):
+        checks.check("01.1", 41, without="horovod")
+    monkeypatch.setattr(judging, "find_spec", lambda name: name == "horovod")
+    with pytest.raises(judging.NotRight, match="01.1 is open"):
+        checks.check("01.1", ..., without="horovod")
+
+
+def test_any_other_reason_is_refused():
+    with pytest.raises(tasks.TaskError, match="without='time' is no reason; known are horovod"):
+        checks.check("01.1", ..., without="time")
 
 
 # The file of the progress
@@ -143,17 +275,17 @@ def test_predictions_are_kept_not_judged(capsys):
 
 @pytest.mark.parametrize("text", ["", "{half", "[]", "3", '{"items": []}', '{"items": {"01.1": 5}}', '{"other": {}}'])
 def test_unreadable_progress_warns_and_starts_anew(text, capsys):
-    checks.progress_file().parent.mkdir()
-    checks.progress_file().write_text(text)
+    kept.progress_file().parent.mkdir()
+    kept.progress_file().write_text(text)
     assert checks.check("01.1", 42)
     out = capsys.readouterr().out
     assert out.count("Warning") == 1 and "progress.json cannot be read" in out
-    assert list(kept()) == ["01.1"]
+    assert list(items()) == ["01.1"]
 
 
 def test_full_disk_keeps_the_old_file_whole_and_the_answer_counts(monkeypatch, capsys):
     checks.check("01.1", 42)
-    before = checks.progress_file().read_text()
+    before = kept.progress_file().read_text()
 
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -163,8 +295,8 @@ def test_full_disk_keeps_the_old_file_whole_and_the_answer_counts(monkeypatch, c
         assert checks.check("01.2", "b")
     out = capsys.readouterr().out
     assert "Warning: cannot keep your progress" in out and "No space left" in out
-    assert checks.progress_file().read_text() == before
-    assert [p.name for p in checks.progress_file().parent.iterdir()] == ["progress.json"]
+    assert kept.progress_file().read_text() == before
+    assert [p.name for p in kept.progress_file().parent.iterdir()] == ["progress.json"]
 
 
 def test_folder_that_cannot_be_written(tmp_path, monkeypatch, capsys):
@@ -218,6 +350,6 @@ def test_in_a_notebook_the_result_is_one_accessible_box(monkeypatch):
     shown = []
     monkeypatch.setattr(IPython, "get_ipython", lambda: object())
     monkeypatch.setattr(IPython.display, "display", lambda data, raw: shown.append(data))
-    checks._show("01.1", "wrong", "Is 3 < 4?")
+    judging._show("01.1", "wrong", "Is 3 < 4?")
     assert shown[0]["text/plain"] == "01.1: not yet. Is 3 < 4?"
     assert 'role="status"' in shown[0]["text/html"] and "3 &lt; 4" in shown[0]["text/html"]

@@ -1,7 +1,6 @@
 """The test cluster itself: it starts, keeps its site's rules, runs beside others, and leaves nothing."""
 
 import contextlib
-import dataclasses
 import os
 import subprocess
 import sys
@@ -99,7 +98,7 @@ def test_stop_ends_what_a_killed_keeper_left(needs_slurm, tmp_path):
 
 
 def test_start_that_fails_half_way_says_why_and_leaves_nothing(needs_slurm, tmp_path):
-    broken = dataclasses.replace(sites.load("local", ROOT), partition="main NoSuchKey=1")
+    broken = sites.load("local", ROOT).model_copy(update={"partition": "main NoSuchKey=1"})
     folder = tmp_path / "cluster"
     with pytest.raises(ClusterError, match=r"did not start: .*(NoSuchKey|fatal)"):
         Cluster.start(broken, folder)

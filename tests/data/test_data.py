@@ -13,7 +13,7 @@ import pytest
 
 from labs import data
 from labs.data import cifar10
-from labs.data.datasets import DataError, DataNotFoundError
+from labs.data import DataError, DataNotFoundError
 
 ROOT = Path(__file__).parents[2]
 
@@ -193,7 +193,7 @@ def test_cifar10_in_keras_cache(batches, tmp_path, place):
 
 def test_cifar10_nowhere(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_DATA", str(tmp_path / "mine"))
-    text = message(data.load, "cifar10", error=FileNotFoundError)
+    text = message(data.load, "cifar10", error=DataNotFoundError)
     assert str(tmp_path / "mine" / cifar10.FOLDER) in text and str(tmp_path / "keras") in text
     assert "cifar-10-python.tar.gz" in text and "$LABS_DATA" in text
     with pytest.raises(DataNotFoundError):

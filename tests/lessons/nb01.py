@@ -1,4 +1,4 @@
-"""Rows of the table in test_tasks.py for 01_basic_concepts: what its self-checks accept and refuse."""
+"""Answers to the self-checks of 01_basic_concepts: right ones, and wrong ones that students give."""
 
 import numpy as np
 
@@ -70,8 +70,6 @@ ANSWERS = {
         ],
         secret=r"\[\"|\b8\b|0\.625",
     ),
-    "01.6": dict(right=[("c",), ("C)",)], wrong=[("a",), ("b",), ("d",)], secret=None),
-    "01.7": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=None),
     "01.8": dict(
         right=[three(), three(throughput=np.divide), three(efficiency=lambda a, b, p: a / (p * b))],
         wrong=[
@@ -102,7 +100,6 @@ ANSWERS = {
         ],
         secret=r"3\.5\d|3\.9|44\.5|12\.5|45\.5|11\.5",
     ),
-    "01.10": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=None),
     "01.12": dict(
         right=[(4, 8, 2), (4.0, np.int64(8), 2)],
         wrong=[(8, 8, 2), (1, 8, 2), (2, 8, 2), (4, 2, 2), (4, 1, 2), (4, 4, 2), (4, 8, 8), (4, 8, 4), (4, 8, 1)],
@@ -122,8 +119,6 @@ ANSWERS = {
         secret=r"M \+ K|\bK\b|\+|3 ?/ ?7",
     ),
     "01.15": dict(right=[(27,), (27.0,)], wrong=[(4,), (26,), (30,), (28,), (26.5,), (3,)], secret=r"\b27\b"),
-    "01.16": dict(right=[("a",)], wrong=[("b",), ("c",), ("d",)], secret=None),
-    "01.17": dict(right=[("c",)], wrong=[("a",), ("b",), ("d",)], secret=None),
     "01.18": dict(
         right=[(lambda p: 12 * p,), (lambda p: 3 * p * 4.0,)],
         wrong=[
@@ -137,7 +132,6 @@ ANSWERS = {
         ],
         secret=r"\b12\b|12[ ,]?000|\b4 bytes",
     ),
-    "01.19": dict(right=[("d",)], wrong=[("a",), ("b",), ("c",)], secret=None),
     "01.20": dict(
         right=[(5,), (5.0,)], wrong=[(4.375,), (4,), (9,), (3,), (18,), (6,)], secret=r"\b5\b|\bfive\b|\b350\b"
     ),

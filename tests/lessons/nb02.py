@@ -1,4 +1,4 @@
-"""Rows of the table in test_tasks.py for 02_concurrency: what its self-checks accept and refuse."""
+"""Answers to the self-checks of 02_concurrency: right ones, and wrong ones that students give."""
 
 import numpy as np
 
@@ -70,7 +70,6 @@ ANSWERS = {
         ],
         secret=r"norm\(",
     ),
-    "02.3": dict(right=[("b",), (" B.",)], wrong=[("a",), ("c",), ("d",)], secret=None),
     "02.4": dict(
         right=[mean(lambda g: g.mean(0)), (lambda gradients: sum(gradients) / len(gradients),)],
         wrong=[
@@ -100,7 +99,6 @@ ANSWERS = {
         ],
         secret=r"\b17\b|sum\(",
     ),
-    "02.7": dict(right=[("c",)], wrong=[("a",), ("b",), ("d",)], secret=None),
     "02.8": dict(
         right=[(lambda t: t.max(axis=1).mean(),), (lambda t: sum(max(row) for row in t) / len(t),)],
         wrong=[
@@ -117,7 +115,6 @@ ANSWERS = {
         ],
         secret=r"\b6\.5\b|axis=|\.max|\.mean",
     ),
-    "02.10": dict(right=[("c",)], wrong=[("a",), ("b",), ("d",)], secret=None),
     "02.12": dict(
         right=[
             (lambda work, one: sum(one.begin < other.end < one.end for other in work),),
@@ -152,7 +149,6 @@ ANSWERS = {
         ],
         secret=r"argmax|flatnonzero|<=",
     ),
-    "02.15": dict(right=[("d",)], wrong=[("a",), ("b",), ("c",)], secret=None),
     "02.17": dict(
         right=[(server, ring), (server, lambda k, size: 2 * (size - size / k))],
         wrong=[
@@ -171,5 +167,4 @@ ANSWERS = {
         ],
         secret=r"\b900\b|\b4800\b|2 \* ?\(|/ ?K\b",
     ),
-    "02.19": dict(right=[("a",)], wrong=[("b",), ("c",), ("d",)], secret=None),
 }

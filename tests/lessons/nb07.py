@@ -1,32 +1,20 @@
-"""Rows of the table in test_tasks.py for 07_horovod_training."""
+"""Answers to the self-checks of 07_horovod_training: right ones, and wrong ones that students give."""
 
-from pathlib import Path
+from functools import partial
 
-SCRIPT = (Path(__file__).parents[2] / "solutions/scripts/ResNet50_horovod.py").read_text()
+from making import swapped
+
+script = partial(swapped, "scripts/ResNet50_horovod.py")
+batch = partial(swapped, "slurm/local/ResNet50_horovod_nodes.sh")
 SGD = "hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate))"
 CALLBACKS = "hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()"
 TENSORS, BYTES = 174, 4 * 23_539_850  # trainable variables of ResNet50V2 with 10 classes, and bytes of its gradient
 RECORD = {"epochs": [], "strategy": "horovod", "state": "finished", "workers": 2, "weights": {"identical": True}}
 
 
-def swapped(*pairs):
-    """The solution script with some text replaced, in the files of the running test."""
-
-    def write(folder):
-        text = SCRIPT
-        for old, new in pairs:
-            assert old in text, f"ResNet50_horovod.py has changed: {old!r} is no more in it"
-            text = text.replace(old, new)
-        path = folder / "ResNet50_horovod.py"
-        path.write_text(text)
-        return (path,)
-
-    return write
-
-
 def instead(old):
     """instead(old)(new): the script with `old` replaced by `new`."""
-    return lambda new: swapped((old, new))
+    return lambda new: script((old, new))
 
 
 pin = instead("devices.pin(hvd.local_rank(), hvd.local_size())")
@@ -40,15 +28,15 @@ ANSWERS = {
     "07.2": dict(right=[(8,), (2 * 4,)], wrong=[(2,), (4,), (6,), (16,)], secret=r"\b8\b|\beight\b"),
     "07.3": dict(right=[(1, 2)], wrong=[(1, 6), (0, 2), (2, 1), (1, 3), (0, 0)], secret=None),
     "07.4": dict(
-        right=[swapped()],
+        right=[script()],
         wrong=[
-            swapped(("hvd.init()\n", "\n")),
-            swapped(("hvd.init()\n", "\n"), ("import keras\n", "import keras\nprint(hvd.rank())\nhvd.init()\n")),
+            script(("hvd.init()\n", "\n")),
+            script(("hvd.init()\n", "\n"), ("import keras\n", "import keras\nprint(hvd.rank())\nhvd.init()\n")),
         ],
         secret=r"hvd\.init",
     ),
     "07.5": dict(
-        right=[swapped(), pin("devices.pin(local_rank=hvd.local_rank(), local_size=hvd.local_size())")],
+        right=[script(), pin("devices.pin(local_rank=hvd.local_rank(), local_size=hvd.local_size())")],
         wrong=[
             pin("hvd.local_rank()"),
             pin("devices.pin(hvd.rank(), hvd.local_size())"),
@@ -62,7 +50,7 @@ ANSWERS = {
         secret=r"hvd\.local_rank\(\)",
     ),
     "07.6": dict(
-        right=[swapped(), shard("numbers.shard(num_shards=hvd.size(), index=hvd.rank())")],
+        right=[script(), shard("numbers.shard(num_shards=hvd.size(), index=hvd.rank())")],
         wrong=[
             shard("numbers"),
             shard("numbers.shard(hvd.rank(), hvd.size())"),
@@ -78,7 +66,7 @@ ANSWERS = {
     ),
     "07.7": dict(
         right=[
-            swapped(),
+            script(),
             rate("learning_rate = hvd.size() / 100"),
             optimizer("hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate=learning_rate))"),
             optimizer("hvd.DistributedOptimizer(optimizer=keras.optimizers.SGD(learning_rate))"),
@@ -95,16 +83,16 @@ ANSWERS = {
             optimizer("hvd.DistributedOptimizer(keras.optimizers.Adam(learning_rate))"),
             optimizer("hvd.DistributedOptimizer(keras.optimizers.SGD(0.01))"),
             optimizer("'sgd'"),
-            swapped(("import keras\n", "import keras\nimport horovod.keras as hvd\n")),
-            swapped(("import keras\n", "import keras\nimport horovod.tensorflow.keras as hvd\n")),
-            swapped(("import keras\n", "import keras\nfrom horovod.keras import DistributedOptimizer\n")),
+            script(("import keras\n", "import keras\nimport horovod.keras as hvd\n")),
+            script(("import keras\n", "import keras\nimport horovod.tensorflow.keras as hvd\n")),
+            script(("import keras\n", "import keras\nfrom horovod.keras import DistributedOptimizer\n")),
         ],
         secret=r"0\.08|hvd\.size\(\)",
         same=[(11, 12), (11, 13), (12, 13)],  # three ways to Horovod's own classes
     ),
     "07.8": dict(
         right=[
-            swapped(),
+            script(),
             callbacks(
                 "[hvd.callbacks.MetricAverageCallback(), hvd.callbacks.BroadcastGlobalVariablesCallback(root_rank=0)]"
             ),
@@ -119,7 +107,7 @@ ANSWERS = {
         secret=r"\(0\)",
     ),
     "07.9": dict(
-        right=[swapped(), verbose("2 * (hvd.rank() == 0)"), verbose("0 if hvd.rank() else 2")],
+        right=[script(), verbose("2 * (hvd.rank() == 0)"), verbose("0 if hvd.rank() else 2")],
         wrong=[
             verbose("2"),
             verbose("0 if hvd.rank() == 0 else 2"),
@@ -143,7 +131,6 @@ ANSWERS = {
         secret=None,
         same=[(0, 5)],  # neither is a record
     ),
-    "07.12": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=None),
     "07.13": dict(right=[("a",)], wrong=[("b",), ("c",), ("d",)], secret=r"NCCL"),
     "07.15": dict(right=[(4,)], wrong=[(1,), (2,), (0,), (8,)], secret=r"\b4\b|\bfour\b"),
     "07.16": dict(right=[(32,), (32.0,)], wrong=[(8,), (2,), (4,), (64,)], secret=r"\b32\b"),
@@ -161,7 +148,6 @@ ANSWERS = {
         ],
         secret=r"\*\* ?0\.5|sqrt",
     ),
-    "07.18": dict(right=[("d",)], wrong=[("a",), ("b",), ("c",)], secret=None),
     "07.19": dict(
         right=[(TENSORS, BYTES), (TENSORS, float(BYTES))],
         wrong=[(272, BYTES), (192, BYTES), (53, BYTES), (TENSORS, BYTES // 4), (TENSORS, 2 * BYTES), (TENSORS, 1000)],
@@ -169,4 +155,16 @@ ANSWERS = {
     ),
     "07.20": dict(right=[(0,)], wrong=[(1,), (2,)], secret=r"rank 0|\b0\b"),
     "07.21": dict(right=[(1,)], wrong=[(0,), (2,)], secret=r"rank 1|\b1\b"),
+    "07.22": dict(right=[(40,), (40.0,)], wrong=[(160,), (4,), (1,), (20,)], secret=r"\b40\b", same=[(1, 2)]),
+    "07.23": dict(
+        right=[batch(), batch(("batch=$((64 * SLURM_NTASKS))", "batch=256"))],
+        wrong=[
+            batch(("--ntasks-per-node=2", "--ntasks-per-node=1")),
+            batch(("--cpus-per-task=2", "--cpus-per-task=4")),
+            batch(("batch=$((64 * SLURM_NTASKS))", "batch=$((64 * SLURM_NTASKS + 2))")),
+            batch(("--nodes=2", "--nodes=3")),
+            batch(("srun ", "# srun "), ('    "${python', '"${python')),
+        ],
+        secret=None,
+    ),
 }

@@ -1,22 +1,20 @@
-"""Rows of the table in test_tasks.py for 08_resnet152_scaling: what its self-checks accept and refuse."""
+"""Answers to the self-checks of 08_resnet152_scaling: right ones, and wrong ones that students give."""
 
-import copy
+from functools import partial
 from math import exp, log, sqrt
-from pathlib import Path
 from statistics import fmean, pvariance, variance
 from types import SimpleNamespace
 
-ROOT = Path(__file__).parents[2]
-SCRIPT = (ROOT / "solutions/scripts/ResNet152V2.py").read_text()
-JOB = (ROOT / "solutions/slurm/local/ResNet152V2.sh").read_text()
-HOROVOD = ROOT / "solutions/scripts/ResNet50_horovod.py"
+from making import ERR, OOM, SOLUTIONS, changed, evidence, outside_scope, replaced, swapped
+
+HOROVOD = SOLUTIONS / "scripts/ResNet50_horovod.py"
+script = partial(swapped, "scripts/ResNet152V2.py")
+job = partial(swapped, "slurm/local/ResNet152V2.sh")
 NAMES = (
     ("applications.ResNet50V2(", "applications.ResNet152V2("),
     ("Model ResNet50V2", "Model ResNet152V2"),
     ('model="ResNet50V2"', 'model="ResNet152V2"'),
 )
-OOM = "OOM when allocating tensor with shape[512,64,8,8] and type float on device:CPU:0 by allocator cpu"
-ERR = ["Traceback (most recent call last):", '  File "labs/measure/maxbatch.py", line 180, in _trials', f"  {OOM}"]
 SMALL = SimpleNamespace(multiply_adds=71e6, gradient_bytes=94e6, tensors=174, activation_bytes=1.6e6)
 LARGE = SimpleNamespace(multiply_adds=222.5e6, gradient_bytes=232e6, tensors=514, activation_bytes=4.0e6)
 R_OPS, R_BYTES = 222.5 / 71, 232 / 94
@@ -39,57 +37,9 @@ ROWS = [
 ]
 
 
-def changed(number, **values):
-    rows = copy.deepcopy(ROWS)
-    rows[number] |= values
-    return rows
-
-
-def swapped(*pairs, text=SCRIPT, name="ResNet152V2.py", folder_name=None):
-    """A solution with some text replaced, in the files of the running test."""
-
-    def write(folder):
-        told = text
-        for old, new in pairs:
-            assert old in told, f"{name} has changed: {old!r} is no more in it"
-            told = told.replace(old, new)
-        path = (folder / folder_name if folder_name else folder) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(told)
-        return (path,)
-
-    return write
-
-
-def job(*pairs):
-    return swapped(*pairs, text=JOB, name="ResNet152V2.sh", folder_name="local")
-
-
 def many(*pairs):
     """The Horovod script of notebook 07 with some text replaced, and its file."""
-    text = HOROVOD.read_text()
-    for old, new in pairs:
-        assert old in text, f"{HOROVOD.name} has changed: {old!r} is no more in it"
-        text = text.replace(old, new)
-    return text, HOROVOD
-
-
-def outside_scope():
-    """The script with its network created before the scope."""
-    start = SCRIPT.index("    ### BEGIN SOLUTION\n    network")
-    end = SCRIPT.index("### END SOLUTION\n", start) + len("### END SOLUTION\n")
-    block, scope = SCRIPT[start:end], "with strategy.scope()"
-    moved = block.replace("\n    ", "\n").removeprefix("    ") + scope
-    return swapped((block, ""), (scope, moved))
-
-
-def evidence(line, found=True):
-    def write(folder):
-        err = folder / "search.err"
-        err.write_text("\n".join(ERR))
-        return line, {"evidence": {"file": str(err), "line_number": 3, "line": OOM} if found else None}
-
-    return write
+    return replaced("scripts/ResNet50_horovod.py", *pairs), HOROVOD
 
 
 def figure(
@@ -176,26 +126,24 @@ ANSWERS = {
         ],
         secret=r"\b15\b|\b7\.5\b",
     ),
-    "08.5": dict(right=[("c",), ("C)",)], wrong=[("a",), ("b",), ("d",), ("e",)], secret=None),
-    "08.6": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=None),
     "T7": dict(
-        right=[swapped(), swapped(("0.01 * args.n_gpus", "0.01 * strategy.num_replicas_in_sync"))],
+        right=[script(), script(("0.01 * args.n_gpus", "0.01 * strategy.num_replicas_in_sync"))],
         wrong=[
-            swapped(("tf.distribute.MirroredStrategy(devices=workers)", "tf.distribute.get_strategy()")),
-            swapped(("MirroredStrategy(devices=workers)", "MirroredStrategy()")),
-            swapped(("0.01 * args.n_gpus", "0.01")),
-            swapped(("keras.applications.ResNet152V2(", "keras.applications.ResNet50V2(")),
-            swapped(("keras.applications.ResNet152V2(", "keras.applications.ResNet152(")),
-            outside_scope(),
-            swapped(("weights=None", 'weights="imagenet"')),
-            swapped(("classes=len(dataset.classes),", "")),
-            swapped(('f"Model ResNet152V2 {args', 'f"Model ResNet50V2 {args')),
-            swapped(('print(f"Model ResNet152V2 {args.n_gpus} workers")', "")),
-            swapped(('model="ResNet152V2", strategy', 'model="ResNet50V2", strategy')),
-            swapped(('strategy="mirrored"', 'strategy="single"')),
-            swapped((FIT, "")),
-            swapped(("verbose=2", "verbose=1")),
-            swapped(("model.fit(", "model.evaluate(")),
+            script(("tf.distribute.MirroredStrategy(devices=workers)", "tf.distribute.get_strategy()")),
+            script(("MirroredStrategy(devices=workers)", "MirroredStrategy()")),
+            script(("0.01 * args.n_gpus", "0.01")),
+            script(("keras.applications.ResNet152V2(", "keras.applications.ResNet50V2(")),
+            script(("keras.applications.ResNet152V2(", "keras.applications.ResNet152(")),
+            outside_scope("scripts/ResNet152V2.py"),
+            script(("weights=None", 'weights="imagenet"')),
+            script(("classes=len(dataset.classes),", "")),
+            script(('f"Model ResNet152V2 {args', 'f"Model ResNet50V2 {args')),
+            script(('print(f"Model ResNet152V2 {args.n_gpus} workers")', "")),
+            script(('model="ResNet152V2"', 'model="ResNet50V2"')),
+            script(('strategy="mirrored"', 'strategy="single"')),
+            script((FIT, "")),
+            script(("verbose=2", "verbose=1")),
+            script(("model.fit(", "model.evaluate(")),
         ],
         secret=r"0\.04\b|devices=workers",
     ),
@@ -228,8 +176,8 @@ ANSWERS = {
         wrong=[
             ("runs",),
             (ROWS[:2],),
-            (changed(2, kind="recorded"),),
-            (changed(3, truncated=True),),
+            (changed(ROWS, 2, kind="recorded"),),
+            (changed(ROWS, 3, truncated=True),),
             (ROWS[1:],),
             (ROWS[:3],),
         ],
@@ -324,7 +272,6 @@ ANSWERS = {
         ],
         secret=None,
     ),
-    "08.21": dict(right=[("c",)], wrong=[("a",), ("b",), ("d",)], secret=None),
     "08.22": dict(
         right=[workers_below()],
         wrong=[

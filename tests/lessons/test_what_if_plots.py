@@ -93,5 +93,5 @@ def test_as_a_widget_it_begins_at_its_defaults():
 
 
 def test_another_network_is_refused():
-    with pytest.raises(costs.ScalingError, match="not in this picture"):
+    with pytest.raises(costs.CostError, match="not in this picture"):
         pictures.steps("VGG16")

@@ -88,7 +88,7 @@ def test_observations_are_what_the_fit_takes():
         for model, factor in (("ResNet50V2", 1.0), ("ResNet152V2", 2.4))
         for o in breakdown.observations(result(model, factor))
     ]
-    assert [(o.model, o.workers, o.batch) for o in seen[:4]] == [
+    assert [(o.model, o.workers, o.local_batch) for o in seen[:4]] == [
         ("ResNet50V2", 1, 64),
         ("ResNet50V2", 2, 64),
         ("ResNet50V2", 1, 16),

@@ -34,29 +34,27 @@ def test_amdahl_is_the_ratio_of_two_times():
 # ring and servers
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("size", SIZES)
-def test_ring_gives_every_worker_the_exact_sum(workers, size):
-    vectors = np.random.default_rng(workers * 1000 + size).integers(-999, 999, (workers, size))
-    steps = reduce.ring(vectors)
-    assert len(steps) == 2 * (workers - 1)
-    final = steps[-1].vectors if steps else vectors
-    assert (final == vectors.sum(axis=0)).all() and final.dtype == vectors.dtype
-    assert [step.phase for step in steps] == ["reduce-scatter"] * (workers - 1) + ["all-gather"] * (workers - 1)
+def test_ring_gives_every_worker_the_exact_sum():
+    for workers, size in itertools.product(WORKERS, SIZES):
+        vectors = np.random.default_rng(workers * 1000 + size).integers(-999, 999, (workers, size))
+        steps = reduce.ring(vectors)
+        final = steps[-1].vectors if steps else vectors
+        assert (final == vectors.sum(axis=0)).all() and final.dtype == vectors.dtype, (workers, size)
+        assert [step.phase for step in steps] == ["reduce-scatter"] * (workers - 1) + ["all-gather"] * (workers - 1)
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-def test_ring_sends_the_bytes_of_the_formula(workers):
-    size = 60 * workers  # equal chunks
-    sent, received = np.zeros(workers), np.zeros(workers)
-    for step in reduce.ring(np.ones((workers, size))):
-        assert sorted(send.sender for send in step.sends) == sorted(send.receiver for send in step.sends)
-        assert sorted(send.sender for send in step.sends) == list(range(workers))  # all at once, one message each
-        assert all(send.receiver == (send.sender + 1) % workers for send in step.sends)
-        for send in step.sends:
-            sent[send.sender] += send.size
-            received[send.receiver] += send.size
-    assert np.allclose(sent, reduce.ring_bytes(workers, size)) and np.allclose(received, sent)
+def test_ring_sends_the_bytes_of_the_formula():
+    for workers in WORKERS:
+        size = 60 * workers  # equal chunks
+        sent, received = np.zeros(workers), np.zeros(workers)
+        for step in reduce.ring(np.ones((workers, size))):
+            assert sorted(send.sender for send in step.sends) == sorted(send.receiver for send in step.sends)
+            assert sorted(send.sender for send in step.sends) == list(range(workers))  # all at once, one message each
+            assert all(send.receiver == (send.sender + 1) % workers for send in step.sends)
+            for send in step.sends:
+                sent[send.sender] += send.size
+                received[send.receiver] += send.size
+        assert np.allclose(sent, reduce.ring_bytes(workers, size)) and np.allclose(received, sent)
 
 
 def test_ring_does_not_change_what_it_is_given():
@@ -65,13 +63,12 @@ def test_ring_does_not_change_what_it_is_given():
     assert (vectors == np.arange(6.0).reshape(2, 3)).all()
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("size", SIZES)
-def test_chunks_cover_everything_once(workers, size):
-    parts = reduce.chunks(size, workers)
-    assert [n for part in parts for n in range(size)[part]] == list(range(size))
-    sizes = [part.stop - part.start for part in parts]
-    assert len(parts) == workers and max(sizes) - min(sizes) <= 1
+def test_chunks_cover_everything_once():
+    for workers, size in itertools.product(WORKERS, SIZES):
+        parts = reduce.chunks(size, workers)
+        assert [n for part in parts for n in range(size)[part]] == list(range(size))
+        sizes = [part.stop - part.start for part in parts]
+        assert len(parts) == workers and max(sizes) - min(sizes) <= 1, (workers, size)
 
 
 def test_costs_follow_their_formulas():
@@ -90,12 +87,10 @@ def test_costs_follow_their_formulas():
 # timelines
 
 
-@pytest.mark.parametrize("devices", (1, 2, 3, 4, 8))
-@pytest.mark.parametrize("parts", (1, 2, 4, 7, 32))
-@pytest.mark.parametrize("backward", (0, 1, 2.0))
-def test_pipeline_idles_as_the_bubble_formula_says(devices, parts, backward):
-    blocks = pipeline.pipelined(devices, 2 * devices, parts, backward)
-    assert pipeline.idle(blocks) == pytest.approx(pipeline.bubble(devices, parts), abs=1e-12)
+def test_pipeline_idles_as_the_bubble_formula_says():
+    for devices, parts, backward in itertools.product((1, 2, 3, 4, 8), (1, 2, 4, 7, 32), (0, 1, 2.0)):
+        blocks = pipeline.pipelined(devices, 2 * devices, parts, backward)
+        assert pipeline.idle(blocks) == pytest.approx(pipeline.bubble(devices, parts), abs=1e-12)
 
 
 def overlaps(blocks):
@@ -105,18 +100,18 @@ def overlaps(blocks):
     return False
 
 
-@pytest.mark.parametrize("devices, parts", [(1, 1), (4, 1), (4, 3), (3, 8)])
-def test_pipeline_keeps_the_order_of_layers(devices, parts):
-    blocks = pipeline.pipelined(devices, 12, parts)
-    assert not overlaps(blocks) and len(blocks) == 2 * devices * parts
-    at = {(block.what, block.device, block.part): block for block in blocks}
-    for part, device in itertools.product(range(parts), range(devices)):
-        forward, backward = at["forward", device, part], at["backward", device, part]
-        assert forward.end <= backward.begin + 1e-9
-        if device:
-            assert at["forward", device - 1, part].end <= forward.begin + 1e-9
-            assert backward.end <= at["backward", device - 1, part].begin + 1e-9
-    assert sum(b.end - b.begin for b in blocks) == pytest.approx(12 * 3)  # all layers, forward and backward
+def test_pipeline_keeps_the_order_of_layers():
+    for devices, parts in ((1, 1), (4, 1), (4, 3), (3, 8)):
+        blocks = pipeline.pipelined(devices, 12, parts)
+        assert not overlaps(blocks) and len(blocks) == 2 * devices * parts
+        at = {(block.what, block.device, block.part): block for block in blocks}
+        for part, device in itertools.product(range(parts), range(devices)):
+            forward, backward = at["forward", device, part], at["backward", device, part]
+            assert forward.end <= backward.begin + 1e-9
+            if device:
+                assert at["forward", device - 1, part].end <= forward.begin + 1e-9
+                assert backward.end <= at["backward", device - 1, part].begin + 1e-9
+        assert sum(b.end - b.begin for b in blocks) == pytest.approx(12 * 3)  # all layers, forward and backward
 
 
 def test_data_parallel_shares_the_batch_and_adds_the_all_reduce():
@@ -132,18 +127,18 @@ def test_micro_batches_are_equal_up_to_one():
 # stragglers
 
 
-@pytest.mark.parametrize("workers", (1, 2, 10, 100))
-def test_barrier_of_exponential_times_follows_the_harmonic_sum(workers):
-    times = stragglers.draws(workers, 40_000 // workers + 2000, mean=3, kind="exponential", seed=1)
-    error = 6 * 3 * math.pi / math.sqrt(6) / math.sqrt(len(times))  # six standard errors
-    assert stragglers.barrier(times) == pytest.approx(stragglers.expected_slowest(workers, 3), abs=error)
+def test_barrier_of_exponential_times_follows_the_harmonic_sum():
+    for workers in (1, 2, 10, 100):
+        times = stragglers.draws(workers, 40_000 // workers + 2000, mean=3, kind="exponential", seed=1)
+        error = 6 * 3 * math.pi / math.sqrt(6) / math.sqrt(len(times))  # six standard errors
+        assert stragglers.barrier(times) == pytest.approx(stragglers.expected_slowest(workers, 3), abs=error)
 
 
-@pytest.mark.parametrize("spread", (0, 0.05, 0.5))
-def test_drawn_times_have_the_mean_and_spread_asked_for(spread):
-    times = stragglers.draws(10, 20_000, mean=2, spread=spread)
-    assert times.shape == (20_000, 10) and (times > 0).all()
-    assert times.mean() == pytest.approx(2, rel=0.01) and times.std() == pytest.approx(2 * spread, rel=0.02)
+def test_drawn_times_have_the_mean_and_spread_asked_for():
+    for spread in (0, 0.05, 0.5):
+        times = stragglers.draws(10, 20_000, mean=2, spread=spread)
+        assert times.shape == (20_000, 10) and (times > 0).all()
+        assert times.mean() == pytest.approx(2, rel=0.01) and times.std() == pytest.approx(2 * spread, rel=0.02)
 
 
 def test_barrier_costs_grow_with_workers_and_vanish_without_spread():
@@ -185,12 +180,12 @@ def test_one_worker_is_sequential_sgd(train):
     assert {work.staleness for work in found.work} == {0}
 
 
-@pytest.mark.parametrize("workers", (2, 4, 8))
-def test_synchronous_is_sequential_with_the_effective_batch(workers):
-    found, losses = sgd.synchronous(workers, 20, EVEN, batch=8), sequential(20, batch=8 * workers)[1]
-    epoch = len(sgd.digits()[1]) // (8 * workers)
-    same = min(20, epoch)  # then the remainders that are left out differ
-    assert np.allclose(found.losses[: same + 1], losses[: same + 1], atol=1e-12)
+def test_synchronous_is_sequential_with_the_effective_batch():
+    for workers in (2, 4, 8):
+        found, losses = sgd.synchronous(workers, 20, EVEN, batch=8), sequential(20, batch=8 * workers)[1]
+        epoch = len(sgd.digits()[1]) // (8 * workers)
+        same = min(20, epoch)  # then the remainders that are left out differ
+        assert np.allclose(found.losses[: same + 1], losses[: same + 1], atol=1e-12)
 
 
 def test_synchronous_waits_for_the_slowest_and_asynchronous_does_not():
@@ -221,9 +216,6 @@ def test_one_step_in_numbers():
     assert not np.allclose(found["gradients"][0], found["gradients"][1])
 
 
-# wrong arguments
-
-
 TIMES = np.ones((3, 4))
 
 
@@ -234,6 +226,9 @@ def test_fewer_losses_are_some_of_all_losses_and_the_last(train):
     assert list(some.seconds) == [full.seconds[k] for k in (0, 5, 10, 15, 17)]
 
 
+# memory
+
+
 def test_memory_by_hand():
     gpt3 = memory.step(175e9, 0, 1, slots=0, bytes_per_value=2)
     assert gpt3["weights"] == 350e9 and gpt3["activations"] == 0
@@ -242,73 +237,77 @@ def test_memory_by_hand():
     assert memory.step(10, 100, 3, slots=2, bytes_per_value=2)["activations"] == 150
 
 
-@pytest.mark.parametrize("sharded", list(memory.SHARDED))
-def test_sharding_divides_what_it_names_and_nothing_else(sharded):
-    one, four = memory.step(10, 100, 3), memory.step(10, 100, 3, devices=4, sharded=sharded)
-    assert {part for part in memory.PARTS if four[part] == one[part] / 4} == set(memory.SHARDED[sharded])
-    assert all(four[part] == one[part] for part in memory.PARTS if part not in memory.SHARDED[sharded])
+def test_sharding_divides_what_it_names_and_nothing_else():
+    for sharded in memory.SHARDED:
+        one, four = memory.step(10, 100, 3), memory.step(10, 100, 3, devices=4, sharded=sharded)
+        assert {part for part in memory.PARTS if four[part] == one[part] / 4} == set(memory.SHARDED[sharded])
+        assert all(four[part] == one[part] for part in memory.PARTS if part not in memory.SHARDED[sharded])
 
 
-@pytest.mark.parametrize(
-    "call, name",
-    [
-        (lambda: laws.speedup(0, 1), "seconds_1"),
-        (lambda: laws.speedup(1, float("nan")), "seconds_p"),
-        (lambda: laws.speedup(1, float("inf")), "seconds_p"),
-        (lambda: laws.speedup("1", 1), "seconds_1"),
-        (lambda: laws.amdahl(0, 0.1), "workers"),
-        (lambda: laws.amdahl(2, 1.5), "serial"),
-        (lambda: laws.gustafson(2, -0.1), "serial"),
-        (lambda: laws.gustafson(2.5, 0.1), "workers"),
-        (lambda: laws.efficiency(-1, 2), "speedup"),
-        (lambda: laws.amdahl(True, 0.1), "workers"),
-        (lambda: reduce.ring([]), "vectors"),
-        (lambda: reduce.ring([1, 2]), "vectors"),
-        (lambda: reduce.ring([[1.0, float("nan")]]), "vectors"),
-        (lambda: reduce.ring([["a"]]), "vectors"),
-        (lambda: reduce.chunks(-1, 2), "size"),
-        (lambda: reduce.chunks(4, 0), "workers"),
-        (lambda: reduce.ring_bytes(0, 1), "workers"),
-        (lambda: reduce.ring_bytes(2, -1), "size"),
-        (lambda: reduce.server_bytes(2, 1, servers=0), "servers"),
-        (lambda: reduce.ring_seconds(2, 1, -1, 1), "latency"),
-        (lambda: reduce.ring_seconds(2, 1, 0, 0), "bandwidth"),
-        (lambda: reduce.server_seconds(2, 1, 0, -1), "bandwidth"),
-        (lambda: pipeline.pipelined(0, 4), "devices"),
-        (lambda: pipeline.pipelined(4, 6), "6 layers on 4 devices"),
-        (lambda: pipeline.pipelined(2, 4, 0), "parts"),
-        (lambda: pipeline.pipelined(2, 4, 1, -1), "backward"),
-        (lambda: pipeline.data_parallel(2, 0), "layers"),
-        (lambda: pipeline.data_parallel(2, 2, reduce=-1), "reduce"),
-        (lambda: pipeline.split(3, 4), "4 micro-batches of 3 samples"),
-        (lambda: pipeline.split(0, 1), "samples"),
-        (lambda: pipeline.bubble(2, 0), "parts"),
-        (lambda: stragglers.draws(0, 1), "workers"),
-        (lambda: stragglers.draws(1, 1, mean=0), "mean"),
-        (lambda: stragglers.draws(1, 1, spread=-1), "spread"),
-        (lambda: stragglers.draws(1, 1, kind="normal"), "kind"),
-        (lambda: stragglers.expected_slowest(0), "workers"),
-        (lambda: stragglers.draws(1, 1, seed=-1), "seed"),
-        (lambda: sgd.synchronous(0, 1, TIMES), "workers"),
-        (lambda: sgd.synchronous(5, 1, TIMES), "times"),
-        (lambda: sgd.asynchronous(2, 0, TIMES), "updates"),
-        (lambda: sgd.asynchronous(2, 1, -TIMES), "times"),
-        (lambda: sgd.asynchronous(2, 1, [1, 2]), "times"),
-        (lambda: sgd.asynchronous(2, 1, TIMES, rate=0), "rate"),
-        (lambda: sgd.synchronous(2, 1, TIMES, batch=0), "batch"),
-        (lambda: sgd.synchronous(2, 1, TIMES, batch=5000), "batch"),
-        (lambda: sgd.one_step(1000, 4), "batch"),
-        (lambda: sgd.synchronous(2, 1, TIMES, every=0), "every"),
-        (lambda: memory.step(-1, 1, 1), "parameters"),
-        (lambda: memory.step(1, float("nan"), 1), "activations"),
-        (lambda: memory.step(1, 1, 0), "batch"),
-        (lambda: memory.step(1, 1, 1, slots=-1), "slots"),
-        (lambda: memory.step(1, 1, 1, devices=0), "devices"),
-        (lambda: memory.step(1, 1, 1, bytes_per_value=0), "bytes_per_value"),
-        (lambda: memory.step(1, 1, 1, sharded="weights"), "sharded"),
-    ],
-)
-def test_a_wrong_argument_is_named(call, name):
-    with pytest.raises(SimulationError) as problem:
-        call()
-    assert str(problem.value).startswith(name) and str(problem.value).endswith(".")
+# wrong arguments
+
+
+WRONG = [
+    (lambda: laws.speedup(0, 1), "seconds_1"),
+    (lambda: laws.speedup(1, float("nan")), "seconds_p"),
+    (lambda: laws.speedup(1, float("inf")), "seconds_p"),
+    (lambda: laws.speedup("1", 1), "seconds_1"),
+    (lambda: laws.amdahl(0, 0.1), "workers"),
+    (lambda: laws.amdahl(2, 1.5), "serial"),
+    (lambda: laws.gustafson(2, -0.1), "serial"),
+    (lambda: laws.gustafson(2.5, 0.1), "workers"),
+    (lambda: laws.efficiency(-1, 2), "speedup"),
+    (lambda: laws.amdahl(True, 0.1), "workers"),
+    (lambda: reduce.ring([]), "vectors"),
+    (lambda: reduce.ring([1, 2]), "vectors"),
+    (lambda: reduce.ring([[1.0, float("nan")]]), "vectors"),
+    (lambda: reduce.ring([["a"]]), "vectors"),
+    (lambda: reduce.chunks(-1, 2), "size"),
+    (lambda: reduce.chunks(4, 0), "workers"),
+    (lambda: reduce.ring_bytes(0, 1), "workers"),
+    (lambda: reduce.ring_bytes(2, -1), "size"),
+    (lambda: reduce.server_bytes(2, 1, servers=0), "servers"),
+    (lambda: reduce.ring_seconds(2, 1, -1, 1), "latency"),
+    (lambda: reduce.ring_seconds(2, 1, 0, 0), "bandwidth"),
+    (lambda: reduce.server_seconds(2, 1, 0, -1), "bandwidth"),
+    (lambda: pipeline.pipelined(0, 4), "devices"),
+    (lambda: pipeline.pipelined(4, 6), "6 layers on 4 devices"),
+    (lambda: pipeline.pipelined(2, 4, 0), "parts"),
+    (lambda: pipeline.pipelined(2, 4, 1, -1), "backward"),
+    (lambda: pipeline.data_parallel(2, 0), "layers"),
+    (lambda: pipeline.data_parallel(2, 2, reduce=-1), "reduce"),
+    (lambda: pipeline.split(3, 4), "4 micro-batches of 3 samples"),
+    (lambda: pipeline.split(0, 1), "samples"),
+    (lambda: pipeline.bubble(2, 0), "parts"),
+    (lambda: stragglers.draws(0, 1), "workers"),
+    (lambda: stragglers.draws(1, 1, mean=0), "mean"),
+    (lambda: stragglers.draws(1, 1, spread=-1), "spread"),
+    (lambda: stragglers.draws(1, 1, kind="normal"), "kind"),
+    (lambda: stragglers.expected_slowest(0), "workers"),
+    (lambda: stragglers.draws(1, 1, seed=-1), "seed"),
+    (lambda: sgd.synchronous(0, 1, TIMES), "workers"),
+    (lambda: sgd.synchronous(5, 1, TIMES), "times"),
+    (lambda: sgd.asynchronous(2, 0, TIMES), "updates"),
+    (lambda: sgd.asynchronous(2, 1, -TIMES), "times"),
+    (lambda: sgd.asynchronous(2, 1, [1, 2]), "times"),
+    (lambda: sgd.asynchronous(2, 1, TIMES, rate=0), "rate"),
+    (lambda: sgd.synchronous(2, 1, TIMES, batch=0), "batch"),
+    (lambda: sgd.synchronous(2, 1, TIMES, batch=5000), "batch"),
+    (lambda: sgd.one_step(1000, 4), "batch"),
+    (lambda: sgd.synchronous(2, 1, TIMES, every=0), "every"),
+    (lambda: memory.step(-1, 1, 1), "parameters"),
+    (lambda: memory.step(1, float("nan"), 1), "activations"),
+    (lambda: memory.step(1, 1, 0), "batch"),
+    (lambda: memory.step(1, 1, 1, slots=-1), "slots"),
+    (lambda: memory.step(1, 1, 1, devices=0), "devices"),
+    (lambda: memory.step(1, 1, 1, bytes_per_value=0), "bytes_per_value"),
+    (lambda: memory.step(1, 1, 1, sharded="weights"), "sharded"),
+]
+
+
+def test_a_wrong_argument_is_named():
+    for number, (call, name) in enumerate(WRONG):
+        with pytest.raises(SimulationError) as problem:
+            call()
+        assert str(problem.value).startswith(name) and str(problem.value).endswith("."), (number, name)
+        assert problem.value.code == 2

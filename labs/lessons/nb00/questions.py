@@ -1,16 +1,9 @@
-"""Questions of 00_start_here."""
+"""Judges of 00_start_here."""
 
-from labs.checks.judging import question
-
-HERE = "00_start_here"
+from labs.checks.judging import judges
 
 
-@question(
-    "00.1",
-    "What is a worker on this machine?",
-    HERE,
-    why="Every number in this course is per worker, so it must be clear what one is.",
-)
+@judges("00.1")
 def worker(answer):
     from labs import devices
 

@@ -1,26 +1,10 @@
-"""Questions of 01_basic_concepts, first half: why distribute, what faster means, how it is measured."""
+"""Judges of 01_basic_concepts."""
 
-import math
-
-from labs.checks.judging import choice, prediction, question
-
-HERE = "01_basic_concepts"
-
-prediction("01.4", "How much of the factor 1450 did the number of devices give", HERE)
-prediction("01.11", "Speedup of 64 workers with a serial share of 5 %", HERE)
+from labs.checks.judging import judges
+from labs.checks.reading import near
 
 
-def near(value, right, tolerance=0.01):
-    """Whether two numbers are equal up to a relative tolerance."""
-    return math.isclose(value, right, rel_tol=tolerance, abs_tol=1e-9)
-
-
-@question(
-    "01.1",
-    "Growth in a year of what doubles every few months",
-    HERE,
-    why="12 / months doublings fit into a year, and each of them is a factor of 2.",
-)
+@judges("01.1")
 def per_year(function):
     got = [float(function(months)) for months in (12, 6, 24, 3.4)]
     if all(near(value, 2 ** (12 / months)) for value, months in zip(got, (12, 6, 24, 3.4), strict=True)):
@@ -36,12 +20,7 @@ def per_year(function):
     return f"What doubles every 6 months doubles twice in a year, but your function gives {got[1]:.3g}."
 
 
-@question(
-    "01.2",
-    "GPT-3: how many times as fast, and what is left beside the number",
-    HERE,
-    why="One factor is the number of devices. The other holds all that changed besides it.",
-)
+@judges("01.2")
 def gpt3(times_as_fast, rest):
     times_as_fast, rest = float(times_as_fast), float(rest)
     if near(times_as_fast, 355 / 34):
@@ -62,13 +41,7 @@ def gpt3(times_as_fast, rest):
         return "The first factor is right. The second one, times the number of devices, must give the first."
 
 
-@question(
-    "01.3",
-    "Speedup and efficiency of GPUs against one GPU",
-    HERE,
-    points=2,
-    why="The CPU drops out: the second GPU doubled the speed, the third and fourth brought nothing.",
-)
+@judges("01.3")
 def photographs(speedup_2, speedup_4, efficiency_4):
     speedup_2, speedup_4, efficiency_4 = float(speedup_2), float(speedup_4), float(efficiency_4)
     if near(speedup_2, 150) or near(speedup_4, 150):
@@ -89,13 +62,7 @@ def photographs(speedup_2, speedup_4, efficiency_4):
         return "The speedups are right. Efficiency: the speedup, divided by the number of workers."
 
 
-@question(
-    "01.5",
-    "Speedup and efficiency from a row with few devices to one with many",
-    HERE,
-    points=2,
-    why="As many times as fast, divided by as many times the devices: 1 would be ideal.",
-)
+@judges("01.5")
 def scaling(function):
     first, row = {"devices": 4, "minutes": 100.0}, {"devices": 32, "minutes": 20.0}
     speedup, efficiency = map(float, function(first, row))
@@ -118,40 +85,7 @@ def scaling(function):
         return "Right for one pair of rows, wrong for another: use the fields of `first` and `row`, not fixed numbers."
 
 
-choice(
-    "01.6",
-    "1450 / 256, an efficiency?",
-    HERE,
-    right="c",
-    wrong={
-        "a": "That is below 100 % and looks better. But what was divided is the same: which two devices are compared?",
-        "b": "A little more than ideal does happen. But on which side of the ideal line of the picture are the P100?",
-        "d": "The two differ by 0.2 points of accuracy. That is worth saying, but it makes no factor of 5.7.",
-    },
-    why="1450 mixes more devices and faster devices. An efficiency needs the same device on both sides.",
-)
-
-choice(
-    "01.7",
-    "Which epochs count?",
-    HERE,
-    right="b",
-    wrong={
-        "a": "You wait for it, but once, not in each epoch. In a longer training its share would be another one.",
-        "c": "A single epoch may be lucky. With whole seconds all but the first look equal here, but not in general.",
-        "d": "Then 49 s stand for an epoch. In which of the five does something happen that never happens again?",
-    },
-    why="Epoch 1 holds work that is done once. The mean of the others is what each further epoch costs.",
-)
-
-
-@question(
-    "01.8",
-    "Throughput, speedup and efficiency",
-    HERE,
-    points=3,
-    why="Three divisions. The last one tells what a worker is still worth.",
-)
+@judges("01.8")
 def metrics(throughput, speedup, efficiency):
     value = float(throughput(6000, 30.0))
     if near(value, 30 / 6000):
@@ -178,13 +112,7 @@ def metrics(throughput, speedup, efficiency):
         return f"throughput and speedup are right. efficiency: 5 workers, from 30 s to 10 s, gives {value:.4g} here."
 
 
-@question(
-    "01.9",
-    "Lowest and highest speedup that 45 s and 12 s allow",
-    HERE,
-    points=2,
-    why="The extremes come from errors in opposite directions: long over short, short over long.",
-)
+@judges("01.9")
 def rounding(lowest, highest):
     lowest, highest = float(lowest), float(highest)
 
@@ -210,15 +138,104 @@ def rounding(lowest, highest):
     return "Lowest: the shortest time that 1 GPU may have taken, over the longest one of 4 GPUs. Highest: the reverse."
 
 
-choice(
-    "01.10",
-    "Strong or weak scaling?",
-    HERE,
-    right="b",
-    wrong={
-        "a": "That is true for any training. What counts is the batch of a step: look at Batch_size in the three runs.",
-        "c": "That would be strong scaling. Look at Batch_size: what does one GPU get in a step, with 1 and with 4 GPUs?",
-        "d": "The name is right, the reason is not: with 4 GPUs each reads a quarter of the images in an epoch.",
-    },
-    why="256 images for each GPU, on 1, 2 and 4: the work of a step grows with the workers.",
-)
+@judges("01.12")
+def platforms(mirrored, processes, size):
+    mirrored, processes, size = float(mirrored), float(processes), float(size)
+    if mirrored == 8:
+        return "First number: a process cannot use the GPUs of another node. How many are in its own?"
+    if mirrored == 1:
+        return "First number: one GPU is what a program without strategy takes. What does MirroredStrategy take?"
+    if mirrored != 4:
+        return "First number: count the GPUs that one process can reach."
+    if processes == 2:
+        return "Second number: one process for each node would do for MirroredStrategy. Horovod wants more of them."
+    if processes == 1:
+        return "Second number: with one process Horovod trains on one GPU."
+    if processes != 8:
+        return "Second number: one process for each GPU, on all nodes."
+    if size == 8:
+        return "Third number: that is how many GPUs the job has. What does hvd.size() count?"
+    if size == 4:
+        return "Third number: that is how many GPUs a node has. What does hvd.size() count?"
+    if size != 2:
+        return "Third number: hvd.size() counts what you have started."
+
+
+@judges("01.14")
+def bubble(function):
+    pairs = [(4, 4), (2, 1), (8, 3), (1, 5)]
+    got = [float(function(*pair)) for pair in pairs]
+
+    def are(formula):
+        return all(near(value, formula(k, m), 1e-6) for value, (k, m) in zip(got, pairs, strict=True))
+
+    if are(lambda k, m: (k - 1) / (m + k - 1)):
+        return None
+    if are(lambda k, m: (k - 1) / k):
+        return "This is the share without micro-batches. Where does their number come in?"
+    if are(lambda k, m: (k - 1) / m):
+        return "This divides waiting by working. What is the share of waiting in *all* turns of a device?"
+    if are(lambda k, m: m / (m + k - 1)):
+        return "This is the share in which a device works. In which share does it wait?"
+    if are(lambda k, m: (m - 1) / (m + k - 1)):
+        return "Devices and micro-batches are exchanged: a single device never waits, whatever the micro-batches."
+    if are(lambda k, m: (k - 1) / (m + k)):
+        return "Nearly: count the turns once more, with 2 devices and 1 micro-batch. When is the last one done?"
+    if are(lambda k, m: (k - 1) / (m * k)):
+        return "The turns of the devices overlap, so their number is no product of the two."
+    return f"For 4 devices and 4 micro-batches your function gives {got[0]:.3g}. Count boxes and gaps in the picture."
+
+
+@judges("01.15")
+def enough(count):
+    count = float(count)
+    share = 3 / (count + 3) if count > 0 else 1.0
+    if count == 27:
+        return None
+    if count > 0 and count != int(count):
+        return "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
+    if count == 4:
+        return "These are the devices. With as many micro-batches the idle share is that of the picture above."
+    if share > 0.1:
+        return f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
+    if count == 30:
+        return "Ten times the 3 waiting turns. But 10 % of *all* turns, waiting and working, are asked for."
+    return f"With {count:g} the idle share is {share:.1%}, so this is enough. But fewer are enough, too."
+
+
+@judges("01.18")
+def state_bytes(function):
+    value = float(function(1000))
+    if near(value, 12_000) and near(float(function(25_613_800)), 12 * 25_613_800):
+        return None
+    if near(value, 4000):
+        return "These are the weights alone. What else has one number for each of them?"
+    if near(value, 8000):
+        return "Two numbers for each parameter: one of weights, gradients and momentum is missing."
+    if near(value, 3000):
+        return "This is how many numbers there are. How many bytes does a float32 take?"
+    if near(value, 16_000):
+        return "Four numbers for each parameter: that is Adam. How many does momentum keep?"
+    if near(value, 96_000):
+        return "These are bits. How many of them make a byte?"
+    if near(value, 6000):
+        return "This is for numbers of 16 bits. A float32 has 32."
+    return f"For 1000 parameters your function gives {value:,.0f}. Three numbers for each, of how many bytes?"
+
+
+@judges("01.20")
+def devices_needed(count):
+    count = float(count)
+    if count == 5:
+        return None
+    if near(count, 4.375):
+        return "The division is right. A device comes whole: which number of them is enough?"
+    if count == 4:
+        return "That many hold 320 GB. Is it enough?"
+    if count in (8.75, 9):
+        return "This is for numbers of 4 bytes. How many bytes are 16 bits?"
+    if count in (2.1875, 3):
+        return "This is for numbers of 1 byte. How many bytes are 16 bits?"
+    if count in (17.5, 18):
+        return "This holds gradients and the state of Adam, too. The question is about the weights alone."
+    return "First the bytes of all weights, then how many times 80 GB that is, rounded to the safe side."

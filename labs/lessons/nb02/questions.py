@@ -1,23 +1,13 @@
-"""Questions of 02_concurrency, first half: mini-batches, the averaged gradient, the barrier."""
+"""Judges of 02_concurrency."""
+
+import math
 
 import numpy as np
 
-from labs.checks.judging import choice, prediction, question
-
-HERE = "02_concurrency"
-
-prediction("02.1", "Factor of the error of a gradient, from a batch 4 times as large", HERE)
-prediction("02.5", "Is the mean of two gradients right for batches of 4 and 12", HERE)
-prediction("02.9", "Share of the time that 64 workers compute", HERE)
+from labs.checks.judging import judges
 
 
-@question(
-    "02.2",
-    "The error of a mini-batch's gradient",
-    HERE,
-    points=2,
-    why="The length of the difference between the two gradients, one number.",
-)
+@judges("02.2")
 def distance(function):
     from labs.simulate import sgd
 
@@ -47,26 +37,7 @@ def distance(function):
     return f"For 12 of the digits your function gives {value:.4g}. Subtract the gradients first, then take the length."
 
 
-choice(
-    "02.3",
-    "A batch 16 times as large",
-    HERE,
-    right="b",
-    wrong={
-        "a": "Look at the left picture: each time the batch is 4 times as large, by which factor does the error fall?",
-        "c": "Only all digits together have no error. Is the batch that large?",
-        "d": "Set the batch to 4, then to 512, at one rate. Both read as many samples: does the loss end at one place?",
-    },
-    why="The error falls with the square root of the batch, the number of updates with the batch itself.",
-)
-
-
-@question(
-    "02.4",
-    "The mean of K gradients",
-    HERE,
-    why="One gradient from K, of the same shape: what all workers take for their update.",
-)
+@judges("02.4")
 def averaged(function):
     gradients = [np.arange(6.0).reshape(2, 3) * k + k**2 for k in (1, 2, 4)]
     value = np.asarray(function([gradient.copy() for gradient in gradients]), float)
@@ -85,13 +56,7 @@ def averaged(function):
     return "For three gradients your function gives another matrix than their mean. Add them, and divide by how many?"
 
 
-@question(
-    "02.6",
-    "The gradient of all samples, from batches of unequal size",
-    HERE,
-    points=2,
-    why="A gradient from n samples weighs n: then each sample weighs the same.",
-)
+@judges("02.6")
 def weighted(function):
     gradients, sizes = [np.full((2, 3), 1.0) + np.eye(2, 3), np.full((2, 3), 5.0), np.full((2, 3), -2.0)], [4, 12, 1]
     value = np.asarray(function([gradient.copy() for gradient in gradients], list(sizes)), float)
@@ -113,27 +78,7 @@ def weighted(function):
     return "For batches of 4, 12 and 1 your function gives another matrix. How much must each gradient weigh?"
 
 
-choice(
-    "02.7",
-    "What travels, and when",
-    HERE,
-    right="c",
-    wrong={
-        "a": "After an epoch apart, the copies would be K different networks. What did the four workers exchange above?",
-        "b": "No worker is special above: each had the mean and made the update. Rank 0 would be a bottleneck, too.",
-        "d": "With the same samples, every worker would compute the same gradient, and nothing would be shared.",
-    },
-    why="Gradients at every step: equal copies and equal updates give equal copies.",
-)
-
-
-@question(
-    "02.8",
-    "Mean seconds of a step with a barrier",
-    HERE,
-    points=2,
-    why="In each step the slowest worker counts; then the mean over the steps.",
-)
+@judges("02.8")
 def step_seconds(function):
     times = np.array([[1.0, 2.0, 7.0], [6.0, 1.0, 2.0]])  # 2 steps, 3 workers
     value = np.asarray(function(times.copy()), float)
@@ -160,15 +105,105 @@ def step_seconds(function):
     return f"For the steps [1, 2, 7] and [6, 1, 2] your function gives {value:.4g}. When is each of them over?"
 
 
-choice(
-    "02.10",
-    "Why a step takes longer than 1 s",
-    HERE,
-    right="c",
-    wrong={
-        "a": "They would even out if workers could run ahead. But at each step the fast ones stand at the barrier.",
-        "b": "All workers draw from the same times here: none of them is slower than the others on average.",
-        "d": "Two workers that are late wait at the same time. Then the sum over 64 workers would be far more than 1.25 s.",
-    },
-    why="Late is somebody else each time, and with more workers it is nearly always somebody.",
-)
+@judges("02.12")
+def staleness(function):
+    from labs.simulate.sgd import Work
+
+    spans = [(0, 0, 2), (1, 0, 3.5), (2, 0.5, 9), (0, 2, 4), (1, 3.5, 5), (0, 4, 8), (1, 5, 6)]
+    work = [Work(worker, begin, end, -1) for worker, begin, end in spans]
+    got = [function(list(work), one) for one in work]
+    if any(isinstance(value, list | tuple | set | np.ndarray) for value in got):
+        return "These are the gradients themselves: return how many there are."
+    got, one = [float(value) for value in got], work[5]
+    if got == [sum(one.begin < other.end < one.end for other in work) for one in work]:
+        return None
+    if all(value == -1 for value in got):
+        return "This is what the simulator has noted. Count it yourself, from `begin` and `end` of the others."
+    if got == [sum(one.begin < other.end <= one.end for other in work) for one in work]:
+        return "Your count holds the gradient itself: its own end is no change while it was computed."
+    if got == [sum(one.begin <= other.end < one.end for other in work) for one in work]:
+        return "An update at the moment when `one` begins is in its weights already: it is not older for that."
+    if got == [sum(one.begin <= other.end <= one.end for other in work) for one in work]:
+        return "This counts the updates at the first and at the last moment, too: one before it began, one itself."
+    if got == [sum(one.begin < other.begin < one.end for other in work) for one in work]:
+        return "This counts those that *began* in between. A gradient changes the weights when it ends."
+    if got == [sum(other.end < one.end for other in work) for one in work]:
+        return "This counts all updates before its end. Those before its begin are in its weights already."
+    if got == [sum(other.begin < one.end and other.end > one.begin for other in work) - 1 for one in work]:
+        return "This counts all that were at work at the same time. Which of them were applied before `one` ended?"
+    return (
+        f"For a gradient from {one.begin} s to {one.end} s, and others that end at "
+        f"{', '.join(f'{other.end:g}' for other in work if other is not one)} s, your function gives {got[5]:g}. "
+        "Which of these are in between?"
+    )
+
+
+@judges("02.13")
+def seconds_to(function):
+    from labs.simulate.sgd import History
+
+    seconds, losses = np.array([0.0, 1.5, 3.0, 4.5, 6.0]), np.array([2.3, 1.0, 0.5, 0.7, 0.4])
+    history = History(seconds, losses, None, [])
+    trials = {0.6: 3.0, 0.5: 3.0, 2.5: 0.0, 0.4: 6.0}
+    got = {target: function(history, target) for target in [*trials, 0.1]}
+    lists = [value for value in got.values() if isinstance(value, list | tuple | np.ndarray) and np.ndim(value)]
+    if lists:
+        return "These are several times: return the first one, a single number."
+    never = got.pop(0.1)
+    if any(value is None for value in got.values()):
+        return "For a target that is reached, your function returns nothing. Is there a `return` on every way?"
+    got = {target: float(value) for target, value in got.items()}
+    if all(math.isclose(got[target], time) for target, time in trials.items()):
+        if never is None:
+            return "The times are right. A loss that is never reached gives None: return np.inf, which can be compared."
+        if float(never) == math.inf:
+            return None
+        return f"The times are right. A loss that is never reached gives {float(never):g}: what does the docstring say?"
+    if got[0.6] == 2:
+        return "This is the number of the update. How many seconds have passed then?"
+    if got[0.6] == 0.5:
+        return "This is the loss. At which time was it reached?"
+    if math.isclose(got[0.5], 6.0) and math.isclose(got[0.6], 3.0):
+        return "A loss *equal* to the target has reached it, too."
+    if got[0.6] == 6.0:
+        return "This is the last time at which the loss is low enough. When was it so for the first time?"
+    if got[0.6] == 0.0:
+        return "At 0 s the loss is above the target. In which direction do you compare?"
+    if math.isclose(got[0.6], 4.5):
+        return "This time is one update too late: the loss was low enough before."
+    return (
+        f"With losses {', '.join(f'{loss:g}' for loss in losses)} at {', '.join(f'{s:g}' for s in seconds)} s "
+        f"your function gives {got[0.6]:g} s for a target of 0.6."
+    )
+
+
+@judges("02.17")
+def bytes_moved(server, ring):
+    trials = [(2, 600, 1), (4, 600, 1), (8, 600, 4), (4, 1200, 2)]
+    got = [float(server(*trial)) for trial in trials]
+    if not math.isclose(float(server(4, 600)), got[1]):
+        return "Your server_bytes gives another number if `servers` is left out: its default is 1."
+    if not np.allclose(got, [2 * k * size / servers for k, size, servers in trials]):
+        if np.allclose(got, [k * size / servers for k, size, servers in trials]):
+            return "The server's link carries these bytes in. What must go out again?"
+        if np.allclose(got, [2 * k * size for k, size, _ in trials]):
+            return "Right for one server. If several divide the gradient, how much of it goes through each?"
+        if np.allclose(got, [2 * k * size * servers for k, size, servers in trials]):
+            return "More servers would mean more bytes through each of them. They divide the gradient."
+        if np.allclose(got, [(k + 1) * size / servers for k, size, servers in trials]):
+            return "K gradients come in. The sum goes out, but how many times?"
+        if np.allclose(got, [2 * (k - 1) * size / servers for k, size, servers in trials]):
+            return "The server is a process of its own here: every worker's gradient goes through its link."
+        return f"With 4 workers and 600 bytes your server_bytes gives {got[1]:g}. What comes in, and what goes out?"
+    got = [float(ring(workers, 600)) for workers in (1, 2, 4, 100)]
+    if np.allclose(got, [2 * (k - 1) / k * 600 for k in (1, 2, 4, 100)]):
+        return None
+    if np.allclose(got, [2 * (k - 1) * 600 for k in (1, 2, 4, 100)]):
+        return "The server is right. In the ring, a message is not the whole gradient: how large is a chunk?"
+    if np.allclose(got, [(k - 1) / k * 600 for k in (1, 2, 4, 100)]):
+        return "The server is right. For the ring this is the reduce-scatter alone."
+    if np.allclose(got, [2 * 600] * 4):
+        return "The server is right. For the ring this is close for many workers. Count steps and chunks for 2 workers."
+    if np.allclose(got, [4 * (k - 1) / k * 600 for k in (1, 2, 4, 100)]):
+        return "The server is right. For the ring count what a worker sends, and not also what it receives."
+    return f"The server is right. In a ring of 4 workers with 600 bytes, yours sends {got[2]:g}: steps times chunk?"

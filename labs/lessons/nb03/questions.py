@@ -1,18 +1,10 @@
-"""Questions of 03_mirrored_strategy (T3)."""
+"""Judges of 03_mirrored_strategy."""
 
-from labs.checks.judging import choice, prediction, question, written
-
-HERE = "03_mirrored_strategy"
-
-prediction("03.1", "How many of the 4 devices compute without a strategy", HERE)
+from labs.checks.judging import judges
+from labs.checks.reading import bytes_of_resnet50v2, near
 
 
-@question(
-    "03.2",
-    "How many devices hold a plain variable?",
-    HERE,
-    why="TensorFlow puts a plain variable on one device; the others hold nothing.",
-)
+@judges("03.2")
 def plain(count):
     if count == 4:
         return "That is how many devices exist. Count those that `plain.device` names."
@@ -22,13 +14,7 @@ def plain(count):
         return "Count the devices that the output above names for this one variable."
 
 
-@question(
-    "03.3",
-    "A variable with one copy on each device",
-    HERE,
-    points=2,
-    why="Created inside the scope, the variable got one copy for each replica.",
-)
+@judges("03.3")
 def mirrored(variable):
     import tensorflow as tf
 
@@ -44,12 +30,7 @@ def mirrored(variable):
         return "The copies are there, but they hold other numbers than 1.0, 2.0, 3.0."
 
 
-@question(
-    "03.4",
-    "Local batch of each replica",
-    HERE,
-    why="The batch you pass is the global one; the strategy divides it among the replicas.",
-)
+@judges("03.4")
 def local_batch(sizes):
     sizes = [int(s) for s in sizes] if hasattr(sizes, "__len__") else [int(sizes)]
     if set(sizes) == {4}:
@@ -61,13 +42,7 @@ def local_batch(sizes):
     return "Global batch divided by replicas: read the sizes that the replicas printed."
 
 
-@question(
-    "03.5",
-    "The loss that makes the summed gradient right",
-    HERE,
-    points=2,
-    why="Each replica divides by the global batch; the sum of all is then the mean over all images.",
-)
+@judges("03.5")
 def scaled_loss(function):
     import numpy as np
 
@@ -87,13 +62,7 @@ def scaled_loss(function):
     return "Sum the losses of the replica's images, then divide once. By what?"
 
 
-@question(
-    "03.6",
-    "Largest difference between the copies",
-    HERE,
-    points=2,
-    why="Equal start, equal averaged gradient, equal update: the copies stay the same, bit by bit.",
-)
+@judges("03.6")
 def copies(function):
     import numpy as np
 
@@ -110,59 +79,21 @@ def copies(function):
     return "Take the largest absolute difference over all copies and all their elements."
 
 
-@question(
-    "03.7",
-    "Bytes that a step of ResNet50V2 sums over the workers",
-    HERE,
-    why="One 4-byte number for each trainable weight, at every step.",
-)
+@judges("03.7")
 def gradient_bytes(size):
-    from labs import models
-
-    def near(value):
-        return abs(size - value) <= 0.001 * value
-
-    parts = gradient_sizes(models)
-    if near(parts["gradient"]):
+    gradient, weights = bytes_of_resnet50v2()
+    if near(size, gradient, 0.001):
         return None
-    if near(parts["gradient"] / 4):
+    if near(size, gradient / 4, 0.001):
         return "This is the number of gradients. How many bytes has a float32?"
-    if near(parts["all"]):
+    if near(size, weights, 0.001):
         return "These are all variables. Moving means of batch normalisation are not trained and have no gradient."
-    if any(near(parts["gradient"] * factor) for factor in (2, 4, 8)):
+    if any(near(size, gradient * factor, 0.001) for factor in (2, 4, 8)):
         return "Ask for the gradient of one replica; do not multiply by workers, nor count bits."
     return "Trainable weights times bytes per weight. `network.trainable_weights` holds them."
 
 
-def gradient_sizes(models, cache={}):  # noqa: B006  (built once in a session)
-    """Bytes of ResNet50V2's gradient and of all its variables (float32, 10 classes)."""
-    if not cache:
-        parts = models.memory(models.network("ResNet50V2", 32, 10), batch=1)
-        cache.update(gradient=parts["gradients"], all=parts["weights"])
-    return cache
-
-
-choice(
-    "03.8",
-    "When are gradients exchanged?",
-    HERE,
-    right="b",
-    wrong={
-        "a": "Then the copies would differ during the whole epoch, and each worker would train a network of its own.",
-        "c": "No replica is special: there is no server that collects. Every copy is updated in the same way.",
-        "d": "Batches travel to the replicas; but what makes the copies equal comes after backward.",
-    },
-    why="At every step, gradients are summed over all replicas; parameters themselves never travel.",
-)
-
-
-@question(
-    "03.9",
-    "A model whose every variable is mirrored",
-    HERE,
-    points=2,
-    why="Model and optimizer were created in the scope; `fit` may run outside of it.",
-)
+@judges("03.9")
 def model_in_scope(model):
     if not hasattr(model, "variables"):
         return f"This is a {type(model).__name__}, not a Keras model."
@@ -179,6 +110,3 @@ def model_in_scope(model):
         return "The network is mirrored, its optimizer is not: create and compile it inside the scope, too."
     if getattr(model, "jit_compile", False):
         return "Compiled with XLA (jit_compile): the course compares without it: jit_compile=False."
-
-
-written("T3", "MirroredStrategy: where parameters live, how replicas stay consistent", HERE, points=3)

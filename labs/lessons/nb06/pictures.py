@@ -1,7 +1,7 @@
 """Pictures of shares: which classes come in which batch of which worker, and how many samples nobody reads.
 
-Every function returns a matplotlib Figure with its text alternative in `figure.alt`, as those of labs.show.plots do. The
-workers here are simulated, one after the other, with the real labels.
+Every function returns a matplotlib Figure with its text alternative in `figure.alt`, as those of labs.show.plots do.
+The workers here are simulated, one after the other, with the real labels.
 """
 
 import numpy as np
@@ -107,7 +107,7 @@ def _bar(height, span, label):
 
 
 def explorer(labels, *, classes=10):
-    """A function draw(workers, batch, order, source) for labs.show.widgets.explore: one heat map, always the same Figure.
+    """A function draw(workers, batch, order, source) for labs.show.widgets.explore: one heat map, always one Figure.
 
     labels: (N,) class of each sample. order: see sharding.ORDERS; source: "sorted by class" or "shuffled once".
     """

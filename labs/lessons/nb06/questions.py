@@ -1,22 +1,16 @@
-"""Questions of 06_horovod_sharding, first half: shares, orders and seeds."""
+"""Judges of 06_horovod_sharding."""
+
+import ast
+from pathlib import Path
 
 import numpy as np
 
-from labs.checks.judging import choice, prediction, question
+from labs.checks import stage
+from labs.checks.judging import NotDone, judges
 from labs.data.shares import coverage, some
 
-HERE = "06_horovod_sharding"
 
-prediction("06.4", "Order of operations that gives each worker a fair sample (a, b, c or d)", HERE)
-prediction("06.7", "Share of the samples that nobody reads", HERE)
-
-
-@question(
-    "06.1",
-    "1 to 100 for two workers, by hand",
-    HERE,
-    why="Every second number, from the worker's own place on: no number twice, none left out.",
-)
+@judges("06.1")
 def by_hand(zero, one):
     zero, one = [int(x) for x in zero], [int(x) for x in one]
     both, missing = sorted(set(zero) & set(one)), sorted(set(range(1, 101)) - set(zero) - set(one))
@@ -37,12 +31,7 @@ def by_hand(zero, one):
     return "Take every second number, in order; worker 0 begins at the first, worker 1 at the second."
 
 
-@question(
-    "06.2",
-    "1 to 100 for three workers: how many each",
-    HERE,
-    why="100 is no multiple of 3: the worker that begins at the first number gets one more.",
-)
+@judges("06.2")
 def sizes(counts):
     counts = [int(count) if float(count).is_integer() else float(count) for count in counts]
     if counts == [34, 33, 33]:
@@ -64,13 +53,7 @@ def _numbers(dataset):
     return [int(x) for x in dataset.as_numpy_iterator()]
 
 
-@question(
-    "06.3",
-    "The share of a rank, with tf.data",
-    HERE,
-    points=2,
-    why="shard(size, rank) keeps every size-th element, from place rank on: disjoint and complete.",
-)
+@judges("06.3")
 def shard_of(function):
     import tensorflow as tf
 
@@ -104,13 +87,7 @@ def shard_of(function):
         return "Disjoint and complete, but not every size-th sample: neighbours stay together, or ranks are exchanged."
 
 
-@question(
-    "06.5",
-    "Classes of a worker, classes of a batch",
-    HERE,
-    points=2,
-    why="What the epoch of a worker holds and what one batch of it holds are two questions.",
-)
+@judges("06.5")
 def classes(function):
     counts = np.zeros((2, 4, 5), int)  # 2 workers, 4 batches, 5 classes
     counts[0, [0, 0, 1, 2, 3], [0, 1, 1, 2, 2]] = 3, 1, 4, 4, 4
@@ -131,27 +108,7 @@ def classes(function):
     return "For worker 0: a class is seen if its count is above 0. First over the whole epoch, then in each batch."
 
 
-choice(
-    "06.6",
-    "Sorted source: shard, then batch",
-    HERE,
-    right="c",
-    wrong={
-        "a": "Each worker takes every K-th sample of each class: look at the rows of one worker in the picture.",
-        "b": "Every sample has one place in the order, and one worker takes it: nothing is read twice.",
-        "d": "Look at single columns of the picture: what does one batch hold?",
-    },
-    why="Each worker's epoch is a fair sample, but in each step all workers see nearly one class.",
-)
-
-
-@question(
-    "06.8",
-    "How many samples does nobody read?",
-    HERE,
-    points=2,
-    why="All samples minus those that any worker has read.",
-)
+@judges("06.8")
 def never_read(function):
     trials = [([[0, 1, 2], [2, 3]], 6), ([[0, 0, 1, 1]], 4), ([[5, 4], [3], [2, 1, 0]], 6)]
     got = [function([list(read) for read in reads], n) for reads, n in trials]
@@ -169,13 +126,7 @@ def never_read(function):
     return f"For the reads [0, 1, 2] and [2, 3] of 6 samples your function gives {got[0]:g}. Which did nobody read?"
 
 
-@question(
-    "06.9",
-    "The expected share of unread samples",
-    HERE,
-    points=2,
-    why="One worker leaves a sample out with probability 1 - 1/K; all K with its K-th power.",
-)
+@judges("06.9")
 def expected(function):
     got = [float(function(k)) for k in (1, 2, 4, 10)]
     if np.allclose(got, [(1 - 1 / k) ** k for k in (1, 2, 4, 10)]):
@@ -195,27 +146,7 @@ def expected(function):
     return "Begin with one worker and one sample: with which probability is the sample not in its share? Then all K."
 
 
-choice(
-    "06.10",
-    "After five epochs",
-    HERE,
-    right="b",
-    wrong={
-        "a": "Look at the third column: it does not get smaller from epoch to epoch.",
-        "c": "Each worker takes its half of its own order, in each epoch: the lengths are equal.",
-        "d": "A new order is drawn in each epoch: the samples that are left out are not the same ones.",
-    },
-    why="The shares overlap in each epoch: some samples weigh twice, some not at all.",
-)
-
-
-@question(
-    "06.11",
-    "Fair in every epoch",
-    HERE,
-    points=3,
-    why="In each epoch every sample is read once, by one rank, and in a new order.",
-)
+@judges("06.11")
 def fair(function):
     n, made = 60, {}
     for size in (2, 3):
@@ -244,3 +175,171 @@ def fair(function):
         return "Disjoint and complete, but every epoch has the same order. Which argument of `shuffle` draws a new one?"
     if first == second:
         return "Disjoint and complete, but nothing is shuffled: a sorted source would stay sorted."
+
+
+@judges("06.12")
+def batches(count, last):
+    if (count, last) == (13, 2):
+        return None
+    if (count, last) == (2, 13):
+        return "The two numbers are exchanged: first how many batches, then the samples of the last one."
+    if count == 12.5:
+        return "There is no half batch: one is smaller than the others."
+    if count == 12:
+        return "Full batches are counted here. The samples that remain make one more."
+    if count == 13:
+        return "The number of batches is right. How many samples are left for the last one?"
+    return "Divide, round up; then see what the full batches leave for the last one."
+
+
+@judges("06.14")
+def plan(function):
+    trials = {(100, 3, 8): (4, 4), (50, 1, 4): (12, 2), (1797, 4, 64): (7, 5), (64, 2, 8): (4, 0)}
+    got = {sizes: tuple(float(value) for value in function(*sizes)) for sizes in trials}
+    if got == trials:
+        return None
+    if any(value != int(value) for pair in got.values() for value in pair):
+        return "A step is whole, and so is a sample: divide without remainder."
+    steps, rest = {k: v[0] for k, v in got.items()}, {k: v[1] for k, v in got.items()}
+    if all(steps[k] == -(-k[0] // (k[1] * k[2])) for k in trials):
+        return "These steps are rounded up: in the last one some workers would have a partial batch or none."
+    if all(steps[k] == k[0] // k[2] for k in trials):
+        return "These are the steps of one worker alone. In each step, all workers take a local batch."
+    if all(steps[k] == trials[k][0] for k in trials):
+        if all(rest[k] == k[0] - steps[k] * k[2] for k in trials):
+            return "The steps are right. What is left over counts what all workers read, not one of them."
+        return "The steps are right. How many of the n samples are in none of these steps?"
+    sizes = next(k for k in trials if got[k] != trials[k])
+    return (
+        f"For n={sizes[0]} on {sizes[1]} workers with local batch {sizes[2]} your function gives "
+        f"{got[sizes][0]:g} steps: how many samples does one step of all workers take?"
+    )
+
+
+@judges("06.15")
+def equal_generators(never, twice):
+    if (never, twice) == (500, 500):
+        return None
+    if (never, twice) == (0, 0):
+        return "That would be right if the ranks read different halves. What makes the generator of rank 1 different?"
+    if (never, twice) == (250, 250):
+        return "That is what different orders would give. Here both generators have one seed."
+    if never == 500:
+        return "What nobody reads is right. And how many samples do both ranks read?"
+    if twice == 500 or twice == 1000:
+        return "Each rank takes half of the steps. Which samples are in them, and which in none?"
+    return "Both ranks begin the same order at its beginning, and stop after half of the steps."
+
+
+@judges("06.16")
+def folder_share(function, files, reads):
+    opened, delivered = [], []
+    for rank in range(2):
+        reads.reset()
+        dataset = function(files, rank, 2)
+        if not hasattr(dataset, "as_numpy_iterator"):
+            return f"Your function returns a {type(dataset).__name__}: return a tf.data.Dataset of (image, label)."
+        elements = list(dataset.as_numpy_iterator())
+        if not elements or not isinstance(elements[0], tuple) or len(elements[0]) != 2:
+            return "An element must be (image, label): map the given function `read` over the files."
+        opened.append(list(reads.opened))
+        delivered.append(len(elements))
+    places = {file: place for place, file in enumerate(files)}
+    shares = [[places.get(file, -1) for file in names] for names in opened]
+    found = coverage(shares, len(files))
+    if all(len(names) == len(files) for names in opened):
+        if sum(delivered) == len(files):
+            return (
+                f"The shares are right, but each rank opens and decodes all {len(files)} files and then drops half "
+                "of them. Where must the shard stand?"
+            )
+        return f"Each rank reads all {len(files)} files: nothing divides them."
+    if not any(opened):
+        return "No file was opened: read with the given function `read`, which counts."
+    if not found.right:
+        return f"Files at the places {some(found.repeated)} are read twice, those at {some(found.unseen)} by nobody."
+
+
+@judges("06.17")
+def idle(count):
+    if count == 4:
+        return None
+    if count == 0:
+        return "A file cannot be shared: whoever takes part in `shard` gets whole files. Count the empty shares."
+    if count == 8:
+        return "Some workers do get a file. How many get none?"
+    if count == 2:
+        return "That is how many workers there would be for each file. How many of the 8 get none?"
+    return "There are 4 files and 8 workers: shard(8, r) of a list of 4."
+
+
+def _steps(record, name):
+    if not isinstance(record, dict) or "steps" not in record:
+        raise TypeError(f"{name} is no run record")
+    return record["steps"], record["global_batch"], record["dataset_images"]
+
+
+@judges("06.19")
+def processed(on_1, on_2, record_1, record_2):
+    steps_1, batch_1, images = _steps(record_1, "the first")
+    steps_2, batch_2, _ = _steps(record_2, "the second")
+    if (on_1, on_2) == (steps_1 * batch_1, steps_2 * batch_2):
+        return None
+    if (on_1, on_2) == (images, images) or on_1 == on_2:
+        return "So many images exist, and an epoch ought to process each once. Do steps and batch in the record agree?"
+    if (on_1, on_2) == (steps_1, steps_2):
+        return "These are steps. Each of them takes a batch."
+    if (on_1, on_2) == (steps_2 * batch_2, steps_1 * batch_1):
+        return "The two records are exchanged."
+    return "In each step all ranks together process the global batch: two fields of the record, multiplied."
+
+
+@judges("06.21")
+def repaired(path):
+    path = Path(path)
+    if not path.is_file():
+        return f"There is no script {path}. Give the path of the one that you repair."
+    original = path.with_name("colleague.py")
+    if original != path and original.is_file():
+        same = ast.dump(ast.parse(path.read_text())) == ast.dump(ast.parse(original.read_text()))
+        if same:
+            raise NotDone(f"{path.name} does what your colleague's script does. Repair it, save it, run this again.")
+    n, local_batch = 48, 4
+    for size in (1, 2, 3):
+        try:
+            by_rank = stage.sample_numbers(path, size, n=n, local_batch=local_batch)
+        except stage.RehearsalError as problem:
+            return f"{problem}."
+        found = coverage([np.concatenate(batches) if batches else [] for batches in by_rank], n)
+        reads = [sum(map(len, batches)) for batches in by_rank]
+        if size > 1 and all(read == n for read in reads):
+            return (
+                f"With {size} ranks, each of them still reads all {n} samples: {some(found.repeated)} are read "
+                f"{size} times. What does a rank know that the others do not?"
+            )
+        if len(found.repeated):
+            lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
+            return f"With {size} ranks, {some(found.repeated)} are read more than once{lost}. Do all divide one order?"
+        if len(found.unseen):
+            return f"With {size} rank(s), nobody reads {some(found.unseen)}. Into how many shares do you divide?"
+        if len(set(map(len, by_rank))) > 1:
+            return f"With {size} ranks, they take {', '.join(str(len(b)) for b in by_rank)} steps: some wait for ever."
+        sizes = {len(batch) for batches in by_rank for batch in batches}
+        if sizes != {local_batch}:
+            return (
+                f"The shares are right, but with --batch_size {size * local_batch} on {size} ranks, a rank takes "
+                f"{max(sizes)} samples per step. What is left for each rank?"
+            )
+
+
+@judges("06.22")
+def repaired_record(before, after):
+    (steps_1, _, images), (steps_2, batch_2, _) = _steps(before, "before"), _steps(after, "after")
+    if after.get("workers") != before.get("workers"):
+        return f"The runs had {before.get('workers')} and {after.get('workers')} ranks: compare two on as many."
+    if after.get("state") != "finished":
+        return "The repaired script did not run to its end: look into its .err."
+    if steps_2 == steps_1:
+        return f"Both records have {steps_1} steps in an epoch. Was the repaired script saved before it ran?"
+    if not images - batch_2 < steps_2 * batch_2 <= images:
+        return f"{steps_2} steps of {batch_2} images are {steps_2 * batch_2}, but there are {images} images."

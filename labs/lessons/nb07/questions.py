@@ -1,22 +1,16 @@
-"""Questions of 07_horovod_training (H1). The six steps are judged by what the script's own expressions give."""
+"""Judges of 07_horovod_training. The six steps are judged by what the script's own expressions give."""
 
+import ast
+import re
 from functools import cache
 
 from labs.checks import batch_scripts
-from labs.checks.judging import choice, prediction, question, written
-from labs.lessons.nb07 import steps
-
-HERE = "07_horovod_training"
-
-prediction("07.1", "Lines that 4 ranks print", HERE)
+from labs.checks.judging import judges
+from labs.checks.reading import name_of
+from labs.lessons.nb07.script import LOCAL_RANK, LOCAL_SIZE, RANK, SIZE, Numbers, step
 
 
-@question(
-    "07.2",
-    "K on 2 nodes with 4 GPUs each",
-    HERE,
-    why="K = nodes x tasks per node: one task, one process, one rank for each GPU.",
-)
+@judges("07.2")
 def size(count):
     if count == 2:
         return "That would be one process per node: on each, three GPUs would stay idle."
@@ -28,13 +22,7 @@ def size(count):
         return "K = nodes x tasks per node, with one task for each GPU of a node."
 
 
-@question(
-    "07.3",
-    "Node and local rank of rank 6",
-    HERE,
-    points=2,
-    why="Ranks count node by node; local ranks begin at 0 on every node, as the GPUs' numbers do.",
-)
+@judges("07.3")
 def place(node, local):
     if local == 6:
         return "No node has a GPU with this number: they have 4 each. Count anew on each node."
@@ -48,28 +36,151 @@ def place(node, local):
         return "Write the ranks 0 to 7 in two rows of four, one row for each node, and find 6."
 
 
-for _id, _number, _points in (
-    ("07.4", 1, 1),
-    ("07.5", 2, 1),
-    ("07.6", 3, 2),
-    ("07.7", 4, 2),
-    ("07.8", 5, 2),
-    ("07.9", 6, 1),
-):
-    question(_id, f"ResNet50_horovod.py, step {_number}: {steps.TITLES[_number]}", HERE, _points, steps.WHY[_number])(
-        steps.judge(_number)
-    )
-
-prediction("07.10", "Speedup on 2 ranks, beside MirroredStrategy's", HERE)
+@judges("07.4")
+@step(1)
+def start(script):
+    starts = [n for n in script.calls("init") if name_of(getattr(n.func, "value", None)) == "hvd"]
+    if not starts:
+        return "Horovod is never started: without it, every process believes to be alone, or fails."
+    asked = [n for name in ("rank", "size", "local_rank", "local_size") for n in script.calls(name)]
+    if any(node.lineno < starts[0].lineno for node in asked):
+        return "Something asks Horovod for a rank or the size before it is started. Start it first."
 
 
-@question(
-    "07.11",
-    "Evidence: one network on 2 ranks",
-    HERE,
-    points=2,
-    why="The ranks compared their trained weights bit by bit, and your run's record says so.",
-)
+@judges("07.5")
+@step(2)
+def pin(script):
+    pins = script.calls("pin")
+    if not pins:
+        return "No worker is pinned: all ranks of a node would compute on the same GPU, or fight for the same cores."
+    options = {word.arg: word.value for word in pins[0].keywords}
+    given = [*pins[0].args, *(options[name] for name in ("local_rank", "local_size") if name in options)]
+    values = [script.value("pin", node) for node in given]
+    if not values:
+        return "`devices.pin` must be told which of the node's workers this rank takes, and how many share the node."
+    if values[0] == RANK:
+        return (
+            "This counts over all nodes: on a second node with 4 GPUs, rank 5 would ask for GPU 5, which is not "
+            "there. Which number begins anew on each node?"
+        )
+    if values[0] in (LOCAL_SIZE, SIZE):
+        return "This is how many there are, the same number on every rank: all would take one worker."
+    if values[0] != LOCAL_RANK:
+        return "All ranks of a node must take different workers: a number that Horovod gives, not one that you write."
+    if len(values) < 2:
+        return "`devices.pin` is not told how many ranks share this machine: it could not refuse two on one GPU."
+    if values[1] != LOCAL_SIZE:
+        return "The second number says how many ranks share *this machine*, not all of them."
+
+
+@judges("07.6")
+@step(3)
+def shard(script):
+    value = script.value("mine")
+    if isinstance(value, Numbers):
+        return "Not sharded: every rank would read all samples, and an epoch on K ranks would be K epochs."
+    if value == (RANK, SIZE):
+        return "The two numbers are swapped: first into how many shards, then which of them."
+    if not isinstance(value, tuple) or len(value) != 2:
+        return "`mine` is no shard of `numbers`: take every size-th number, from this rank's on."
+    if value == (LOCAL_SIZE, LOCAL_RANK):
+        return "These numbers begin anew on each node: two nodes would read the same samples."
+    if value[0] != SIZE:
+        return "Into how many shards? As many as there are ranks, over all nodes."
+    if value[1] == LOCAL_RANK:
+        return "Which shard is counted per node here: ranks of different nodes would read the same one."
+    if value[1] != RANK:
+        return "Each rank must take another shard: which number tells all of them apart?"
+
+
+def _rate(script):
+    one, many = script.value("learning_rate", size=1, rank=0, local_size=1, local_rank=0), script.value("learning_rate")
+    if not isinstance(one, float | int) or not isinstance(many, float | int):
+        return "The learning rate must be a number."
+    if abs(many - 0.01) < 1e-9:
+        return "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
+    if abs(one - 0.01) > 1e-9:
+        return "With one rank the learning rate must be 0.01."
+    if abs(many - 0.01 * LOCAL_SIZE) < 1e-9:
+        return "Scaled by the ranks of one machine. The global batch grows with all ranks."
+    if abs(many - 0.01 / SIZE) < 1e-9:
+        return "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
+    if abs(many - 0.01 * SIZE) > 1e-9:
+        return "With 8 ranks the linear rule gives another rate than your script."
+
+
+@judges("07.7")
+@step(4)
+def optimizer(script):
+    imported = [name.name for node in ast.walk(script.tree) if isinstance(node, ast.Import) for name in node.names]
+    imported += [node.module or "" for node in ast.walk(script.tree) if isinstance(node, ast.ImportFrom)]
+    if any(re.match(r"horovod\b.*keras", name) for name in imported):
+        return (
+            "Horovod's own Keras classes do not know Keras 3: they average nothing, without any error, and every "
+            "rank trains a network of its own. Take them from `labs.hvd`."
+        )
+    hint = _rate(script)
+    if hint:
+        return hint
+    value = script.value("optimizer")
+    if not isinstance(value, tuple) or value[0] in ("broadcast", "average", "pin"):
+        return "`optimizer` must be one of keras.optimizers, wrapped so that it averages gradients."
+    if value[0] != "distributed":
+        return "The optimizer is not wrapped: nobody averages the gradients, and each rank would train its own network."
+    inner = [*value[1], *value[2].values()][:1]
+    if not inner or not isinstance(inner[0], tuple):
+        return "The distributed optimizer wraps an optimizer of keras.optimizers: give it one."
+    if inner[0][0] != "SGD":
+        return "Runs with different optimizers cannot be compared: take SGD, as in ResNet50.py."
+    if [*inner[0][1], *inner[0][2].values()][:1] != ["learning_rate"]:
+        return "The rate is computed, but the optimizer does not get it."
+
+
+@judges("07.8")
+@step(5)
+def callbacks(script):
+    value, other = script.value("callbacks"), script.value("callbacks", rank=2, local_rank=2)
+    if not isinstance(value, list | tuple) or (value and isinstance(value[0], str)):
+        return "`callbacks` must be a list: in square brackets, with a comma between the two."
+    kinds = {item[0]: item for item in value if isinstance(item, tuple)}
+    if "broadcast" not in kinds:
+        return (
+            "No broadcast: the ranks begin with different random weights. Equal gradients added to different "
+            "weights leave them different for ever."
+        )
+    if "average" not in kinds:
+        return "Metrics are not averaged: your log would show the loss of rank 0's share only."
+    root, elsewhere = (_root(item) for item in (kinds["broadcast"], dict((i[0], i) for i in other)["broadcast"]))
+    if root != elsewhere:
+        return "Each rank names another root, so none takes the weights of another: all must name the same one."
+    if root != 0:
+        return "Any root would do, if all ranks name the same one; but with one rank, only one number exists."
+
+
+def _root(item):
+    return next(iter([*item[1], *item[2].values()]), 0)
+
+
+@judges("07.9")
+@step(6)
+def log(script):
+    here = script.value("verbose", rank=0, local_rank=0)
+    there, next_node = script.value("verbose"), script.value("verbose", rank=4, local_rank=0)
+    if here == there == 2:
+        return "Every rank would print every epoch: with K ranks, each line comes K times."
+    if here != 2 and there == 2:
+        return "The wrong way round: one rank is to print, all others to be silent."
+    if here == 1:
+        return "1 is a progress bar, which fills a log with half lines. Which value gives one line per epoch?"
+    if here != 2:
+        return "Rank 0 prints nothing: there would be no log. Which value of verbose gives one line per epoch?"
+    if there != 0:
+        return "The other ranks still print: which value of verbose is silence?"
+    if next_node != 0:
+        return "One rank of each node would print. Which number is 0 on a single rank of the whole job?"
+
+
+@judges("07.11")
 def evidence(record):
     if not isinstance(record, dict) or "epochs" not in record:
         return "Give the run record of your job on 2 ranks, as `json.loads(...)` read it."
@@ -83,41 +194,7 @@ def evidence(record):
         return "The ranks hold different networks: look again at steps 4 and 5 of your script."
 
 
-choice(
-    "07.12",
-    "Why must the trained weights be identical on all ranks, to the last bit?",
-    HERE,
-    right="b",
-    wrong={
-        "a": "Close is not enough for a reason: where could even a small difference come from, if all add the same update?",
-        "c": "Rank 0 broadcasts at the begin of the training only. No later step repairs a difference.",
-        "d": "Metrics are averaged so that you read one number; they change no weight.",
-    },
-    why="Equal start and equal averaged gradients: a difference means that one of the two is missing.",
-)
-
-choice(
-    "07.13",
-    "Who carries the gradients between 4 GPUs of one node?",
-    HERE,
-    right="a",
-    wrong={
-        "b": "Gloo carries between processes on CPUs. Which library knows the wires between GPUs?",
-        "c": "MPI may start the processes and carry small messages. Gradients on GPUs have a faster way.",
-        "d": "horovodrun starts the processes and is then out of the way: nothing passes through it.",
-    },
-    why="NCCL carries tensors between GPUs; MPI or Gloo start, negotiate, and carry between CPUs.",
-)
-
-prediction("07.14", "Are the weights identical without averaging, from an equal start?", HERE)
-
-
-@question(
-    "07.15",
-    "Networks that 4 unconnected ranks train",
-    HERE,
-    why="Each rank follows its own share of the data, and what is kept in the end is rank 0's.",
-)
+@judges("07.15")
 def networks(count):
     if count == 1:
         return "They began as one. What do the first weights say that the ranks printed?"
@@ -129,12 +206,7 @@ def networks(count):
         return "Every rank that updates with its own gradient alone has a network of its own: count the ranks."
 
 
-@question(
-    "07.16",
-    "Effective batch of 4 ranks with local batch 8",
-    HERE,
-    why="|B| = K |B_local|: the gradient is averaged over the images of all ranks.",
-)
+@judges("07.16")
 def effective(batch):
     if batch == 8:
         return "That is what one rank sees. Over how many images is the gradient averaged?"
@@ -146,13 +218,7 @@ def effective(batch):
         return "Local batch times number of ranks."
 
 
-@question(
-    "07.17",
-    "Three rules for the rate of K ranks",
-    HERE,
-    points=2,
-    why="The batch grows K times; the rules differ in how much of that the rate takes over.",
-)
+@judges("07.17")
 def rules(function):
     cases = ((0.01, 1), (0.01, 16), (0.02, 8))
     values = [function(rate, ranks) for rate, ranks in cases]
@@ -173,27 +239,7 @@ def rules(function):
         return "Two are right. The third factor is the number of ranks to the power 2/3: mind brackets around 2/3."
 
 
-choice(
-    "07.18",
-    "Which two curves are one, and why?",
-    HERE,
-    right="d",
-    wrong={
-        "a": "Look at both panels: per update these two are far apart.",
-        "b": "The number of ranks is the same, the batch of an update is not.",
-        "c": "Look closer: two of the three differ by less than the line is wide.",
-    },
-    why="Same effective batch, rate and order: the averaged gradient is the gradient of the whole batch.",
-)
-
-
-@question(
-    "07.19",
-    "Tensors and bytes that Horovod averages in a step of ResNet50V2",
-    HERE,
-    points=2,
-    why="One all-reduce for each trainable variable; together they are the gradient's bytes.",
-)
+@judges("07.19")
 def tensors(count, size):
     trained, every, layers, gradient = _resnet()
     if count == every:
@@ -220,9 +266,7 @@ def _resnet():
     return len(network.trainable_weights), len(network.weights), len(network.layers), gradient
 
 
-@question(
-    "07.20", "Which rank waits?", HERE, why="The rank that has announced its gradients waits for the one that has not."
-)
+@judges("07.20")
 def waits(rank):
     if rank == 1:
         return "This one announces last: it is late, and finds all others there already."
@@ -230,12 +274,7 @@ def waits(rank):
         return "Look at the marks: whose come first in each row, and what does that rank do until the others' come?"
 
 
-@question(
-    "07.21",
-    "Which rank brought the job down?",
-    HERE,
-    why="The first traceback names it; what the other ranks say comes after and because of it.",
-)
+@judges("07.21")
 def died(rank):
     if rank == 0:
         return "This one was left waiting in its all-reduce. Whose traceback stands first, and what does it say?"
@@ -243,12 +282,7 @@ def died(rank):
         return "Find the experiment's RuntimeError in the .err: the launcher writes the rank before each line."
 
 
-@question(
-    "07.22",
-    "Cores for each rank of a Horovod job on CTE-POWER",
-    HERE,
-    why="--cpus-per-task counts for each task, the site's rule for all of a node.",
-)
+@judges("07.22")
 def cores_per_rank(cores):
     if cores == 160:
         return "With 4 tasks on the node this asks for 640 threads, more than it has."
@@ -258,15 +292,6 @@ def cores_per_rank(cores):
         return "All threads of the node, divided among its ranks."
 
 
-@question(
-    "07.23",
-    "slurm/<site>/ResNet50_horovod_nodes.sh, before it is submitted",
-    HERE,
-    points=3,
-    why="A task for each GPU, cores within the site's rule, and a batch that follows the ranks.",
-)
+@judges("07.23")
 def batch_script(path):
     return batch_scripts.judge(path, trains="ResNet50_horovod.py")
-
-
-written("H1", "Horovod: launch, evidence and speedup of your own runs", HERE, points=4)

@@ -10,7 +10,7 @@ from labs.costs import load
 from labs.costs.anchor import anchored
 from labs.costs.memory import largest_batch
 from labs.costs.model import Model
-from labs.costs.parameter import ScalingError
+from labs.costs.parameter import CostError
 from labs.models import counts
 from labs.show import plots
 from labs.show.canvas import canvas, done
@@ -45,10 +45,10 @@ def steps(network, batch=64, bandwidth=25, latency=30, precision="float32", fusi
 
     batch: images per worker and pass; bandwidth: between nodes, Gbit/s; latency: between nodes, microseconds a message;
     fusion: MiB of a fused message, 0 for none; accumulation: passes before each all-reduce. Rates that were measured
-    with ResNet50 and ResNet152 stand for those of the V2 networks. Raises ScalingError, MachineError.
+    with ResNet50 and ResNet152 stand for those of the V2 networks. Raises CostError, MachineError.
     """
     if network not in NAMES:
-        raise ScalingError(f"{network!r} is not in this picture: it knows {' and '.join(NAMES)}.")
+        raise CostError(f"{network!r} is not in this picture: it knows {' and '.join(NAMES)}.")
     found = networks()
     # Their V2 networks stand for the networks that were measured: the operations are nearly the same.
     computation, _ = anchored(

@@ -6,9 +6,11 @@ resources    nodes, GPUs, tasks, cores
 commands     what would be started
 rehearse     a script gone through in bash without starting a program
 program      what a training script does with its workers
+
+findings.toml has the words of all findings.
 """
 
 from labs.slurm.check.finding import Finding
-from labs.slurm.check.script import check, refusal, report
+from labs.slurm.check.script import ScriptError, check, refusal, report
 
-__all__ = ["Finding", "check", "refusal", "report"]
+__all__ = ["Finding", "ScriptError", "check", "refusal", "report"]

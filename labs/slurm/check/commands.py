@@ -5,8 +5,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from labs import presets
 from labs.slurm.check import program
-from labs.slurm.check.finding import Finding
+from labs.slurm.check.finding import finding
 
 _ALIKE = {"mpirun": "mpiexec"}
 
@@ -14,7 +15,7 @@ _ALIKE = {"mpirun": "mpiexec"}
 @dataclass(frozen=True)
 class Training:
     """One start of a Python script. kind: "horovod", "mirrored" or None; tasks: processes; workers: what shares the
-    global batch; batch: the global batch; rate: --learning_rate as text. None: not given or not to be told."""
+    global batch; rate: --learning_rate as text. None: not given or not to be told."""
 
     line_number: int
     path: Path
@@ -23,7 +24,7 @@ class Training:
     launcher_options: tuple
     tasks: int | None
     workers: int | None
-    batch: int | None
+    global_batch: int | None
     rate: str | None
 
     @property
@@ -41,20 +42,11 @@ def trainings(commands, root):
         workers = one.tasks if one.launcher else 1
         if read.kind != "horovod":
             workers = _whole(one.options.get("n_gpus"))
-        names = [read.option, "learning_rate", "lr"]
+        names = (read.option, "learning_rate", "lr")
         rate = next((one.options[name] for name in names if one.options.get(name)), None)
+        batch, options = _whole(one.options.get("batch_size")), tuple(one.launcher_options)
         found.append(
-            Training(
-                one.line_number,
-                one.script,
-                read,
-                one.launcher,
-                tuple(one.launcher_options),
-                one.tasks,
-                workers,
-                _whole(one.options.get("batch_size")),
-                rate,
-            )
+            Training(one.line_number, one.script, read, one.launcher, options, one.tasks, workers, batch, rate)
         )
     return found
 
@@ -82,12 +74,7 @@ def _missing(subject):
             continue
         told.add(one.script)
         if not (subject.root / one.script).is_file():
-            yield Finding(
-                one.line_number,
-                f"There is no {one.script}.",
-                "The job starts in the folder from which you submit, the course's, and ends at this line.",
-                "Check the path, or write that script first.",
-            )
+            yield finding("no_script", one.line_number, script=one.script)
 
 
 def _modules(subject):
@@ -101,56 +88,25 @@ def _modules(subject):
     missing = [full for name, full in wanted.items() if name not in loaded]
     if missing:
         line = loads[-1].line_number if loads else subject.script.first_command or 1
-        yield Finding(
-            line,
-            f"Not loaded: {', '.join(missing)}.",
-            f"{subject.site.name} has its software in modules; without them Python or a library is not found.",
-            f"module load {' '.join(missing)}",
-        )
+        yield finding("not_loaded", line, commas=", ".join(missing), blanks=" ".join(missing), site=subject.site)
 
 
 def _launcher(subject, started):
     site, ranked = subject.site, [one for one in started if one.kind == "horovod"]
     wrong = set()
     for one in ranked:
-        if _ALIKE.get(one.launcher, one.launcher) == site.launcher or one.line_number in wrong:
-            continue
-        wrong.add(one.line_number)
-        if one.launcher is None:
-            yield Finding(
-                one.line_number,
-                f"{one.path.name} starts without a launcher: one process.",
-                "With a size of 1 all other tasks and GPUs idle, without an error.",
-                f"Write {site.launcher} before Python.",
-            )
-        else:
-            yield Finding(
-                one.line_number,
-                f"{one.launcher} starts ranks, not {site.launcher}.",
-                f"At {site.name} another launcher does not know the job's nodes and tasks: it "
-                "fails, or starts every rank alone.",
-                f"Write {site.launcher}.",
-            )
+        if _ALIKE.get(one.launcher, one.launcher) != site.launcher and one.line_number not in wrong:
+            wrong.add(one.line_number)
+            name = "no_launcher" if one.launcher is None else "other_launcher"
+            yield finding(name, one.line_number, one=one, site=site)
     tasks, counts = subject.asked["tasks"], [one.tasks for one in ranked if one.launcher]
     if wrong or not tasks or not counts or None in counts or max(counts) == tasks:
         return
     most = max((one for one in ranked if one.launcher), key=lambda one: one.tasks)
     if subject.asked["tasks_per_node"] != subject.asked["gpus_per_node"] and subject.asked["gpus_per_node"]:
         return  # that is what is wrong
-    if most.tasks < tasks:
-        yield Finding(
-            most.line_number,
-            f"{most.launcher} starts {most.tasks} of the {tasks} tasks that the job asks for.",
-            "The GPUs of the others idle.",
-            f"Start {tasks} at the end, or ask for fewer tasks.",
-        )
-    else:
-        yield Finding(
-            most.line_number,
-            f"{most.launcher} starts {most.tasks} tasks, the job has {tasks}.",
-            "srun refuses, or puts two ranks on one GPU.",
-            "Start as many as --ntasks-per-node says, times the nodes.",
-        )
+    name = "idle_ranks" if most.tasks < tasks else "too_many_ranks"
+    yield finding(name, most.line_number, most=most, tasks=tasks)
 
 
 def _srun_cores(subject, started):
@@ -165,101 +121,50 @@ def _srun_cores(subject, started):
         copies = one.kind == "mirrored" and one.tasks != 1
         if one.launcher == "srun" and not said and not copies and one.line_number not in told:
             told.add(one.line_number)
-            yield Finding(
-                one.line_number,
-                f"srun gives each task 1 CPU of the {given} that the script asks for.",
-                "Since SLURM 22.05 srun does not take --cpus-per-task from the job: each rank would feed its "
-                "GPU with one core.",
-                'Write export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK" before it, or srun --cpus-per-task=...',
-            )
+            yield finding("one_core", one.line_number, cpus=given)
 
 
 def _batch(subject, runs):
-    runs = [one for one in runs if one.workers and one.batch]
-    local = {one.batch / one.workers for one in runs}
-    workers = {one.workers for one in runs}
+    """The first thing wrong with the global batches of one Python script."""
+    runs = [one for one in runs if one.workers and one.global_batch]
     if not runs:
         return
-    most = max(runs, key=lambda one: one.workers)
-    why = (
-        "--batch_size is the global batch: with it divided among more workers, each has less to do, and a speedup "
-        "measures two things at once."
-    )
-    uneven = [one for one in runs if one.batch % one.workers]
-    if len(workers) > 1 and len({one.batch for one in runs}) == 1:
-        counts = ", ".join(map(str, sorted(workers)))
-        yield Finding(
-            most.line_number,
-            f"The same global batch of {most.batch} on {counts} workers.",
-            why,
-            "Let it follow: batch=$((LOCAL * workers)), with the same local batch for all.",
-        )
+    workers, most = sorted({one.workers for one in runs}), max(runs, key=lambda one: one.workers)
+    line, uneven = most.line_number, [one for one in runs if one.global_batch % one.workers]
+    if len(workers) > 1 and len({one.global_batch for one in runs}) == 1:
+        yield finding("same_batch", line, most=most, counts=", ".join(map(str, workers)))
     elif uneven:
-        one = uneven[0]
-        yield Finding(
-            one.line_number,
-            f"A batch of {one.batch} cannot be divided among {one.workers} workers.",
-            "Their shares must be equal, or the mean of their gradients is not that of the batch.",
-            f"Take a multiple of {one.workers}.",
-        )
-    elif len(workers) > 1 and len(local) > 1:
-        pairs = ", ".join(f"{one.batch} on {one.workers}" for one in sorted(runs, key=lambda one: one.workers))
-        yield Finding(
-            most.line_number,
-            f"The global batch does not follow the workers: {pairs}.",
-            why,
-            "Let it follow: batch=$((LOCAL * workers)), with the same local batch for all.",
-        )
+        yield finding("uneven_batch", uneven[0].line_number, one=uneven[0])
+    elif len(workers) > 1 and len({one.global_batch / one.workers for one in runs}) > 1:
+        pairs = ", ".join(f"{one.global_batch} on {one.workers}" for one in sorted(runs, key=lambda one: one.workers))
+        yield finding("batch_does_not_follow", line, pairs=pairs)
     elif len(workers) == 1 and most.workers > 1 and not _follows(subject, most):
-        yield Finding(
-            most.line_number,
-            f"A global batch of {most.batch} for {most.workers} workers, which does not follow their number.",
-            why,
-            "Compute it: batch=$((LOCAL * SLURM_NTASKS)), or LOCAL times the --n_gpus.",
-        )
+        yield finding("constant_batch", line, most=most)
 
 
 def _follows(subject, one):
     """Does the batch of a script with one number of workers follow it? Twice the nodes tell; where they change
     nothing, the course's own local batch not multiplied is a batch that does not."""
-    from labs import presets
-
-    usual = presets.PRESETS[subject.site.preset].local_batch
+    local_batch = presets.PRESETS[subject.site.preset].local_batch
     for more in trainings(subject.more(), subject.root):
-        if more.line_number == one.line_number and more.batch and more.workers != one.workers:
-            return more.batch * one.workers == one.batch * more.workers or one.batch == usual * one.workers
-    return one.batch != usual
+        if more.line_number == one.line_number and more.global_batch and more.workers != one.workers:
+            grows = more.global_batch * one.workers == one.global_batch * more.workers
+            return grows or one.global_batch == local_batch * one.workers
+    return one.global_batch != local_batch
 
 
 def _rate(runs):
     runs = [one for one in runs if one.workers]
-    workers = {one.workers for one in runs}
-    if not runs or max(workers) == 1 or runs[0].program.rate is None:
+    workers = sorted({one.workers for one in runs})
+    if not runs or workers[-1] == 1 or runs[0].program.rate is None:
         return
-    made, name = runs[0].program, runs[0].path.name
+    made, rates = runs[0].program, {one.rate for one in runs}
     most = max(runs, key=lambda one: one.workers)
-    rates = {one.rate for one in runs}
-    text = f"{name} (line {made.line_number})"
+    line, where = most.line_number, f"{runs[0].path.name} (line {made.line_number})"
     if not made.rate:
-        yield Finding(
-            most.line_number,
-            f"{text} has a constant learning rate, on {most.workers} workers too.",
-            "The global batch grows with the workers; by the linear rule the rate grows with it, or the "
-            "training needs more epochs.",
-            "Multiply it by the workers in the Python script.",
-        )
+        yield finding("constant_rate", line, where=where, most=most)
     elif "workers" in made.rate and len(workers) > 1 and len(rates) > 1 and None not in rates:
-        yield Finding(
-            most.line_number,
-            f"The learning rate is scaled twice: here, and in {text}.",
-            f"With {most.workers} workers it would be {most.workers} times too large, and may diverge.",
-            "Leave it to the Python script: give every run the rate of one worker.",
-        )
+        yield finding("rate_scaled_twice", line, where=where, most=most)
     elif made.rate == {"option"} and len(workers) > 1 and len(rates) == 1:
-        yield Finding(
-            most.line_number,
-            f"The same learning rate ({most.rate or 'the default'}) on {', '.join(map(str, sorted(workers)))} workers.",
-            f"{text} takes it from --{made.option} as it "
-            "is; the global batch grows with the workers, and the rate must follow.",
-            f"Give --{made.option} the rate of one worker times the workers.",
-        )
+        rate, counts = most.rate or "the default", ", ".join(map(str, workers))
+        yield finding("same_rate", line, where=where, rate=rate, counts=counts, option=made.option)

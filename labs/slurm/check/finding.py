@@ -1,7 +1,10 @@
 """What is wrong with a batch script: one finding, and what all checks look at."""
 
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+
+_TEXTS = tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, order=True)
@@ -18,6 +21,18 @@ class Finding:
     def text(self):
         """For people: the line and the problem, then reason and fix."""
         return f"line {self.line_number}: {self.problem}\n    {self.why}\n    -> {self.fix}"
+
+
+def finding(name, line_number, **gaps):
+    """The Finding that findings.toml has under this name, with the {gaps} of its sentences filled."""
+    text = _TEXTS[name]
+    sentences = [text[part].format(**gaps) for part in ("problem", "why", "fix")]
+    return Finding(line_number, *sentences, text.get("refused", False))
+
+
+def several(number, thing):
+    """ "1 GPU", "2 GPUs"."""
+    return f"{number} {thing}{'s' * (number > 1)}"
 
 
 @dataclass

@@ -22,36 +22,7 @@ _HERE = Path(__file__).with_name("rehearse.bash")
 _TASKS = re.compile(r"(?:-n|-np|--n|--np|--ntasks|--num-proc)(?:=(.*))?|-n(\d+)")
 # a redirection of output, but not >( ...
 _WRITES = r"(?:\d*|&)>[>|]?(?!\()[ \t]*(?:&[\d-]|\"[^\"\n]*\"|[^\s;|&<>()\"]+)"
-_TAKES = {  # options of launchers with a value in the next word
-    "-N",
-    "-c",
-    "-t",
-    "-p",
-    "-A",
-    "-J",
-    "-o",
-    "-e",
-    "-w",
-    "-x",
-    "-m",
-    "-D",
-    "-G",
-    "-H",
-    "-f",
-    "-hosts",
-    "-host",
-    "--host",
-    "-hostfile",
-    "--hostfile",
-    "-machinefile",
-    "-ppn",
-    "-env",
-    "-genv",
-    "-wdir",
-    "--nodes",
-    "--cpus-per-task",
-    "--hosts",
-}
+_TAKES = directives.OPTIONS["launchers"]["with_value"]
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Findings on what is asked for: nodes, GPUs, tasks and cores, by the rule of the site."""
 
-from labs.slurm.check.finding import Finding
+from labs.slurm.check.finding import finding, several
 
 
 def findings(subject, trainings):
@@ -8,85 +8,37 @@ def findings(subject, trainings):
     asked, site = subject.asked, subject.site
     gpus, nodes = asked["gpus_per_node"], asked["nodes"]
     if nodes and nodes > site.nodes_max:
-        yield Finding(
-            subject.line("nodes"),
-            f"{nodes} nodes: {site.name} has {site.nodes_max}.",
-            "The job is refused.",
-            "Ask for fewer nodes.",
-            True,
-        )
+        yield finding("too_many_nodes", subject.line("nodes"), nodes=nodes, site=site)
     if gpus is None or not site.gpus:
         return
     if gpus == 0:
-        yield Finding(
-            subject.line(),
-            "The script asks for no GPU.",
-            "The job gets cores only; TensorFlow trains on them, slowly and without an error.",
-            f"Add #SBATCH --gres=gpu:N, with N from 1 to {site.gpus}: GPUs on each node.",
-            True,
-        )
-        return
-    if gpus > site.gpus:
-        yield Finding(
-            subject.line("gres", "gpus-per-node", "gpus", "gpus-per-task"),
-            f"{gpus} GPUs per node: a node of {site.name} has {site.gpus}.",
-            "SLURM refuses the job.",
-            f"Ask for {site.gpus} on each node at most, and for more nodes with --nodes.",
-            True,
-        )
-        return
-    if subject.meant.refused:
-        return  # what is asked for is not known before these are right
-    found = list(_tasks(subject, trainings)) or list(_used(subject, trainings)) or list(_cores(subject))
-    yield from found
+        yield finding("no_gpu", subject.line(), site=site)
+    elif gpus > site.gpus:
+        line = subject.line("gres", "gpus-per-node", "gpus", "gpus-per-task")
+        yield finding("too_many_gpus", line, gpus=gpus, site=site)
+    elif not subject.meant.refused:  # else what is asked for is not known before these are right
+        yield from list(_tasks(subject, trainings)) or list(_used(subject, trainings)) or list(_cores(subject))
 
 
 def _tasks(subject, trainings):
     """Tasks that do not fit the way of training."""
-    asked = subject.asked
-    gpus, tasks = asked["gpus_per_node"], asked["tasks_per_node"]
+    nodes, gpus, tasks = (subject.asked[name] for name in ("nodes", "gpus_per_node", "tasks_per_node"))
     if tasks is None:
         return
     line = subject.line("ntasks-per-node", "ntasks", "nodes")
     if any(one.kind == "horovod" for one in trainings):
         if tasks != gpus:
-            yield Finding(
-                line,
-                f"{tasks} task{'s' * (tasks > 1)} and {gpus} GPU{'s' * (gpus > 1)} on each node.",
-                "Horovod is one process for each GPU: with fewer, GPUs idle; with more, they fight for one.",
-                f"Write --ntasks-per-node={gpus}, or ask for as many GPUs as tasks.",
-                True,
-            )
+            asked = {"tasks": several(tasks, "task"), "gpus": several(gpus, "GPU"), "number": gpus}
+            yield finding("tasks_and_gpus", line, **asked)
         return
     mirrored = [one for one in trainings if one.kind == "mirrored"]
     copies = [one for one in mirrored if one.tasks and one.tasks > 1]
     if copies:
-        one = copies[0]
-        yield Finding(
-            one.line_number,
-            f"{one.launcher} starts {one.path.name} {one.tasks} times.",
-            "Mirrored"
-            f"Strategy is one process that rules all GPUs: these would be {one.tasks} independent trainings, "
-            "each on all GPUs, that overwrite each other's files.",
-            "Ask for --ntasks=1, or start it without a launcher.",
-            True,
-        )
-    elif mirrored and (asked["nodes"] or 1) > 1:
-        yield Finding(
-            subject.line("nodes"),
-            f"{asked['nodes']} nodes for MirroredStrategy.",
-            "It rules the GPUs of one node; the others would be paid for and idle.",
-            "Write --nodes=1; over several nodes take Horovod.",
-            True,
-        )
-    elif mirrored and asked["tasks"] > 1:
-        yield Finding(
-            line,
-            f"{asked['tasks']} tasks for MirroredStrategy.",
-            "It is one process that rules all GPUs; the cores of the other tasks would idle.",
-            "Write --ntasks=1, and all cores in --cpus-per-task.",
-            True,
-        )
+        yield finding("copies", copies[0].line_number, one=copies[0])
+    elif mirrored and (nodes or 1) > 1:
+        yield finding("idle_nodes", subject.line("nodes"), nodes=nodes)
+    elif mirrored and subject.asked["tasks"] > 1:
+        yield finding("idle_tasks", line, tasks=subject.asked["tasks"])
 
 
 def _used(subject, trainings):
@@ -95,15 +47,12 @@ def _used(subject, trainings):
     more = [one for one in trainings if one.kind == "mirrored" and one.workers and one.workers > gpus]
     if more:
         most = max(more, key=lambda one: one.workers)
-        yield Finding(
-            most.line_number,
-            f"--n_gpus {most.workers}, but the job has {gpus} GPU{'s' * (gpus > 1)} on its node.",
-            "The training stops with an error when it asks for the GPU that is not there.",
-            f"Ask for gpu:{most.workers} and its cores, or train on {gpus} at most.",
-        )
+        asked = {"workers": most.workers, "gpus": several(gpus, "GPU"), "number": gpus}
+        yield finding("workers_without_gpu", most.line_number, **asked)
 
 
 def _cores(subject):
+    """CPUs that the site's rule does not give to that many GPUs."""
     asked, site = subject.asked, subject.site
     gpus, cpus = asked["gpus_per_node"], asked["cpus_per_node"]
     if cpus is None or subject.meant.find("exclusive"):
@@ -111,17 +60,17 @@ def _cores(subject):
     least, most = site.cpus_for(gpus)
     if least <= cpus <= most:
         return
-    tasks, each = asked["tasks_per_node"], cpus // (asked["tasks_per_node"] or 1)
-    allowed = f"{least}" if least == most else f"{least} to {most}"
-    span = (-(-least // tasks), most // tasks)
-    write = f"{span[1]}" if span[0] >= span[1] else f"{span[0]} to {span[1]}"
-    text = f"{tasks} tasks with {each} CPUs each are {cpus}" if tasks > 1 else f"the script asks for {cpus}"
-    yield Finding(
+    tasks = asked["tasks_per_node"] or 1
+    low, high = -(-least // tasks), most // tasks
+    yield finding(
+        "cpus",
         subject.line("cpus-per-task", "cpus-per-gpu", "ntasks-per-node", "ntasks"),
-        f"Too {'few' if cpus < least else 'many'} CPUs: {text}, and {gpus} GPU{'s' * (gpus > 1)} of a node "
-        f"of {site.name} go with {allowed}.",
-        "Too few starve the GPUs of data, too many keep others "
-        "from the node's other GPUs; the site refuses or bills it.",
-        f"Write --cpus-per-task={write}.",
-        True,
+        few_or_many="few" if cpus < least else "many",
+        asked=f"{tasks} tasks with {cpus // tasks} CPUs each are {cpus}"
+        if tasks > 1
+        else f"the script asks for {cpus}",
+        gpus=several(gpus, "GPU"),
+        site=site,
+        allowed=f"{least}" if least == most else f"{least} to {most}",
+        write=f"{high}" if low >= high else f"{low} to {high}",
     )

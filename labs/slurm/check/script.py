@@ -9,15 +9,15 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 from labs import blanks
+from labs.errors import LabsError
 from labs.results import failures
 from labs.slurm import directives, sites
 from labs.slurm.check import commands, form, resources
-from labs.slurm.check.finding import Finding, Subject
+from labs.slurm.check.finding import Subject, finding
 from labs.slurm.check.rehearse import rehearse
 
 _NO_ANSWER = re.compile(
@@ -27,30 +27,31 @@ _NO_ANSWER = re.compile(
 SECONDS = 20  # for the scheduler's answer
 
 
+class ScriptError(LabsError):
+    """A batch script cannot be read; the message names it and the reason."""
+
+    code = 2
+
+
 def check(path_or_text, site, root=None, scheduler=True):
     """The Findings on a batch script, in order of its lines; [] for a right one.
 
     Args: a Path, a file name, or the text itself (more than one line); a Site or its id; the course's top folder, in
     which it would be submitted; whether `sbatch --test-only` is asked too (only where it is there and answers, and
     `site` is the one in use here: another site's partitions and nodes are not known to it).
-    Errors: OSError for a file that cannot be read; SiteError for an unknown site.
+    Raises ScriptError for a file that cannot be read, SiteError for an unknown site.
     """
     root = Path(root or sites.find_root())
     site = sites.load(site, root) if isinstance(site, str) else site
     text = path_or_text
     if isinstance(path_or_text, Path) or "\n" not in path_or_text:
-        text = failures.decode(Path(path_or_text).read_bytes())
+        try:
+            text = failures.decode(Path(path_or_text).read_bytes())
+        except OSError as problem:
+            raise ScriptError(f"{path_or_text} cannot be checked: {problem.strerror}.") from None
     subject, broken = _subject(text, site, root)
     started = commands.trainings(subject.commands, root)
-    found = [
-        Finding(
-            number,
-            f"Still blank: {line}",
-            "It is for you to fill in; sbatch or the training refuses it.",
-            "Replace the ... by a value.",
-        )
-        for number, line in blanks.blanks_of_batch(text)
-    ]
+    found = [finding("blank", number, line=line) for number, line in blanks.blanks_of_batch(text)]
     found += [broken] if broken else []
     found += form.findings(subject)
     found += resources.findings(subject, started)
@@ -113,22 +114,12 @@ def refusal(text, site, root):
         if line.strip()
     ]
     said = "; ".join(dict.fromkeys(lines)) or f"exit code {done.returncode}"
-    return Finding(
-        1,
-        f"sbatch refuses the script: {said}",
-        "It would not be submitted.",
-        "The words are the scheduler's: compare them with the #SBATCH lines and with the site's rules.",
-        True,
-    )
+    return finding("scheduler_refuses", 1, said=said)
 
 
 def report(path, site, as_json=False):
-    """Print the findings on a file; 0: none, 1: some, 2: the file cannot be read (the exit code)."""
-    try:
-        found = check(Path(path), site)
-    except (OSError, sites.SiteError) as problem:
-        print(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}", file=sys.stderr)
-        return 2
+    """Print the findings on a file; returns the exit code, 0: none, 1: some. Raises as `check`."""
+    found = check(Path(path), site)
     name = site if isinstance(site, str) else site.id
     if as_json:
         rows = [dataclasses.asdict(one) for one in found]

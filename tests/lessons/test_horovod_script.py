@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from labs import blanks
+from labs import blanks, checks
 from labs.author import regions
-from labs.checks import judging as checks
-from labs.lessons.nb07 import steps
+from labs.lessons.nb07.script import Script
 
 SOLUTION = Path(__file__).parents[2] / "solutions/scripts/ResNet50_horovod.py"
 STEPS = {f"07.{number + 3}": number for number in range(1, 7)}
@@ -29,7 +28,7 @@ def student(folder, *filled):
 def test_a_blank_is_open_and_its_line_is_named(id, tmp_path):
     path = student(tmp_path)
     state, text = checks.judge(id, path)
-    first, _ = steps.Script(path).ranges[STEPS[id]]
+    first, _ = Script(path).ranges[STEPS[id]]
     line = min(line for line, _ in blanks.blanks(path) if line > first)
     assert state == "open" and f"Line {line} of ResNet50_horovod.py is still blank" in text
 

@@ -6,9 +6,9 @@ import pytest
 from simulated_study import facts as made_up
 
 from labs import cli, recorded
-from labs.costs import ScalingError, command
+from labs.costs import CostError, command
+from labs.errors import LabsError
 from labs.models import counts
-from labs.results.run import MetricsError
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def run(capsys, *words):
     return capsys.readouterr().out
 
 
-MACHINE = ("--model", "ResNet101", "--workers", 512, "--batch", 64, "--machine", "p100-ethernet25")
+MACHINE = ("--model", "ResNet101", "--workers", 512, "--local_batch", 64, "--machine", "p100-ethernet25")
 
 
 def test_json_of_a_machine(capsys):
@@ -72,13 +72,9 @@ def test_options_reach_the_model(capsys):
     assert row("--accumulation", 4)["global_batch"] == 4 * plain["global_batch"]
     assert row("--optimizer_slots", 2)["largest_batch"] < plain["largest_batch"]
     assert row("--image_size", 64)["image_size"] == 64
-    assert row("--batch", 128)["images_per_second"] > plain["images_per_second"]
-    assert (
-        json.loads(run(capsys, "--model", "InceptionV3", "--workers", 1, "--machine", "cte-power", "--json"))[
-            "image_size"
-        ]
-        == 299
-    )
+    assert row("--local_batch", 128)["images_per_second"] > plain["images_per_second"]
+    inception = ("--model", "InceptionV3", "--workers", 1, "--machine", "cte-power", "--json")
+    assert json.loads(run(capsys, *inception))["image_size"] == 299
     known = row("--one_worker", 100)
     assert known["images_per_second_per_worker"] / known["efficiency"] == pytest.approx(100)
 
@@ -94,22 +90,9 @@ def test_from_records(capsys):
 
 
 def test_from_a_log_alone(capsys):
-    row = json.loads(
-        run(
-            capsys,
-            "--model",
-            "ResNet50V2",
-            "--workers",
-            8,
-            "--records",
-            recorded.CTE_POWER,
-            "--json",
-            "--image_size",
-            128,
-            "--images",
-            50000,
-        )
-    )
+    sizes = ("--image_size", 128, "--images", 50000)
+    words = ("--model", "ResNet50V2", "--workers", 8, "--records", recorded.CTE_POWER, *sizes, "--json")
+    row = json.loads(run(capsys, *words))
     assert row["local_batch"] == 256 and row["epoch_seconds"] == pytest.approx(6.2, rel=0.1)
     assert any("extrapolation: 8 workers" in note for note in row["notes"])
 
@@ -136,41 +119,33 @@ def test_benchmark_and_files_that_are_no_runs(capsys, tmp_path):
     assert row["parameters"]["bandwidth_inside"]["value"] == 3e8 and "overlap" in row["parameters"]
     assert sum(note.startswith("left out: ") for note in row["notes"]) == 2
     bench.write_text("{")
-    with pytest.raises(ScalingError, match="cannot be read as JSON of `labs allreduce --json`"):
+    with pytest.raises(CostError, match="cannot be read as JSON of `labs allreduce --json`"):
         command.run(parse(*words, "--benchmark", bench))
 
 
-@pytest.mark.parametrize(
-    "words, says",
-    [
-        (("--workers", 4), "Give --machine FILE, or --records DIR"),
-        (("--workers", 0, "--machine", "cte-power"), "--workers is 0"),
-        (("--workers", 4, "--machine", "nowhere"), "no such machine file"),
-        (("--workers", 4, "--machine", "cte-power", "--batch", 0), "batch is 0"),
-        (("--workers", 4, "--machine", "cte-power", "--batch", -8), "batch is -8"),
-        (("--workers", 4, "--machine", "cte-power", "--precision", "int8"), "has no int8"),
-        (("--workers", 4, "--machine", "cte-power", "--one_worker", "nan"), "nan"),
-        (("--workers", 4, "--machine", "cte-power", "--benchmark", "x"), "--benchmark needs --records"),
-        (("--workers", 4, "--records", "nowhere"), "nowhere: no such file or folder"),
-        (("--workers", 4, "--records", recorded.HERE / "laptop", "--one_worker", 3), "both say what one worker does"),
-        (("--workers", 4, "--records", recorded.HERE / "laptop", "--benchmark", "no.json"), "no.json: cannot be read"),
-    ],
-)
-def test_wrong_use(words, says):
-    with pytest.raises(ValueError) as caught:
-        command.run(parse("--model", "ResNet50", *words))
-    assert says in str(caught.value) and "\n" not in str(caught.value)
+WRONG = [
+    (("--workers", 4), "Give --machine FILE, or --records DIR"),
+    (("--workers", 0, "--machine", "cte-power"), "--workers is 0"),
+    (("--workers", 4, "--machine", "nowhere"), "no such machine file"),
+    (("--workers", 4, "--machine", "cte-power", "--local_batch", 0), "local_batch is 0"),
+    (("--workers", 4, "--machine", "cte-power", "--local_batch", -8), "local_batch is -8"),
+    (("--workers", 4, "--machine", "cte-power", "--precision", "int8"), "has no int8"),
+    (("--workers", 4, "--machine", "cte-power", "--one_worker", "nan"), "nan"),
+    (("--workers", 4, "--machine", "cte-power", "--benchmark", "x"), "--benchmark needs --records"),
+    (("--workers", 4, "--records", "nowhere"), "nowhere: no such file or folder"),
+    (("--workers", 4, "--records", recorded.HERE / "laptop", "--one_worker", 3), "both say what one worker does"),
+    (("--workers", 4, "--records", recorded.HERE / "laptop", "--benchmark", "no.json"), "no.json: cannot be read"),
+]
+
+
+def test_wrong_use():
+    for words, says in WRONG:
+        with pytest.raises(LabsError) as caught:
+            command.run(parse("--model", "ResNet50", *words))
+        assert says in str(caught.value) and "\n" not in str(caught.value), words
+        assert caught.value.code == 2
 
 
 def test_an_unknown_network_is_the_factss_business():
     with pytest.raises(counts.FactsError, match="Nothing"):
         command.run(parse("--model", "Nothing", "--workers", 2, "--machine", "cte-power"))
-
-
-def test_nothing_to_read(tmp_path):
-    with pytest.raises(ScalingError, match="No records or logs in"):
-        command.observations_of([tmp_path])
-    (tmp_path / "a.json").write_text("{}")
-    with pytest.raises(ScalingError, match="left out: .*not a run record"):
-        command.observations_of([tmp_path])
-    assert issubclass(MetricsError, ValueError)

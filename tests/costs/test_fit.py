@@ -9,12 +9,11 @@ import pytest
 from simulated_study import Truth, facts
 
 from labs import recorded
-from labs.costs import ScalingError, fit, load, predict_from_fit
-from labs.costs.command import observations_of
+from labs.costs import CostError, fit, load, predict_from_fit
+from labs.costs.computation import values
 from labs.costs.least_squares import line, through_origin
-from labs.costs.observe import observe
+from labs.costs.observe import observations_of, observe
 from labs.results import log
-from labs.results.run import Epoch, Run, from_record
 
 SMALL = facts("Small", 25_000_000, 4e9)
 LARGE = facts("Large", 60_000_000, 12e9, 170e6, 500)
@@ -40,14 +39,12 @@ def benchmark(truth, ranks=4):
 # The line
 
 
-@pytest.mark.parametrize("fixed, slope", list(itertools.product((0.0, 0.01, 0.2), (1e-4, 1e-3, 2e-2))))
-def test_line_without_noise_is_exact(fixed, slope):
+def test_line_without_noise_is_exact():
     batches = [8, 16, 32, 64]
-    found, constant, notes = line(batches, [fixed + slope * b for b in batches])
-    assert found.slope.value == pytest.approx(slope) and constant.value == pytest.approx(fixed, abs=1e-9)
-    assert found.seconds(128, {"computation_level": found.level.value, "computation_slope": found.slope.value}) == (
-        pytest.approx(fixed + slope * 128)
-    )
+    for fixed, slope in itertools.product((0.0, 0.01, 0.2), (1e-4, 1e-3, 2e-2)):
+        found, constant, notes = line(batches, [fixed + slope * b for b in batches])
+        assert found.slope.value == pytest.approx(slope) and constant.value == pytest.approx(fixed, abs=1e-9)
+        assert found.seconds(128, values(found.parameters)) == pytest.approx(fixed + slope * 128)
 
 
 def test_intervals_of_the_line_cover_its_truth():
@@ -91,7 +88,7 @@ def test_rounding_widens_the_line():
 
 
 def test_steps_that_shrink_with_the_batch_are_refused():
-    with pytest.raises(ScalingError, match="do not get longer with the batch"):
+    with pytest.raises(CostError, match="do not get longer with the batch"):
         line([32, 64], [0.2, 0.1])
 
 
@@ -103,7 +100,9 @@ def test_through_the_origin():
 # Known truth
 
 
-@pytest.mark.parametrize("fixed, bandwidth, spread", list(itertools.product((0.005, 0.05), (2e9, 2e10), (0.0, 0.05))))
+@pytest.mark.parametrize("spread", (0.0, 0.05))
+@pytest.mark.parametrize("bandwidth", (2e9, 2e10))
+@pytest.mark.parametrize("fixed", (0.005, 0.05))
 def test_fit_recovers_known_parameters(fixed, bandwidth, spread):
     truth = Truth(fixed=fixed, bandwidth=bandwidth, spread=spread or 1e-4, noise=0.002)
     found = fit(study(truth, (SMALL,)), facts_of, benchmark(truth))
@@ -131,7 +130,7 @@ def test_overlap_follows_the_runs_where_a_benchmark_says_what_messages_take(over
     assert found.links["overlap"].value < 0.15
     hidden = []
     for o in study(truth):
-        less = overlap * truth.exposed(NETS[o.model], o.workers, o.batch)
+        less = overlap * truth.exposed(NETS[o.model], o.workers, o.local_batch)
         hidden.append(replace(o, seconds=tuple(seconds - less for seconds in o.seconds)))
     assert fit(hidden, facts_of, benchmark(truth)).links["overlap"].value > overlap - 0.1
 
@@ -144,14 +143,14 @@ def test_half_of_a_study_predicts_the_other_half(seed, measured):
     rows = study(truth)
     order = np.random.default_rng(seed).permutation(len(rows))
     # One worker of each network must be among the fitted ones: without it nothing can be told apart.
-    must = [i for i, o in enumerate(rows) if o.workers == 1 and o.batch == 32]
+    must = [i for i, o in enumerate(rows) if o.workers == 1 and o.local_batch == 32]
     half = set(must) | set([i for i in order if i not in must][: len(rows) // 2 - len(must)])
     found = fit([rows[i] for i in half], facts_of, benchmark(truth) if measured else None)
     assert bool(found.links) == measured
     errors = []
     for i, o in enumerate(rows):
         if i not in half:
-            step = predict_from_fit(found, o.model, o.workers, o.batch).step_seconds.value
+            step = predict_from_fit(found, o.model, o.workers, o.local_batch).step_seconds.value
             errors.append(abs(step / np.mean(o.seconds) - 1))
     assert len(errors) == len(rows) // 2 and median(errors) < 0.10 and max(errors) < 0.4
     print(f"seed {seed}, benchmark {measured}: median {median(errors):.1%}, largest {max(errors):.1%}")
@@ -165,7 +164,7 @@ def test_one_network_predicts_another_with_a_wide_interval():
     real = truth.step(LARGE, 4, 64)
     assert row.step_seconds.interval[0] < real < row.step_seconds.interval[1]
     assert row.step_seconds.interval[1] / row.step_seconds.interval[0] > 1.4
-    with pytest.raises(ScalingError, match="Large was not measured, only Small: give its facts"):
+    with pytest.raises(CostError, match="Large was not measured, only Small: give its facts"):
         predict_from_fit(found, "Large", 4, 64)
 
 
@@ -223,7 +222,7 @@ def test_a_machine_replaces_the_communication():
     assert slow.breakdown.computation == fast.breakdown.computation
     assert slow.breakdown.all_reduce > 5 * fast.breakdown.all_reduce
     assert fast.largest_batch.value > slow.largest_batch.value
-    with pytest.raises(ScalingError, match="describes one node of 2 worker.s. and no network"):
+    with pytest.raises(CostError, match="describes one node of 2 worker.s. and no network"):
         predict_from_fit(found, "Small", 4, 64, machine=load("laptop"))
 
 
@@ -240,18 +239,21 @@ def test_several_workers_as_fast_as_one_expose_nothing():
     assert any("not longer than on one" in note for note in found.networks["Small"].notes)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_steps_of_a_disturbed_machine_give_wide_intervals_of_times_above_0(seed):
-    noisy = study(Truth(noise=0.6, seed=seed), (SMALL,), workers=(1, 2), batches=(8, 32), repeats=2)
-    try:
-        found = fit(noisy, facts_of)
-    except ScalingError as refused:
-        assert "do not get longer with the batch" in str(refused)
-        return
-    for batch in (8, 32, 512):
-        told = predict_from_fit(found, "Small", 2, batch)
-        assert 0 < told.step_seconds.interval[0] <= told.step_seconds.value <= told.step_seconds.interval[1]
-        assert 0 < told.efficiency.interval[0]
+def test_steps_of_a_disturbed_machine_give_wide_intervals_of_times_above_0():
+    refused = 0
+    for seed in range(20):
+        noisy = study(Truth(noise=0.6, seed=seed), (SMALL,), workers=(1, 2), batches=(8, 32), repeats=2)
+        try:
+            found = fit(noisy, facts_of)
+        except CostError as problem:
+            assert "do not get longer with the batch" in str(problem)
+            refused += 1
+            continue
+        for batch in (8, 32, 512):
+            told = predict_from_fit(found, "Small", 2, batch)
+            assert 0 < told.step_seconds.interval[0] <= told.step_seconds.value <= told.step_seconds.interval[1]
+            assert 0 < told.efficiency.interval[0]
+    assert refused < 10
 
 
 def test_a_benchmark_that_explains_too_little_does_not_count():
@@ -260,67 +262,22 @@ def test_a_benchmark_that_explains_too_little_does_not_count():
     assert found.links is None and any("something else is shared" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(
-    "rows, says",
-    [
-        ([], "There are no runs to fit"),
-        ([Truth().observe(SMALL, 2, 64)], "Small has no run on one worker"),
-        ([Truth().observe(SMALL, 1, 64), replace(Truth().observe(SMALL, 2, 64), hardware="b")], "different hardware"),
-        ([replace(Truth().observe(SMALL, 1, 64), oversubscribed=True)], "Only runs with more workers than cores"),
-    ],
-)
-def test_what_cannot_be_fitted(rows, says):
-    with pytest.raises(ScalingError, match=says):
-        fit(rows, facts_of)
+UNFIT = [
+    ([], "There are no runs to fit"),
+    ([Truth().observe(SMALL, 2, 64)], "Small has no run on one worker"),
+    ([Truth().observe(SMALL, 1, 64), replace(Truth().observe(SMALL, 2, 64), hardware="b")], "different hardware"),
+    ([replace(Truth().observe(SMALL, 1, 64), oversubscribed=True)], "Only runs with more workers than cores"),
+]
 
 
-@pytest.mark.parametrize("broken", [{"ranks": 2}, {"latency": 3, "bandwidth": 4}, {"latency": {}, "bandwidth": {}}])
-def test_a_benchmark_that_is_none(broken):
-    with pytest.raises(ScalingError, match="no result of `labs allreduce`"):
-        fit(study(Truth(), (SMALL,)), facts_of, broken)
+def test_what_cannot_be_fitted():
+    for rows, says in UNFIT:
+        with pytest.raises(CostError, match=says):
+            fit(rows, facts_of)
 
 
-# Observations
-
-
-def run_of(**changes):
-    epochs = [Epoch(9.0), Epoch(5.0), Epoch(5.2)]
-    known = dict(model="ResNet50V2", workers=2, global_batch=128, steps=10, repeats=[epochs, [Epoch(9.0), Epoch(4.0)]])
-    return Run("a.json", **known | changes)
-
-
-def test_steps_of_a_run_leave_warm_up_out():
-    found = observe(run_of())
-    assert found.seconds == pytest.approx((0.51, 0.4)) and found.batch == 64 and found.spread is None
-    assert observe(run_of(local_batch=32)).batch == 32
-
-
-@pytest.mark.parametrize(
-    "missing, says",
-    [("model", "network"), ("workers", "number of workers"), ("global_batch", "batch"), ("steps", "number of steps")],
-)
-def test_a_run_that_says_too_little(missing, says):
-    with pytest.raises(ScalingError, match=f"the {says} is not known"):
-        observe(run_of(**{missing: None}))
-
-
-def test_a_run_of_one_epoch_is_warm_up_alone():
-    with pytest.raises(ScalingError, match="no epoch is left after the first one"):
-        observe(run_of(repeats=[[Epoch(5.0)]]))
-
-
-def test_spread_is_that_of_single_steps_within_an_epoch():
-    steps = [[9.0, 1.0, 1.2, 0.8], [5.0, 2.0, 2.4, 1.6]]  # two epochs of other length, spread alike
-    epochs = [
-        {"epoch": k, "seconds": sum(s), "step_seconds": s, "images": 8} for k, s in enumerate([[9.0] * 4, *steps])
-    ]
-    record = {
-        "version": 1,
-        "state": "finished",
-        "model": "SmallCNN",
-        "workers": 1,
-        "global_batch": 2,
-        "steps": 4,
-        "epochs": epochs,
-    }
-    assert observe(from_record(record), record).spread == pytest.approx(np.std([1, 1.2, 0.8]))
+def test_a_benchmark_that_is_none():
+    rows = study(Truth(), (SMALL,))
+    for broken in ({"ranks": 2}, {"latency": 3, "bandwidth": 4}, {"latency": {}, "bandwidth": {}}):
+        with pytest.raises(CostError, match="no result of `labs allreduce`"):
+            fit(rows, facts_of, broken)

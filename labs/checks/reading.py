@@ -1,0 +1,139 @@
+"""What the judges of several lessons look at in a student's work: numbers, a script, a figure, a line of a file.
+
+A script is read from its syntax tree and never run. What these functions say is a hint, or None if nothing is wrong.
+"""
+
+import ast
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+from labs import blanks
+from labs.checks.judging import NotDone
+
+CURVES = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup"}
+
+
+def near(value, wanted, relative=0.01):
+    """Whether a number is what is wanted, up to a relative tolerance."""
+    return abs(value - wanted) <= max(relative * abs(wanted), 1e-9)
+
+
+@cache
+def bytes_of_resnet50v2():
+    """Bytes of ResNet50V2's gradient and of all its variables (float32, 10 classes)."""
+    from labs import models
+
+    parts = models.memory(models.network("ResNet50V2", 32, 10), batch=1)
+    return parts["gradients"], parts["weights"]
+
+
+# A script
+
+
+def refuse_blanks(path, where=""):
+    """Raises NotDone with the first line of a script that is still blank; where: what is said behind "blank"."""
+    for line, text in blanks.blanks(Path(path)):
+        raise NotDone(f"Line {line} of {Path(path).name} is still blank{where}: {text.strip()}")
+
+
+def name_of(node):
+    """The last part of a name, `fit` of `model.fit`; None for what is no name."""
+    return getattr(node, "attr", getattr(node, "id", None))
+
+
+def calls(tree):
+    """{name of a function: its calls, nodes of the tree} in a script."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            found.setdefault(name_of(node.func) or "", []).append(node)
+    return found
+
+
+def options(call):
+    """{keyword: its value if it is a constant, else None} of a call."""
+    return {word.arg: getattr(word.value, "value", None) for word in call.keywords}
+
+
+def learning_rate(tree, workers):
+    """Value of the script's learning_rate for a number of workers, or None if nothing is assigned to it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and name_of(node.targets[0]) == "learning_rate":
+            expression = compile(ast.Expression(node.value), "learning_rate", "eval")
+            known = {
+                "args": SimpleNamespace(n_gpus=workers),
+                "__builtins__": {},
+                "strategy": SimpleNamespace(num_replicas_in_sync=workers),
+                "workers": ["GPU"] * workers,
+                "len": len,
+            }
+            return eval(expression, known)  # the student's own expression, with nothing but these names
+    return None
+
+
+def outside_scope(tree, network):
+    """Hint for a network (the node of its call) that is created outside `with strategy.scope()`."""
+    scopes = [node for node in ast.walk(tree) if isinstance(node, ast.With) and "scope" in ast.dump(node.items[0])]
+    if not any(node is network for scope in scopes for node in ast.walk(scope)):
+        return "The network is created outside `strategy.scope()`: it would have one copy only."
+
+
+def untrained(found):
+    """Hint for calls (of `calls`) without a `fit` that leaves a record and a log."""
+    if "fit" not in found:
+        return "The model is never trained: where is `fit`?"
+    given = options(found["fit"][0])
+    if "callbacks" not in given:
+        return "`fit` runs without the recorder: pass callbacks=[recorder], or there is no record of your run."
+    if given.get("verbose") != 2:
+        return "Pass verbose=2 to `fit`: one line per epoch, which is your log."
+
+
+# The figure of a study
+
+
+def no_plots(figure):
+    """Hint for a figure without three plots, or without labels on their axes."""
+    axes = list(getattr(figure, "axes", []))
+    if len(axes) < 3:
+        return f"The figure has {len(axes)} plot(s): epoch time, images/second and speedup are three."
+    if not all(axis.get_xlabel() and axis.get_ylabel() for axis in axes[:3]):
+        return "An axis has no label: what is shown, and in which unit?"
+
+
+def no_curve(figure, rows, whose):
+    """Hint for a figure that does not show each of CURVES of these rows over the workers; whose: a word on the rows."""
+    lines = [list(line.get_ydata()) for axis in figure.axes for line in axis.get_lines()]
+    rows = sorted(rows, key=lambda row: row["workers"])
+    for key, what in CURVES.items():
+        values = [row[key] for row in rows]
+        if any(_alike(line, values) for line in lines):
+            continue
+        if key == "speedup" and any(_alike(line, [1 / v for v in values if v]) for line in lines):
+            return "The speedup is upside down: a faster run must lie above 1."
+        return f"No curve shows the {what} of {whose}, ordered by workers."
+
+
+def _alike(line, values):
+    return len(line) == len(values) and all(
+        v is not None and near(x, v, 0.02) for x, v in zip(line, values, strict=True)
+    )
+
+
+# The line that says memory ran out
+
+
+def no_evidence(line, result):
+    """Hint for a line that is not in the .err file of a search for the largest batch, or says something else."""
+    line = str(line).strip()
+    if not result.get("evidence"):
+        return "The search has not run out of memory yet: give it less memory, or a higher limit."
+    file = Path(result["evidence"]["file"])
+    lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    if not line or line not in map(str.strip, lines):
+        return f"This line does not stand in {file}. Copy it from there, whole."
+    if "Traceback" in line or line.startswith("File "):
+        return "That is where Python was when it happened. Look for the line that names what could not be had."
+    if "OOM" not in line and "RESOURCE_EXHAUSTED" not in line and "out of memory" not in line.lower():
+        return "This line is in the file, but does not say that memory ran out. Look for the word OOM."

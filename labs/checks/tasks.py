@@ -1,0 +1,128 @@
+"""The items of the course, as data: labs/lessons/nbNN/tasks.toml, one file for each lesson.
+
+    notebook = "05_resnet50_scaling"
+
+    [[task]]                # in the order of the notebook
+    id = "05.6"
+    kind = "check"          # judged by a function of the lesson's questions.py
+    title = "Speedup"
+    points = 1
+    why = "..."             # shown when the answer is right
+
+A "choice" has besides `right`, a letter, and `[task.wrong]`: for each other letter, why it is wrong. A "prediction" is
+kept and not judged. An "answer" is written in a text cell; `holds` lists what a good one holds, a point for each.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+
+from labs.errors import LabsError
+
+LESSONS = Path(__file__).parents[1] / "lessons"
+
+
+class TaskError(LabsError):
+    """An id that no lesson has, or a tasks.toml that cannot be used; the text names the file and the id."""
+
+    code = 2
+
+
+class Task(BaseModel, extra="forbid", frozen=True):
+    """What all items have; besides these, each has `kind` and `points`."""
+
+    id: str = Field(min_length=1)
+    title: str = Field(min_length=1)
+
+
+class Check(Task):
+    """An item that `check` judges."""
+
+    kind: Literal["check"]
+    points: int = Field(ge=1)
+    why: str = Field(min_length=1)
+
+
+class Choice(Check):
+    """A check whose judge is data: one letter is right, and each wrong one has its hint."""
+
+    kind: Literal["choice"]
+    right: str = Field(min_length=1)
+    wrong: dict[str, str] = Field(min_length=1)
+
+
+class Prediction(Task):
+    """An expectation before a run: kept, not judged."""
+
+    kind: Literal["prediction"]
+    points: ClassVar[int] = 0
+
+
+class Answer(Task):
+    """A written answer, in the text cell of the notebook that carries its id."""
+
+    kind: Literal["answer"]
+    holds: list[str] = Field(min_length=1)
+
+    @property
+    def points(self):
+        return len(self.holds)
+
+
+class Lesson(BaseModel, extra="forbid", frozen=True):
+    """The items of one notebook, in its order."""
+
+    notebook: str
+    task: list[Annotated[Check | Choice | Prediction | Answer, Field(discriminator="kind")]]
+
+
+def load(path):
+    """The Lesson in a tasks.toml. Raises TaskError, with the file and the id, for what cannot be used."""
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        lesson = Lesson.model_validate(content)
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise TaskError(f"{path} cannot be read: {problem}") from None
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        place = [str(part) for part in first["loc"]]
+        if place[0] == "task" and len(place) > 1:
+            place[:2] = [f"task {content['task'][first['loc'][1]].get('id', f'number {int(place[1]) + 1}')}"]
+        raise TaskError(f"{path}: {', '.join(place)}: {first['msg']}") from None
+    for number, item in enumerate(lesson.task):
+        if any(item.id == other.id for other in lesson.task[:number]):
+            raise TaskError(f"{path}: two tasks have the id {item.id}")
+        if isinstance(item, Choice) and item.right in item.wrong:
+            raise TaskError(f"{path}: task {item.id}: {item.right} is both right and wrong")
+    return lesson
+
+
+def lessons():
+    """{name of the folder, as nb05: Lesson} of all lessons, in order. Raises TaskError, also for an id of two."""
+    found, owner = {}, {}
+    for path in sorted(LESSONS.glob("nb*/tasks.toml")):
+        found[path.parent.name] = load(path)
+        for item in found[path.parent.name].task:
+            if item.id in owner:
+                raise TaskError(f"{path}: the id {item.id} is taken already, in {owner[item.id]}")
+            owner[item.id] = path
+    return found
+
+
+def find(id):
+    """(name of the folder, item) of an id. "05.6" is looked up in nb05 alone, "T6" in all lessons. Raises TaskError."""
+    path = LESSONS / f"nb{id.partition('.')[0]}" / "tasks.toml"
+    known = {path.parent.name: load(path)} if path.exists() else lessons()
+    for name, lesson in known.items():
+        for item in lesson.task:
+            if item.id == id:
+                return name, item
+    ids = ", ".join(item.id for lesson in lessons().values() for item in lesson.task)
+    raise TaskError(f"There is no task {id!r}. The tasks are: {ids}.")
+
+
+def task(id):
+    """The item with this id. Raises TaskError with the ids that exist."""
+    return find(id)[1]

@@ -1,0 +1,109 @@
+"""ResNet50_horovod.py, read without running it, for the judges of its six steps.
+
+Each step's expression is evaluated with stand-ins for Horovod and Keras, as rank 5 of 8 on the second of two nodes.
+"""
+
+import ast
+import re
+from functools import wraps
+from pathlib import Path
+from types import SimpleNamespace
+
+from labs import blanks
+from labs.checks import reading
+from labs.checks.judging import NotDone
+
+SIZE, RANK, LOCAL_SIZE, LOCAL_RANK = 8, 5, 4, 1
+
+
+class Refused(Exception):
+    """The script's expression does something that the stand-ins know to be wrong; the text is the hint."""
+
+
+class Script:
+    """A script as a syntax tree, with the values that its expressions give."""
+
+    def __init__(self, path):
+        self.name, text = Path(path).name, Path(path).read_text()
+        self.tree, self.blanks = ast.parse(text), blanks.blanks(Path(path))
+        begins = {int(m[1]): text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^# ([1-6])\. ", text, re.M)}
+        self.ranges = {step: (line, begins.get(step + 1, 10**6)) for step, line in begins.items()}
+
+    def refuse_blanks(self, step):
+        first, last = self.ranges.get(step, (0, 10**6))
+        for line, text in self.blanks:
+            if first <= line < last:
+                raise NotDone(f"Line {line} of {self.name} is still blank: {text.strip()}")
+
+    def calls(self, name):
+        return reading.calls(self.tree).get(name, [])
+
+    def value(self, name, node=None, **place):
+        """What the last assignment to `name` (or the expression `node`) gives on a rank; see `_names`."""
+        found = [n for n in ast.walk(self.tree) if isinstance(n, ast.Assign) and reading.name_of(n.targets[0]) == name]
+        if node is None and not found:
+            raise Refused(f"Nothing is assigned to `{name}`, which the script uses further down.")
+        node = node or max(found, key=lambda n: n.lineno).value
+        known = _names(**place)
+        if name == "optimizer":
+            known["learning_rate"] = "learning_rate"
+        code = compile(ast.Expression(node), name, "eval")
+        try:
+            return eval(code, {"__builtins__": {"int": int, "float": float}}, known)  # nothing but these names
+        except Refused:
+            raise
+        except Exception as problem:
+            raise Refused(
+                f"`{name}` cannot be followed without running the script ({problem}). Use the functions of "
+                "`hvd` that the comment above it needs."
+            ) from None
+
+
+class Numbers:
+    """Stands for the data set of sample numbers; `shard` remembers with what it was called."""
+
+    def shard(self, num_shards, index):
+        return num_shards, index
+
+    def __getattr__(self, name):
+        if name in ("batch", "take", "skip", "shuffle", "repeat"):
+            raise Refused(f"`{name}` changes what the others find: the numbers are in their order already. Shard them.")
+        raise AttributeError(name)
+
+
+def _names(size=SIZE, rank=RANK, local_size=LOCAL_SIZE, local_rank=LOCAL_RANK):
+    def made(kind):
+        return lambda *args, **options: (kind, args, options)
+
+    hvd = SimpleNamespace(
+        size=lambda: size,
+        rank=lambda: rank,
+        local_rank=lambda: local_rank,
+        local_size=lambda: local_size,
+        cross_size=lambda: size // local_size,
+        DistributedOptimizer=made("distributed"),
+        callbacks=SimpleNamespace(
+            BroadcastGlobalVariablesCallback=made("broadcast"), MetricAverageCallback=made("average")
+        ),
+    )
+    optimizers = SimpleNamespace(**{name: made(name) for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")})
+    devices = SimpleNamespace(pin=made("pin"))
+    return {"hvd": hvd, "numbers": Numbers(), "keras": SimpleNamespace(optimizers=optimizers), "devices": devices}
+
+
+def step(number):
+    """Decorator: turns a judge of a Script into one of a path, which looks at the blanks of one step only."""
+
+    def decorate(judge):
+        @wraps(judge)
+        def judged(path):
+            script = Script(path)
+            script.refuse_blanks(number)
+            try:
+                return judge(script)
+            except Refused as problem:
+                return str(problem)
+
+        return judged
+
+    return decorate

@@ -1,0 +1,82 @@
+"""TOML files that people write: read, checked by a pydantic model; a mistake is one line that names file and key."""
+
+import tomllib
+from difflib import get_close_matches
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+# pydantic's types of errors, as a reader of a file would say them; others: pydantic's own text.
+_SAYS = {
+    "string_type": "must be a text in quotes, not {input!r}",
+    "bool_type": "must be true or false, not {input!r}",
+    "int_type": "must be a whole number, not {input!r}",
+    "float_type": "must be a number, not {input!r}",
+    "list_type": "must be a list in [ ], not {input!r}",
+    "model_type": "must be a section with keys, not {input!r}",
+    "too_short": "must hold at least {min_length} value",
+    "missing": "is missing",
+}
+
+
+class Section(BaseModel):
+    """A section of a file: its keys with their types. Other keys are errors, and so is a text for a number."""
+
+    model_config = ConfigDict(strict=True, frozen=True, populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, table):
+        if isinstance(table, dict):
+            known(table, [field.alias or name for name, field in cls.model_fields.items()])
+        return table
+
+
+def known(table, keys):
+    """Raise the error of the first key of `table` that is none of `keys`, with the one that was meant."""
+    for key in table:
+        if key not in keys:
+            near = get_close_matches(key, keys, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(keys))}."
+            raise wrong(key, f"is not known; {hint}")
+
+
+def wrong(key, says):
+    """The error to raise in a validator of a section, for one of its keys: "is ...", "must be ..."."""
+    return PydanticCustomError("key", "{says}", {"key": key, "says": says})
+
+
+def read(path, where, error):
+    """The tables of a file as a dict. Raises `error` with a line that begins with `where`."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise error(f"{where} cannot be read: {problem}. A line is `key = value`, texts are in quotes.") from None
+
+
+def check(model, table, where, error, template=None):
+    """`table` as an instance of the pydantic model. Raises `error` with a line that begins with `where`.
+
+    template: the file that explains every key; it is named where one is missing.
+    """
+    try:
+        return model.model_validate(table, context={"file": where})
+    except ValidationError as problem:
+        hint = f" {template} explains every key." if template and problem.errors()[0]["type"] == "missing" else ""
+        raise error(f"{where}: {first_mistake(problem)}{hint}") from None
+
+
+def first_mistake(problem):
+    """The first mistake of a pydantic ValidationError in one line: "node.gpus must be a whole number, not '4'."."""
+    found = problem.errors()[0]
+    given, context = found["input"], found.get("ctx", {})
+    says = found["msg"].removeprefix("Value error, ")
+    if found["type"] in _SAYS:
+        says = _SAYS[found["type"]].format(input=given, **context)
+    elif says.startswith("Input should be "):
+        says = f"must be {says.removeprefix('Input should be ')}, not {given!r}"
+    path = [*found["loc"], *([context["key"]] if found["type"] == "key" else [])]
+    # Elements of lists are counted from 1, as people do: measured[2].batch.
+    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    said = f"{key} {says}".strip()
+    return said if said.endswith((".", "?")) else f"{said}."

@@ -1,0 +1,57 @@
+"""Runs as the fit sees them: steady steps, their spread, and runs that say too little."""
+
+import numpy as np
+import pytest
+
+from labs.costs import CostError
+from labs.costs.observe import observations_of, observe
+from labs.results.run import Epoch, Run, from_record
+
+
+def run_of(**changes):
+    epochs = [Epoch(9.0), Epoch(5.0), Epoch(5.2)]
+    known = dict(model="ResNet50V2", workers=2, global_batch=128, steps=10, repeats=[epochs, [Epoch(9.0), Epoch(4.0)]])
+    return Run("a.json", **known | changes)
+
+
+def test_steps_of_a_run_leave_warm_up_out():
+    found = observe(run_of())
+    assert found.seconds == pytest.approx((0.51, 0.4)) and found.local_batch == 64 and found.spread is None
+    assert observe(run_of(local_batch=32)).local_batch == 32
+
+
+def test_a_run_that_says_too_little():
+    named = {"model": "network", "workers": "number of workers", "global_batch": "batch", "steps": "number of steps"}
+    for missing, says in named.items():
+        with pytest.raises(CostError, match=f"the {says} is not known"):
+            observe(run_of(**{missing: None}))
+
+
+def test_a_run_of_one_epoch_is_warm_up_alone():
+    with pytest.raises(CostError, match="no epoch is left after the first one"):
+        observe(run_of(repeats=[[Epoch(5.0)]]))
+
+
+def test_spread_is_that_of_single_steps_within_an_epoch():
+    steps = [[9.0, 1.0, 1.2, 0.8], [5.0, 2.0, 2.4, 1.6]]  # two epochs of other length, spread alike
+    epochs = [
+        {"epoch": k, "seconds": sum(s), "step_seconds": s, "images": 8} for k, s in enumerate([[9.0] * 4, *steps])
+    ]
+    record = {
+        "version": 1,
+        "state": "finished",
+        "model": "SmallCNN",
+        "workers": 1,
+        "global_batch": 2,
+        "steps": 4,
+        "epochs": epochs,
+    }
+    assert observe(from_record(record), record).spread == pytest.approx(np.std([1, 1.2, 0.8]))
+
+
+def test_nothing_to_read(tmp_path):
+    with pytest.raises(CostError, match="No records or logs in"):
+        observations_of([tmp_path])
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.raises(CostError, match="left out: .*not a run record"):
+        observations_of([tmp_path])

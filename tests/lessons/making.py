@@ -1,0 +1,66 @@
+"""Answers that several lessons make: a solution with some text replaced, the .err file of a search, changed rows.
+
+A function of a folder gives the answer: it writes a file there, and returns what the check is given.
+"""
+
+import copy
+from pathlib import Path
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
+OOM = "OOM when allocating tensor with shape[512,64,8,8] and type float on device:CPU:0 by allocator cpu"
+ERR = [
+    "Traceback (most recent call last):",
+    '  File "labs/measure/maxbatch.py", line 180, in _trials',
+    "tensorflow.errors_impl.ResourceExhaustedError: Graph execution error:",
+    "",
+    f"  {OOM}",
+]
+
+
+def replaced(name, *pairs):
+    """Text of solutions/`name` with each (old, new) replaced."""
+    text = (SOLUTIONS / name).read_text()
+    for old, new in pairs:
+        assert old in text, f"{name} has changed: {old!r} is no more in it"
+        text = text.replace(old, new)
+    return text
+
+
+def swapped(name, *pairs):
+    """Answer: the path of solutions/`name` with some text replaced, in a folder of the same name (a site's, say)."""
+
+    def write(folder):
+        path = folder / Path(name).parent.name / Path(name).name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(replaced(name, *pairs))
+        return (path,)
+
+    return write
+
+
+def outside_scope(name):
+    """Answer: a script with its network created before the scope."""
+    text = replaced(name)
+    start = text.index("    ### BEGIN SOLUTION\n    network")
+    end = text.index("### END SOLUTION\n", start) + len("### END SOLUTION\n")
+    block, scope = text[start:end], "with strategy.scope()"
+    moved = block.replace("\n    ", "\n").removeprefix("    ") + scope
+    return swapped(name, (block, ""), (scope, moved))
+
+
+def evidence(line, found=True):
+    """Answer: a line, and the result of a search for the largest batch whose .err file ends with OOM."""
+
+    def write(folder):
+        err = folder / "search.err"
+        err.write_text("\n".join(ERR))
+        return line, {"evidence": {"file": str(err), "line_number": 5, "line": OOM} if found else None}
+
+    return write
+
+
+def changed(rows, number, **values):
+    """Rows with some values of one of them changed."""
+    rows = copy.deepcopy(rows)
+    rows[number] |= values
+    return rows

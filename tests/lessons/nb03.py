@@ -1,0 +1,115 @@
+"""Answers to the self-checks of 03_mirrored_strategy: right ones, and wrong ones that students give."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+TRAINABLE, FROZEN = 23_539_850, 45_440  # parameters of ResNet50V2 with 10 classes (tests/models)
+
+
+def distance(reduce, pairs=lambda copies: [(c, copies[0]) for c in copies], absolute=np.abs):
+    return lambda copies: reduce([np.max(absolute(a - b)) for a, b in pairs(copies)])
+
+
+# Answers to 03.3 and 03.9 are expressions: they need 4 devices, whose number is fixed once in a process.
+ANSWERS = {
+    "03.2": dict(right=[(1,), (1.0,)], wrong=[(4,), (0,), (2,)], secret=r"\b1\b|\bone\b device"),
+    "03.3": dict(
+        right=["mirrored"],
+        wrong=["tf.Variable([1.0, 2.0, 3.0])", "on_two", "other_shape", "zeros", "[1.0, 2.0, 3.0]"],
+        secret=None,
+    ),
+    "03.4": dict(right=[(4,), ([4, 4, 4, 4],), (np.int32(4),)], wrong=[(16,), (64,), (8,)], secret=r"\b4\b"),
+    "03.5": dict(
+        right=[(lambda x, n: np.sum(x) / n,), (lambda x, n: sum(x / n),)],
+        wrong=[
+            (lambda x, n: np.mean(x),),
+            (lambda x, n: np.sum(x),),
+            (lambda x, n: np.mean(x) / n,),
+            (lambda x, n: np.max(x),),
+        ],
+        secret=r"\b16\b|global",
+    ),
+    "03.6": dict(
+        right=[(distance(max),), (distance(max, lambda c: [(a, b) for a in c for b in c]),)],
+        wrong=[
+            (distance(max, lambda c: [(c[-1], c[0])]),),
+            (distance(max, absolute=lambda x: x),),
+            (distance(max, absolute=lambda x: -x),),
+            (distance(np.mean),),
+            (lambda copies: 1.0,),
+        ],
+        secret=r"\b5\b",
+        same=[(1, 2)],  # the two signs of one mistake
+    ),
+    "03.7": dict(
+        right=[(4 * TRAINABLE,), (4.0 * TRAINABLE,)],
+        wrong=[(TRAINABLE,), (4 * (TRAINABLE + FROZEN),), (8 * TRAINABLE,), (32 * TRAINABLE,), (25_600_000,)],
+        secret=r"94[.,\s]?1\d\d",
+        same=[(2, 3)],  # twice too many: workers or bits
+    ),
+    "03.9": dict(
+        right=["compiled(scope=True)", "compiled(scope=True, jit_compile='auto')"],
+        wrong=[
+            "compiled(scope=False)",
+            "in_scope",
+            "compiled(scope=True, jit_compile=True)",
+            "half",
+            "late",
+            "keras.Sequential()",
+            "'model'",
+        ],
+        secret=None,
+    ),
+}
+
+ON_FOUR_DEVICES = """
+import json, sys
+from labs import devices, models
+from labs import checks
+import keras
+import tensorflow as tf
+tf.get_logger().setLevel("ERROR")
+workers = devices.workers(4, pin=False, kind="cpu")
+strategy = tf.distribute.MirroredStrategy(devices=workers)
+with strategy.scope():
+    mirrored, other_shape, zeros = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([1.0, 2.0]), tf.Variable([0.0] * 3)
+with tf.distribute.MirroredStrategy(devices=workers[:2]).scope():
+    on_two = tf.Variable([1.0, 2.0, 3.0])
+
+
+def compiled(scope, jit_compile=False, optimizer=None):
+    with strategy.scope() if scope else tf.device("CPU:0"):
+        model = models.build("SmallCNN", image_size=32, classes=10)
+        model.compile(optimizer or keras.optimizers.SGD(0.04), "sparse_categorical_crossentropy",
+                      jit_compile=jit_compile)
+    return model
+
+
+outside, late = models.network("SmallCNN", 32, 10), compiled(True, optimizer=keras.optimizers.SGD(0.04))
+with strategy.scope():
+    in_scope = models.build("SmallCNN", 32, 10)
+    half = keras.Sequential([outside, keras.layers.Dense(10)])
+    half.compile("sgd", "mse", jit_compile=False)
+print(json.dumps({text: checks.judge(id, eval(text)) for id, text in json.loads(sys.argv[1])}))
+"""
+
+
+def judge(id, expression):
+    """What is said to an answer that is an expression."""
+    return _judged_on_four_devices()[expression]
+
+
+@cache
+def _judged_on_four_devices():
+    texts = [(id, text) for id in ("03.3", "03.9") for text in ANSWERS[id]["right"] + ANSWERS[id]["wrong"]]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-c", ON_FOUR_DEVICES, json.dumps(texts)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

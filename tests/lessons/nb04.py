@@ -1,0 +1,53 @@
+"""Answers to the self-checks of 04_batch_size_and_learning_rate: right ones, and wrong ones that students give."""
+
+import numpy as np
+from making import ERR, OOM, evidence
+
+TRAINABLE, FROZEN = 23_539_850, 45_440  # parameters of ResNet50V2 with 10 classes (tests/models)
+
+ANSWERS = {
+    "04.2": dict(
+        right=[(4 * (TRAINABLE + FROZEN),)],
+        wrong=[
+            (TRAINABLE + FROZEN,),
+            (2 * (TRAINABLE + FROZEN),),
+            (8 * (TRAINABLE + FROZEN),),
+            (32 * (TRAINABLE + FROZEN),),
+            (4 * TRAINABLE,),
+        ],
+        secret=r"94[.,\s]?3\d\d",
+    ),
+    "04.4": dict(
+        right=[(lambda fits, fails: (fits + fails) // 2,), (lambda fits, fails: fits + (fails - fits) / 2,)],
+        wrong=[
+            (lambda a, b: a,),
+            (lambda a, b: a + 1,),
+            (lambda a, b: 2 * b,),
+            (lambda a, b: 96,),
+            (lambda a, b: b - 1,),
+        ],
+        secret=r"\b96\b|\b112\b",
+    ),
+    "04.5": dict(
+        right=[evidence(OOM), evidence(f"  {OOM}\n")],
+        wrong=[
+            evidence(ERR[0]),
+            evidence("OOM"),
+            evidence("I ran out of memory"),
+            evidence(ERR[1]),
+            evidence(OOM, found=False),
+        ],
+        secret=r"allocating",
+        same=[(1, 2), (0, 3)],  # neither is a line of the file; both are about where Python was
+    ),
+    "04.6": dict(
+        right=[(1024, 0.04), (4 * 256, 4 * 0.01)],
+        wrong=[(256, 0.04), (64, 0.04), (512, 0.04), (1024, 0.01), (1024, 0.02), (1024, 0.0025), (1024, 0.4)],
+        secret=r"1024|0\.04\b",
+    ),
+    "04.7": dict(
+        right=[(7, 848), (np.int64(7), 848.0)],
+        wrong=[(6, 848), (6.1, 848), (7, 8192), (7, 7344)],
+        secret=r"\b7\b|\b848\b|\bseven\b",
+    ),
+}

@@ -1,0 +1,134 @@
+"""Answers to the self-checks of 05_resnet50_scaling: right ones, and wrong ones that students give."""
+
+from functools import partial
+from operator import itemgetter
+
+from making import changed, outside_scope, swapped
+
+from labs.results.run import Epoch, Run
+
+RUN = Run("w1.out", repeats=[[Epoch(8.2), Epoch(5.1), Epoch(5.0), Epoch(5.2)], [Epoch(6.0), Epoch(5.0)]])
+ROWS = [
+    {
+        "workers": n,
+        "steps": s,
+        "epoch_seconds": t,
+        "images_per_second": 768 / t,
+        "speedup": 9.1 / t,
+        "kind": "measured",
+        "source": f"w{n}.json",
+        "failure": None,
+        "truncated": False,
+    }
+    for n, s, t in ((1, 12, 9.1), (2, 6, 5.6), (4, 3, 5.2))
+]
+script = partial(swapped, "scripts/ResNet50.py")
+batch = partial(swapped, "slurm/local/ResNet50.sh")
+
+
+def figure(rows=ROWS, panels=3, label=True, speedup=itemgetter("speedup")):
+    from matplotlib.figure import Figure
+
+    result = Figure()
+    draw = {key: itemgetter(key) for key in ("epoch_seconds", "images_per_second")} | {"speedup": speedup}
+    for axis, (name, value) in zip(result.subplots(1, panels), draw.items(), strict=False):
+        axis.plot([row["workers"] for row in rows], [value(row) for row in rows], "o-")
+        if label:
+            axis.set(xlabel="workers", ylabel=name)
+    return result
+
+
+def kits_figure():
+    from labs.show import plots
+
+    extra = {"model": "ResNet50V2", "strategy": "mirrored"}
+    return plots.scaling([row | extra for row in ROWS])
+
+
+ANSWERS = {
+    "05.3": dict(
+        right=[
+            script(),
+            script(("0.01 * args.n_gpus", "0.01 * strategy.num_replicas_in_sync")),
+            script(("0.01 * args.n_gpus", "args.n_gpus / 100")),
+        ],
+        wrong=[
+            script(("tf.distribute.MirroredStrategy(devices=workers)", "tf.distribute.get_strategy()")),
+            script(("MirroredStrategy(devices=workers)", "MirroredStrategy()")),
+            script(("0.01 * args.n_gpus", "0.01")),
+            script(("0.01 * args.n_gpus", "0.01 * args.n_gpus ** 0.5")),
+            script(("0.01 * args.n_gpus", "0.1 * args.n_gpus")),
+            outside_scope("scripts/ResNet50.py"),
+            script((", callbacks=[recorder]", "")),
+            script(("verbose=2", "verbose=1")),
+            script(("keras.applications.ResNet50V2(", "keras.applications.ResNet50(")),
+            script(("model.fit(", "model.evaluate(")),
+        ],
+        secret=r"0\.04\b|devices=workers",
+    ),
+    "05.4": dict(
+        right=[(5.1, RUN), (5, RUN), (15.3 / 3, RUN)],
+        wrong=[(23.5 / 4, RUN), (8.2, RUN), (15.3, RUN), (2.0, RUN)],
+        secret=r"\b5\.1",
+    ),
+    "05.5": dict(
+        right=[(lambda images, seconds: images / seconds,)],
+        wrong=[(lambda i, s: s / i,), (lambda i, s: i * s,), (lambda i, s: i,)],
+        secret=r"1111",
+    ),
+    "05.6": dict(
+        right=[(lambda one, p: one / p,)],
+        wrong=[(lambda one, p: p / one,), (lambda one, p: one - p,), (lambda one, p: one,)],
+        secret=r"3\.75",
+    ),
+    "05.7": dict(
+        right=[(lambda s, p: s / p,)],
+        wrong=[(lambda s, p: s * p,), (lambda s, p: p / s,), (lambda s, p: s,), (lambda s, p: p,)],
+        secret=r"0?\.9375|93\.75",
+        same=[(0, 1)],  # both give more than 1
+    ),
+    "05.8": dict(
+        right=[(ROWS,), (ROWS[:2],)],
+        wrong=[
+            (ROWS[1:],),
+            (ROWS[:1],),
+            (changed(ROWS, 1, truncated=True),),
+            ("runs/w1.out",),
+            (changed(ROWS, 1, kind="recorded"),),
+        ],
+        secret=None,
+    ),
+    "05.9": dict(right=[(12, 6, ROWS)], wrong=[(12, 12, ROWS), (6, 12, ROWS), (768, 384, ROWS)], secret=r"\b(12|6)\b"),
+    "05.10": dict(
+        right=[(0.89, 0.989), (44.5 / 12.5 / 4, 45.5 / 11.5 / 4)],
+        wrong=[(0.9375, 0.9375), (0.9, 0.978), (0.967, 0.91), (3.56, 3.957), (0.915, 0.958)],
+        secret=r"0?\.89\b|0?\.98\d?",
+        same=[(3, 4)],  # the formula is told for both
+    ),
+    "T6": dict(
+        right=[(figure(), ROWS), (kits_figure(), ROWS)],
+        wrong=[
+            (figure(panels=2), ROWS),
+            (figure(label=False), ROWS),
+            (figure(ROWS[::-1]), ROWS),
+            (figure(speedup=lambda row: 1 / row["speedup"]), ROWS),
+            (figure(speedup=lambda row: row["speedup"] / row["workers"]), ROWS),
+        ],
+        secret=None,
+    ),
+    "05.13": dict(
+        right=[batch(), batch(("batch=$((64 * workers))", "batch=$((workers * 32 + workers * 32))"))],
+        wrong=[
+            batch(("#SBATCH --gres=gpu:2", "# SBATCH --gres=gpu:2")),
+            batch(("--cpus-per-task=4", "--cpus-per-task=2")),
+            batch(("--cpus-per-task=4", "--cpus-per-task=40")),
+            batch(("#SBATCH --gres=gpu:2", "#SBATCH --gres=gpu:1"), ("--cpus-per-task=4", "--cpus-per-task=2")),
+            batch(("#SBATCH --ntasks=1", "#SBATCH --ntasks=2"), ("--cpus-per-task=4", "--cpus-per-task=2")),
+            batch(("batch=$((64 * workers))", "batch=64")),
+            batch(("ResNet50.py", "ResNet152V2.py")),
+            batch(("done\n", "\n")),
+        ],
+        secret=r"64 \* workers",
+    ),
+    "05.14": dict(right=[(0,)], wrong=[(4,), (1,)], secret=r"\b0\b|\bnone\b"),
+}

@@ -1,0 +1,141 @@
+"""Every lesson: right answers are accepted, plausible wrong ones get a hint of their own, and its items fit together.
+
+The answers of lesson NN stand in nbNN.py, beside this file: ANSWERS, a row for each check that a function judges.
+right and wrong hold tuples of what the check is given, or functions of a folder that give such a tuple, or texts for
+the module's own `judge`. `secret` is what a hint must not say; `same` names pairs of wrong answers that may share one.
+The choices need no row: their right and wrong answers are the tasks.toml itself.
+"""
+
+import importlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from labs import blanks, checks
+from labs.author import regions
+from labs.checks import judging, tasks
+
+ROOT = Path(__file__).parents[2]
+NAMES = list(tasks.lessons())
+each_lesson = pytest.mark.parametrize("name", NAMES)
+
+
+def rows(name):
+    """{id: row} of all that a lesson checks."""
+    choices = [item for item in tasks.lessons()[name].task if isinstance(item, tasks.Choice)]
+    of_choices = {
+        item.id: {"right": [(item.right,)], "wrong": [(wrong,) for wrong in item.wrong], "secret": None}
+        for item in choices
+    }
+    return of_choices | importlib.import_module(name).ANSWERS
+
+
+@pytest.fixture
+def judge(tmp_path, monkeypatch):
+    """judge(name of the lesson, id, answer) -> (state, text), as on a machine without GPUs."""
+    from labs import devices
+
+    monkeypatch.setattr(devices, "gpus", lambda: [])
+
+    def judge(name, id, answer):
+        if isinstance(answer, str):
+            return importlib.import_module(name).judge(id, answer)
+        return checks.judge(id, *(answer(tmp_path) if callable(answer) else answer))
+
+    return judge
+
+
+def test_every_lesson_has_answers():
+    assert NAMES and NAMES == sorted(path.stem for path in Path(__file__).parent.glob("nb*.py"))
+
+
+@each_lesson
+def test_every_check_has_a_judge_and_two_wrong_answers_or_more(name):
+    importlib.import_module(f"labs.lessons.{name}.questions")
+    judged = [item.id for item in tasks.lessons()[name].task if item.kind == "check"]
+    assert [id for id in judged if id not in judging.JUDGES or id not in rows(name)] == []
+    checked = [item.id for item in tasks.lessons()[name].task if isinstance(item, tasks.Check)]
+    assert [id for id in rows(name) if id not in checked] == []
+    assert [id for id, row in rows(name).items() if not row["right"] or len(row["wrong"]) < 2] == []
+
+
+def test_every_judge_has_its_check():
+    for name in NAMES:
+        importlib.import_module(f"labs.lessons.{name}.questions")
+    assert {tasks.task(id).kind for id in judging.JUDGES} == {"check"}
+
+
+@each_lesson
+def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_of_their_own(name, judge):
+    for id, row in rows(name).items():
+        assert checks.judge(id, ...)[0] == "open", f"{id}: a blank"
+        for number, answer in enumerate(row["right"]):
+            assert list(judge(name, id, answer)) == ["right", checks.task(id).why], f"{id}, right answer {number}"
+        hints = []
+        for number, answer in enumerate(row["wrong"]):
+            said = f"{id}, wrong answer {number}: "
+            state, hint = judge(name, id, answer)
+            assert state == "wrong", said + "is taken for right"
+            assert hint.strip().rstrip(")").endswith((".", "?")) and "\n" not in hint and len(hint) > 25, said + hint
+            assert "cannot be read" not in hint, said + f"breaks the check: {hint}"
+            given = " ".join(map(repr, answer)) if isinstance(answer, tuple) else ""
+            told = [word for word in re.findall(row["secret"], hint) if word not in given] if row["secret"] else []
+            assert not told, said + f"the hint {hint!r} tells {told}"
+            hints.append(hint)
+        alike = {frozenset(pair) for pair in row.get("same", ())}
+        for one, other in combinations(range(len(hints)), 2):
+            if {one, other} not in alike:
+                assert hints[one] != hints[other], f"{id}: wrong answers {one} and {other} get the same hint"
+        assert len(set(hints)) >= 2, f"{id} has one hint for all"
+
+
+@each_lesson
+def test_nonsense_never_breaks_a_check_nor_passes_it(name):
+    for id in rows(name):
+        parameters = inspect.signature(judging.judge_of(id)).parameters.values()
+        count = sum(parameter.default is parameter.empty for parameter in parameters)
+        for nonsense in ("", "x", -1, 3.7, [], {}, object()):
+            state, text = checks.judge(id, *[nonsense] * count)
+            assert state == "wrong" and text, f"{id}: {nonsense!r}"
+
+
+@each_lesson
+def test_items_are_those_of_the_notebook_in_its_order(name):
+    lesson = tasks.lessons()[name]
+    source = (ROOT / "solutions" / f"{lesson.notebook}.py").read_text()
+    marks = [json.loads(mark) for mark in re.findall(r"^# %%.* labs=(\{.*\})$", source, re.MULTILINE)]
+    assert [mark["id"] for mark in marks] == [item.id for item in lesson.task]
+    kinds = {item.id: item.kind for item in lesson.task}
+    assert {mark["id"] for mark in marks if mark.get("kind") == "answer"} == {
+        id for id, kind in kinds.items() if kind == "answer"
+    }
+    for id, kind in kinds.items():
+        assert re.fullmatch(rf"[A-Z]\d+|{lesson.notebook[:2]}\.\d+", id)
+        call = {"prediction": f'predict("{id}"', "answer": f"### {id}: your answer"}.get(kind, f'check("{id}"')
+        assert source.count(call) == 1, call
+
+
+def test_script_with_blanks_is_open_and_names_the_line(tmp_path):
+    path = tmp_path / "ResNet50.py"
+    path.write_text(regions.blank((ROOT / "solutions/scripts/ResNet50.py").read_text()))
+    state, text = checks.judge("05.3", path)
+    assert state == "open" and f"Line {blanks.blanks(path)[0][0]} of ResNet50.py is still blank" in text
+
+
+def test_a_check_imports_its_own_lesson_and_the_progress_none(tmp_path):
+    program = """
+import sys
+from labs import checks
+checks.progress()
+before = [name for name in sys.modules if name.startswith("labs.lessons")]
+assert checks.judge("05.6", lambda one, p: one / p)[0] == "right"
+print(before, sorted(name for name in sys.modules if name.startswith("labs.lessons.nb")))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == "[] ['labs.lessons.nb05', 'labs.lessons.nb05.questions']", done.stderr

@@ -1,0 +1,27 @@
+"""A course's folder for the tests of batch scripts."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course's folder with the sites, complete training scripts and no personal settings but these."""
+    for name in [name for name in os.environ if name.startswith(("SBATCH_", "SLURM_", "LABS_", "SRUN_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("SCRIPTS", raising=False)
+    monkeypatch.setenv("SBATCH_ACCOUNT", "project")
+    monkeypatch.setenv("SBATCH_QOS", "course")
+    shutil.copytree(ROOT / "slurm" / "sites", tmp_path / "slurm" / "sites", ignore=shutil.ignore_patterns("*.local.*"))
+    shutil.copytree(ROOT / "solutions" / "scripts", tmp_path / "notebooks" / "scripts")
+    (tmp_path / "notebooks" / "runs").mkdir()
+    scripts = tmp_path / "notebooks" / "scripts"
+    start = "import tensorflow as tf\nstrategy = tf.distribute.MirroredStrategy()\n"
+    (scripts / "constant.py").write_text(start + "optimizer = tf.keras.optimizers.SGD(0.01)\n")
+    (scripts / "option.py").write_text(start + "optimizer = tf.keras.optimizers.SGD(args.learning_rate)\n")
+    return tmp_path

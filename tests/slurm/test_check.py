@@ -1,0 +1,244 @@
+"""The check of batch scripts: wrong scripts, each by one change of a right one."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from labs.author import render
+from labs.slurm import check, sites
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(__file__).parents[1] / "data" / "slurm"
+RENDERED = ROOT / "solutions" / "slurm"
+ONE, NODES, HOROVOD = "ResNet50.sh", "ResNet50_horovod_nodes.sh", "ResNet50_horovod.sh"
+SRUN = "srun --mpi=pmi2"
+START = SRUN + ' --kill-on-bad-exit=1 --label --ntasks="$SLURM_NTASKS" '
+NO, YES = False, True  # does `sbatch --test-only` refuse it?
+
+# (site, script): name: what is replaced, by what, words of the finding, text of its line, whether sbatch refuses it
+CHANGES = {
+    ("local", ONE): {
+        "blank after #": ("#SBATCH --gres", "# SBATCH --gres", "blank between # and SBATCH", "gpu:2", NO),
+        "misspelt SBATCH": ("#SBATCH --time", "#SBTACH --time", "spelt #SBTACH", "#SBTACH", NO),
+        "small letters": ("#SBATCH --nodes", "#sbatch --nodes", "spelt #sbatch", "#sbatch", NO),
+        "indented": ("#SBATCH --nodes", "  #SBATCH --nodes", "start of the line", "--nodes", NO),
+        "after a command": (
+            "#SBATCH --ntasks=1",
+            "cd .\n#SBATCH --ntasks=1",
+            "after the first",
+            "#SBATCH --ntasks",
+            NO,
+        ),
+        "no interpreter": ("#!/bin/bash\n", "", "first line", "# ResNet50V2 on", YES),
+        "Windows": ("\n", "\r\n", "CR LF", "#!/bin/bash", YES),
+        "open loop": ("\ndone", "\n", "syntax error", "", NO),
+        "open quote": ('"$batch" "$@"', '"$batch "$@"', "bash cannot read", '"$batch "$@"', NO),
+        "unknown option": ("--ntasks=1", "--ntask-number=1", "no option of sbatch", "--ntask-number", YES),
+        "stray word": ("--ntasks=1", "--ntasks=1 one", "one is no option", "--ntasks=1", YES),
+        "no time": ("--time=00:30:00", "--time=30min", "no value for --time", "30min", YES),
+        "no number": ("--nodes=1", "--nodes=one", "no value for --nodes", "=one", YES),
+        "too long": ("--time=00:30:00", "--time=3:00:00", "longer than the 2 hours", "3:00:00", YES),
+        "other partition": ("partition=main", "partition=booster", "no partition 'booster'", "booster", YES),
+        "no folder": ("--output=notebooks/runs/", "--output=logs/", "logs of --output does not exist", "=logs/", NO),
+        "no folder for errors": ("--error=notebooks/runs/", "--error=logs/", "logs of --error", "=logs/", NO),
+        "no job number": ("%x_%j.out", "%x.out", "no job number", "%x.out", NO),
+        "variable in a directive": ("--output=notebooks", "--output=$HOME", "fill in variables", "$HOME", NO),
+        "one file for both": ("%x_%j.err", "%x_%j.out", "same file", "--error", NO),
+        "no error file": ("#SBATCH --error=notebooks/runs/%x_%j.err\n", "", "No --error", "--output", NO),
+        "no GPU": ("#SBATCH --gres=gpu:2\n", "", "no GPU", "--cpus-per-task", NO),
+        "GPUs of two nodes": ("gres=gpu:2", "gres=gpu:8", "8 GPUs per node", "gpu:8", YES),
+        "copies": ('    "${python[@]}" "$S', f'    {SRUN} -n 2 "${{python[@]}}" "$S', "ResNet50.py 2 times", SRUN, NO),
+        "idle tasks": ("--ntasks=1", "--ntasks=4", "4 tasks for MirroredStrategy", "--ntasks=4", YES),
+        "idle node": ("--nodes=1", "--nodes=2", "2 nodes for MirroredStrategy", "--nodes=2", NO),
+        "workers without GPU": ("in 1 2;", "in 1 2 4;", "--n_gpus 4", '"${python[@]}" "$SCRIPTS', NO),
+        "same batch": ("64 * workers", "64", "same global batch of 64 on 1, 2", "--dataset", NO),
+        "batch that grows too slowly": ("64 * workers", "32 + 32 * workers", "64 on 1, 96 on 2", "--dataset", NO),
+        "rate scaled twice": (
+            '"$batch" "$@"',
+            '"$batch" --learning_rate "0.0$workers" "$@"',
+            "scaled twice",
+            "--data",
+            NO,
+        ),
+        "constant rate": (
+            "$SCRIPTS/ResNet50.py",
+            "notebooks/scripts/constant.py",
+            "(line 3) has a constant",
+            "constant",
+            NO,
+        ),
+        "same rate": ("$SCRIPTS/ResNet50.py", "notebooks/scripts/option.py", "same learning rate", "option.py", NO),
+        "no script": ('ResNet50.py"', 'ResNet05.py"', "no notebooks/scripts/ResNet05.py", 'ResNet05.py"', NO),
+        "wrong folder": ("for workers", "cd notebooks\nfor workers", "no notebooks/notebooks/scripts", "--dataset", NO),
+        "path of a machine": ("set -euo", "export LABS_DATA=/lustre/data\nset -euo", "/lustre/data", "/lustre", NO),
+        "goes on": ("set -euo", "set -uo", "goes on after an error", "set -uo", NO),
+    },
+    ("cte-power", ONE): {
+        "partition elsewhere": (
+            "#SBATCH --nodes",
+            "#SBATCH --partition=booster\n#SBATCH --nodes",
+            "JUWELS",
+            "=booster",
+            YES,
+        ),
+        "too few cores": ("task=160", "task=80", "4 GPUs of a node of CTE-POWER go with 160", "=80", NO),
+        "no modules": ("module load ", "echo ", "Not loaded: gcc/8.3.0", "module purge", NO),
+        "a module less": (" nccl/2.4.8", "", "Not loaded: nccl/2.4.8.", "module load", NO),
+    },
+    ("marenostrum5", "maxbatch.sh"): {"too many cores": ("task=20", "task=40", "Too many CPUs", "--cpus-per-task", NO)},
+    ("cte-power", HOROVOD): {
+        "cores of all tasks": ("task=40", "task=20", "4 tasks with 20 CPUs each are 80", "=20", NO)
+    },
+    ("local", NODES): {
+        "more nodes than there are": ("--nodes=2", "--nodes=20", "20 nodes", "--nodes=20", YES),
+        "fewer tasks than GPUs": ("per-node=2", "per-node=1", "1 task and 2 GPUs", "per-node=1", NO),
+        "no launcher": (START, "", "without a launcher", "ResNet50_horovod.py", NO),
+        "other launcher": (START, 'mpirun -np "$SLURM_NTASKS" ', "mpirun starts ranks", "mpirun", NO),
+        "idle ranks": ('--ntasks="$SLURM_NTASKS"', "--ntasks=2", "2 of the 4 tasks", SRUN, NO),
+        "batch of one node": ("64 * SLURM_NTASKS", "64 * SLURM_NTASKS_PER_NODE", "does not follow", SRUN, NO),
+        "batch of one worker": ("64 * SLURM_NTASKS", "64", "does not follow", SRUN, NO),
+        "one core for a rank": ("export SRUN_CPUS_PER_TASK", "export OTHER", "1 CPU of the 2", SRUN, NO),
+    },
+    ("local", HOROVOD): {
+        "too many ranks": ("in 1 2;", "in 1 2 4;", "the job has 2", SRUN, NO),
+        "same batch for ranks": ("64 * ranks", "128", "same global batch of 128", SRUN, NO),
+        "batch in unequal parts": ("64 * ranks", "64 * ranks + 1", "129", SRUN, NO),
+    },
+    ("juwels-booster", ONE): {
+        "account": ("#SBATCH --nodes", "#SBATCH --account=hpc123\n#SBATCH --nodes", "hpc123", "hpc123", NO)
+    },
+}
+WRONG = {name: (*where, *change) for where, changes in CHANGES.items() for name, change in changes.items()}
+
+
+def found(text, site, root):
+    return check.check(text, site, root=root, scheduler=False)
+
+
+def changed(name):
+    """(text, expected line number) of a wrong script."""
+    site, script, old, new, _, mark, _ = WRONG[name]
+    right = (RENDERED / site / script).read_text()
+    assert old in right, f"{script} of {site} has no {old!r} any more"
+    text = right.replace(old, new)
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    numbers = [number for number, line in enumerate(lines, 1) if mark in line] if mark else [len(lines)]
+    return text, numbers
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_script_gives_its_own_finding_alone(name, course):
+    text, numbers = changed(name)
+    site, _, _, _, words, _, refused = WRONG[name]
+    findings = found(text, site, course)
+    assert len(findings) == 1, "\n".join(one.text() for one in findings)
+    assert words in findings[0].text() and findings[0].line_number in numbers, findings[0].text()
+    assert findings[0].why and findings[0].fix and findings[0].refused >= refused
+
+
+def label(path):
+    return f"{path.parent.name}-{path.stem}"
+
+
+@pytest.mark.parametrize("path", sorted(RENDERED.glob("*/*.sh")), ids=label)
+def test_rendered_scripts_are_right(path, course):
+    assert [one.text() for one in found(path, path.parent.name, course)] == []
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.sh")), ids=lambda path: path.stem)
+def test_right_scripts_of_another_style(path, course):
+    assert [one.text() for one in found(path, "local", course)] == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "slurm").glob("*/*.sh")), ids=label)
+def test_blanks_are_named_and_nothing_else(path, course):
+    findings = found(path, path.parent.name, course)
+    lines = [line.removesuffix("  # your code here") for line in path.read_text().split("\n")]
+    blanks = [number for number, line in enumerate(lines, 1) if line.endswith("=...") and not line.startswith("# ")]
+    assert blanks and [one.line_number for one in findings] == blanks
+    assert all("Still blank" in one.problem for one in findings)
+
+
+@pytest.mark.parametrize(("launcher", "options"), [("mpiexec", '["-prepend-rank"]'), ("horovodrun", '["--gloo"]')])
+def test_rendered_scripts_of_a_site_with_another_launcher(launcher, options, course):
+    for source in (ROOT / "solutions" / "slurm").glob("*.sh"):
+        (course / "solutions" / "slurm").mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, course / "solutions" / "slurm")
+    text = (course / "slurm" / "sites" / "local.toml").read_text()
+    text = text.replace('launcher = "srun"', f'launcher = "{launcher}"').replace('["--mpi=pmi2"]', options)
+    (course / "slurm" / "sites" / "own.toml").write_text(text)
+    made = {name: text for name, text in render.scripts(course).items() if name.startswith("solutions/slurm/own/")}
+    assert any(launcher in text for text in made.values())
+    assert {name: [one.text() for one in found(text, "own", course)] for name, text in made.items()} == {
+        name: [] for name in made
+    }
+    site = sites.load("own", course)
+    text = (RENDERED / "local" / NODES).read_text()
+    (one,) = found(text, site, course)
+    assert f"srun starts ranks, not {launcher}" in one.problem
+
+
+def test_personal_settings_are_missed_only_where_the_site_wants_them(course, monkeypatch):
+    text = (RENDERED / "marenostrum5" / ONE).read_text()
+    monkeypatch.delenv("SBATCH_QOS")
+    (one,) = found(text, "marenostrum5", course)
+    assert "a QOS" in one.problem and "SBATCH_QOS" in one.fix and one.refused
+    local = course / "slurm" / "sites" / "marenostrum5.local.toml"
+    local.write_text('qos = "course"\n')
+    assert found(text, "marenostrum5", course) == []
+    local.unlink()
+    monkeypatch.delenv("SBATCH_ACCOUNT")
+    assert len(found(text, "marenostrum5", course)) == 2
+    assert found((RENDERED / "local" / ONE).read_text(), "local", course) == []
+
+
+def test_several_findings_come_in_the_order_of_lines(course):
+    text = (RENDERED / "local" / NODES).read_text().replace("set -euo", "set -uo")
+    text = text.replace("gpu:2", "gpu:9").replace("--time=", "--tim =").replace("64 * SLURM_NTASKS", "63")
+    lines = [one.line_number for one in found(text, "local", course)]
+    assert len(lines) >= 4 and lines == sorted(lines)
+
+
+def test_text_of_a_finding(course):
+    (one,) = found(changed("too few cores")[0], "cte-power", course)
+    first, why, fix = one.text().split("\n")
+    assert first.startswith(f"line {one.line_number}: Too few CPUs") and why.startswith("    ")
+    assert "--cpus-per-task=160" in fix
+
+
+def test_report_as_text_and_as_json(course, capsys, monkeypatch):
+    monkeypatch.chdir(course)
+    monkeypatch.setenv("PATH", "/nonexistent")  # no scheduler
+    path = course / "wrong.sh"
+    path.write_text("#!/bin/bash\n# SBATCH --nodes=1\n")
+    site = sites.load("local")
+    assert check.report(path, site) == 1
+    assert "line 2: SLURM ignores" in capsys.readouterr().out
+    assert check.report(path, "local", True) == 1
+    rows = json.loads(capsys.readouterr().out)
+    assert rows["site"] == "local" and {"line_number", "problem", "why", "fix", "refused"} == set(rows["findings"][0])
+    with pytest.raises(check.ScriptError, match="none.sh cannot be checked: No such file"):
+        check.report(course / "none.sh", site)
+
+
+def test_the_scheduler_is_asked_for_the_site_in_use(course, monkeypatch, tmp_path):
+    program = tmp_path / "bin" / "sbatch"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\ncat > /dev/null\necho "sbatch: error: $SAYS" >&2\nexit 1\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("SAYS", "the node is purple")
+    right = RENDERED / "local" / ONE
+    (one,) = check.check(right, "local", root=course)
+    assert "the node is purple" in one.problem and one.refused and one.line_number == 1
+    assert check.check(right, "local", root=course, scheduler=False) == []
+    assert check.check(RENDERED / "cte-power" / ONE, "cte-power", root=course) == []
+    (one,) = check.check(changed("too long")[0], "local", root=course)
+    assert "purple" not in one.problem  # the check has said already why it is refused
+    one, other = check.check(changed("no folder")[0], "local", root=course)
+    assert "purple" in one.problem and "logs" in other.problem
+    monkeypatch.setenv("SAYS", "Unable to contact slurm controller (connect failure)")
+    assert check.check(right, "local", root=course) == []
