@@ -5,13 +5,12 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tree import ROOT, tracked
 
-ROOT = Path(__file__).resolve().parents[1]
 COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|cpp|gcc|g\+\+|clang|clang\+\+|c[89]9|cmake|icp?x|nvcc|nvc\+\+)(-[\d.]+)?$")
 
 # What a test starts is quiet and needs no display.
@@ -81,32 +80,6 @@ def checkout(tmp_path_factory):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
     return folder
-
-
-def tracked(*options):
-    """Names of the files that git lists in the working tree and that exist."""
-    listed = subprocess.run(["git", "ls-files", "-z", *options], cwd=ROOT, capture_output=True, check=True, text=True)
-    names = sorted({name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()})
-    assert names, "git lists no files: nothing would be tested"
-    return names
-
-
-def clean_environment(**changes):
-    """This process's environment without compilers, an active environment or settings of uv's own run."""
-    dropped = (
-        "CC",
-        "CXX",
-        "VIRTUAL_ENV",
-        "UV",
-        "UV_NO_SYNC",
-        "UV_PROJECT_ENVIRONMENT",
-        "UV_CACHE_DIR",
-        "MAKEFLAGS",
-        "MAKELEVEL",
-        "MFLAGS",
-        "PYTHONDONTWRITEBYTECODE",
-    )
-    return {**{key: value for key, value in os.environ.items() if key not in dropped}, **changes}
 
 
 @pytest.fixture(scope="session")

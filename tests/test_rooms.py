@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, clean_environment
+from tree import ROOT, clean_environment
 
 
 def rooms(root):

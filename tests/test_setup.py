@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
-from conftest import ROOT, clean_environment, tracked
+from tree import ROOT, clean_environment, tracked
 
 # The targets that `make help` has to list: those with a line of help behind `##`.
 TARGETS = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
