@@ -3,7 +3,8 @@
 .ONESHELL:
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-.PHONY: help lab setup horovod cluster cluster-stop cluster-test browser-test test test-full notebooks check student benchmarks clean
+.PHONY: help lab setup horovod cluster cluster-stop cluster-test browser-test test test-quick test-full notebooks check \
+  student benchmarks clean
 
 ENV := $(or $(UV_PROJECT_ENVIRONMENT),.venv)
 BIN := $(if $(filter /%,$(ENV)),,$(CURDIR)/)$(ENV)/bin
@@ -89,7 +90,7 @@ $(STAMP): pyproject.toml uv.lock
 
 horovod: ## Try again to compile Horovod, for example after installing a compiler
 	@rm -f "$(STAMP)"
-	$(MAKE) --no-print-directory setup
+	make --no-print-directory setup  # as a plain command: `make -n` runs no line that names make by its variable
 	if [ -s "$(STAMP)" ]; then tail -n 20 "$(LOG)"; exit 1; fi
 	echo "Horovod is installed."
 
@@ -110,30 +111,55 @@ browser-test: setup ## Run the tests that move the widgets in a real browser, an
 	uv sync --locked --inexact --group browser
 	CI=true python -m pytest tests/browser $(ARGS)
 
-test: setup ## Run every test: tests/, then every solution notebook again, on the small preset
-	@$(call run-tests,test,300)
+test: setup ## Run every test, then the solution notebooks on the small preset; make test ROOM=costs, ROOM=nb05: of one room, lesson
+	@$(call run-tests,test,600)
 
-test-full: setup ## The same with the notebooks on the preset that a student measures with
-	@$(call run-tests,laptop,900)
+test-quick: setup ## Run the tests that start no processes and train nothing, in about a minute
+	@$(ACTIVATE)
+	python -m pytest tests -m "not slow" $(PARALLEL) $(ARGS)
 
-# $(1): preset of the notebooks, $(2): seconds that a cell may take. pytest fails where it finds no test.
+test-full: setup ## Every test, with the real installation, and the notebooks on the preset that a student measures with
+	@rm -f build/installed
+	$(call run-tests,laptop,1800)
+
+# Tests that start ranks, a cluster or a browser run one after the other, all others beside them (tests/conftest.py).
+PARALLEL := --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+
+# What ROOM names: a folder or a file of tests; nbNN: the tests of all lessons, and both forms of this one's notebook.
+ROOM :=
+LESSON := $(patsubst nb%,%,$(filter nb%,$(ROOM)))
+ifdef LESSON
+TESTS = tests/lessons tests/notebooks -k "lessons or $(LESSON)_"
+SOLUTIONS = $(wildcard solutions/$(LESSON)_*.ipynb)
+else ifdef ROOM
+TESTS = $(or $(wildcard tests/$(ROOM) tests/test_$(ROOM).py),$(error There are no tests of "$(ROOM)": $(ROOMS)))
+ROOMS = name one of $(sort $(patsubst tests/%/,%,$(filter-out tests/programs/,$(wildcard tests/*/))) $(patsubst tests/test_%.py,%,$(wildcard tests/test_*.py))), or nbNN
+else
+TESTS = tests
+SOLUTIONS = solutions
+endif
+
+# $(1): preset of the notebooks, $(2): seconds that a cell may take, two notebooks at a time. LABS_STRICT: a question
+# that is open or answered wrong is an error. pytest fails where it finds no test.
 define run-tests
 $(ACTIVATE)
 runs=$$(mktemp -d)
 trap 'rm -rf "$$runs"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=3
-python -m pytest tests $(ARGS)
-LABS_STRICT=1 LABS_PRESET=$(1) LABS_RUNS="$$runs" python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout=$(2) \
-  --nbval-kernel-startup-timeout=60 --timeout=$(2)0 solutions
+python -m pytest $(TESTS) $(PARALLEL) $(ARGS)
+$(if $(SOLUTIONS),LABS_STRICT=1 LABS_PRESET=$(1) LABS_RUNS="$$runs" python -m pytest --numprocesses=2 --dist=loadfile --nbval-lax \
+  --nbval-current-env --nbval-cell-timeout=$(2) --nbval-kernel-startup-timeout=60 --timeout=$(2)0 $(SOLUTIONS))
 endef
 
 notebooks: setup ## Build notebooks/ from solutions/; what did not change is not executed again
 	@$(ACTIVATE)
 	labs build $(ARGS)
 
-check: setup ## Check the code's style, and that notebooks/ agrees with solutions/
+check: setup ## Check the code's style, which room imports which, and that notebooks/ agrees with solutions/
 	@$(ACTIVATE)
 	ruff check .
+	ruff format --check .
+	lint-imports
 	labs build --check
 
 student: setup ## Write the tree that students get, without solutions, to build/student

@@ -4,18 +4,49 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+from tree import ROOT, tracked
 
-ROOT = Path(__file__).resolve().parents[1]
 COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|cpp|gcc|g\+\+|clang|clang\+\+|c[89]9|cmake|icp?x|nvcc|nvc\+\+)(-[\d.]+)?$")
 
 # What a test starts is quiet and needs no display.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+# In the background of a shell an interrupt is ignored, and what a test starts inherits that; tests send interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests that occupy the whole machine, by folder and by fixture: waiting ranks spin, and a cluster or a browser has time
+# limits. `make test` runs them one after the other in one process, and what is left in another one beside it.
+ALONE = {"browser", "cluster", "hvd", "needs_horovod"}
+# Tests that start programs or train, by folder, file or fixture: `make test-quick` leaves them out. What is not named
+# here and is slow has the marker `slow` itself.
+SLOW = ALONE | {"measure", "models", "training"}
+SLOW |= {"batch", "counts", "devices", "facts", "launch", "published", "scaling_published", "student_notebooks"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(config, items):
+    """Mark what is slow, and group the tests for `--dist loadgroup`: those of a file share its fixtures."""
+
+    def named(item):
+        """Its folders, the name of its file without `test_`, its fixtures."""
+        place = item.path.relative_to(ROOT)
+        return {*place.parts[1:-1], place.stem.removeprefix("test_"), *getattr(item, "fixturenames", ())}
+
+    for item in items:
+        names = named(item)
+        group = "alone" if names & ALONE else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+        if names & SLOW:
+            item.add_marker(pytest.mark.slow)
+    if config.getoption("dist", "no") == "loadgroup":
+        items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("alone",))  # they take longest
 
 
 @pytest.fixture(scope="session")
@@ -49,32 +80,6 @@ def checkout(tmp_path_factory):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
     return folder
-
-
-def tracked(*options):
-    """Names of the files that git lists in the working tree and that exist."""
-    listed = subprocess.run(["git", "ls-files", "-z", *options], cwd=ROOT, capture_output=True, check=True, text=True)
-    names = sorted({name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()})
-    assert names, "git lists no files: nothing would be tested"
-    return names
-
-
-def clean_environment(**changes):
-    """This process's environment without compilers, an active environment or settings of uv's own run."""
-    dropped = (
-        "CC",
-        "CXX",
-        "VIRTUAL_ENV",
-        "UV",
-        "UV_NO_SYNC",
-        "UV_PROJECT_ENVIRONMENT",
-        "UV_CACHE_DIR",
-        "MAKEFLAGS",
-        "MAKELEVEL",
-        "MFLAGS",
-        "PYTHONDONTWRITEBYTECODE",
-    )
-    return {**{key: value for key, value in os.environ.items() if key not in dropped}, **changes}
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from tree import ROOT
 
 from labs import files
 

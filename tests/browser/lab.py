@@ -16,7 +16,7 @@ import uuid
 from pathlib import Path
 
 import psutil
-from conftest import ROOT, clean_environment, tracked
+from tree import ROOT, clean_environment, tracked
 from waiting import until
 
 MARK = "LABS_BROWSER_MARK"  # in the environment of all that a server starts

@@ -12,7 +12,7 @@ from labs import jobs
 from labs.jobs import queue
 from labs.results import collect
 
-from .submitted import ROOT
+from .submitted import ROOT, end_soon
 
 # What a training does, without TensorFlow: its record and progress under the name that SLURM's variables give.
 TRAINING = """
@@ -47,12 +47,13 @@ def states(job):
 
 @pytest.fixture(scope="module", autouse=True)
 def limited(cluster, tmp_path_factory):
-    """A job with the shortest limit that SLURM knows, a minute, which runs while the other tests do."""
+    """A job that comes to its time limit while the other tests run."""
     folder = tmp_path_factory.mktemp("limited")
     (folder / "train.py").write_text(TRAINING)
     text = HEAD.replace("--ntasks=2", "--time=1").replace("some", "limited")
     (folder / "limited.sh").write_text(f"{text}{TRAIN} 2 300\n")
     job = jobs.start(folder / "limited.sh", env={"SCRIPTS": str(folder)}, runs=folder / "runs")
+    end_soon(cluster, begun(job, 2).job_id)
     yield job
     queue.cancel(job.job_id)
 

