@@ -214,7 +214,7 @@ def _slurm_sites(args):
 
     found = [sites.load(id) for id in sites.names()]
     if args.json:
-        print(json.dumps([site.model_dump() | {"personal": sorted(site.personal)} for site in found], indent=1))
+        print(json.dumps([dict(site) | {"personal": sorted(site.personal)} for site in found], indent=1))
         return 0
     for site in found:
         mark = "*" if site.id == sites.default() else " "

@@ -748,16 +748,13 @@ tables.show(
 
 # %%
 every = [seen for found in steps.values() for seen in breakdown.observations(found)]
-held_out = [
-    seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != (pair[0], plan.local_batch)
-]
+given = (pair[0], plan.local_batch)
+held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != given]
 shown, errors = [], []
 fitted = costs.fit([seen for seen in every if seen not in held_out]) if steps else None
 for seen in held_out:
-    told, took = (
-        costs.predict_from_fit(fitted, seen.model, seen.workers, seen.local_batch).step_seconds,
-        mean(seen.seconds),
-    )
+    told = costs.predict_from_fit(fitted, seen.model, seen.workers, seen.local_batch).step_seconds
+    took = mean(seen.seconds)
     errors.append(abs(told.value / took - 1))
     shown.append(
         {

@@ -52,20 +52,25 @@ def usual(value, unit, span=None, source="not in the machine's file: the kit's d
     return Parameter(value, unit, span, source=source)
 
 
+# What is plausible, so that a slip in a unit is told.
+Bytes, BytesPerSecond = quantity("bytes", 1e8, 1e13), quantity("bytes/s", 1e6, 1e14)
+Seconds, Share, Passes = quantity("s", 0, 1), quantity("", 0.001, 4), quantity("", 0, 200)
+
+
 class Precision(Section):
     """A device that computes in float32. share: of the peak that large convolutions reach; passes: how often a step
     moves each kept activation through memory."""
 
     peak: quantity("FLOP/s", 1e8, 1e17)
-    share: quantity("", 0.001, 4) = usual(1.6, "", (0.8, 2.3))
-    passes: quantity("", 0, 200) = usual(24.0, "", (15.0, 45.0))
+    share: Share = usual(1.6, "", (0.8, 2.3))
+    passes: Passes = usual(24.0, "", (15.0, 45.0))
 
 
 class HalfPrecision(Precision):
     """A device that computes in float16 or bfloat16."""
 
-    share: quantity("", 0.001, 4) = usual(0.35, "", (0.2, 0.5))
-    passes: quantity("", 0, 200) = usual(9.0, "", (5.0, 14.0))
+    share: Share = usual(0.35, "", (0.2, 0.5))
+    passes: Passes = usual(9.0, "", (5.0, 14.0))
 
 
 class Device(Section):
@@ -73,9 +78,9 @@ class Device(Section):
 
     name: str = "device"
     base: str | None = None
-    memory: quantity("bytes", 1e8, 1e13)
+    memory: Bytes
     memory_bandwidth: quantity("bytes/s", 1e8, 1e14)
-    overhead: quantity("s", 0, 1) = usual(5e-5, "s", (2e-5, 2e-4))
+    overhead: Seconds = usual(5e-5, "s", (2e-5, 2e-4))
     float32: Precision | None = None
     float16: HalfPrecision | None = None
     bfloat16: HalfPrecision | None = None
@@ -90,15 +95,15 @@ class Device(Section):
 class Link(Section):
     """Between workers. bandwidth: inside a node of one worker's link, between nodes of all links of a node together."""
 
-    bandwidth: quantity("bytes/s", 1e6, 1e14)
-    latency: quantity("s", 0, 1) = usual(1e-5, "s", (2e-6, 5e-5))
+    bandwidth: BytesPerSecond
+    latency: Seconds = usual(1e-5, "s", (2e-6, 5e-5))
 
 
 class Node(Link):
     """devices: workers of a node. With one alone it needs no link inside."""
 
     devices: PositiveInt
-    bandwidth: quantity("bytes/s", 1e6, 1e14) | None = None
+    bandwidth: BytesPerSecond | None = None
 
     @model_validator(mode="after")
     def _linked(self):
@@ -117,7 +122,7 @@ class Software(Section):
     """Horovod's settings, and how evenly workers compute."""
 
     fusion_threshold: quantity("bytes", 0, 1e12) = usual(THRESHOLD, "bytes")
-    cycle: quantity("s", 0, 1) = usual(CYCLE, "s")
+    cycle: Seconds = usual(CYCLE, "s")
     overlap: quantity("", 0, 1) = usual(OVERLAP, "", (0.0, 1.0), _BRACKET)
     spread: quantity("", 0, 2) = usual(0.015, "", (0.005, 0.03))
 

@@ -1,6 +1,6 @@
 """A parameter of the model: value, unit, 95 % interval, and where it comes from."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from labs.errors import LabsError
 
@@ -28,13 +28,7 @@ class Parameter:
 
     def as_dict(self):
         """The parameter for JSON."""
-        return {
-            "value": self.value,
-            "unit": self.unit,
-            "interval": list(self.interval) if self.interval else None,
-            "error": self.error,
-            "source": self.source,
-        }
+        return asdict(self)
 
     def __str__(self):
         span = f" [{self.interval[0]:.4g}, {self.interval[1]:.4g}]" if self.interval else ""

@@ -41,7 +41,7 @@ class Prediction:
     about: dict = field(default_factory=dict)
 
     def __getattr__(self, name):
-        try:
+        try:  # a quantity as an attribute; __dict__, as copies ask for names before there are quantities
             return self.__dict__["quantities"][name]
         except KeyError:
             raise AttributeError(name) from None

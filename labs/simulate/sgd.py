@@ -13,8 +13,8 @@ from threadpoolctl import ThreadpoolController
 
 from labs.simulate.given import SimulationError, number, whole
 
-# A training computes in one thread: for matrices of this size the threads of NumPy's library take longer to meet than to
-# multiply, up to 20 times on a busy machine.
+# A training computes in one thread: for matrices of this size the threads of NumPy's library take longer to meet than
+# to multiply, up to 20 times on a busy machine.
 _one_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
 
 

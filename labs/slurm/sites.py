@@ -38,12 +38,6 @@ def _time(text):
     return text
 
 
-def _preset(name):
-    if name not in presets.PRESETS:
-        raise ValueError(f"must be one of {', '.join(presets.PRESETS)}, not {name!r}")
-    return name
-
-
 def _variable(path):
     if path.startswith(("/", "~")):
         raise ValueError('is a path of one machine or person; name an environment variable, such as "$LABS_DATA"')
@@ -76,7 +70,7 @@ class Node(Section):
 class Job(Section):
     """workers: those of the scripts on one node, in turn; nodes: of the script over several nodes; time: the limit."""
 
-    preset: Annotated[str, AfterValidator(_preset)]
+    preset: Literal[tuple(presets.PRESETS)]
     workers: list[PositiveInt] = Field(min_length=1)
     nodes: PositiveInt
     time: Time
@@ -128,7 +122,7 @@ class SiteFile(Section):
 Personal = create_model("Personal", __base__=Section, **{key: (str | None, None) for key in PERSONAL})
 
 
-class Site(Scheduler, Node, Job, Software, Paths):
+class Site(Paths, Software, Job, Node, Scheduler):
     """A site as its file says, all sections side by side. cpus_per_gpus: {GPUs per node: [least, most] CPUs per node};
     personal: account, QOS and folders, as far as the environment or <site>.local.toml says them."""
 
