@@ -10,6 +10,7 @@ from labs.costs.machine import load
 from labs.costs.observe import observe
 from labs.costs.parameter import ScalingError
 from labs.costs.predict import predict, predict_from_fit
+from labs.errors import LabsError
 
 
 def run(args):
@@ -79,7 +80,7 @@ def observations_of(paths, **known):
     nothing can be read.
     """
     from labs.results import log
-    from labs.results.run import MetricsError, load_record
+    from labs.results.run import load_record
 
     files = []
     for path in map(Path, paths):
@@ -91,11 +92,10 @@ def observations_of(paths, **known):
     for file in files:
         try:
             if file.suffix == ".json":
-                record = load_record(file)
-                found.append(observe(record, json.loads(file.read_text(encoding="utf-8")), **known))
+                found.append(observe(load_record(file), **known))
             elif not file.with_suffix(".json").exists():
-                found += [observe(run, None, **known) for run in log.read(file)]
-        except (MetricsError, ScalingError, log.LogError) as problem:
+                found += [observe(run, **known) for run in log.read(file)]
+        except (LabsError, ScalingError) as problem:
             skipped.append(f"left out: {str(problem).splitlines()[0]}")
     if not found:
         raise ScalingError("; ".join(skipped) or f"No records or logs in {', '.join(map(str, paths))}.")

@@ -31,13 +31,14 @@ class Observation:
     oversubscribed: bool = False
 
 
-def observe(run, record=None, **known):
-    """Observation of a labs.results.run.Run. record: its run record (dict), for the single steps; known: what the run does not
-    say, as model, image_size. Raises ScalingError with what is missing."""
-    model, image_size = run.model or known.get("model"), run.image_size or known.get("image_size")
-    workers, batch = run.workers, run.local_batch
-    if not batch and run.global_batch and workers:
-        batch = run.global_batch / workers
+def observe(run, **known):
+    """Observation of a labs.results.run.Run. known: what the run does not say, as model, image_size.
+    Raises ScalingError with what is missing."""
+    has = run.configuration
+    model, image_size = run.model or known.get("model"), has.image_size or known.get("image_size")
+    workers, batch = run.workers, has.local_batch
+    if not batch and has.global_batch and workers:
+        batch = has.global_batch / workers
     needed = {
         "the network": model,
         "the number of workers": workers,
@@ -50,39 +51,38 @@ def observe(run, record=None, **known):
                 f"{run.source}, run {run.index}: {what} is not known, so its steps say nothing. Give "
                 "the run record (.json) beside the log, or leave this file out."
             )
-    steady = [repeat[1:] for repeat in run.repeats if len(repeat) > 1]
-    seconds = tuple(fmean(epoch.seconds for epoch in repeat) / run.steps for repeat in steady)
+    times, resolution = run.steady_times()
+    seconds = tuple(time / run.steps for time in times)
     if not seconds or not all(isfinite(value) and value > 0 for value in seconds):
         raise ScalingError(
             f"{run.source}, run {run.index}: no epoch is left after the first one, which is warm-up. "
             "Train 2 epochs or more."
         )
-    resolution = fmean(epoch.resolution for repeat in steady for epoch in repeat) / run.steps
     return Observation(
         run.source,
         model,
         workers,
         batch,
         seconds,
-        resolution,
-        _spread(record),
+        resolution / run.steps,
+        _spread(run),
         run.steps,
-        run.nodes,
+        has.nodes,
         image_size,
-        run.precision or known.get("precision"),
+        has.precision or known.get("precision"),
         run.hardware,
-        CLASSES.get(run.dataset, 1000),
+        CLASSES.get(has.dataset, 1000),
         run.kind,
         bool(run.oversubscribed),
     )
 
 
-def _spread(record):
-    """Standard deviation of the steps of a record's steady epochs, each divided by its epoch's mean; None: no steps.
+def _spread(run):
+    """Standard deviation of the steps of a run's steady epochs, each divided by its epoch's mean; None: no steps.
     The first step of an epoch is left out: it also starts the epoch."""
     shares = []
-    for epoch in (record or {}).get("epochs", []):
-        steps = epoch.get("step_seconds", [])[1:]
-        if epoch.get("epoch", 0) > 0 and len(steps) > 1:
+    for epoch in (epoch for repeat in run.steady for epoch in repeat):
+        steps = epoch.step_seconds[1:]
+        if len(steps) > 1:
             shares += [step / fmean(steps) for step in steps]
     return pstdev(shares) if len(shares) > 3 else None

@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 from statistics import fmean, pstdev
 
-from labs import files
+from labs import devices, files
 from labs.results import intervals
 
 KINDS = ("alone", "together", "exchange", "input")
@@ -51,7 +51,7 @@ def measure(
     read alone; one message of the gradient's size), gradient_bytes, image_size, classes, machine, versions, notes.
     Raises BreakdownError, models.ModelError, or labs.jobs.launch.LaunchError for ranks that cannot be started.
     """
-    from labs import devices, jobs, models
+    from labs import jobs, models
 
     models.check(model, image_size)
     for value, least, what in (
@@ -143,7 +143,7 @@ def observations(found):
     from labs.costs.observe import Observation
 
     machine, made = found["machine"], []
-    hardware = ", ".join(sorted(set(machine.get("gpus") or []))) or machine.get("cpu")
+    hardware = devices.hardware(machine)
     for batch, kinds in found["seconds"].items():
         for kind, workers in (("alone", 1), ("exchange", found["ranks"])):
             singles = [step / fmean(round_) for round_ in kinds[kind] for step in round_]

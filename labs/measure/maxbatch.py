@@ -6,12 +6,15 @@ itself runs out of memory, as it would on a GPU, and the rest of the machine nev
 """
 
 import argparse
+import json
 import os
 import re
 import sys
 import time
 import traceback
 from pathlib import Path
+
+from labs import files
 
 GIB = 2**30
 # One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
@@ -58,7 +61,7 @@ def search(
     (smallest that does not, or None), trials [{batch, fits, seconds, files}], evidence {file,
     line_number, line} of the out-of-memory line, or None. It is kept as <runs>/<name>.maxbatch.json.
     """
-    from labs import models, training
+    from labs import models
 
     models.check(model, image_size)
     if start < 1 or limit < start or bisect < 0:
@@ -91,14 +94,14 @@ def search(
     from labs import jobs
 
     folder = Path(runs) if runs is not None else jobs.folder()
-    training.write_record(folder / f"{name}.maxbatch.json", result)
+    files.write(folder / f"{name}.maxbatch.json", json.dumps(result, indent=1))
     return result
 
 
 def _attempt(result, batches, name, runs, show):
     """One process that tries `batches` in order until one does not fit; its outcome goes into `result`."""
     from labs import jobs
-    from labs.results import log
+    from labs.results import failures
 
     arguments = ["--model", result["model"], "--image_size", result["image_size"], "--batches", *batches]
     if result["memory"]:
@@ -125,7 +128,7 @@ def _attempt(result, batches, name, runs, show):
     fails = [t["batch"] for t in result["trials"] if not t["fits"]]
     result["largest"], result["fails"] = max(fits, default=None), min(fails, default=None)
     if not all(t["fits"] for t in tried.values()):
-        found = log.failure(job.err)
+        found = failures.failure(job.err)
         if not found or found["kind"] != "out of memory":
             if job.state == "finished" or job.process.returncode > 0:
                 raise SearchError(f"A trial failed, but not for lack of memory. {job.explain()}")

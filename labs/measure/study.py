@@ -1,9 +1,10 @@
 """A scaling study: models x workers x repeats, as jobs; their records, a table and plots."""
 
-import json
 from pathlib import Path
 
 from labs import devices, jobs
+from labs.results import record
+from labs.results.record import Configuration
 
 
 class StudyError(ValueError):
@@ -15,33 +16,29 @@ class RunError(RuntimeError):
 
 
 def configuration(plan, model, workers, strategy, seed=0):
-    """Fields of the run record that a run of this plan must show to count as the same configuration."""
-    return {
-        "model": model,
-        "strategy": strategy,
-        "workers": workers,
-        "global_batch": plan.local_batch * workers,
-        "dataset": plan.dataset,
-        "image_size": plan.image_size,
-        "repeats": plan.repeats,
-        "seed": seed,
-        "epochs_per_repeat": plan.epochs,
-        "requested_images": plan.images,
-    }
+    """What the run record of a run of this plan must show to count as the same configuration."""
+    return Configuration(
+        model=model,
+        strategy=strategy,
+        workers=workers,
+        global_batch=plan.local_batch * workers,
+        dataset=plan.dataset,
+        images=plan.images,
+        image_size=plan.image_size,
+        seed=seed,
+        repeats=plan.repeats,
+        epochs_per_repeat=plan.epochs,
+    )
 
 
 def reusable(path, wanted):
     """True if `path` holds a finished record of the configuration `wanted`, made with these versions."""
     try:
-        record = json.loads(Path(path).read_text())
-    except (OSError, ValueError):
+        found = record.load(path)
+    except record.RecordError:
         return False
-    return (
-        isinstance(record, dict)
-        and record.get("state") == "finished"
-        and record.get("versions") == devices.versions()
-        and all(record.get(key) == value for key, value in wanted.items())
-    )
+    same = found.configuration.fulfils(wanted)
+    return same and found.state == "finished" and found.versions == devices.versions()
 
 
 def run(
@@ -72,7 +69,7 @@ def run(
     paths = []
     for number, (name, count) in enumerate(combinations, 1):
         wanted = configuration(plan, name, count, strategy, seed)
-        run_name = f"{name}_{strategy}_w{count}_b{wanted['global_batch']}"
+        run_name = f"{name}_{strategy}_w{count}_b{wanted.global_batch}"
         path = Path(out) / f"{run_name}.json"
         paths.append(path)
         title = f"[{number}/{len(combinations)}] {run_name}"
@@ -92,7 +89,7 @@ def run(
             "--seed",
             seed,
             "--batch_size",
-            wanted["global_batch"],
+            wanted.global_batch,
             *plan.arguments(),
         ]
         options = {}

@@ -1,4 +1,4 @@
-"""Horovod's timeline: what rank 0 wrote down about every collective operation, in numbers and as a picture.
+"""Horovod's timeline: what rank 0 wrote down about every collective operation, in numbers.
 
 HOROVOD_TIMELINE=FILE makes rank 0 write a trace (Chrome's format, microseconds). What stands in it was found by running
 Horovod 0.28.1 with one rank slowed down, over Gloo and MPI:
@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from labs.errors import LabsError
+
 _OPERATIONS = ("ALLREDUCE", "BROADCAST", "ALLGATHER", "ALLTOALL", "REDUCESCATTER", "ADASUM", "BARRIER", "JOIN")
 _BYTES = {
     "float64": 8,
@@ -31,8 +33,10 @@ _BYTES = {
 }
 
 
-class TimelineError(ValueError):
+class TimelineError(LabsError):
     """A file is no timeline of Horovod's, or holds nothing to show; the message says why and what to do."""
+
+    code = 2
 
 
 @dataclass

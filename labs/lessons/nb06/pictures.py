@@ -180,11 +180,13 @@ def epoch_times(records):
 
     records: {name: list of run records, by ranks}. The first epoch of each repeat is warm-up and left out.
     """
+    from labs.results.run import from_record
+
     figure, (axis,) = plots._figure(1, width=6.0)
     sentences, ticks, first = [], set(), None
     for (name, runs), colour, marker in zip(records.items(), plots.COLOURS, plots.MARKERS, strict=False):
-        workers = [run["workers"] for run in runs]
-        seconds = [[epoch["seconds"] for epoch in run["epochs"] if epoch["epoch"]] for run in runs]
+        workers = [run.configuration.workers for run in runs]
+        seconds = [[e.seconds for repeat in from_record(run).steady for e in repeat] for run in runs]
         means = [np.mean(values) for values in seconds]
         axis.plot(workers, means, color=colour, marker=marker, ms=7, label=f"{name}, mean")
         for worker, values in zip(workers, seconds, strict=True):
