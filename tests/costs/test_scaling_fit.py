@@ -13,7 +13,8 @@ from labs.costs import ScalingError, fit, load, predict_from_fit
 from labs.costs.command import observations_of
 from labs.costs.least_squares import line, through_origin
 from labs.costs.observe import observe
-from labs.results import log
+from labs.results import log, record
+from labs.results.record import Configuration
 from labs.results.run import Epoch, Run, from_record
 
 SMALL = facts("Small", 25_000_000, 4e9)
@@ -285,8 +286,10 @@ def test_a_benchmark_that_is_none(broken):
 
 def run_of(**changes):
     epochs = [Epoch(9.0), Epoch(5.0), Epoch(5.2)]
-    known = dict(model="ResNet50V2", workers=2, global_batch=128, steps=10, repeats=[epochs, [Epoch(9.0), Epoch(4.0)]])
-    return Run("a.json", **known | changes)
+    own = dict(steps=10, repeats=[epochs, [Epoch(9.0), Epoch(4.0)]])
+    own |= {key: changes.pop(key) for key in list(changes) if key in own}
+    known = dict(model="ResNet50V2", workers=2, global_batch=128) | changes
+    return Run("a.json", configuration=Configuration(**known), **own)
 
 
 def test_steps_of_a_run_leave_warm_up_out():
@@ -314,7 +317,7 @@ def test_spread_is_that_of_single_steps_within_an_epoch():
     epochs = [
         {"epoch": k, "seconds": sum(s), "step_seconds": s, "images": 8} for k, s in enumerate([[9.0] * 4, *steps])
     ]
-    record = {
+    made = {
         "version": 1,
         "state": "finished",
         "model": "SmallCNN",
@@ -323,4 +326,4 @@ def test_spread_is_that_of_single_steps_within_an_epoch():
         "steps": 4,
         "epochs": epochs,
     }
-    assert observe(from_record(record), record).spread == pytest.approx(np.std([1, 1.2, 0.8]))
+    assert observe(from_record(record.read(made, "a.json"))).spread == pytest.approx(np.std([1, 1.2, 0.8]))

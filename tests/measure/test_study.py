@@ -12,6 +12,7 @@ import pytest
 
 from labs import cli, devices, jobs, models, presets, recorded
 from labs.measure import study
+from labs.results import record
 
 ROOT = Path(__file__).parents[2]
 TEST = presets.PRESETS["test"]
@@ -45,10 +46,11 @@ def test_the_whole_study_from_the_shell(shell):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     for name, workers in zip(NAMES, TEST.workers, strict=True):
-        record = json.loads((out / f"{name}.json").read_text())
-        assert (record["state"], record["workers"], record["repeats"]) == ("finished", workers, TEST.repeats)
-        assert len(record["epochs"]) == TEST.repeats * TEST.epochs
-        assert record["oversubscribed"] == (workers > devices.cores())
+        found = record.load(out / f"{name}.json")
+        has = found.configuration
+        assert (found.state, has.workers, has.repeats) == ("finished", workers, TEST.repeats)
+        assert len(found.epochs) == TEST.repeats * TEST.epochs
+        assert found.oversubscribed == (workers > devices.cores())
         assert f"Model SmallCNN {workers} workers" in (out / f"{name}.out").read_text()
         assert (out / f"{name}.err").exists()
 
@@ -59,16 +61,14 @@ def test_study_with_horovod_leaves_the_same_records(shell, tmp_path, needs_horov
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for name, workers in zip(NAMES, TEST.workers, strict=True):
-        mirrored = json.loads((shell[1] / f"{name}.json").read_text())
-        record = json.loads((tmp_path / f"{name.replace('mirrored', 'horovod')}.json").read_text())
-        assert set(record) == {*mirrored, "weights"}
-        assert record["weights"]["identical"] and record["weights"]["ranks"] == workers
-        own = ("name", "strategy", "epochs", "weights", "command", "started", "finished")
-        assert {key: record[key] for key in mirrored if key not in own} == {
-            key: mirrored[key] for key in mirrored if key not in own
-        }
-        assert [(e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in record["epochs"]] == [
-            (e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in mirrored["epochs"]
+        mirrored = record.load(shell[1] / f"{name}.json")
+        horovod = record.load(tmp_path / f"{name.replace('mirrored', 'horovod')}.json")
+        assert horovod.weights["identical"] and horovod.weights["ranks"] == workers
+        assert horovod.configuration == mirrored.configuration.model_copy(update={"strategy": "horovod"})
+        own = {"name", "configuration", "epochs", "weights", "command", "started", "finished"}
+        assert horovod.model_dump(exclude=own) == mirrored.model_dump(exclude=own)
+        assert [(e.repeat, e.epoch, e.images, len(e.step_seconds)) for e in horovod.epochs] == [
+            (e.repeat, e.epoch, e.images, len(e.step_seconds)) for e in mirrored.epochs
         ]
         assert (tmp_path / f"{name.replace('mirrored', 'horovod')}.err").read_text() == ""
     assert "SmallCNN_horovod_w2_b64" in done.stdout and (tmp_path / "speedup.png").exists()
@@ -124,7 +124,7 @@ def test_fresh_measures_again(shell, monkeypatch):
         {"state": "failed"},
         {"state": "running"},
         {"seed": 1},
-        {"requested_images": 64},
+        {"images": 64},
         {"epochs_per_repeat": 9},
         {"repeats": 1},
         {"image_size": 64},
@@ -133,12 +133,15 @@ def test_fresh_measures_again(shell, monkeypatch):
     ],
 )
 def test_only_a_finished_record_of_the_same_configuration_and_versions_is_reused(shell, tmp_path, change):
-    record = json.loads((shell[1] / f"{NAMES[0]}.json").read_text())
+    found = record.load(shell[1] / f"{NAMES[0]}.json")
     wanted = study.configuration(TEST, "SmallCNN", 1, "mirrored")
     path = tmp_path / "record.json"
-    path.write_text(json.dumps(record))
+    record.save(path, found)
     assert study.reusable(path, wanted)
-    path.write_text(json.dumps(record | change))
+    place = found if set(change) <= {"state", "versions"} else found.configuration
+    for key, value in change.items():
+        setattr(place, key, value)
+    record.save(path, found)
     assert not study.reusable(path, wanted)
 
 
@@ -147,7 +150,7 @@ def test_what_is_no_record_is_not_reused(tmp_path, text):
     path = tmp_path / "record.json"
     if text is not None:
         path.write_text(text)
-    assert not study.reusable(path, {})
+    assert not study.reusable(path, record.Configuration())
 
 
 def test_failing_run_stops_the_study_with_its_reason_and_keeps_what_was_measured(tmp_path):
@@ -159,7 +162,7 @@ def test_failing_run_stops_the_study_with_its_reason_and_keeps_what_was_measured
     text = str(caught.value)
     assert "\n" not in text and "The study stops here" in text and "64" in text and f"{NAMES[1]}.err" in text
     first = tmp_path / f"{NAMES[0]}.json"
-    assert json.loads(first.read_text())["state"] == "finished" and not (tmp_path / f"{NAMES[1]}.json").exists()
+    assert record.load(first).state == "finished" and not (tmp_path / f"{NAMES[1]}.json").exists()
     # The next call goes on from there: only what is missing is started.
     started = []
     with pytest.MonkeyPatch.context() as patch:
@@ -184,11 +187,12 @@ def test_more_workers_than_cores_and_a_rest_that_would_leave_one_empty(tmp_path)
     plan = dataclasses.replace(TEST, images=8 * count + 2, local_batch=8, epochs=1, repeats=1)
     said = []
     (path,) = study.run(plan, workers=[count], out=tmp_path, show=False, report=said.append)
-    record = json.loads(path.read_text())
-    assert record["oversubscribed"] is True and "oversubscribed" in said[0]
-    assert (record["steps"], record["epochs"][0]["images"]) == (1, 8 * count)
-    assert (record["global_batch"], record["local_batch"], record["workers"]) == (8 * count, 8, count)
-    assert record["machine"]["cores"] == count - 1
+    found = record.load(path)
+    has = found.configuration
+    assert found.oversubscribed is True and "oversubscribed" in said[0]
+    assert (found.steps, found.epochs[0].images) == (1, 8 * count)
+    assert (has.global_batch, has.local_batch, has.workers) == (8 * count, 8, count)
+    assert found.machine["cores"] == count - 1
     assert f"{count} workers on {count - 1} core(s)" in path.with_suffix(".err").read_text()
 
     from labs.results import collect
@@ -269,14 +273,13 @@ def slower(folder, factors):
     """The recorded runs on 1 and 2 workers, and as Other the same, `factors` {workers: factor} times as long."""
     paths = []
     for log in recorded.laptop():
-        record = json.loads(log.with_suffix(".json").read_text())
-        for name, factor in (("ResNet50V2", 1.0), ("Other", factors[record["workers"]])):
-            made = json.loads(json.dumps(record | {"model": name}))
-            for epoch in made["epochs"]:
-                epoch["seconds"] *= factor
-                epoch["step_seconds"] = [factor * seconds for seconds in epoch["step_seconds"]]
-            paths.append(folder / f"{name}_{record['workers']}.json")
-            paths[-1].write_text(json.dumps(made))
+        for name in ("ResNet50V2", "Other"):
+            made = record.load(log.with_suffix(".json"))
+            workers, made.configuration.model = made.configuration.workers, name
+            for epoch in made.epochs:
+                epoch.seconds *= factors[workers] if name == "Other" else 1.0
+            paths.append(folder / f"{name}_{workers}.json")
+            record.save(paths[-1], made)
     return paths
 
 
