@@ -7,6 +7,7 @@ from simulated_study import facts as made_up
 
 from labs import cli, recorded
 from labs.costs import ScalingError, command
+from labs.errors import LabsError
 from labs.models import counts
 from labs.results.run import MetricsError
 
@@ -173,4 +174,4 @@ def test_nothing_to_read(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(ScalingError, match="left out: .*not a run record"):
         command.observations_of([tmp_path])
-    assert issubclass(MetricsError, ValueError)
+    assert issubclass(MetricsError, LabsError)

@@ -97,7 +97,12 @@ def record(trained):
 
 
 def test_record_says_how_and_where_it_was_made(record):
-    assert (record.version, record.kind, record.state, record.name) == (2, "measured", "finished", "SmallCNN_single_w1_b16")
+    assert (record.version, record.kind, record.state, record.name) == (
+        2,
+        "measured",
+        "finished",
+        "SmallCNN_single_w1_b16",
+    )
     assert record.configuration == records.Configuration(
         model="SmallCNN",
         strategy="single",
