@@ -234,7 +234,7 @@ def _sections(visible, name):
         elif lines.stopped(line):
             runs[-1].stopped = True
         elif found := lines.result(line):
-            _close(runs, found, whole)
+            _close(runs[-1], found, whole)
     return [s for s in runs if s.epochs or s.open or s.said.by_field.get("model")]
 
 
@@ -268,26 +268,19 @@ def _open(runs, number, planned, name):
             )
         runs.append(section := _Section())
         section.notes.append("this run starts without a header: the epoch counter began again")
-    elif section.planned is None and section.epochs:
-        section.repeats, section.steps = [[]], set()
-        section.notes.append("results before the first epoch are left out (evaluate?)")
     section.number, section.planned, section.open = number, planned, True
 
 
-def _close(runs, found, whole):
-    """A line of results ends the open epoch; in a run without `Epoch` lines it is an epoch."""
-    section = runs[-1]
-    if section.planned is not None and not section.open:
-        last = section.last
-        if not (found.bar and found.steps == last.steps and found.seconds > last.seconds == 0):
+def _close(section, found, whole):
+    """A line of results ends the open epoch."""
+    last = section.last
+    if not section.open:
+        if not (last and found.bar and found.steps == last.steps and found.seconds > last.seconds == 0):
             return  # `evaluate`, or the same epoch of another rank
         section.repeats[-1].pop()  # a bar that was printed before its epoch was over
-    if not whole and not (section.last and found.whole and found.same_form(section.last) and not found.bar):
+    if not whole and not (last and found.whole and found.same_form(last) and not found.bar):
         section.open = True  # cut in the middle of the line
         return
-    if section.planned is None and section.last and section.last.steps != found.steps:
-        runs.append(section := _Section())
-        section.notes.append("this run starts without a header: the number of steps changed")
     time, resolution, note = found.time()
     section.repeats[-1].append(Epoch(time, resolution, None, found.metrics))
     section.steps.add(found.steps)
