@@ -597,7 +597,7 @@ if measured:
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, on 1 rank and on 2? Compute both from the fields of
-# `record_1` and `record_2`.
+# `record_1` and `record_2`, such as `record_1.dataset_images` or, of how it was run, `record_1.configuration.workers`.
 
 # %% labs={"id": "06.19"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))

@@ -1,9 +1,9 @@
 """Read the logs (.out) that Keras' `fit` leaves: which runs are in it, how long each epoch took, loss, accuracy.
 
 Formats: Keras 2 and 3, `verbose=2` (a line per epoch, see labs.results.line) and `verbose=1` (progress bars), also
-with the rank prefixes of horovodrun, mpirun, mpiexec and srun: then the epochs of the lowest rank that has any are read.
-What a log does not say comes from the run record beside it (`<stem>.json`), else from the caller, else it is None.
-Where they disagree with the file, the file wins and a note says so.
+with the rank prefixes of horovodrun, mpirun, mpiexec and srun: then the epochs of the lowest rank that has any are
+read. What a log does not say comes from the run record beside it (`<stem>.json`), else from the caller, else it is
+None. Where they disagree with the file, the file wins and a note says so.
 
 A run starts at a header `Model ...`, at an echoed command line, or where the epoch counter starts again;
 `Repeat 2 of 3` is another repeat of the same run.

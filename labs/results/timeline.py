@@ -11,6 +11,7 @@ Horovod 0.28.1 with one rank slowed down, over Gloo and MPI:
 
 import gzip
 import json
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,17 +21,6 @@ from statistics import median
 from labs.errors import LabsError
 
 _OPERATIONS = ("ALLREDUCE", "BROADCAST", "ALLGATHER", "ALLTOALL", "REDUCESCATTER", "ADASUM", "BARRIER", "JOIN")
-_BYTES = {
-    "float64": 8,
-    "int64": 8,
-    "float16": 2,
-    "bfloat16": 2,
-    "int16": 2,
-    "uint16": 2,
-    "int8": 1,
-    "uint8": 1,
-    "bool": 1,
-}
 
 
 class TimelineError(LabsError):
@@ -140,10 +130,11 @@ def _collectives(events):
 
 
 def _size(item, args):
-    digits = re.findall(r"\d+", str(args.get("shape", "")))
-    item.shape, item.bytes = tuple(map(int, digits)), _BYTES.get(args.get("dtype"), 4) if "shape" in args else 0
-    for size in item.shape:
-        item.bytes *= size
+    if "shape" in args:
+        dtype = str(args.get("dtype", "float32"))
+        bits = re.search(r"\d+$", dtype)  # of float32, bfloat16, int8 ...; bool has none
+        item.shape = tuple(map(int, re.findall(r"\d+", str(args["shape"]))))
+        item.bytes = math.prod(item.shape) * (int(bits[0]) // 8 if bits else 1)
 
 
 def steps(events):

@@ -210,7 +210,7 @@ def run_name(args, model, strategy, workers):
 
 
 def _command():
-    """What started this program: `-m labs.training.program` as it was typed, not as the path that Python makes of it."""
+    """What started this program: `-m labs.training.program` as typed, not as the path that Python makes of it."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     return ["-m", spec.name, *sys.argv[1:]] if spec else sys.argv
 
