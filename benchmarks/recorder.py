@@ -75,7 +75,7 @@ def hooks(folder, rounds, calls=20_000):
             recorder.on_train_batch_begin(step)
         found["step"].append((time.perf_counter() - begin) / calls)
         recorder._steps = recorder._steps[: calls // 100]
-        recorder.record["epochs"].clear()
+        recorder.record.epochs.clear()
         begin = time.perf_counter()
         for _ in range(20):
             recorder._report(time.perf_counter())

@@ -174,6 +174,11 @@ def machine():
     }
 
 
+def hardware(machine):
+    """The name of what computes on a machine that `machine` described: its GPUs, else its CPU; None if unknown."""
+    return ", ".join(sorted(set(machine.get("gpus") or []))) or machine.get("cpu")
+
+
 def versions():
     """Versions of everything that shapes a measurement, as a dict; None for what is not installed."""
     found = {"python": platform.python_version()}

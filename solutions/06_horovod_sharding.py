@@ -16,7 +16,6 @@
 # and to *count* whether it is right, and you repair a colleague's script.
 
 # %%
-import json
 from importlib.util import find_spec
 
 import numpy as np
@@ -27,6 +26,7 @@ from labs.checks import check, predict
 from labs.data import formats
 from labs.data import shares as sharding
 from labs.lessons.nb06 import pictures
+from labs.results import record as run_record
 from labs.show import plots, tables, widgets
 
 tf.get_logger().setLevel("ERROR")
@@ -569,7 +569,7 @@ def train_on(ranks, script, name):
     """Run a script on some ranks; its run record, or None if it did not finish."""
     global_batch = ranks * local_batch
     job = jobs.run(script, "--batch_size", global_batch, *options, name=f"{name}_w{ranks}", ranks=ranks)
-    return json.loads(job.record.read_text()) if job.state == "finished" else None
+    return run_record.load(job.record) if job.state == "finished" else None
 
 
 # %%
@@ -591,19 +591,19 @@ if measured:
 # %%
 fields = ("workers", "local_batch", "global_batch", "steps", "dataset_images")
 if measured:
-    tables.show([{key: record[key] for key in fields} for record in runs.values()], fields)
+    tables.show([vars(record.configuration) | vars(record) for record in runs.values()], fields)
     for record in runs.values():
-        print(f"loss on {record['workers']}:", *(f"{epoch['metrics']['loss']:.3f}" for epoch in record["epochs"]))
+        print(f"loss on {record.configuration.workers}:", *(f"{epoch.metrics['loss']:.3f}" for epoch in record.epochs))
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, on 1 rank and on 2? Compute both from the fields of
-# `record_1` and `record_2`.
+# `record_1` and `record_2`, such as `record_1.dataset_images` or, of how it was run, `record_1.configuration.workers`.
 
 # %% labs={"id": "06.19"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
 ### BEGIN SOLUTION
-processed_1 = record_1["steps"] * record_1["global_batch"] if measured else ...
-processed_2 = record_2["steps"] * record_2["global_batch"] if measured else ...
+processed_1 = record_1.steps * record_1.configuration.global_batch if measured else ...
+processed_2 = record_2.steps * record_2.configuration.global_batch if measured else ...
 ### END SOLUTION
 check("06.19", processed_1, processed_2, record_1, record_2, without="horovod")
 
@@ -645,14 +645,14 @@ if repaired:
     plots.show(pictures.epoch_times({"colleague.py": [record_1, record_2], "repaired.py": [record_1, repaired]}))
     rows = []
     for script, record in (("colleague.py", record_2), ("repaired.py", repaired)):
-        seconds = np.mean([epoch["seconds"] for epoch in record["epochs"][1:]])
+        seconds = np.mean([epoch.seconds for epoch in record.epochs[1:]])
         rows.append(
             {
                 "script": script,
-                "steps": record["steps"],
-                "images": record["steps"] * record["global_batch"],
+                "steps": record.steps,
+                "images": record.steps * record.configuration.global_batch,
                 "epoch": float(seconds),
-                "step": float(1000 * seconds / record["steps"]),
+                "step": float(1000 * seconds / record.steps),
             }
         )
     tables.show(

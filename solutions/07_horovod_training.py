@@ -16,12 +16,11 @@
 # it, prove that all processes train one network, and look at what they wait for. You hand in task **H1**.
 
 # %%
-import json
-
 from labs import devices, jobs, models, presets, recorded
 from labs.checks import check, predict
 from labs.measure import study
 from labs.results import collect, timeline
+from labs.results import record as run_record
 from labs.show import compare, plots, tables, timelines
 from labs.slurm import sites
 
@@ -190,8 +189,8 @@ print(on_two.read_text()[:900])
 # At the end the ranks compared their weights, bit by bit. The record keeps the result, with the checksum (SHA-256) of the weights:
 
 # %%
-record = json.loads(on_two.with_suffix(".json").read_text())
-record["weights"]
+record = run_record.load(on_two.with_suffix(".json"))
+record.weights
 
 # %% labs={"id": "07.11"}
 check("07.11", record if own else ..., without="horovod")
@@ -370,9 +369,9 @@ same = "d"
 check("07.18", same)
 
 # %%
-records = [json.loads(file.read_text()) for file in curves.values()]
-one, option_2, _ = [[epoch["metrics"]["loss"] for epoch in record["epochs"]] for record in records]
-print("oversubscribed:", [record["oversubscribed"] for record in records])
+records = [run_record.load(file) for file in curves.values()]
+one, option_2, _ = [[epoch.metrics["loss"] for epoch in record.epochs] for record in records]
+print("oversubscribed:", [record.oversubscribed for record in records])
 difference = max(abs(a - b) for a, b in zip(one, option_2))
 print(f"1 rank and option 2, largest difference of their losses: {difference:.1e}")
 assert difference < 1e-3
@@ -474,7 +473,7 @@ job = jobs.run(*small, *few, "--die", 1, name="dies", ranks=2, env=cores["env"])
 
 # %%
 print("state of the job:   ", job.state)
-print("state of its record:", json.loads(job.record.read_text())["state"])
+print("state of its record:", run_record.load(job.record).state)
 complaints = [line[:110].rstrip() for line in open(job.err) if "Traceback" in line or "Error: " in line]
 print("", *complaints, sep="\n")
 
@@ -537,9 +536,10 @@ else:
 # %%
 if batch_job and batch_job.records:
     print(*[line for line in batch_job.out.read_text().split("\n") if "Rank " in line], sep="\n")
-    record = json.loads(batch_job.records[0].read_text())
-    print(record["workers"], "ranks on", record["nodes"], "node(s); weights identical:", record["weights"]["identical"])
-    print("oversubscribed:", record["oversubscribed"])
+    record = run_record.load(batch_job.records[0])
+    has = record.configuration
+    print(has.workers, "ranks on", has.nodes, "node(s); weights identical:", record.weights["identical"])
+    print("oversubscribed:", record.oversubscribed)
 
 # %% [markdown]
 # A rank is a task, a task has a GPU, and `hvd.local_rank()` counts anew on each node: that is why step 2 pins by the local

@@ -6,7 +6,6 @@ import re
 import time
 from pathlib import Path
 
-from labs import files
 from labs.errors import LabsError
 
 GOING = ("waiting", "running")
@@ -148,15 +147,16 @@ class Job:
 
     def _close_records(self):
         """A process that was killed could not say so: its record says it now. Earlier trainings keep their state."""
+        from labs.results import record as records
+
         if self.state in GOING:
             return
         for path in self._of_trainings(".progress"):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         for path in self.records:
-            with contextlib.suppress(OSError, ValueError):
-                record = json.loads(path.read_text())
-                state = record.get("state") if isinstance(record, dict) else None
-                if state == "running" or (state == "failed" and self.state == "stopped"):
-                    record["state"] = "stopped" if self.state == "stopped" else "failed"
-                    files.write(path, json.dumps(record, indent=1))
+            with contextlib.suppress(LabsError):
+                record = records.load(path)
+                if record.state == "running" or (record.state == "failed" and self.state == "stopped"):
+                    record.state = "stopped" if self.state == "stopped" else "failed"
+                    records.save(path, record)

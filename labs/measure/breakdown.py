@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from statistics import fmean, pstdev
 
-from labs import files
+from labs import devices, files
 from labs.errors import LabsError
 
 KINDS = ("alone", "together", "exchange", "input")
@@ -55,7 +55,7 @@ def measure(
     versions, notes.
     Raises BreakdownError, models.ModelError, or labs.jobs.launch.LaunchError for ranks that cannot be started.
     """
-    from labs import devices, jobs, models
+    from labs import jobs, models
     from labs.jobs.local import unwritable
 
     models.check(model, image_size)
@@ -153,7 +153,7 @@ def observations(found):
     from labs.costs.observe import Observation
 
     machine, made = found["machine"], []
-    hardware = ", ".join(sorted(set(machine.get("gpus") or []))) or machine.get("cpu")
+    hardware = devices.hardware(machine)
     for batch, kinds in found["seconds"].items():
         for kind, workers in (("alone", 1), ("exchange", found["ranks"])):
             singles = [step / fmean(round_) for round_ in kinds[kind] for step in round_]

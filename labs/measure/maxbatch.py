@@ -15,6 +15,7 @@ import time
 import traceback
 from pathlib import Path
 
+from labs import files
 from labs.errors import LabsError
 
 GIB = 2**30
@@ -64,7 +65,7 @@ def search(
     (smallest that does not, or None), trials [{batch, fits, seconds, files}], evidence {file,
     line_number, line} of the out-of-memory line, or None. It is kept as <runs>/<name>.maxbatch.json.
     """
-    from labs import jobs, models, training
+    from labs import jobs, models
 
     models.check(model, image_size)
     if start < 1 or limit < start or bisect < 0:
@@ -95,14 +96,14 @@ def search(
             break
         _attempt(result, [(low + high) // 2], f"{name}_bisect{number + 1}", runs, show)
     folder = Path(runs) if runs is not None else jobs.folder()
-    training.write_record(folder / f"{name}.maxbatch.json", result)
+    files.write(folder / f"{name}.maxbatch.json", json.dumps(result, indent=1))
     return result
 
 
 def _attempt(result, batches, name, runs, show):
     """One process that tries `batches` in order until one does not fit; its outcome goes into `result`."""
     from labs import jobs
-    from labs.results import log
+    from labs.results import failures
 
     options = {key: result[key] for key in ("model", "image_size", "memory")} | {"batches": batches}
     arguments = ["labs.measure.maxbatch", json.dumps(options)]
@@ -128,7 +129,7 @@ def _attempt(result, batches, name, runs, show):
     fails = [t["batch"] for t in result["trials"] if not t["fits"]]
     result["largest"], result["fails"] = max(fits, default=None), min(fails, default=None)
     if not all(t["fits"] for t in tried.values()):
-        found = log.failure(job.err)
+        found = failures.failure(job.err)
         if not found or found["kind"] != "out of memory":
             if job.state == "finished" or job.process.returncode > 0:
                 raise SearchError(f"A trial failed, but not for lack of memory. {job.explain()}")

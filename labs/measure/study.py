@@ -1,10 +1,11 @@
 """A scaling study: models x workers x repeats, as jobs; their records, a table and plots."""
 
-import json
 from pathlib import Path
 
 from labs import devices, jobs
 from labs.errors import LabsError
+from labs.results import record
+from labs.results.record import Configuration
 
 
 class StudyError(LabsError):
@@ -18,33 +19,29 @@ class RunError(LabsError):
 
 
 def configuration(plan, model, workers, strategy, seed=0):
-    """Fields of the run record that a run of this plan must show to count as the same configuration."""
-    return {
-        "model": model,
-        "strategy": strategy,
-        "workers": workers,
-        "global_batch": plan.local_batch * workers,
-        "dataset": plan.dataset,
-        "image_size": plan.image_size,
-        "repeats": plan.repeats,
-        "seed": seed,
-        "epochs_per_repeat": plan.epochs,
-        "requested_images": plan.images,
-    }
+    """What the run record of a run of this plan must show to count as the same configuration."""
+    return Configuration(
+        model=model,
+        strategy=strategy,
+        workers=workers,
+        global_batch=plan.local_batch * workers,
+        dataset=plan.dataset,
+        images=plan.images,
+        image_size=plan.image_size,
+        seed=seed,
+        repeats=plan.repeats,
+        epochs_per_repeat=plan.epochs,
+    )
 
 
 def reusable(path, wanted):
     """True if `path` holds a finished record of the configuration `wanted`, made with these versions."""
     try:
-        record = json.loads(Path(path).read_text())
-    except (OSError, ValueError):
+        found = record.load(path)
+    except record.RecordError:
         return False
-    return (
-        isinstance(record, dict)
-        and record.get("state") == "finished"
-        and record.get("versions") == devices.versions()
-        and all(record.get(key) == value for key, value in wanted.items())
-    )
+    same = found.configuration.fulfils(wanted)
+    return same and found.state == "finished" and found.versions == devices.versions()
 
 
 def run(
@@ -75,7 +72,7 @@ def run(
     paths = []
     for number, (name, count) in enumerate(combinations, 1):
         wanted = configuration(plan, name, count, strategy, seed)
-        run_name = f"{name}_{strategy}_w{count}_b{wanted['global_batch']}"
+        run_name = f"{name}_{strategy}_w{count}_b{wanted.global_batch}"
         path = Path(out) / f"{run_name}.json"
         paths.append(path)
         title = f"[{number}/{len(combinations)}] {run_name}"
@@ -85,7 +82,7 @@ def run(
         shared = " (oversubscribed: workers share cores)" if devices.oversubscribed(count) else ""
         report(f"{title}: {plan.repeats} x {plan.epochs} epochs{shared}")
         asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
-        asked["batch_size"] = wanted["global_batch"]
+        asked["batch_size"] = wanted.global_batch
         arguments = [f"--{key}={value}" for key, value in asked.items()] + plan.arguments()
         options = {}
         if strategy == "horovod":  # MPI is faster, but its waiting ranks keep cores busy: Gloo where cores are shared

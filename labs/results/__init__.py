@@ -1,7 +1,9 @@
 """What runs say: records and logs read, failures named, numbers with intervals.
 
+record      the run record: its form, read, checked and written
 run         one configuration and its repeats, from a record or a log
 log         read what Keras' fit printed
+line        what one line of a log says
 failures    the line that proves a failure, and what to do
 collect     files and folders to rows: what `labs results` prints
 metrics     epoch time, images/second, speedup, efficiency

@@ -1,11 +1,19 @@
-"""From files to results: what `labs results FILE...` prints, as rows (labs.results.metrics.summarise) and as a table."""
+"""From files to results: what `labs results FILE...` prints, as rows (labs.results.metrics.summarise) and as a table.
+
+Files of the same stem are one job. To the .out and .err of a batch script, <stem>, belong the records
+<stem>_w<workers>.json of its trainings.
+"""
 
 import re
 from pathlib import Path
 
-from labs.results import batch_results, metrics
+from tabulate import tabulate
+
+from labs.errors import LabsError
 from labs.results import log as logs
+from labs.results import metrics
 from labs.results.failures import failure
+from labs.results.record import NoRecordError, RecordError, load
 from labs.results.run import MetricsError, Run, load_record
 
 LOGS = (".out", ".output", ".log", ".txt")
@@ -16,11 +24,10 @@ def rows(paths, *, images=None, model=None, workers=None, global_batch=None) -> 
     """One row per run in the files, summarised together (so baselines are found across files).
 
     Args: `paths` are .json records, logs (.out .output .log .txt), .err files, or folders of them, also copied from a
-    cluster. Files of the same stem are one job: its record is preferred to its log, its .err explains its failure. To
-    the .out and .err of a batch script, <stem>, belong the records <stem>_w<workers>.json: each of its runs is one row,
-    from its record or else from the log. The options fill in what the files do not say.
-    Errors: MetricsError (unknown type, missing file, folder without results) or LogError (no epoch in the only
-    job given). With several jobs, one without epochs becomes a row that holds its failure and a note.
+    cluster. Of one job its record is preferred to its log, and its .err explains its failure; each run of a batch
+    script is one row, from its record or else from the log. The options fill in what the files do not say.
+    Errors: MetricsError (unknown type, missing file, folder without results), RecordError or LogError (the only job
+    given cannot be read). With several jobs, one without epochs becomes a row that holds its failure and a note.
     """
     options = {"model": model, "workers": workers, "global_batch": global_batch, "images": images}
     paths = [paths] if isinstance(paths, str | Path) else paths
@@ -29,7 +36,7 @@ def rows(paths, *, images=None, model=None, workers=None, global_batch=None) -> 
     for stem, files in jobs.items():
         try:
             runs += _read(stem, files, options)
-        except (logs.LogError, MetricsError) as error:
+        except LabsError as error:
             errors.append(error)
             source = next(files[kind] for kind in TYPES if kind in files).name
             failed = getattr(error, "runs", []) or [Run(source, truncated=True)]
@@ -68,14 +75,16 @@ def _belongs(path):
     """Whether a file in a folder is a training's: other .json (progress, settings) and .txt files lie there too."""
     if path.suffix == ".json":
         try:
-            load_record(path)
-        except MetricsError as error:
-            return "not a run record" not in str(error)
+            load(path)
+        except NoRecordError:
+            return False
+        except RecordError:
+            return True
     return path.suffix != ".txt" and not _search(path)
 
 
 def _search(path):
-    """Whether a log or .err is that of a search for the largest batch (labs.measure.maxbatch), which runs out of memory."""
+    """Whether a log or .err is that of labs.measure.maxbatch, which runs out of memory on purpose."""
     if path.with_name(re.sub(r"_bisect\d+$", "", path.stem) + ".maxbatch.json").exists():
         return True
     out = path.with_suffix(".out")
@@ -85,13 +94,13 @@ def _search(path):
 def _read(stem, files, options):
     log = next((files[kind] for kind in LOGS if kind in files), None)
     if "records" in files:
-        return batch_results.runs(files["records"], log, files.get(".err"), options)
+        return _batch(files["records"], log, files.get(".err"), options)
     record = load_record(files[".json"]) if ".json" in files else None
     err = files.get(".err") or stem.with_name(stem.name + ".err")
     if record and (record.repeats or not log):
         if not err.is_file():
             err = err.with_name(re.sub(r"_w\d+\.err$", ".err", err.name))  # of the batch script
-        batch_results.fill(record, options)
+        record.fill(options)
         if record.truncated and err.is_file() and (problem := failure(err)):
             record.failure = problem | {"file": err.name}
         return [record]
@@ -106,22 +115,79 @@ def _read(stem, files, options):
     return [Run(err.name, failure=problem | {"file": err.name}, truncated=True)]
 
 
-_COLUMNS = [  # heading, key, format
-    ("run", None, None),
-    ("model", "model", "{}"),
-    ("workers", "workers", "{}"),
-    ("batch (global)", "global_batch", "{}"),
-    ("steps", "steps", "{}"),
-    ("repeats", "repeats", "{}"),
-    ("epoch (s)", "epoch_seconds", "{:.4g}"),
-    ("images/s", "images_per_second", "{:.4g}"),
-    ("images/s per worker", "images_per_second_per_worker", "{:.4g}"),
-    ("speedup", "speedup", "{:.3g}"),
-    ("efficiency", "efficiency", "{:.3g}"),
-    ("loss", "final_loss", "{:.4f}"),
-    ("accuracy", "final_accuracy", "{:.4f}"),
-    ("kind", "kind", "{}"),
-]
+def _batch(records, log, err, options):
+    """The runs of a batch script, each once: from its record (times are finer there), else from the log.
+
+    In the order of the log. The failure that .err (or the log) names is given to the run that did not end; if all
+    ended, the script failed after them, and the failure is a run of its own.
+    """
+    records = sorted(records, key=lambda path: [int(part) for part in re.findall(r"\d+", path.stem)[-1:]])
+    measured, logged = [load_record(path) for path in records], []
+    if log:
+        try:
+            logged = logs.read(log)
+        except logs.LogError as error:  # no finished epoch in it
+            logged = error.runs
+    found = _merge(measured, logged)
+    for run in found:
+        run.failure = None
+        run.fill(options)
+    problem = _problem(err) or _problem(log)
+    if problem:
+        unfinished = [run for run in found if run.truncated]
+        if unfinished:
+            unfinished[-1].failure = problem
+        elif not logs.harmless(problem):
+            note = "the job failed after the runs above had finished"
+            found.append(Run(problem["file"], failure=problem, truncated=True, notes=[note]))
+    return found
+
+
+def _merge(measured, logged):
+    """The log's runs, each replaced by its record where there is one; then the records that the log does not show."""
+    place = {}  # number of the record -> place in the log
+    for same in (_same_loss, _same_workers):
+        for number, run in enumerate(measured):
+            free = [n for n, other in enumerate(logged) if n not in place.values() and same(run, other)]
+            if free and number not in place:
+                place[number] = free[-1]  # a training that was repeated has written its record over the first one's
+    records = {index: measured[number] for number, index in place.items()}
+    unseen = [run for number, run in enumerate(measured) if number not in place]
+    return [records.get(index, run) for index, run in enumerate(logged)] + unseen
+
+
+def _same_workers(run, other):
+    return other.workers is not None and run.workers == other.workers
+
+
+def _same_loss(run, other):
+    """The first epoch's loss, as far as the log gives its digits."""
+    if not (run.repeats and other.repeats) or (other.workers or run.workers) != run.workers:
+        return False
+    losses = [each.repeats[0][0].metrics.get("loss") for each in (run, other)]
+    return None not in losses and abs(losses[0] - losses[1]) <= 0.6e-4 * max(1, abs(losses[1]))
+
+
+def _problem(path):
+    found = failure(path) if path and path.is_file() else None
+    return found and found | {"file": path.name}
+
+
+_COLUMNS = {  # heading: (key, format)
+    "model": ("model", "{}"),
+    "workers": ("workers", "{}"),
+    "batch (global)": ("global_batch", "{}"),
+    "steps": ("steps", "{}"),
+    "repeats": ("repeats", "{}"),
+    "epoch (s)": ("epoch_seconds", "{:.4g}"),
+    "images/s": ("images_per_second", "{:.4g}"),
+    "images/s per worker": ("images_per_second_per_worker", "{:.4g}"),
+    "speedup": ("speedup", "{:.3g}"),
+    "efficiency": ("efficiency", "{:.3g}"),
+    "loss": ("final_loss", "{:.4f}"),
+    "accuracy": ("final_accuracy", "{:.4f}"),
+    "kind": ("kind", "{}"),
+}
 
 
 def table(rows) -> str:
@@ -129,12 +195,12 @@ def table(rows) -> str:
 
     Columns that are empty in every row are left out.
     """
-    cells = [[_cell(row, number, *column[1:]) for column in _COLUMNS] for number, row in enumerate(rows, 1)]
-    used = [n for n in range(len(_COLUMNS)) if any(line[n] != "-" for line in cells)]
-    lines = [[_COLUMNS[n][0] for n in used], *([line[n] for n in used] for line in cells)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-    text.insert(1, "  ".join("-" * width for width in widths))
+    columns = {"run": [f"{n} {row['source']}{' FAILED' if row['failure'] else ''}" for n, row in enumerate(rows, 1)]}
+    for heading, (key, form) in _COLUMNS.items():
+        cells = [_cell(row, key, form) for row in rows]
+        if any(cell != "-" for cell in cells):
+            columns[heading] = cells
+    text = tabulate(columns, headers="keys", tablefmt="simple", disable_numparse=True).splitlines()
     notes = {}
     for number, row in enumerate(rows, 1):
         problem = row["failure"]
@@ -144,12 +210,10 @@ def table(rows) -> str:
             notes.setdefault(note, []).append(str(number))
     legend = ["", "[low, high]: 95 % interval over repeats, widened by the rounding of the log."]
     text += legend if rows else ["(no runs)"]
-    return "\n".join([*text, *(f"Run {', '.join(numbers)}: {note}" for note, numbers in notes.items())])
+    return "\n".join([*map(str.rstrip, text), *(f"Run {', '.join(which)}: {note}" for note, which in notes.items())])
 
 
-def _cell(row, number, key, form):
-    if key is None:
-        return f"{number} {row['source']}" + (" FAILED" if row["failure"] else "")
+def _cell(row, key, form):
     value, interval = row[key], row.get(f"{key}_interval")
     if value is None:
         return "-"

@@ -1,14 +1,55 @@
 """Name the failure in what a job printed: which line proves it, and what to do about it.
 
-The lines (labs.results.failure_signs) are those of TensorFlow, Python, SLURM, the shell, modules, launchers and networks.
-Nothing is inferred: without a line that names a failure there is none. Of several, the first cause counts, not what
+The lines (failures.toml) are those of TensorFlow, Python, SLURM, the shell, modules, launchers and networks. Nothing is
+inferred: without a line that names a failure there is none. Of several, the first cause counts, not what
 other ranks and the launcher say in its wake.
 """
 
 import re
+import tomllib
+from collections import namedtuple
 from pathlib import Path
 
-from labs.results import failure_signs as signs
+Sign = namedtuple("Sign", "kind pattern advice")
+
+
+def _signs():
+    """{group: [Sign, ...]} of failures.toml, in its order."""
+    tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    advice = tables.pop("advice")
+    return {
+        group: [
+            Sign(e["kind"], re.compile(e["pattern"].replace("\n", "|")), advice.get(e["advice"], e["advice"]))
+            for e in entries
+        ]
+        for group, entries in tables.items()
+    }
+
+
+SIGNS = _signs()
+
+# After the first line of this kind srun ends the other ranks, and says of them what happened to them.
+_RANK_ENDED = re.compile(
+    r"^srun: error: .*tasks? [\d,-]+: (?!Terminated)|Terminating (?:StepId=|job step)"
+    r"|\*\*\* (?:STEP|JOB) .*CANCELLED"
+)
+_ENDED_BY_SRUN = re.compile(
+    r"^srun: error: .*tasks? [\d,-]+: (?:Killed|Terminated|Segmentation fault)"
+    r"|\*\*\* STEP .*CANCELLED AT \S+ \*\*\*"
+)
+
+_EXCEPTIONS = {
+    "ModuleNotFoundError": "import error",
+    "ImportError": "import error",
+    "FileNotFoundError": "missing file",
+    "KeyboardInterrupt": "cancelled",
+}
+_ADVICE = {
+    "import error": "Start the job in the kit's environment (uv run ..., or load the site's modules).",
+    "missing file": "Check the path and the folder the job starts in.",
+    "cancelled": "Someone stopped the job; submit it again.",
+    "python error": "Read the traceback above this line: it names the file and the line of the script.",
+}
 
 _RANK = re.compile(
     r"^[^\[\]<>]{0,40}\[(?:[^\[\]<>]*?,)?(\d+)\]<std(?:out|err)>:[ ]?"  # horovodrun, mpirun --tag-output
@@ -19,8 +60,6 @@ _RANK = re.compile(
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?::\s.*|:?)$")
 _WHOLE = re.compile(r":|(?:Error|Exception|Interrupt|Exit|Warning|Iteration)$")  # a name that is not cut off
 _UNCLEAR = ("UnknownError", "InternalError", "AbortedError", "UnavailableError", "CancelledError")  # TensorFlow's
-_NETWORK = re.compile("|".join(pattern for _, pattern, _ in signs.NETWORK))
-_RANK_ENDED, _ENDED_BY_SRUN = re.compile(signs.RANK_ENDED), re.compile(signs.ENDED_BY_SRUN)
 _ECHO = re.compile(r"^Horovod has been shut down|^Horovod detected that one or more processes exited")
 
 
@@ -56,17 +95,17 @@ def failure(text_or_path) -> dict | None:
     lines = [re.split(r"[\r\b]+", line.rstrip("\r"))[-1].rstrip() for line in text_or_path.split("\n")]
     ranked = [split_rank(line) for line in lines]
     causes = _without_echoes(ranked)
-    event = _first(*(_find([sign], causes) for sign in signs.SCHEDULER))
+    event = _first(*(_find([sign], causes) for sign in SIGNS["scheduler"]))
     exception = _traceback(ranked)
     found = (
-        _find(signs.CERTAIN, ranked)
+        _find(SIGNS["certain"], ranked)
         or (event if event and event == _first(event, exception) else None)
-        or _find(signs.PROBABLE, ranked)
+        or _find(SIGNS["probable"], ranked)
         or exception
-        or _find(signs.LATE, causes)
-        or _find(signs.NETWORK, ranked)
-        or _first(*(_find([sign], causes) for sign in signs.LAUNCHER))
-        or _find(signs.ECHOES, ranked)
+        or _find(SIGNS["module"] + SIGNS["late"], causes)
+        or _find(SIGNS["network"], ranked)
+        or _first(*(_find([sign], causes) for sign in SIGNS["launcher"]))
+        or _find(SIGNS["echo"], ranked)
     )
     if not found:
         return None
@@ -74,12 +113,12 @@ def failure(text_or_path) -> dict | None:
     return {"kind": kind, "line_number": index + 1, "line": lines[index].strip(), "advice": advice}
 
 
-def _find(table, ranked):
-    for kind, pattern, advice in table:
-        sign = re.compile(pattern)
+def _find(signs, ranked):
+    """(index, kind, advice) of the first sign that any line shows, and its first line; None without any."""
+    for sign in signs:
         for index, (_, line) in enumerate(ranked):
-            if sign.search(line):
-                return index, kind, advice
+            if sign.pattern.search(line):
+                return index, sign.kind, sign.advice
     return None
 
 
@@ -97,6 +136,10 @@ def _without_echoes(ranked):
     return causes
 
 
+def _network(line):
+    return any(sign.pattern.search(line) for sign in SIGNS["network"])
+
+
 def _traceback(ranked):
     """(index, kind, advice) of the exception that ended the program, or None.
 
@@ -109,18 +152,18 @@ def _traceback(ranked):
         cut = index == len(ranked) - 1 and match and not _WHOLE.search(line)
         if line.startswith("Traceback (most recent call last)"):
             inside.add(rank)
-        elif match and not cut and (rank in inside or match[1] in signs.EXCEPTIONS):
+        elif match and not cut and (rank in inside or match[1] in _EXCEPTIONS):
             last[rank] = len(ends)
-            ends.append([index, match[1], rank, match[1] == "HorovodInternalError" or _NETWORK.search(line)])
+            ends.append([index, match[1], rank, match[1] == "HorovodInternalError" or _network(line)])
             inside.discard(rank)
-        elif rank in last and (_ECHO.search(line) or (ends[last[rank]][1] in _UNCLEAR and _NETWORK.search(line))):
+        elif rank in last and (_ECHO.search(line) or (ends[last[rank]][1] in _UNCLEAR and _network(line))):
             ends[last[rank]][3] = True
     by_rank = any(end[2] is not None for end in ends)
     causes = [end for end in ends if not end[3] and not (by_rank and end[2] is None)]
     if not causes:
         return None
     index, name = [end for end in causes if end[2] == causes[0][2]][-1][:2]
-    kind = signs.EXCEPTIONS.get(name, "python error")
+    kind = _EXCEPTIONS.get(name, "python error")
     # Without its module, a program's own files or packages are missing too.
-    module = kind in ("import error", "missing file") and _find(signs.NO_MODULE, ranked[:index])
-    return module or (index, kind, signs.ADVICE[kind])
+    module = kind in ("import error", "missing file") and _find(SIGNS["module"], ranked[:index])
+    return module or (index, kind, _ADVICE[kind])

@@ -13,11 +13,18 @@ ONE_REPEAT = "one repeat: the interval holds the rounding of the log only, not t
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, its 95 % interval (low, high) or None, and what a reader must know about them."""
+    """A value, its 95 % interval (low, high) or None, and what a reader must know about them.
+
+    Of an interval over repeats also its parts: the standard error of the logarithm with its degrees of freedom, and the
+    factors (low, high) of the rounding.
+    """
 
     value: float | None
     interval: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
+    error: float | None = None
+    degrees: float | None = None
+    rounding: tuple[float, float] = (1.0, 1.0)
 
     def scaled(self, factor: float) -> "Estimate":
         """The same estimate in another unit: value and interval times `factor` (> 0)."""
@@ -25,11 +32,11 @@ class Estimate:
         return replace(self, value=None if self.value is None else self.value * factor, interval=interval)
 
 
-def t_quantile(degrees: float) -> float:
-    """97.5 % quantile of Student's t with `degrees` of freedom, which need not be a whole number."""
+def t_quantile(degrees: float, share: float = 0.975) -> float:
+    """Quantile of Student's t with `degrees` of freedom, which need not be a whole number."""
     from scipy.stats import t
 
-    return float(t.ppf(0.975, degrees))
+    return float(t.ppf(share, degrees))
 
 
 def plain(values) -> tuple[float, float] | None:
@@ -41,48 +48,44 @@ def plain(values) -> tuple[float, float] | None:
 
 
 def mean(sample, resolution: float = 0.0) -> Estimate:
-    """Mean of a sample of values > 0, each rounded to steps of `resolution` (same unit, 0 = not rounded).
-
-    The worst case of rounding, half a step in one direction, is added to both ends. One value alone gives
-    the rounding only, or no interval.
-    """
-    value, half = fmean(sample), resolution / 2
-    rounding = (max(0.0, 1 - half / value), 1 + half / value)
-    if len(sample) > 1:
-        logs = [math.log(x) for x in sample]
-        error = math.sqrt(variance(logs) / len(logs))
-        return Estimate(value, _interval(value, fmean(logs), error, len(logs) - 1, rounding))
-    if half:
-        return Estimate(value, (value * rounding[0], value * rounding[1]), (ONE_REPEAT,))
-    return Estimate(value, None, ("one repeat: no interval; repeat the whole run at least 3 times",))
+    """Mean of a sample of values > 0, each rounded to steps of `resolution` (same unit, 0 = not rounded)."""
+    return product([sample], [], [resolution])
 
 
 def ratio(numerator, denominator, resolutions=(0.0, 0.0)) -> Estimate:
-    """Ratio of the means of two samples of values > 0, by Welch's t on the logarithms.
+    """Ratio of the means of two samples of values > 0; `resolutions` are the rounding steps of the two."""
+    return product([numerator], [denominator], resolutions)
 
-    Args: `resolutions` are the rounding steps of the two samples; both ends take the worst case.
+
+def product(above, below, resolutions=None) -> Estimate:
+    """The product of the means of the samples `above`, divided by that of the samples `below`; all values > 0.
+
+    On logarithms this is a sum of means: Welch's t with the degrees of freedom of Satterthwaite (F. Satterthwaite,
+    Biometrics Bulletin 2, 1946; B. Welch, Biometrika 34, 1947). The worst case of rounding, half a step of each sample
+    (`resolutions`, in the order of above and below) in one direction, is added to both ends. Where a sample is one
+    value, the interval holds the rounding only, or there is none.
     """
-    means = fmean(numerator), fmean(denominator)
-    value = means[0] / means[1]
-    above, below = (step / 2 / centre for step, centre in zip(resolutions, means, strict=True))
-    if below >= 1:
+    samples = [*above, *below]
+    signs = [1] * len(above) + [-1] * len(below)
+    means = [fmean(sample) for sample in samples]
+    value = math.prod(mean**sign for mean, sign in zip(means, signs, strict=True))
+    halves = [step / 2 / mean for step, mean in zip(resolutions or [0.0] * len(samples), means, strict=True)]
+    if max(halves[len(above) :], default=0.0) >= 1:
         return Estimate(value, None, ("times shorter than their rounding: no interval",))
-    rounding = (max(0.0, 1 - above) / (1 + below), (1 + above) / (1 - below))
-    if min(len(numerator), len(denominator)) > 1:
-        logs = [[math.log(x) for x in sample] for sample in (numerator, denominator)]
-        errors = [variance(sample) / len(sample) for sample in logs]
-        total = sum(errors)
-        parts = sum(e**2 / (len(s) - 1) for e, s in zip(errors, logs, strict=True))
-        degrees = total**2 / parts if parts else 1  # Welch-Satterthwaite
-        centre = fmean(logs[0]) - fmean(logs[1])
-        return Estimate(value, _interval(value, centre, math.sqrt(total), degrees, rounding))
-    if any(resolutions):
-        return Estimate(value, (value * rounding[0], value * rounding[1]), (ONE_REPEAT,))
-    return Estimate(value, None, ("one repeat: no interval; repeat the whole run at least 3 times",))
-
-
-def _interval(value, centre, error, degrees, rounding):
-    """exp(centre +- t * error), widened by the factors of `rounding`; always holds `value`."""
+    rounding = [
+        math.prod(max(0.0, 1 + side * sign * half) ** sign for half, sign in zip(halves, signs, strict=True))
+        for side in (-1, 1)
+    ]
+    if min(map(len, samples)) < 2:
+        if any(halves):
+            return Estimate(value, (value * rounding[0], value * rounding[1]), (ONE_REPEAT,))
+        return Estimate(value, None, ("one repeat: no interval; repeat the whole run at least 3 times",))
+    logs = [[math.log(x) for x in sample] for sample in samples]
+    centre = sum(sign * fmean(values) for sign, values in zip(signs, logs, strict=True))
+    errors = [variance(values) / len(values) for values in logs]
+    parts = sum(error**2 / (len(values) - 1) for error, values in zip(errors, logs, strict=True))
+    degrees = sum(errors) ** 2 / parts if parts else 1.0
+    error = math.sqrt(sum(errors))
     reach = t_quantile(degrees) * error if error else 0.0
     low, high = math.exp(centre - reach) * rounding[0], math.exp(centre + reach) * rounding[1]
-    return min(low, value), max(high, value)
+    return Estimate(value, (min(low, value), max(high, value)), (), error, degrees, tuple(rounding))

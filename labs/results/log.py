@@ -1,27 +1,35 @@
 """Read the logs (.out) that Keras' `fit` leaves: which runs are in it, how long each epoch took, loss, accuracy.
 
-Formats: Keras 2 and 3, TensorFlow 1 and 2, `verbose=2` (a line per epoch, see labs.results.loglines) and `verbose=1`
-(progress bars), also with the rank prefixes of horovodrun, mpirun, mpiexec and srun: then the epochs of the lowest
-rank that has any are read. What a log does not say comes from the run record beside it (`<stem>.json`), else from
-the caller, else it is None. Where they disagree with the file, the file wins and a note says so.
+Formats: Keras 2 and 3, `verbose=2` (a line per epoch, see labs.results.line) and `verbose=1` (progress bars), also
+with the rank prefixes of horovodrun, mpirun, mpiexec and srun: then the epochs of the lowest rank that has any are
+read. What a log does not say comes from the run record beside it (`<stem>.json`), else from the caller, else it is
+None. Where they disagree with the file, the file wins and a note says so.
 
 A run starts at a header `Model ...`, at an echoed command line, or where the epoch counter starts again;
 `Repeat 2 of 3` is another repeat of the same run.
 """
 
-import math
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from labs.errors import LabsError
+from labs.results import line as lines
 from labs.results.failures import decode, failure
-from labs.results.loglines import LogError, lines, sections
-from labs.results.run import MetricsError, Run, load_record
+from labs.results.record import Configuration, RecordError
+from labs.results.run import Epoch, Run, load_record
 
-__all__ = ["LogError", "failure", "read"]
 
-_FIELDS = (
-    "name model strategy workers nodes global_batch local_batch images learning_rate dataset image_size precision "
-    "hardware oversubscribed"
-).split()
+class LogError(LabsError):
+    """A log cannot be read or holds no finished epoch; the message names the path, what is there, what to do.
+
+    `runs`: the runs that the log names nevertheless (they have no epochs), with their failure.
+    """
+
+    code = 2
+
+    def __init__(self, message: str, runs=()):
+        super().__init__(message)
+        self.runs = list(runs)
 
 
 def read(source, *, model=None, workers=None, global_batch=None, images=None) -> list[Run]:
@@ -34,17 +42,20 @@ def read(source, *, model=None, workers=None, global_batch=None, images=None) ->
     """
     text, path, name = _load(source)
     problem = _problem(path, name, text)
-    found = sections(lines(text), name)
+    found = _sections(lines.visible(text), name)
     options = {"model": model, "workers": workers, "global_batch": global_batch, "images": images}
-    runs = [_run(section, name, index) for index, section in enumerate(found, 1)]
-    record = _record(path)
-    if record and len(runs) == 1:
-        runs[0].kind = record.kind
-        _fill(runs[0], vars(record), "the run record")
-    elif record:
+    runs = [section.run(name, index) for index, section in enumerate(found, 1)]
+    beside = _record(path)
+    if beside and len(runs) == 1:
+        (run,) = runs
+        run.kind, run.name = beside.kind, beside.name
+        known = set(Configuration.model_fields) - {"images"}
+        run.fill(beside.configuration.model_dump(include=known), "the run record")
+        run.fill({key: getattr(beside, key) for key in ("images", "hardware", "oversubscribed")}, "the run record")
+    elif beside:
         runs[0].notes.append(f"the run record beside this log is not used: the log holds {len(runs)} runs")
     for run in runs:
-        _fill(run, options, "the option")
+        run.fill(options, "the option")
         _complete(run)
     _blame(runs, problem)
     if not any(run.repeats for run in runs):
@@ -82,44 +93,17 @@ def _record(path):
     beside = path and path.with_suffix(".json")
     try:
         return load_record(beside) if beside and beside != path and beside.is_file() else None
-    except MetricsError:
+    except RecordError:
         return None
 
 
-def _run(section, name, index):
-    run = Run(name, index, repeats=[r for r in section.repeats if r], truncated=section.truncated)
-    for key in _FIELDS:
-        setattr(run, key, section.facts.value(key))
-    counted = {epoch.images for repeat in run.repeats for epoch in repeat} - {None}
-    run.images = counted.pop() if len(counted) == 1 else run.images
-    run.steps = min(section.steps) if len(section.steps) == 1 else None
-    run.notes = [*section.facts.notes, *section.notes]
-    if len(section.steps) > 1:
-        run.notes.append(f"the number of steps changes within the run: {sorted(section.steps)}")
-    if section.truncated:
-        cut = ": the last epoch is not finished" if section.open else ""
-        run.notes.append(f"the log ends before the run does{cut}")
-    return run
-
-
-def _fill(run, values, origin):
-    """Set what the file does not say; where both say something else, the file wins."""
-    for key in _FIELDS:
-        said, value = getattr(run, key), values.get(key)
-        if said is None:
-            setattr(run, key, value)
-        elif value is not None and value != said and key != "name":
-            run.notes.append(f"{key} is {said} in the file, {value} in {origin}: the file is used")
-
-
 def _complete(run):
-    """What follows by arithmetic alone: local x workers = global batch, steps = ceil(samples / batch)."""
-    if run.global_batch is None and run.local_batch and run.workers:
-        run.global_batch = run.local_batch * run.workers
-    elif run.local_batch is None and run.global_batch and run.workers and run.global_batch % run.workers == 0:
-        run.local_batch = run.global_batch // run.workers
-    if run.steps is None and run.repeats and run.repeats[0][0].images and run.global_batch:
-        run.steps = math.ceil(run.repeats[0][0].images / run.global_batch)
+    """What follows by arithmetic alone: local x workers = global batch."""
+    has = run.configuration
+    if has.global_batch is None and has.local_batch and has.workers:
+        has.global_batch = has.local_batch * has.workers
+    elif has.local_batch is None and has.global_batch and has.workers and has.global_batch % has.workers == 0:
+        has.local_batch = has.global_batch // has.workers
 
 
 def harmless(problem):
@@ -151,3 +135,154 @@ def _explain(name, text, found, problem):
         f"{name}: no epoch in its {len(text.splitlines())} line(s). A log of Keras' fit with verbose=2 is needed: give "
         "the .out of the training job, and check that the script calls fit with verbose=2."
     )
+
+
+class Said:
+    """What was said about one run, by whom; `notes` names contradictions once `value` was asked for them.
+
+    What the program printed counts more than the command line; where one of them contradicts itself, nothing is known.
+    """
+
+    def __init__(self):
+        self.by_field = {}
+        self.notes = []
+
+    def add(self, found):
+        """Keep what labs.results.line.settings found in a line."""
+        for key, value, origin in found:
+            self.by_field.setdefault(key, {}).setdefault(origin, []).append(value)
+
+    def differs(self, found) -> bool:
+        """Whether a line names another model (with its workers) or command than this run's: another run, then."""
+        for key, value, origin in found:
+            known = self.by_field.get(key, {}).get(origin, [value])
+            if (key == "command" or (origin == "header" and lines.names_model(found))) and value not in known:
+                return True
+        return False
+
+    def value(self, key):
+        """The value of a field, or None if nobody named it or the strongest witness contradicts itself."""
+        witnesses = self.by_field.get(key, {})
+        chosen = None
+        for origin in ("header", "command", "script"):
+            values = list(dict.fromkeys(witnesses.get(origin, [])))
+            if len(values) > 1 and chosen is None:
+                self.notes.append(f"the file names {key} as {' and as '.join(map(str, values))}: not used")
+                return None
+            if values and chosen is None:
+                chosen = values[0]
+                if origin == "script":
+                    self.notes.append("the model is named after the script")
+            elif values and origin == "command" and chosen not in values:
+                self.notes.append(
+                    f"the program printed {key} {chosen}, the command line says {values[0]}: "
+                    "what the program printed is used"
+                )
+        return chosen
+
+
+@dataclass
+class _Section:
+    """One run, as far as its lines are read."""
+
+    said: Said = field(default_factory=Said)
+    repeats: list[list[Epoch]] = field(default_factory=lambda: [[]])
+    number: int | None = None  # of the epoch that began last
+    planned: int | None = None  # epochs, as the log says
+    planned_repeats: int = 1
+    open: bool = False  # an epoch began and did not end
+    stopped: bool = False
+    last: lines.Result | None = None
+    steps: set = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def epochs(self):
+        return sum(len(repeat) for repeat in self.repeats)
+
+    @property
+    def truncated(self):
+        early = self.planned and self.number and self.number < self.planned and not self.stopped
+        return bool(self.open or early or not self.repeats[-1] or len(self.repeats) < self.planned_repeats)
+
+    def run(self, name, index):
+        run = Run(name, index, repeats=[r for r in self.repeats if r], truncated=self.truncated)
+        run.fill({key: self.said.value(key) for key in self.said.by_field if key != "command"})
+        run.steps = min(self.steps) if len(self.steps) == 1 else None
+        run.notes += [*self.said.notes, *self.notes]
+        if len(self.steps) > 1:
+            run.notes.append(f"the number of steps changes within the run: {sorted(self.steps)}")
+        if self.truncated:
+            cut = ": the last epoch is not finished" if self.open else ""
+            run.notes.append(f"the log ends before the run does{cut}")
+        return run
+
+
+def _sections(visible, name):
+    """The runs in the lines. Runs that only a header or a started epoch shows are kept: they failed."""
+    runs = [_Section()]
+    for line, whole in visible:
+        if found := lines.settings(line):
+            if _begins(runs[-1], found):
+                runs.append(_Section())
+            if not runs[-1].epochs:
+                runs[-1].said.add(found)
+        elif found := lines.repeat(line):
+            _repeat(runs, *found)
+        elif found := lines.epoch(line):
+            _open(runs, *found, name)
+        elif lines.stopped(line):
+            runs[-1].stopped = True
+        elif found := lines.result(line):
+            _close(runs[-1], found, whole)
+    return [s for s in runs if s.epochs or s.open or s.said.by_field.get("model")]
+
+
+def _begins(section, found):
+    if not (section.epochs or section.open):
+        return section.said.differs(found)
+    return lines.begins_run(found) or (not section.truncated and any(f[0] != "learning_rate" for f in found))
+
+
+def _repeat(runs, number, planned):
+    if number == 1:
+        if runs[-1].epochs:
+            runs.append(_Section())
+        runs[-1].planned_repeats = planned
+        return
+    if not runs[-1].epochs and len(runs) > 1 and not runs[-1].said.by_field.get("model"):
+        runs.pop()  # lines between two repeats that looked like headers
+    if runs[-1].epochs:
+        runs[-1].repeats.append([])
+        runs[-1].number, runs[-1].stopped = None, False
+    runs[-1].planned_repeats = planned
+
+
+def _open(runs, number, planned, name):
+    section = runs[-1]
+    if section.number is not None and number <= section.number:
+        if number == section.number and number > 1:
+            raise LogError(
+                f"{name}: epoch {number} begins twice: several ranks print into this log, and their lines cannot be "
+                "told apart. Print on rank 0 only (verbose=2 if rank == 0 else 0), or use horovodrun or srun --label."
+            )
+        runs.append(section := _Section())
+        section.notes.append("this run starts without a header: the epoch counter began again")
+    section.number, section.planned, section.open = number, planned, True
+
+
+def _close(section, found, whole):
+    """A line of results ends the open epoch."""
+    last = section.last
+    if not section.open:
+        if not (last and found.bar and found.steps == last.steps and found.seconds > last.seconds == 0):
+            return  # `evaluate`, or the same epoch of another rank
+        section.repeats[-1].pop()  # a bar that was printed before its epoch was over
+    if not whole and not (last and found.whole and found.same_form(last) and not found.bar):
+        section.open = True  # cut in the middle of the line
+        return
+    time, resolution, note = found.time()
+    section.repeats[-1].append(Epoch(time, resolution, None, found.metrics))
+    section.steps.add(found.steps)
+    section.last, section.open = found, False
+    section.notes += [note] if note and note not in section.notes else []

@@ -18,25 +18,7 @@ from statistics import fmean
 
 from labs.results import intervals
 from labs.results.intervals import Estimate
-from labs.results.run import Epoch, MetricsError, Run, from_record
-
-__all__ = [
-    "Epoch",
-    "Estimate",
-    "MetricsError",
-    "Run",
-    "comparable",
-    "efficiency",
-    "epoch_images",
-    "epoch_seconds",
-    "find_baseline",
-    "from_record",
-    "learning",
-    "scaling",
-    "speedup",
-    "summarise",
-    "throughput",
-]
+from labs.results.run import MetricsError, Run
 
 
 def epoch_images(run: Run) -> tuple[int | None, str | None]:
@@ -48,7 +30,8 @@ def epoch_images(run: Run) -> tuple[int | None, str | None]:
     counted = {epoch.images for repeat in run.repeats for epoch in repeat}
     if len(counted) == 1 and None not in counted:
         return counted.pop(), None
-    images, batch, steps = run.images, run.global_batch, run.steps
+    has, images, steps = run.configuration, run.images, run.steps
+    batch = has.global_batch
     if images is None:
         return None, "images per epoch not known: give --images"
     if not batch or not steps:
@@ -58,22 +41,20 @@ def epoch_images(run: Run) -> tuple[int | None, str | None]:
     if steps == images // batch:
         return steps * batch, None
     why = f"{steps} steps of {batch} are not one pass over {images} images, so images/second is not known"
-    if run.local_batch and run.local_batch < batch and steps == math.ceil(images / run.local_batch):
+    if has.local_batch and has.local_batch < batch and steps == math.ceil(images / has.local_batch):
         why += "; they are one pass of every worker over all images: is the data sharded?"
     return None, why
 
 
 def _times(run: Run) -> tuple[list[float], float, list[str]]:
     """(seconds per steady epoch of each repeat, width of their rounding, notes)."""
-    steady = [repeat[1:] for repeat in run.repeats if len(repeat) > 1]
+    times, resolution = run.steady_times()
     notes = []
-    if len(steady) < len(run.repeats):
-        short = len(run.repeats) - len(steady)
+    if short := len(run.repeats) - len(times):
         notes.append(f"{short} repeat(s) with a single epoch: that is warm-up, so no time is left")
-    times = [fmean(epoch.seconds for epoch in repeat) for repeat in steady]
     if any(time <= 0 for time in times):
         return [], 0.0, [*notes, "epochs rounded to 0 s: too short for a log in whole seconds"]
-    return times, fmean(e.resolution for repeat in steady for e in repeat) if steady else 0.0, notes
+    return times, resolution, notes
 
 
 def epoch_seconds(run: Run) -> Estimate:
@@ -94,24 +75,25 @@ def throughput(run: Run) -> Estimate:
     return Estimate(images / seconds.value, (images / high, images / low) if low else None, seconds.notes)
 
 
-def comparable(run: Run, other: Run) -> bool:
-    """Whether dividing one by the other is scaling: same network, data, precision and kind of hardware.
+def comparable(run: Run, baseline: Run) -> bool:
+    """Whether dividing run by baseline is scaling: comparable configurations, and the same kind of hardware.
 
     Runs whose network is not known are comparable within one file only.
     """
-    keys = "kind model dataset image_size precision hardware".split()
-    same = all(getattr(run, key) == getattr(other, key) for key in keys)
-    return same and (run.model is not None or run.source == other.source)
+    same = run.kind == baseline.kind and run.hardware == baseline.hardware
+    known = run.model is not None or run.source == baseline.source
+    return same and known and run.configuration.comparable(baseline.configuration)
 
 
 def scaling(run: Run, baseline: Run) -> str | None:
     """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None: unknown."""
-    local = run.local_batch or (run.global_batch and run.workers and run.global_batch / run.workers)
-    if not (local and baseline.global_batch):
+    ours, theirs = run.configuration, baseline.configuration
+    local = ours.local_batch or (ours.global_batch and ours.workers and ours.global_batch / ours.workers)
+    if not (local and theirs.global_batch):
         return None
-    if baseline.global_batch == local:
+    if theirs.global_batch == local:
         return "weak"
-    return "strong" if baseline.global_batch == run.global_batch else "other"
+    return "strong" if theirs.global_batch == ours.global_batch else "other"
 
 
 def find_baseline(run: Run, runs) -> Run:
@@ -125,7 +107,7 @@ def find_baseline(run: Run, runs) -> Run:
     if run.workers is None:
         raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give --workers.")
     ones = [other for other in runs if other.workers == 1 and comparable(run, other)]
-    ones = [o for o in ones if o.strategy == run.strategy] or [o for o in ones if o.strategy == "single"]
+    ones = [other for other in ones if other.configuration.strategy == run.configuration.strategy] or ones
     ones = [other for other in ones if epoch_seconds(other).value is not None]
     chosen = []
     for wanted in ("weak", "strong", None):
@@ -137,9 +119,14 @@ def find_baseline(run: Run, runs) -> Run:
             "hardware must be the same). Run it with one worker, and pass both."
         )
     chosen = [other for other in chosen if other.source == run.source] or chosen
-    first = (chosen[0].global_batch, chosen[0].steps, chosen[0].images)
-    equal = [other for other in chosen if (other.global_batch, other.steps, other.images) == first]
-    return replace(chosen[0], repeats=[repeat for other in equal for repeat in other.repeats])
+    first = chosen[0]
+    equal = [
+        other
+        for other in chosen
+        if other.configuration.same_training(first.configuration)
+        and (other.steps, other.images) == (first.steps, first.images)
+    ]
+    return replace(first, repeats=[repeat for other in equal for repeat in other.repeats])
 
 
 def speedup(run: Run, baseline) -> Estimate:
@@ -167,12 +154,12 @@ def _image_ratio(run: Run, base: Run) -> tuple[float, list[str]]:
     if ours and theirs:
         return ours / theirs, []
     for known, why in ((run, our_why), (base, their_why)):
-        if why and known.images and known.steps and known.global_batch:
+        if why and known.images and known.steps and known.configuration.global_batch:
             raise MetricsError(f"{known}: {why}, nor is the speedup. Check --images and the batch.")
-    sizes = [(r.steps * r.global_batch, r.global_batch) for r in (run, base) if r.steps and r.global_batch]
-    if len(sizes) == 2 and abs(sizes[0][0] - sizes[1][0]) >= sizes[0][1] + sizes[1][1]:
+    ours, theirs = run.configuration.global_batch, base.configuration.global_batch
+    if run.steps and base.steps and ours and theirs and abs(run.steps * ours - base.steps * theirs) >= ours + theirs:
         raise MetricsError(
-            f"{run}: {run.steps} steps of {run.global_batch} and {base.steps} of {base.global_batch} "
+            f"{run}: {run.steps} steps of {ours} and {base.steps} of {theirs} "
             "(1 worker) cannot be the same images, so epoch times must not be divided. Give --images."
         )
     return 1.0, ["images per epoch not known: speedup is the ratio of epoch times, as for equal epochs"]
@@ -226,10 +213,12 @@ def _row(run: Run, pool: list[Run]) -> dict:
         notes.append("the epochs include validation: epoch times and images/second hold its time too")
     if run.oversubscribed:
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
-    plain = "source kind name model strategy workers nodes global_batch local_batch steps images".split()
-    plain += "learning_rate dataset image_size precision hardware oversubscribed failure truncated".split()
-    return {key: getattr(run, key) for key in plain} | {
+    own = ("kind", "name", "steps", "images", "hardware", "oversubscribed", "failure", "truncated")
+    return {
+        "source": run.source,
         "run": run.index,
+        **run.configuration.model_dump(),
+        **{key: getattr(run, key) for key in own},
         "images_per_epoch": epoch_images(run)[0],
         "repeats": len(_times(run)[0]),
         "epoch_seconds": seconds.value,

@@ -1,13 +1,18 @@
 """Runs as the metrics see them: what a run record or a log says about one configuration and its repeats."""
 
-import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
+
+from labs.errors import LabsError
+from labs.results import record as records
+from labs.results.record import Configuration, Record
 
 
-class MetricsError(ValueError):
+class MetricsError(LabsError):
     """A number was asked for that the runs do not support; the message says why and what to do."""
+
+    code = 2
 
 
 @dataclass
@@ -18,6 +23,7 @@ class Epoch:
     resolution: float = 0.0
     images: int | None = None
     metrics: dict = field(default_factory=dict)
+    step_seconds: list = field(default_factory=list)
 
 
 @dataclass
@@ -32,18 +38,9 @@ class Run:
     index: int = 1
     kind: str = "recorded"
     name: str | None = None
-    model: str | None = None
-    strategy: str | None = None
-    workers: int | None = None
-    nodes: int | None = None
-    global_batch: int | None = None
-    local_batch: int | None = None
+    configuration: Configuration = field(default_factory=Configuration)
     steps: int | None = None
     images: int | None = None
-    learning_rate: float | None = None
-    dataset: str | None = None
-    image_size: int | None = None
-    precision: str | None = None
     hardware: str | None = None
     oversubscribed: bool | None = None
     repeats: list[list[Epoch]] = field(default_factory=list)
@@ -55,55 +52,63 @@ class Run:
         workers = "?" if self.workers is None else self.workers
         return f"{self.model or 'unknown model'} on {workers} worker(s) ({self.source}, run {self.index})"
 
+    @property
+    def model(self):
+        return self.configuration.model
 
-def from_record(record: dict, source: str | None = None) -> Run:
-    """The run that a run record (version 1) describes.
+    @property
+    def workers(self):
+        return self.configuration.workers
 
-    Errors: MetricsError for an unknown version or a field that cannot be what the record says.
-    """
-    where = source or record.get("name") or "run record"
-    if record.get("version") != 1:
-        raise MetricsError(
-            f"{where}: run record of version {record.get('version')!r}, this kit reads version 1. "
-            "Update the kit, or make the run again."
-        )
+    @property
+    def steady(self) -> list[list[Epoch]]:
+        """The repeats without their first epoch, which is warm-up; those that had no other are left out."""
+        return [repeat[1:] for repeat in self.repeats if len(repeat) > 1]
+
+    def steady_times(self) -> tuple[list[float], float]:
+        """(mean seconds of the steady epochs of each repeat, mean width of their rounding)."""
+        steady = self.steady
+        times = [fmean(epoch.seconds for epoch in repeat) for repeat in steady]
+        return times, fmean(epoch.resolution for repeat in steady for epoch in repeat) if steady else 0.0
+
+    def fill(self, values: dict, origin: str | None = None) -> None:
+        """Set what is not known yet, {field: value}. With `origin`, a note names the values that are not used for it.
+
+        A field of the configuration is meant, but for `images`: those of the data set.
+        """
+        for key, value in values.items():
+            holder = self.configuration if key in Configuration.model_fields and key != "images" else self
+            said = getattr(holder, key)
+            if said is None:
+                setattr(holder, key, value)
+            elif origin and value is not None and value != said:
+                self.notes.append(f"{key} is {said} in the file, {value} in {origin}: the file is used")
+
+
+def from_record(record: Record, source: str | None = None) -> Run:
+    """The run that a record describes; `source` names it."""
     repeats = {}
-    try:
-        for epoch in sorted(record.get("epochs", []), key=lambda e: (e.get("repeat", 0), e.get("epoch", 0))):
-            seconds = float(epoch["seconds"])
-            if not (math.isfinite(seconds) and seconds > 0):
-                raise ValueError(f"an epoch of {seconds} seconds")
-            entry = Epoch(seconds, 0.0, epoch.get("images"), dict(epoch.get("metrics") or {}))
-            repeats.setdefault(epoch.get("repeat", 0), []).append(entry)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise MetricsError(f"{where}: broken run record ({error!r}). Make the run again.") from error
-    machine = record.get("machine") or {}
-    same = ("name model strategy workers nodes global_batch local_batch steps learning_rate dataset").split()
+    for epoch in sorted(record.epochs, key=lambda epoch: (epoch.repeat, epoch.epoch)):
+        entry = Epoch(epoch.seconds, 0.0, epoch.images, dict(epoch.metrics), list(epoch.step_seconds))
+        repeats.setdefault(epoch.repeat, []).append(entry)
+    images = {epoch.images for epoch in record.epochs}
     run = Run(
-        source=where,
-        kind=record.get("kind", "measured"),
-        **{key: record.get(key) for key in [*same, "image_size", "precision", "oversubscribed"]},
-        hardware=", ".join(sorted(set(machine.get("gpus") or []))) or machine.get("cpu"),
+        source=source or record.name or "run record",
+        kind=record.kind,
+        name=record.name,
+        configuration=record.configuration.model_copy(),
+        steps=record.steps,
+        images=images.pop() if len(images) == 1 else None,
+        hardware=record.hardware,
+        oversubscribed=record.oversubscribed,
         repeats=list(repeats.values()),
-        truncated=record.get("state") != "finished",
+        truncated=record.state != "finished",
     )
-    images = {epoch.images for repeat in run.repeats for epoch in repeat}
-    run.images = images.pop() if len(images) == 1 else None
     if run.truncated:
-        run.notes.append(f"the record says that this run is {record.get('state') or 'not finished'}")
+        run.notes.append(f"the record says that this run is {record.state}")
     return run
 
 
 def load_record(path) -> Run:
-    """The run that a record file (runs/<name>.json) describes; `source` is the file's name.
-
-    Errors: MetricsError if the file cannot be read, is no JSON, or no run record of a known version.
-    """
-    path = Path(path)
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise MetricsError(f"{path}: cannot be read as a run record ({error}). Make the run again.") from None
-    if not isinstance(record, dict) or "epochs" not in record:
-        raise MetricsError(f"{path}: not a run record. Give the .json that a training left in the folder of its runs.")
-    return from_record(record, path.name)
+    """The run that a record file (runs/<name>.json) describes; errors are those of labs.results.record.load."""
+    return from_record(records.load(path), Path(path).name)

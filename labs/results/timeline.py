@@ -1,4 +1,4 @@
-"""Horovod's timeline: what rank 0 wrote down about every collective operation, in numbers and as a picture.
+"""Horovod's timeline: what rank 0 wrote down about every collective operation, in numbers.
 
 HOROVOD_TIMELINE=FILE makes rank 0 write a trace (Chrome's format, microseconds). What stands in it was found by running
 Horovod 0.28.1 with one rank slowed down, over Gloo and MPI:
@@ -11,28 +11,22 @@ Horovod 0.28.1 with one rank slowed down, over Gloo and MPI:
 
 import gzip
 import json
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from labs.errors import LabsError
+
 _OPERATIONS = ("ALLREDUCE", "BROADCAST", "ALLGATHER", "ALLTOALL", "REDUCESCATTER", "ADASUM", "BARRIER", "JOIN")
-_BYTES = {
-    "float64": 8,
-    "int64": 8,
-    "float16": 2,
-    "bfloat16": 2,
-    "int16": 2,
-    "uint16": 2,
-    "int8": 1,
-    "uint8": 1,
-    "bool": 1,
-}
 
 
-class TimelineError(ValueError):
+class TimelineError(LabsError):
     """A file is no timeline of Horovod's, or holds nothing to show; the message says why and what to do."""
+
+    code = 2
 
 
 @dataclass
@@ -136,10 +130,11 @@ def _collectives(events):
 
 
 def _size(item, args):
-    digits = re.findall(r"\d+", str(args.get("shape", "")))
-    item.shape, item.bytes = tuple(map(int, digits)), _BYTES.get(args.get("dtype"), 4) if "shape" in args else 0
-    for size in item.shape:
-        item.bytes *= size
+    if "shape" in args:
+        dtype = str(args.get("dtype", "float32"))
+        bits = re.search(r"\d+$", dtype)  # of float32, bfloat16, int8 ...; bool has none
+        item.shape = tuple(map(int, re.findall(r"\d+", str(args["shape"]))))
+        item.bytes = math.prod(item.shape) * (int(bits[0]) // 8 if bits else 1)
 
 
 def steps(events):

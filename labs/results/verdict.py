@@ -1,14 +1,12 @@
 """Is the difference real? The efficiencies of two networks compared, with an interval, as yes, no or can't tell.
 
-The ratio of two efficiencies is a ratio of four mean times. On logarithms it is a sum of four means, whose interval is
-Welch's with the degrees of freedom of Satterthwaite (F. Satterthwaite, Biometrics Bulletin 2, 1946; B. Welch,
-Biometrika 34, 1947), as in labs.results.intervals for two. "no" needs evidence as well: the whole interval must lie within the
-differences that do not matter (equivalence: D. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
+The ratio of two efficiencies is a ratio of four mean times (labs.results.intervals.product). "no" needs evidence as
+well: the whole interval must lie within the differences that do not matter (equivalence: D. Schuirmann, J.
+Pharmacokinetics and Biopharmaceutics 15, 1987).
 """
 
 import math
 from dataclasses import dataclass, replace
-from statistics import fmean, variance
 
 from labs.results import intervals, metrics
 from labs.results.run import MetricsError
@@ -84,41 +82,21 @@ def decide(interval, matters=MATTERS):
     return YES if low > 1 or high < 1 else NO if inside(low, high, matters) else OPEN
 
 
-def contrast(above, below, resolutions=None):
-    """(ratio, interval or None, reach, reliable) of the product of the means of `above` / that of `below`.
+def power(estimate):
+    """(smallest, reliable) relative differences of an Estimate with an interval over repeats, else (None, None).
 
-    above, below: lists of samples of values > 0; resolutions: rounding steps of the samples of above, then of below:
-    both ends of the interval take the worst case. reach: the interval's half width on logarithms; reliable: with the
-    quantile of 80 % added to that of 97.5 % (J. Cohen, Statistical Power Analysis, 1988). Raises MetricsError for a
-    sample that is empty or holds a value that is no time.
+    smallest: half the interval's width, rounding included; reliable: with the quantile of 80 % added to that of 97.5 %
+    (J. Cohen, Statistical Power Analysis, 1988).
     """
-    samples = [*above, *below]
-    if not all(samples) or any(not (math.isfinite(x) and x > 0) for sample in samples for x in sample):
-        raise MetricsError("A sample is empty, or holds a time that is not above 0: it cannot be compared.")
-    centres = [fmean(sample) for sample in samples]
-    ratio = math.prod(centres[: len(above)]) / math.prod(centres[len(above) :])
-    halves = [step / 2 / centre for step, centre in zip(resolutions or [0.0] * len(samples), centres, strict=True)]
-    if min(map(len, samples)) < 2 or max(halves) >= 1:
-        return ratio, None, None, None
-    logs = [[math.log(x) for x in sample] for sample in samples]
-    signed = [fmean(values) * (1 if place < len(above) else -1) for place, values in enumerate(logs)]
-    errors = [variance(values) / len(values) for values in logs]
-    spread = sum(error**2 / (len(values) - 1) for error, values in zip(errors, logs, strict=True))
-    degrees = sum(errors) ** 2 / spread if spread else 1.0
-    error = math.sqrt(sum(errors))
-    wide = sum(math.log1p(half) for half in halves[: len(above)]) - sum(math.log1p(-h) for h in halves[len(above) :])
-    deep = sum(math.log1p(half) for half in halves[len(above) :]) - sum(math.log1p(-h) for h in halves[: len(above)])
-    reach = intervals.t_quantile(degrees) * error if error else 0.0
-    low, high = math.exp(sum(signed) - reach - deep), math.exp(sum(signed) + reach + wide)
-    power = _quantile(0.8, degrees) * error if error else 0.0
-    half = reach + max(wide, deep)
-    return ratio, (min(low, ratio), max(high, ratio)), half, half + power
-
-
-def _quantile(share, degrees):
-    from scipy.stats import t
-
-    return float(t.ppf(share, degrees))
+    if estimate.error is None:
+        return None, None
+    low, high = estimate.rounding
+    half = max(-math.log(low), math.log(high)) if low else math.inf
+    sure = half
+    if estimate.error:
+        half += intervals.t_quantile(estimate.degrees) * estimate.error
+        sure = half + intervals.t_quantile(estimate.degrees, 0.8) * estimate.error
+    return math.expm1(half), math.expm1(sure)
 
 
 def compare(runs, first, second, workers=2, *, matters=MATTERS):
@@ -133,8 +111,7 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
         if not chosen:
             have = ", ".join(sorted({f"{run.model} on {run.workers}" for run in runs})) or "none"
             raise MetricsError(f"There is no run of {name} on {workers} workers, only {have}: run it, and pass it.")
-        kept = (chosen[0].strategy, chosen[0].global_batch)
-        same = [run for run in chosen if (run.strategy, run.global_batch) == kept]
+        same = [run for run in chosen if run.configuration.same_training(chosen[0].configuration)]
         run = replace(chosen[0], repeats=[repeat for other in same for repeat in other.repeats])
         base = metrics.find_baseline(run, runs)
         images = [metrics.epoch_images(r)[0] for r in (run, base)]
@@ -143,26 +120,27 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
         factor *= (images[0] / images[1]) ** sign
         parts.append((_times(base), _times(run)))
     (base_1, run_1), (base_2, run_2) = parts
-    above, below = (base_1, run_2), (run_1, base_2)
-    ratio, interval, smallest, reliable = contrast(
-        [s for s, _ in above], [s for s, _ in below], [r for _, r in (*above, *below)]
-    )
-    interval = interval and (interval[0] * factor, interval[1] * factor)
+    samples, steps = zip(base_1, run_2, run_1, base_2, strict=True)
+    estimate = intervals.product(samples[:2], samples[2:], steps).scaled(factor)
+    over_repeats = estimate.error is not None
     notes = []
-    if interval is None:
+    if not over_repeats:
         notes.append("one repeat, or times shorter than their rounding: repeat each run 3 times or more")
     if any(run.oversubscribed for run in runs if run.workers == workers):
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
-    size = (None, None) if smallest is None else (math.expm1(smallest), math.expm1(reliable))
-    return Verdict(decide(interval, matters), ratio * factor, interval, matters, *size, (first, second), tuple(notes))
+    interval = estimate.interval if over_repeats else None
+    answer = decide(interval, matters)
+    return Verdict(answer, estimate.value, interval, matters, *power(estimate), (first, second), tuple(notes))
 
 
 def _times(run):
     """(mean seconds of the steady epochs of each repeat, their rounding step)."""
-    steady = [repeat[1:] for repeat in run.repeats if len(repeat) > 1]
-    if not steady:
+    times, resolution = run.steady_times()
+    if not times:
         raise MetricsError(f"{run}: no epoch is left after the first one, which is warm-up. Train 2 epochs or more.")
-    return [fmean(e.seconds for e in repeat) for repeat in steady], fmean(e.resolution for r in steady for e in r)
+    if any(not (math.isfinite(seconds) and seconds > 0) for seconds in times):
+        raise MetricsError(f"{run}: a time that is not above 0 cannot be compared.")
+    return times, resolution
 
 
 def rounded(run, step=1.0, counted=True):

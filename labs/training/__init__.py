@@ -1,9 +1,13 @@
 """Inside a training process: options, repeats, and the recorder that leaves the run record.
 
-recorder    arguments, parse, repeats, Recorder
+arguments   arguments, parse: the options of every training script
+repeats     repeats: one training after another, each from new weights
+recorder    Recorder: the Keras callback that leaves the run record (labs.results.record)
 program     the training program of `labs study`
 """
 
-from labs.training.recorder import Recorder, RecordError, arguments, parse, reinitialise, repeats, write_record
+from labs.training.arguments import arguments, parse
+from labs.training.recorder import Recorder
+from labs.training.repeats import reinitialise, repeats
 
-__all__ = ["RecordError", "Recorder", "arguments", "parse", "reinitialise", "repeats", "write_record"]
+__all__ = ["Recorder", "arguments", "parse", "reinitialise", "repeats"]

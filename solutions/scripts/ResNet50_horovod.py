@@ -81,4 +81,4 @@ for _ in training.repeats(args, recorder, model):
     model.fit(train, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=[*callbacks, recorder])
 
 if hvd.rank() == 0:
-    print(f"Weights identical on all {hvd.size()} ranks: {recorder.record['weights']['identical']}", flush=True)
+    print(f"Weights identical on all {hvd.size()} ranks: {recorder.record.weights['identical']}", flush=True)

@@ -7,7 +7,7 @@ import pytest
 
 from labs import jobs as local
 from labs.cluster.practice import ROOT
-from labs.results import collect, log
+from labs.results import collect, log, record
 from labs.results.failures import split_rank
 
 from .submitted import Job
@@ -28,23 +28,6 @@ for name in ("ResNet50V2", "ResNet152V2"):
             lambda classes, input_shape, **_: models.network("SmallCNN", input_shape[0], classes))
 """
 TRAININGS = [name for name, (_, workers) in SCRIPTS.items() if workers]
-SETTINGS = (
-    "model",
-    "strategy",
-    "workers",
-    "global_batch",
-    "local_batch",
-    "learning_rate",
-    "dataset",
-    "image_size",
-    "precision",
-    "steps",
-    "dataset_images",
-    "seed",
-    "state",
-    "kind",
-    "version",
-)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +53,7 @@ def jobs(cluster, tmp_path_factory):
 
 
 def records(job):
-    return [json.loads(path.read_text()) for path in job.records]
+    return [record.load(path) for path in job.records]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -89,11 +72,12 @@ def test_every_training_leaves_a_record_that_results_read(jobs, name):
     job, workers = jobs[name], SCRIPTS[name][1]
     job.end()
     assert [path.name for path in job.records] == [f"{name}_{job.id}_w{count}.json" for count in workers]
-    for record, count in zip(records(job), workers, strict=True):
-        assert (record["state"], record["workers"], record["job_id"]) == ("finished", count, job.id)
-        assert record["nodes"] == (2 if name.endswith("nodes") else 1)
-        assert record["learning_rate"] == pytest.approx(0.01 * count)
-        assert len(record["epochs"]) == 2 and record["steps"] == 2
+    for found, count in zip(records(job), workers, strict=True):
+        has = found.configuration
+        assert (found.state, has.workers, found.job_id) == ("finished", count, job.id)
+        assert has.nodes == (2 if name.endswith("nodes") else 1)
+        assert has.learning_rate == pytest.approx(0.01 * count)
+        assert len(found.epochs) == 2 and found.steps == 2
     rows = collect.rows(job.records)
     assert [row["workers"] for row in rows] == workers
     assert all(row["images_per_second"] > 0 and row["failure"] is None for row in rows)
@@ -104,21 +88,21 @@ def test_log_reads_as_on_a_laptop(jobs, name):
     job, workers = jobs[name], SCRIPTS[name][1]
     job.end()
     runs = log.read(job.out)
-    assert [(run.workers, run.global_batch, run.failure, run.truncated) for run in runs] == [
+    assert [(run.workers, run.configuration.global_batch, run.failure, run.truncated) for run in runs] == [
         (count, 16, None, False) for count in workers
     ]
-    for run, record in zip(runs, records(job), strict=True):
+    for run, found in zip(runs, records(job), strict=True):
         assert [epoch.metrics["loss"] for epoch in run.repeats[0]] == pytest.approx(
-            [epoch["metrics"]["loss"] for epoch in record["epochs"]], rel=1e-3
+            [epoch.metrics["loss"] for epoch in found.epochs], rel=1e-3
         )
 
 
 def test_two_nodes_with_two_ranks_each_end_with_identical_weights(jobs):
     job = jobs["ResNet50_horovod_nodes"]
     job.end()
-    (record,) = records(job)
-    assert record["weights"]["identical"] is True and record["weights"]["ranks"] == 4 and record["nodes"] == 2
-    assert record["weights"]["different"] == [] and record["local_batch"] == 4
+    (found,) = records(job)
+    assert found.weights["identical"] is True and found.weights["ranks"] == 4 and found.configuration.nodes == 2
+    assert found.weights["different"] == [] and found.configuration.local_batch == 4
     ranks = {split_rank(line)[0] for line in job.out.read_text().splitlines()}
     assert ranks == {None, 0, 1, 2, 3}  # srun --label
     assert "0: Weights identical on all 4 ranks: True" in job.out.read_text()
@@ -155,13 +139,14 @@ def test_training_is_the_one_of_a_laptop(cluster, tmp_path, needs_horovod):
         show=False,
         env={"PYTHONPATH": str(ROOT)},
     )
-    first, second = records(there)[0], json.loads(here.record.read_text())
-    assert set(first) == set(second) and {key: first[key] for key in SETTINGS} == {key: second[key] for key in SETTINGS}
-    assert (first["nodes"], second["nodes"]) == (2, 1)
-    assert first["weights"]["identical"] and second["weights"]["identical"]
+    first, second = records(there)[0], record.load(here.record)
+    assert (first.configuration.nodes, second.configuration.nodes) == (2, 1)
+    assert first.configuration == second.configuration.model_copy(update={"nodes": 2})
+    assert (first.state, first.steps, first.dataset_images) == (second.state, second.steps, second.dataset_images)
+    assert first.weights["identical"] and second.weights["identical"]
     for key in ("loss", "accuracy"):
-        assert [epoch["metrics"][key] for epoch in first["epochs"]] == pytest.approx(
-            [epoch["metrics"][key] for epoch in second["epochs"]], rel=1e-4
+        assert [epoch.metrics[key] for epoch in first.epochs] == pytest.approx(
+            [epoch.metrics[key] for epoch in second.epochs], rel=1e-4
         )
     assert there.err.read_text() == here.err.read_text() == ""
     shapes = [

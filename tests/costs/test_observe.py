@@ -5,13 +5,17 @@ import pytest
 
 from labs.costs import CostError
 from labs.costs.observe import observations_of, observe
+from labs.results import record as records
+from labs.results.record import Configuration
 from labs.results.run import Epoch, Run, from_record
 
 
 def run_of(**changes):
     epochs = [Epoch(9.0), Epoch(5.0), Epoch(5.2)]
-    known = dict(model="ResNet50V2", workers=2, global_batch=128, steps=10, repeats=[epochs, [Epoch(9.0), Epoch(4.0)]])
-    return Run("a.json", **known | changes)
+    own = dict(steps=10, repeats=[epochs, [Epoch(9.0), Epoch(4.0)]])
+    own |= {key: changes.pop(key) for key in list(changes) if key in own}
+    known = dict(model="ResNet50V2", workers=2, global_batch=128) | changes
+    return Run("a.json", configuration=Configuration(**known), **own)
 
 
 def test_steps_of_a_run_leave_warm_up_out():
@@ -46,7 +50,7 @@ def test_spread_is_that_of_single_steps_within_an_epoch():
         "steps": 4,
         "epochs": epochs,
     }
-    assert observe(from_record(record), record).spread == pytest.approx(np.std([1, 1.2, 0.8]))
+    assert observe(from_record(records.read(record, "a.json"))).spread == pytest.approx(np.std([1, 1.2, 0.8]))
 
 
 def test_nothing_to_read(tmp_path):

@@ -13,6 +13,7 @@ from waiting import until
 
 from labs import jobs, ranks
 from labs.jobs import launch
+from labs.results import record
 from labs.results.failures import split_rank
 
 ROOT = Path(__file__).parents[2]
@@ -140,21 +141,22 @@ def solution(tmp_path_factory, needs_horovod):
             env={"PYTHONPATH": str(ROOT)},
         )
         assert job.state == "finished", job.err.read_text()
-        records[launcher] = json.loads(job.record.read_text()), job.out.read_text(), job.err.read_text()
+        records[launcher] = record.load(job.record), job.out.read_text(), job.err.read_text()
     return records
 
 
 @pytest.mark.parametrize("launcher", launch.LAUNCHERS)
 def test_solution_ends_with_identical_weights_on_both_ranks(solution, launcher):
-    record, out, err = solution[launcher]
-    assert (record["state"], record["workers"], record["local_batch"], record["steps"]) == ("finished", 2, 16, 2)
-    assert record["weights"]["identical"] and record["weights"]["ranks"] == 2 and not record["weights"]["different"]
+    found, out, err = solution[launcher]
+    has = found.configuration
+    assert (found.state, has.workers, has.local_batch, found.steps) == ("finished", 2, 16, 2)
+    assert found.weights["identical"] and found.weights["ranks"] == 2 and not found.weights["different"]
     assert "Weights identical on all 2 ranks: True" in out and err == ""
     assert out.count("Rank 0 of 2") == out.count("Rank 1 of 2") == out.count("2/2 - ") == 1
 
 
 def test_both_launchers_train_the_same_network(solution):
-    assert len({record["weights"]["sha256"] for record, _, _ in solution.values()}) == 1
+    assert len({found.weights["sha256"] for found, _, _ in solution.values()}) == 1
 
 
 # Refusals
@@ -273,8 +275,8 @@ def test_rank_that_dies_ends_the_job(tmp_path, launcher, die, rank, needs_horovo
     job.wait(timeout=30, show=False)  # stops a job that still runs: its state is then another
     assert job.state == "failed"
     assert ended(tmp_path), living(tmp_path)
-    record = json.loads(job.record.read_text())
-    assert record["state"] == "failed" and len(record["epochs"]) == 1
+    found = record.load(job.record)
+    assert found.state == "failed" and len(found.epochs) == 1
     lines = [split_rank(line)[1] for line in job.err.read_text().splitlines()]
     if die == "exception":
         assert lines[0].startswith("Traceback")

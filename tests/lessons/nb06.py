@@ -5,12 +5,22 @@ from functools import partial
 import numpy as np
 from making import swapped
 
+from labs.results.record import Configuration, Record
+
 script = partial(swapped, "scripts/repaired.py")
 MINE = "mine = numbers.shard(hvd.size(), hvd.rank())"
 BATCHES = "train = data.batches(dataset, mine, args.batch_size // hvd.size())"
-RECORD = {"steps": 28, "global_batch": 64, "dataset_images": 1797, "workers": 1, "state": "finished"}
-UNSHARDED = RECORD | {"global_batch": 128, "workers": 2}
-REPAIRED = UNSHARDED | {"steps": 14}
+
+
+def record(steps=28, state="finished", **configuration):
+    return Record(
+        state=state, steps=steps, dataset_images=1797, configuration=Configuration(**configuration), epochs=[]
+    )
+
+
+RECORD = record(global_batch=64, workers=1)
+UNSHARDED = record(global_batch=128, workers=2)
+REPAIRED = record(steps=14, global_batch=128, workers=2)
 ODD, EVEN = list(range(1, 101, 2)), list(range(2, 101, 2))
 
 
@@ -239,8 +249,8 @@ ANSWERS = {
         wrong=[
             (UNSHARDED, UNSHARDED),
             (RECORD, REPAIRED),
-            (UNSHARDED, REPAIRED | {"state": "failed"}),
-            (UNSHARDED, REPAIRED | {"steps": 7}),
+            (UNSHARDED, record(14, "failed", global_batch=128, workers=2)),
+            (UNSHARDED, record(7, global_batch=128, workers=2)),
         ],
         secret=None,
     ),

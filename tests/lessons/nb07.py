@@ -4,12 +4,18 @@ from functools import partial
 
 from making import swapped
 
+from labs.results.record import Configuration, Record
+
 script = partial(swapped, "scripts/ResNet50_horovod.py")
 batch = partial(swapped, "slurm/local/ResNet50_horovod_nodes.sh")
 SGD = "hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate))"
 CALLBACKS = "hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()"
 TENSORS, BYTES = 174, 4 * 23_539_850  # trainable variables of ResNet50V2 with 10 classes, and bytes of its gradient
-RECORD = {"epochs": [], "strategy": "horovod", "state": "finished", "workers": 2, "weights": {"identical": True}}
+
+
+def record(strategy="horovod", workers=2, state="finished", identical=True):
+    configuration = Configuration(strategy=strategy, workers=workers)
+    return Record(state=state, configuration=configuration, epochs=[], weights={"identical": identical})
 
 
 def instead(old):
@@ -119,13 +125,13 @@ ANSWERS = {
         secret=r"hvd\.rank",
     ),
     "07.11": dict(
-        right=[(RECORD,), (RECORD | {"workers": 4},)],
+        right=[(record(),), (record(workers=4),)],
         wrong=[
             ("runs/w2.json",),
-            (RECORD | {"strategy": "mirrored"},),
-            (RECORD | {"state": "failed"},),
-            (RECORD | {"workers": 1},),
-            (RECORD | {"weights": {"identical": False}},),
+            (record(strategy="mirrored"),),
+            (record(state="failed"),),
+            (record(workers=1),),
+            (record(identical=False),),
             ({"identical": True},),
         ],
         secret=None,

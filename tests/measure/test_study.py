@@ -13,6 +13,7 @@ import pytest
 
 from labs import cli, devices, jobs, models, presets, recorded
 from labs.measure import study
+from labs.results import record
 
 ROOT = Path(__file__).parents[2]
 TEST = presets.PRESETS["test"]
@@ -46,25 +47,25 @@ def test_the_whole_study_from_the_shell(shell):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     for name, workers in zip(NAMES, TEST.workers, strict=True):
-        record = json.loads((out / f"{name}.json").read_text())
-        assert (record["state"], record["workers"], record["repeats"]) == ("finished", workers, TEST.repeats)
-        assert len(record["epochs"]) == TEST.repeats * TEST.epochs
-        assert record["oversubscribed"] == (workers > devices.cores())
+        found = record.load(out / f"{name}.json")
+        has = found.configuration
+        assert (found.state, has.workers, has.repeats) == ("finished", workers, TEST.repeats)
+        assert len(found.epochs) == TEST.repeats * TEST.epochs
+        assert found.oversubscribed == (workers > devices.cores())
         assert f"Model SmallCNN {workers} workers" in (out / f"{name}.out").read_text()
         assert (out / f"{name}.err").exists()
 
 
 def test_study_with_horovod_leaves_the_same_records(shell, tmp_path, needs_horovod):
     (path,) = study.run(TEST, workers=[2], strategy="horovod", out=tmp_path, show=False)
-    mirrored, record = (json.loads(file.read_text()) for file in (shell[1] / f"{NAMES[1]}.json", path))
-    assert path.name == "SmallCNN_horovod_w2_b64.json" and set(record) == {*mirrored, "weights"}
-    assert record["weights"]["identical"] and record["weights"]["ranks"] == 2
-    own = ("name", "strategy", "epochs", "weights", "command", "started", "finished")
-    assert {key: record[key] for key in mirrored if key not in own} == {
-        key: mirrored[key] for key in mirrored if key not in own
-    }
-    assert [(e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in record["epochs"]] == [
-        (e["repeat"], e["epoch"], e["images"], len(e["step_seconds"])) for e in mirrored["epochs"]
+    mirrored, horovod = record.load(shell[1] / f"{NAMES[1]}.json"), record.load(path)
+    assert path.name == "SmallCNN_horovod_w2_b64.json"
+    assert horovod.weights["identical"] and horovod.weights["ranks"] == 2
+    assert horovod.configuration == mirrored.configuration.model_copy(update={"strategy": "horovod"})
+    own = {"name", "configuration", "epochs", "weights", "command", "started", "finished"}
+    assert horovod.model_dump(exclude=own) == mirrored.model_dump(exclude=own)
+    assert [(e.repeat, e.epoch, e.images, len(e.step_seconds)) for e in horovod.epochs] == [
+        (e.repeat, e.epoch, e.images, len(e.step_seconds)) for e in mirrored.epochs
     ]
     assert path.with_suffix(".err").read_text() == ""
 
@@ -119,7 +120,7 @@ def test_fresh_measures_again(shell, monkeypatch):
         {"state": "failed"},
         {"state": "running"},
         {"seed": 1},
-        {"requested_images": 64},
+        {"images": 64},
         {"epochs_per_repeat": 9},
         {"repeats": 1},
         {"image_size": 64},
@@ -128,12 +129,15 @@ def test_fresh_measures_again(shell, monkeypatch):
     ],
 )
 def test_only_a_finished_record_of_the_same_configuration_and_versions_is_reused(shell, tmp_path, change):
-    record = json.loads((shell[1] / f"{NAMES[0]}.json").read_text())
+    found = record.load(shell[1] / f"{NAMES[0]}.json")
     wanted = study.configuration(TEST, "SmallCNN", 1, "mirrored")
     path = tmp_path / "record.json"
-    path.write_text(json.dumps(record))
+    record.save(path, found)
     assert study.reusable(path, wanted)
-    path.write_text(json.dumps(record | change))
+    place = found if set(change) <= {"state", "versions"} else found.configuration
+    for key, value in change.items():
+        setattr(place, key, value)
+    record.save(path, found)
     assert not study.reusable(path, wanted)
 
 
@@ -142,7 +146,7 @@ def test_what_is_no_record_is_not_reused(tmp_path, text):
     path = tmp_path / "record.json"
     if text is not None:
         path.write_text(text)
-    assert not study.reusable(path, {})
+    assert not study.reusable(path, record.Configuration())
 
 
 def test_failing_run_stops_the_study_with_its_reason_and_the_next_call_goes_on_from_there(shell, tmp_path, monkeypatch):
@@ -180,11 +184,12 @@ def test_more_workers_than_cores_and_a_rest_that_would_leave_one_empty(tmp_path)
     plan = dataclasses.replace(TEST, images=8 * count + 2, local_batch=8, epochs=1, repeats=1)
     said = []
     (path,) = study.run(plan, workers=[count], out=tmp_path, show=False, report=said.append)
-    record = json.loads(path.read_text())
-    assert record["oversubscribed"] is True and "oversubscribed" in said[0]
-    assert (record["steps"], record["epochs"][0]["images"]) == (1, 8 * count)
-    assert (record["global_batch"], record["local_batch"], record["workers"]) == (8 * count, 8, count)
-    assert record["machine"]["cores"] == count - 1
+    found = record.load(path)
+    has = found.configuration
+    assert found.oversubscribed is True and "oversubscribed" in said[0]
+    assert (found.steps, found.epochs[0].images) == (1, 8 * count)
+    assert (has.global_batch, has.local_batch, has.workers) == (8 * count, 8, count)
+    assert found.machine["cores"] == count - 1
     assert f"{count} workers on {count - 1} core(s)" in path.with_suffix(".err").read_text()
 
     from labs.results import collect
@@ -271,14 +276,13 @@ def slower(folder, factors):
     """The recorded runs on 1 and 2 workers, and as Other the same, `factors` {workers: factor} times as long."""
     paths = []
     for log in recorded.laptop():
-        record = json.loads(log.with_suffix(".json").read_text())
-        for name, factor in (("ResNet50V2", 1.0), ("Other", factors[record["workers"]])):
-            made = json.loads(json.dumps(record | {"model": name}))
-            for epoch in made["epochs"]:
-                epoch["seconds"] *= factor
-                epoch["step_seconds"] = [factor * seconds for seconds in epoch["step_seconds"]]
-            paths.append(folder / f"{name}_{record['workers']}.json")
-            paths[-1].write_text(json.dumps(made))
+        for name in ("ResNet50V2", "Other"):
+            made = record.load(log.with_suffix(".json"))
+            workers, made.configuration.model = made.configuration.workers, name
+            for epoch in made.epochs:
+                epoch.seconds *= factors[workers] if name == "Other" else 1.0
+            paths.append(folder / f"{name}_{workers}.json")
+            record.save(paths[-1], made)
     return paths
 
 

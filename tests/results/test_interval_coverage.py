@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from labs.results import metrics
+from labs.results.record import Configuration
 from labs.results.run import Epoch, Run
 
 STUDIES = 2500
@@ -24,10 +25,7 @@ def make(times, workers, resolution=0.0):
     repeats = [[epoch(2 * repeat[0]), *map(epoch, repeat)] for repeat in times]
     return Run(
         "study",
-        model="Net",
-        workers=workers,
-        global_batch=BATCH * workers,
-        local_batch=BATCH,
+        configuration=Configuration(model="Net", workers=workers, global_batch=BATCH * workers, local_batch=BATCH),
         steps=IMAGES // BATCH // workers,
         images=IMAGES,
         repeats=repeats,

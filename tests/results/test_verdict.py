@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from labs.results import intervals, verdict
+from labs.results.record import Configuration
 from labs.results.run import Epoch, MetricsError, Run
 
 
@@ -17,16 +19,18 @@ def run(model, workers, times, strategy="mirrored", images=512, resolution=0.0):
     return Run(
         "x.json",
         kind="measured",
-        model=model,
-        strategy=strategy,
-        workers=workers,
-        global_batch=64 * workers,
-        local_batch=64,
+        configuration=Configuration(
+            model=model,
+            strategy=strategy,
+            workers=workers,
+            global_batch=64 * workers,
+            local_batch=64,
+            dataset="digits",
+            image_size=32,
+            precision="float32",
+        ),
         steps=images // (64 * workers),
         images=images,
-        dataset="digits",
-        image_size=32,
-        precision="float32",
         hardware="core",
         oversubscribed=False,
         repeats=repeats,
@@ -38,26 +42,20 @@ def study(small=(8.0, 4.4), large=(13.0, 7.6), noise=(0.99, 1.0, 1.01), images=5
     return [run(name, workers, [t * n for n in noise], images=images) for name, workers, t in configurations]
 
 
-def test_of_two_samples_it_is_the_interval_of_labs_intervals():
-    one, two = [5.0, 5.2, 5.1, 4.9], [2.6, 2.9, 2.7]
-    for steps in ((0.0, 0.0), (1.0, 0.5)):
-        ratio, interval, _, _ = verdict.contrast([one], [two], steps)
-        expected = intervals.ratio(one, two, steps)
-        assert ratio == pytest.approx(expected.value) and interval == pytest.approx(expected.interval, rel=1e-9)
-
-
 def test_four_samples_by_hand():
     samples = [[8.0, 8.2, 8.1], [4.4, 4.3, 4.5], [13.0, 13.3, 12.9], [7.0, 7.2, 7.3]]
     logs = [np.log(s) for s in samples]
     error = math.sqrt(sum(np.var(x, ddof=1) / 3 for x in logs))
     degrees = error**4 / sum((np.var(x, ddof=1) / 3) ** 2 / 2 for x in logs)
     centre = sum(sign * np.mean(x) for sign, x in zip((1, 1, -1, -1), logs, strict=True))
-    ratio, interval, reach, reliable = verdict.contrast(samples[:2], samples[2:])
+    found = intervals.product(samples[:2], samples[2:])
     means = [np.mean(sample) for sample in samples]
-    assert reach == pytest.approx(intervals.t_quantile(degrees) * error)
-    assert interval == pytest.approx((math.exp(centre - reach), math.exp(centre + reach)))
-    assert ratio == pytest.approx(means[0] * means[1] / means[2] / means[3])
-    assert reliable > reach
+    reach = t.ppf(0.975, degrees) * error
+    assert found.interval == pytest.approx((math.exp(centre - reach), math.exp(centre + reach)))
+    assert found.value == pytest.approx(means[0] * means[1] / means[2] / means[3])
+    smallest, reliable = verdict.power(found)
+    assert smallest == pytest.approx(math.expm1(reach))
+    assert reliable == pytest.approx(math.expm1(reach + t.ppf(0.8, degrees) * error))
 
 
 @pytest.mark.parametrize("repeats", [3, 5, 10])
@@ -65,7 +63,7 @@ def test_the_interval_covers_the_truth(repeats):
     random, held, count = np.random.default_rng(repeats), 0, 2000
     for _ in range(count):
         samples = [list(t * np.exp(random.normal(0, 0.03, repeats))) for t in (8.0, 7.6, 13.0, 4.4)]
-        _, (low, high), _, _ = verdict.contrast(samples[:2], samples[2:])
+        low, high = intervals.product(samples[:2], samples[2:]).interval
         held += low <= 8.0 * 7.6 / 13.0 / 4.4 <= high
     assert 0.935 <= held / count <= 0.985, held / count
 
@@ -76,15 +74,16 @@ def test_what_reliable_promises():
 
     def study_of(shift):
         a, b, c, d = np.exp(random.normal(0, 0.02, (4, 10)))
-        return verdict.contrast([list(shift * a), list(b)], [list(c), list(d)])
+        return intervals.product([list(shift * a), list(b)], [list(c), list(d)])
 
     def studies(shift, count=600):
         return [study_of(shift) for _ in range(count)]
 
     plain = studies(1.0)
-    smallest, reliable = (math.exp(np.mean([s[place] for s in plain])) for place in (2, 3))
+    smallest, reliable = np.exp(np.log1p([verdict.power(s) for s in plain]).mean(axis=0))
     found = [
-        np.mean([low > 1 or high < 1 for _, (low, high), _, _ in studies(shift)]) for shift in (smallest, reliable)
+        np.mean([verdict.decide(s.interval, 0) == verdict.YES for s in studies(shift)])
+        for shift in (smallest, reliable)
     ]
     assert 0.42 < found[0] < 0.6 and 0.72 < found[1] < 0.88, found
 
@@ -160,9 +159,9 @@ def test_what_cannot_be_compared():
         verdict.compare([runs[0], runs[1], runs[3]], "B", "A")
     with pytest.raises(MetricsError, match="warm-up"):
         verdict.compare([*runs[:3], replace(runs[3], repeats=[[Epoch(9.0, 0.0, 512)]])], "B", "A")
-    for sample in ([], [0.0, 1.0], [float("nan"), 1.0]):
-        with pytest.raises(MetricsError, match="not above 0"):
-            verdict.contrast([sample], [[1.0, 1.1]])
+    zero = [[Epoch(9.0, 0.0, 512), Epoch(0.0, 0.0, 512)]]
+    with pytest.raises(MetricsError, match="not above 0"):
+        verdict.compare([*runs[:3], replace(runs[3], repeats=zero)], "B", "A")
 
 
 def test_a_shared_machine_is_told():

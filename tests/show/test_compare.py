@@ -72,9 +72,13 @@ def test_what_a_script_holds_is_shown_as_text_not_as_html(tmp_path, pages):
 
 
 def record(folder, name, loss, steps):
-    epochs = [{"repeat": r, "epoch": e, "metrics": {"loss": v + r}} for r in (0, 1) for e, v in enumerate(loss)]
+    epochs = [
+        {"repeat": r, "epoch": e, "seconds": 1.0, "metrics": {"loss": v + r}}
+        for r in (0, 1)
+        for e, v in enumerate(loss)
+    ]
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"kind": "measured", "steps": steps, "epochs": epochs}))
+    path.write_text(json.dumps({"version": 1, "state": "finished", "steps": steps, "epochs": epochs}))
     return path
 
 

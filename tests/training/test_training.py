@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from labs import training
+from labs.results import record as records
 
 ROOT = Path(__file__).parents[2]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -89,65 +90,57 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def record(trained):
-    return json.loads(trained[0].path.read_text())
+    return records.load(trained[0].path)
 
 
 # The record of a training
 
 
-def test_record_holds_every_field_of_version_1(record):
-    kinds = {
-        "version": int,
-        "name": str,
-        "kind": str,
-        "state": str,
-        "model": str,
-        "strategy": str,
-        "workers": int,
-        "nodes": int,
-        "global_batch": int,
-        "local_batch": int,
-        "learning_rate": float,
-        "dataset": str,
-        "image_size": int,
-        "precision": str,
-        "steps": int,
-        "repeats": int,
-        "oversubscribed": bool,
-        "seed": int,
-        "epochs": list,
-        "machine": dict,
-        "versions": dict,
-        "command": list,
-        "started": str,
-        "finished": str,
-    }
-    assert {key: type(record.get(key)) for key in kinds} == kinds
-    assert record["job_id"] is None or isinstance(record["job_id"], str)
-    assert (record["version"], record["kind"], record["state"]) == (1, "measured", "finished")
-    assert (record["name"], record["global_batch"], record["local_batch"]) == ("SmallCNN_single_w1_b16", 16, 16)
-    assert record["precision"] == "float32" and record["started"].endswith("+00:00")
-    assert {"cpu", "cores", "memory", "gpus", "platform"} <= set(record["machine"])
-    assert {"python", "tensorflow", "keras", "labs"} <= set(record["versions"])
+def test_record_says_how_and_where_it_was_made(record):
+    assert (record.version, record.kind, record.state, record.name) == (
+        2,
+        "measured",
+        "finished",
+        "SmallCNN_single_w1_b16",
+    )
+    assert record.configuration == records.Configuration(
+        model="SmallCNN",
+        strategy="single",
+        workers=1,
+        nodes=1,
+        global_batch=16,
+        local_batch=16,
+        learning_rate=0.01,
+        dataset="digits",
+        images=70,
+        image_size=32,
+        precision="float32",
+        seed=3,
+        repeats=2,
+        epochs_per_repeat=2,
+    )
+    assert record.started <= record.finished and record.started.endswith("+00:00")
+    assert {"cpu", "cores", "memory", "gpus", "platform"} <= set(record.machine)
+    assert {"python", "tensorflow", "keras", "labs"} <= set(record.versions)
 
 
 def test_epochs_of_all_repeats_are_there_in_order(record):
-    assert [(e["repeat"], e["epoch"]) for e in record["epochs"]] == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert all(set(e["metrics"]) == {"loss", "accuracy"} for e in record["epochs"])
+    assert [(e.repeat, e.epoch) for e in record.epochs] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert all(set(e.metrics) == {"loss", "accuracy"} for e in record.epochs)
 
 
 def test_steps_add_up_to_the_epoch(record):
-    for epoch in record["epochs"]:
-        assert len(epoch["step_seconds"]) == record["steps"]
-        assert min(epoch["step_seconds"]) > 0
-        total = sum(epoch["step_seconds"])
+    for epoch in record.epochs:
+        assert len(epoch.step_seconds) == record.steps
+        assert min(epoch.step_seconds) > 0
+        total = sum(epoch.step_seconds)
         # What is left is the end of the epoch: reading the metrics. It may be slow on a busy machine, never negative.
-        assert 0.5 * epoch["seconds"] < total <= epoch["seconds"]
+        assert 0.5 * epoch.seconds < total <= epoch.seconds
 
 
 def test_dropped_remainder_is_not_counted(record):
-    assert record["dataset_images"] == 70 and record["steps"] == 4  # 4 x 16 = 64, 6 images are left out
-    assert [e["images"] for e in record["epochs"]] == [64] * 4
+    assert record.dataset_images == 70 and record.steps == 4  # 4 x 16 = 64, 6 images are left out
+    assert [e.images for e in record.epochs] == [64] * 4
 
 
 def test_kept_remainder_is_counted_once(tmp_path):
@@ -156,7 +149,7 @@ def test_kept_remainder_is_counted_once(tmp_path):
     for step in range(5):  # 4 x 16 and a last one of 6
         recorder.on_train_batch_begin(step)
     recorder.on_epoch_end(0, {"loss": np.float32(1)})
-    assert recorder.record["epochs"][0]["images"] == 70
+    assert recorder.record.epochs[0].images == 70
 
 
 def test_validation_is_part_of_the_epoch_but_of_no_step(tmp_path):
@@ -167,8 +160,8 @@ def test_validation_is_part_of_the_epoch_but_of_no_step(tmp_path):
     recorder.on_test_begin()
     time.sleep(0.02)
     recorder.on_epoch_end(0, {"loss": 1.0})
-    (epoch,) = recorder.record["epochs"]
-    assert len(epoch["step_seconds"]) == 4 and epoch["seconds"] - sum(epoch["step_seconds"]) >= 0.02
+    (epoch,) = recorder.record.epochs
+    assert len(epoch.step_seconds) == 4 and epoch.seconds - sum(epoch.step_seconds) >= 0.02
 
 
 def test_an_interrupted_epoch_leaves_no_step_behind(tmp_path):
@@ -177,7 +170,7 @@ def test_an_interrupted_epoch_leaves_no_step_behind(tmp_path):
         recorder.on_epoch_begin(0)
         recorder.on_train_batch_begin(0)
     recorder.on_epoch_end(0, {"loss": 1.0})
-    assert len(recorder.record["epochs"]) == 1 and len(recorder.record["epochs"][0]["step_seconds"]) == 1
+    assert len(recorder.record.epochs) == 1 and len(recorder.record.epochs[0].step_seconds) == 1
 
 
 def test_recorder_never_waits_for_the_device():
@@ -193,7 +186,7 @@ def test_metrics_read_the_record(trained, record):
 
     row = collect.rows(trained[0].path)[0]
     assert (row["model"], row["workers"], row["repeats"], row["images_per_epoch"]) == ("SmallCNN", 1, 2, 64)
-    steady = [e["seconds"] for e in record["epochs"] if e["epoch"] == 1]
+    steady = [e.seconds for e in record.epochs if e.epoch == 1]
     assert row["images_per_second"] == pytest.approx(64 / row["epoch_seconds"])
     assert min(steady) <= row["epoch_seconds"] <= max(steady)
 
@@ -205,7 +198,7 @@ def test_name_given_by_the_user_the_job_or_slurm(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "77")
     monkeypatch.setenv("SLURM_JOB_NAME", "resnet")
     recorder = recorder_of(settings(tmp_path))
-    assert recorder.path.name == "resnet_77_w1.json" and recorder.record["job_id"] == "77"
+    assert recorder.path.name == "resnet_77_w1.json" and recorder.record.job_id == "77"
 
 
 # Repeats
@@ -239,10 +232,10 @@ def test_reinitialise_empties_the_optimizer_and_keeps_its_rate(trained):
 
 
 def test_same_seed_same_losses(trained, record, tmp_path):
-    again = json.loads(train(tmp_path)[0].path.read_text())
+    again = records.load(train(tmp_path)[0].path)
 
     def losses(r):
-        return [e["metrics"]["loss"] for e in r["epochs"]]
+        return [e.metrics["loss"] for e in r.epochs]
 
     assert losses(again) == pytest.approx(losses(record), rel=1e-4)
     assert losses(record)[0] != pytest.approx(losses(record)[2], rel=1e-3)  # another repeat is another training
@@ -251,11 +244,16 @@ def test_same_seed_same_losses(trained, record, tmp_path):
 # Writing a record
 
 
+def made(**more):
+    configuration = records.Configuration(model="M", workers=1)
+    return records.Record(state="running", configuration=configuration, epochs=[], **more)
+
+
 def test_write_makes_the_folder_and_leaves_one_readable_file(tmp_path):
 
     path = tmp_path / "new" / "folder" / "a.json"
-    training.write_record(path, {"version": 1})
-    assert json.loads(path.read_text()) == {"version": 1}
+    records.save(path, made())
+    assert records.load(path) == made()
     assert [p.name for p in path.parent.iterdir()] == ["a.json"]
     assert path.stat().st_mode & 0o444 == 0o444
 
@@ -264,18 +262,18 @@ def test_write_makes_the_folder_and_leaves_one_readable_file(tmp_path):
 def test_full_disk_leaves_the_old_record_whole(tmp_path, monkeypatch, place):
 
     path = tmp_path / "a.json"
-    training.write_record(path, {"version": 1, "old": True})
+    records.save(path, made(old=True))
 
     def full(*_, **__):
         raise FULL
 
     monkeypatch.setattr(place, full)
-    with pytest.raises(training.RecordError) as caught:
-        training.write_record(path, {"version": 1, "old": False})
+    with pytest.raises(records.UnwritableError) as caught:
+        records.save(path, made(old=False))
     monkeypatch.undo()
     text = str(caught.value)
     assert "\n" not in text and str(path) in text and "No space left" in text and "--runs" in text
-    assert json.loads(path.read_text())["old"] is True
+    assert records.load(path).old is True
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]  # no half-written file either
 
 
@@ -288,7 +286,7 @@ def test_full_disk_during_the_training_warns_and_the_next_epoch_tries_again(tmp_
             if epoch == 0:
                 disk.setattr("os.fsync", lambda _: (_ for _ in ()).throw(FULL))
             recorder.on_epoch_end(epoch, {"loss": 1.0})
-        saved = json.loads(recorder.path.read_text())["epochs"]
+        saved = records.load(recorder.path).epochs
         assert len(saved) == (0 if epoch == 0 else 2)
     warning = capsys.readouterr().err
     assert warning.count("Warning: Cannot write") == 1 and warning.count("\n") == 1
@@ -296,23 +294,23 @@ def test_full_disk_during_the_training_warns_and_the_next_epoch_tries_again(tmp_
 
 KILLED = """
 import os, random, signal, sys, time
-from labs import training
-from labs.training import write_record
+from labs.results.record import Configuration, Epoch, Record, load, save
 path, times = sys.argv[1], int(sys.argv[2])
-epochs = [{"step_seconds": [0.1] * 200} for _ in range(20)]
-write_record(path, {"version": 1, "turn": -1, "epochs": epochs})
+epochs = [Epoch(seconds=1.0, step_seconds=[0.1] * 200) for _ in range(20)]
+record = Record(state="running", configuration=Configuration(), epochs=epochs, turn=-1)
+save(path, record)
 for turn in range(times):
     child = os.fork()
     if not child:
         while True:
-            write_record(path, {"version": 1, "turn": turn, "epochs": epochs})
+            record.turn = turn
+            save(path, record)
     time.sleep(random.uniform(0.0, 0.05))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    import json
-    record = json.load(open(path))
-    assert len(record["epochs"]) == 20 and len(record["epochs"][19]["step_seconds"]) == 200
-    print(record["turn"])
+    found = load(path)
+    assert len(found.epochs) == 20 and len(found.epochs[19].step_seconds) == 200
+    print(found.turn)
 """
 
 
@@ -327,7 +325,7 @@ def test_kill_during_a_write_never_leaves_half_a_record(tmp_path):
 def test_unwritable_folder_is_found_before_the_training(tmp_path, folder):
 
     (tmp_path / "file").write_text("a file, no folder")
-    with pytest.raises(training.RecordError) as caught:
+    with pytest.raises(records.UnwritableError) as caught:
         recorder_of(settings(tmp_path / folder))
     text = str(caught.value)
     assert "\n" not in text and folder in text and "--runs" in text
@@ -368,9 +366,9 @@ def test_crash_in_a_training_leaves_a_failed_record_with_what_was_measured(tmp_p
     script.write_text(BROKEN)
     done = python(script, "--runs", tmp_path, "--run", "broken")
     assert done.returncode == 1 and "RuntimeError: the second epoch breaks" in done.stderr
-    record = json.loads((tmp_path / "broken.json").read_text())
-    assert record["state"] == "failed" and record["finished"]
-    assert [e["epoch"] for e in record["epochs"]] == [0]
+    record = records.load(tmp_path / "broken.json")
+    assert record.state == "failed" and record.finished
+    assert [e.epoch for e in record.epochs] == [0]
     assert not list(tmp_path.glob("*.progress"))
 
 
@@ -409,12 +407,12 @@ def test_script_and_study_program_do_the_same(tmp_path):
         done = python(*command, *common)
         assert done.returncode == 0, done.stderr
         assert "Model ResNet50V2 1 workers" in done.stdout and "Batch_size: 32" in done.stdout
-    one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("script", "study"))
-    assert one["command"][0].endswith("ResNet50.py")
-    assert other["command"][:4] == ["-m", "labs.training.program", "--model", "ResNet50V2"]
-    assert one["epochs"][0]["metrics"] == pytest.approx(other["epochs"][0]["metrics"], rel=1e-4)
+    one, other = (records.load(tmp_path / f"{name}.json") for name in ("script", "study"))
+    assert one.command[0].endswith("ResNet50.py")
+    assert other.command[:4] == ["-m", "labs.training.program", "--model", "ResNet50V2"]
+    assert one.epochs[0].metrics == pytest.approx(other.epochs[0].metrics, rel=1e-4)
     own = {"name", "command", "started", "finished", "epochs", "machine"}
-    assert {k: v for k, v in one.items() if k not in own} == {k: v for k, v in other.items() if k not in own}
+    assert one.model_dump(exclude=own) == other.model_dump(exclude=own)
 
 
 REFUSED = [
@@ -437,6 +435,7 @@ def refusals(tmp_path_factory):
     """What `labs.training.program` says to each of REFUSED, from one process: none of them gets as far as computing."""
     code = f"""
 import contextlib, io, json, warnings
+from labs.errors import LabsError
 from labs.training import program
 warnings.simplefilter("ignore")
 for arguments, _ in {REFUSED!r}:
@@ -447,7 +446,7 @@ for arguments, _ in {REFUSED!r}:
         text = "it trained"
     except SystemExit:
         text = screen.getvalue().strip().splitlines()[-1]
-    except ValueError as problem:
+    except (ValueError, LabsError) as problem:
         text = str(problem)
     print(json.dumps(text))
 """

@@ -274,9 +274,11 @@ def idle(count):
 
 
 def _steps(record, name):
-    if not isinstance(record, dict) or "steps" not in record:
+    from labs.results.record import Record
+
+    if not isinstance(record, Record):
         raise TypeError(f"{name} is no run record")
-    return record["steps"], record["global_batch"], record["dataset_images"]
+    return record.steps, record.configuration.global_batch, record.dataset_images
 
 
 @judges("06.19")
@@ -335,9 +337,10 @@ def repaired(path):
 @judges("06.22")
 def repaired_record(before, after):
     (steps_1, _, images), (steps_2, batch_2, _) = _steps(before, "before"), _steps(after, "after")
-    if after.get("workers") != before.get("workers"):
-        return f"The runs had {before.get('workers')} and {after.get('workers')} ranks: compare two on as many."
-    if after.get("state") != "finished":
+    ranks = before.configuration.workers, after.configuration.workers
+    if ranks[0] != ranks[1]:
+        return f"The runs had {ranks[0]} and {ranks[1]} ranks: compare two on as many."
+    if after.state != "finished":
         return "The repaired script did not run to its end: look into its .err."
     if steps_2 == steps_1:
         return f"Both records have {steps_1} steps in an epoch. Was the repaired script saved before it ran?"

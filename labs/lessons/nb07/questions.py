@@ -182,15 +182,18 @@ def log(script):
 
 @judges("07.11")
 def evidence(record):
-    if not isinstance(record, dict) or "epochs" not in record:
-        return "Give the run record of your job on 2 ranks, as `json.loads(...)` read it."
-    if record.get("strategy") != "horovod":
-        return f"This record is of a run with strategy {record.get('strategy')!r}. Which file did your ranks write?"
-    if record.get("state") != "finished":
-        return f"This run is {record.get('state')}: weights are compared when it has ended. Look at its .err."
-    if record.get("workers", 1) < 2:
+    from labs.results.record import Record
+
+    if not isinstance(record, Record):
+        return "Give the run record of your job on 2 ranks, as `run_record.load(...)` read it."
+    has = record.configuration
+    if has.strategy != "horovod":
+        return f"This record is of a run with strategy {has.strategy!r}. Which file did your ranks write?"
+    if record.state != "finished":
+        return f"This run is {record.state}: weights are compared when it has ended. Look at its .err."
+    if (has.workers or 1) < 2:
         return "One rank is always equal to itself. Give the record of the run on 2 ranks."
-    if not record.get("weights", {}).get("identical"):
+    if not (record.weights or {}).get("identical"):
         return "The ranks hold different networks: look again at steps 4 and 5 of your script."
 
 

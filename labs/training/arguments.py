@@ -1,0 +1,42 @@
+"""The command line of a training script: the options that all scripts of the course share."""
+
+import os
+import sys
+from pathlib import Path
+
+from labs import blanks
+from labs.errors import LabsError
+
+
+class ArgumentError(LabsError):
+    """An option with which nothing would be trained."""
+
+    code = 2
+
+
+def arguments(parser):
+    """Add the options that every training script of the course shares to an argparse parser."""
+    add = parser.add_argument
+    add("--dataset", default="digits", help="digits, cifar10, folder:PATH or synthetic (default: digits)")
+    add("--image_size", type=int, default=32, help="pixels per side that the network sees (default: 32)")
+    add("--images", type=int, help="train on this many images only (default: all)")
+    add("--repeats", type=int, default=1, help="train this many times, each from new weights (default: 1)")
+    add("--seed", type=int, default=0, help="seed of weights and shuffling (default: 0)")
+    add("--run", help="name of the run record (default: made from model, workers and batch)")
+    add("--runs", default=os.environ.get("LABS_RUNS", "runs"), help="folder of the run records (default: runs)")
+
+
+def parse(parser):
+    """Arguments of the command line; a script that still has blanks stops here with one clear line."""
+    script = Path(sys.argv[0])
+    args = parser.parse_args()
+    for line, text in blanks.blanks(script):
+        sys.exit(f"{script.name}, line {line}: not done yet: {text.strip()}")
+    return args
+
+
+def check(args):
+    """Raise ArgumentError for less than 1 epoch or repeat."""
+    for value, what in ((args.epochs, "epochs"), (args.repeats, "repeats")):
+        if value < 1:
+            raise ArgumentError(f"{value} {what}: nothing would be trained. Pass --{what} 1 or more.")

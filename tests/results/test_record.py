@@ -1,0 +1,181 @@
+"""The run record: versions 1 and 2, what is refused and how, and which runs may be compared."""
+
+import json
+import math
+
+import pytest
+
+from labs import recorded
+from labs.results import record
+from labs.results.record import Configuration, Record, RecordError
+
+EPOCHS = [{"repeat": 0, "epoch": e, "seconds": 8.0 - e, "images": 64, "step_seconds": [0.1]} for e in range(4)]
+OLD = {
+    "version": 1,
+    "name": "a",
+    "state": "finished",
+    "model": "ResNet50V2",
+    "workers": 2,
+    "repeats": 3,
+    "requested_images": 64,
+    "dataset_images": 128,
+    "machine": {"cpu": "Some CPU", "gpus": []},
+    "epochs": EPOCHS,
+}
+HOW = {"model": "ResNet50V2", "workers": 2, "repeats": 3, "images": 64}
+NEW = {key: value for key, value in OLD.items() if key not in HOW and key != "requested_images"}
+NEW |= {"version": 2, "configuration": HOW}
+
+
+def broken(*place, value=None):
+    """The record of version 2 as text, with another value at a place; without it, if there is no value."""
+    made = json.loads(json.dumps(NEW))
+    *outer, last = place
+    part = made
+    for key in outer:
+        part = part[key]
+    if value is None:
+        del part[last]
+    else:
+        part[last] = value
+    return json.dumps(made)
+
+
+def refused(tmp_path, text):
+    """The message of the error with which a file of this text is refused."""
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(RecordError) as caught:
+        record.load(path)
+    said = str(caught.value)
+    assert said.startswith(f"{path}: ") and "\n" not in said and len(said) < 300 + len(str(path))
+    return said
+
+
+def test_both_versions_say_the_same(tmp_path):
+    path = tmp_path / "a.json"
+    found = []
+    for content in (OLD, NEW):
+        path.write_text(json.dumps(content))
+        found.append(record.load(path))
+    assert found[0] == found[1]
+    assert (found[0].configuration.images, found[0].dataset_images, found[0].hardware) == (64, 128, "Some CPU")
+    assert [epoch.seconds for epoch in found[0].epochs] == [8, 7, 6, 5]
+
+
+@pytest.mark.parametrize("log", recorded.laptop() + recorded.laptop_two_networks_horovod())
+def test_recorded_runs_are_read_whole(log):
+    path = log.with_suffix(".json")
+    text, found = json.loads(path.read_text()), record.load(path)
+    assert len(found.epochs) == len(text["epochs"]) and found.steps == text["steps"]
+    assert found.configuration.global_batch == text["global_batch"]
+    assert not found.model_extra and not found.configuration.model_extra
+
+
+def test_what_is_saved_is_read_again_with_fields_of_a_newer_kit(tmp_path):
+    found = record.read(NEW | {"colour": "blue", "configuration": HOW | {"momentum": 0.9}}, "a.json")
+    found.epochs[0].metrics["loss"] = math.nan  # a training that diverged
+    record.save(tmp_path / "b.json", found)
+    again = record.load(tmp_path / "b.json")
+    assert again.colour == "blue" and again.configuration.momentum == 0.9
+    assert math.isnan(again.epochs[0].metrics["loss"]) and again.epochs[1:] == found.epochs[1:]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (broken("epochs", 3, "seconds"), "epochs.3.seconds: Field required"),
+        (broken("epochs", 3, "seconds", value=-1), "epochs.3.seconds: Input should be greater than 0, not -1"),
+        (broken("epochs", 3, "seconds", value=math.nan), "epochs.3.seconds: Input should be a finite number"),
+        (broken("epochs", 3, "seconds", value=math.inf), "epochs.3.seconds: Input should be a finite number"),
+        (broken("epochs", 3, "seconds", value="5"), "epochs.3.seconds: Input should be a valid number, not '5'"),
+        (broken("epochs", 3, "seconds", value=10**400), "epochs.3.seconds: "),
+        (broken("epochs", 1, "step_seconds", value=[0.1, -2]), "epochs.1.step_seconds.1: "),
+        (broken("epochs", 2, value=5), "epochs.2: "),
+        (broken("configuration", "workers", value=10**400), "configuration.workers: "),
+        (broken("configuration", "workers", value="two"), "configuration.workers: Input should be a valid integer"),
+        (broken("configuration"), "configuration: Field required"),
+        (broken("state"), "state: Field required"),
+        (broken("state", value="asleep"), "state: Input should be 'running'"),
+    ],
+)
+def test_the_field_that_cannot_be_is_named(tmp_path, text, says):
+    said = refused(tmp_path, text)
+    assert f"broken run record: {says}" in said and said.endswith("Make the run again.")
+
+
+def test_the_field_of_an_old_record_is_named_as_it_stands_there(tmp_path):
+    assert "broken run record: workers: " in refused(tmp_path, json.dumps(OLD | {"workers": "two"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (json.dumps(NEW | {"version": 7}), "version 7, this kit reads versions 1 and 2. Update the kit"),
+        (broken("version"), "version None"),
+        ("[1, 2]", "not a run record"),
+        ("{}", "not a run record"),
+        ("", "cannot be read as a run record"),
+        ('{"version": 2, "epochs": [', "cannot be read as a run record"),
+        ("[" * 10**5, "cannot be read as a run record"),
+        ('{"version": 2, "steps": ' + "9" * 5000 + "}", "cannot be read as a run record"),
+    ],
+)
+def test_what_is_no_record_of_this_kit(tmp_path, text, says):
+    assert says in refused(tmp_path, text)
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    for path in (tmp_path / "no.json", tmp_path):
+        with pytest.raises(RecordError, match="the run record cannot be read"):
+            record.load(path)
+    (tmp_path / "latin.json").write_bytes(b'{"name": "\xff"}')
+    with pytest.raises(RecordError, match="latin.json: cannot be read as a run record"):
+        record.load(tmp_path / "latin.json")
+
+
+# Which runs may be compared
+
+TWO = Configuration(
+    model="M",
+    strategy="mirrored",
+    workers=2,
+    nodes=1,
+    global_batch=128,
+    local_batch=64,
+    learning_rate=0.02,
+    dataset="digits",
+    images=512,
+    image_size=32,
+    precision="float32",
+    seed=0,
+    repeats=3,
+    epochs_per_repeat=5,
+)
+ONE = TWO.model_copy(update={"workers": 1, "global_batch": 64, "learning_rate": 0.01})
+
+
+def test_a_run_is_comparable_with_one_of_other_workers_batch_seed_and_length():
+    assert TWO.comparable(ONE) and TWO.comparable(ONE.model_copy(update={"strategy": "single"}))
+    assert TWO.comparable(ONE.model_copy(update={"seed": 7, "repeats": 1, "epochs_per_repeat": 2, "images": 64}))
+    assert not ONE.model_copy(update={"strategy": "single"}).comparable(TWO)
+    other = {"model": "N", "dataset": "cifar10", "image_size": 64, "precision": "mixed_float16", "strategy": "horovod"}
+    for key, value in other.items():
+        assert not TWO.comparable(ONE.model_copy(update={key: value})), key
+
+
+def test_repeats_of_one_training_differ_in_seed_and_number_only():
+    assert TWO.same_training(TWO.model_copy(update={"seed": 7, "repeats": 1}))
+    for key, value in {"global_batch": 64, "learning_rate": 0.01, "strategy": "horovod", "nodes": 2}.items():
+        assert not TWO.same_training(TWO.model_copy(update={key: value})), key
+
+
+def test_fulfils_looks_at_what_was_asked_for_only():
+    assert TWO.fulfils(Configuration(model="M", workers=2)) and TWO.fulfils(Configuration())
+    assert not TWO.fulfils(Configuration(model="M", workers=3))
+    assert not TWO.fulfils(Configuration(model="M", images=None)), "all images were asked for"
+
+
+def test_a_record_in_memory_is_checked_too():
+    with pytest.raises(ValueError, match="seconds"):
+        Record(state="running", configuration=TWO, epochs=[{"seconds": 0}])
