@@ -28,7 +28,7 @@ class Parameter:
 
     def as_dict(self):
         """The parameter for JSON."""
-        return asdict(self)
+        return asdict(self) | {"interval": self.interval and list(self.interval)}
 
     def __str__(self):
         span = f" [{self.interval[0]:.4g}, {self.interval[1]:.4g}]" if self.interval else ""
