@@ -5,8 +5,8 @@ import time
 import psutil
 
 
-def until(condition, seconds=60):
-    """Wait for a condition; its last value."""
+def until(condition, seconds=300):
+    """Wait for a condition; its last value. The limit is for what never comes, also on a busy machine."""
     end = time.monotonic() + seconds
     while not (value := condition()) and time.monotonic() < end:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A widget of labs.show.widgets.explore as the keyboard sees it: its controls, the picture, the time from key to picture."""
+"""A widget of widgets.explore as the keyboard sees it: its controls, the picture, the time from key to picture."""
 
 from dataclasses import dataclass
 

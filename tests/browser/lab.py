@@ -77,7 +77,7 @@ def marked(mark):
     return found
 
 
-def none_left(find, seconds=30):
+def none_left(find, seconds=120):
     """Wait until `find` finds no process; otherwise end those that it finds, and raise with their commands."""
     if until(lambda: not find(), seconds):
         return
@@ -131,7 +131,7 @@ def server(folder):
             yield url
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(300)
             none_left(lambda: marked(mark))
 
 

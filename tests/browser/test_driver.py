@@ -80,7 +80,7 @@ def test_a_control_that_does_not_matter_is_tried_beside_other_values(wrong):
     assert widget.tab() == ["bars", "other", "kind"]
     bars, other, kind = widget.controls
     (press,) = widget.change(bars)
-    assert press.problem is None and (press.before, press.after) == ("7", "8") and 0 < press.seconds < 60
+    assert press.problem is None and (press.before, press.after) == ("7", "8") and press.seconds > 0
     assert press.alts == ("7 red data ", "8 red data ")
     *useless, press = widget.change(other)
     assert len(useless) >= 2 and all("did not change the picture" in each.problem for each in useless)

@@ -76,7 +76,7 @@ class Job:
             time.sleep(0.2)
         return state
 
-    def left(self, seconds=30):
+    def left(self, seconds=120):
         """What is left of the ended job after at most `seconds`: its command lines, and its line in the queue."""
         begin, left = time.monotonic(), ["?"]
         while left and time.monotonic() - begin < seconds:
