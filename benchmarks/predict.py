@@ -25,7 +25,7 @@ def seconds(model, cache):
         "p100-ethernet25",
         "--workers",
         "512",
-        "--batch",
+        "--local_batch",
         "64",
         "--json",
     ]

@@ -5,13 +5,15 @@ import re
 import warnings
 from pathlib import Path
 
+from labs.errors import LabsError
+
 YOUR_CODE = "...  # your code here"
 
 _MAGIC = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
 _BATCH = re.compile(r"^\s*(?:#SBATCH\s+--?[\w-]+[= ]*|[A-Za-z_]\w*=)\.\.\.\s*(?:#.*)?$")
 
 
-class BuildError(Exception):
+class BuildError(LabsError):
     """A source, a notebook or a tree that cannot be built; the message names the file and says what to do."""
 
 

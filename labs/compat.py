@@ -1,4 +1,37 @@
-"""Corrections of TensorFlow without which a measurement would not be true."""
+"""Private parts of TensorFlow, Keras and Horovod that the kit relies on, each behind a function of its own.
+
+A new version may rename or drop one without notice. Then the function raises CompatError, and tests/test_compat.py,
+which asks for each of them and for what each is expected to do, fails by its name.
+"""
+
+from importlib import metadata
+
+from labs.errors import LabsError
+
+
+class CompatError(LabsError):
+    """A private part that the kit relies on is not in the installed version; the message names both."""
+
+
+def _part(owner, name, package):
+    """The attribute `name` of `owner`, a private part of `package`. Raises CompatError where there is none."""
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        where = getattr(owner, "__name__", type(owner).__name__)
+        raise CompatError(
+            f"{package} {_version(package)} has no {where}.{name} any more, on which the course relies. "
+            "Install the locked versions (`make setup`), or adapt labs/compat.py to the new one."
+        ) from None
+
+
+def _version(package):
+    for distribution in (package, f"{package}-cpu"):
+        try:
+            return metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+    return "(of unknown version)"
 
 
 def no_tuning_thread():
@@ -9,13 +42,13 @@ def no_tuning_thread():
     epoch: with one core per worker, the first step of an epoch of ResNet50V2 took 8 to 57 s where the others took 1 s.
     A pipeline can switch tuning off for itself (tf.data.Options); the buffer that tf.distribute adds on each
     device cannot be reached by options, so its constructor is wrapped here. Nothing in it needs tuning: it has
-    one element. Where TensorFlow has no such function any more, nothing is changed.
+    one element.
     """
     import tensorflow as tf
     from tensorflow.python.data.ops import multi_device_iterator_ops as module
 
-    original = getattr(module, "_create_device_dataset", None)
-    if original is None or getattr(original, "labs", False):
+    original = _part(module, "_create_device_dataset", "tensorflow")
+    if getattr(original, "labs", False):
         return
 
     def untuned(*args, **kwargs):
@@ -25,3 +58,40 @@ def no_tuning_thread():
 
     untuned.labs = True
     module._create_device_dataset = untuned
+
+
+def clips_summed_gradients(optimizer_class):
+    """Make sure that this class of Keras optimizers clips in `_clip_gradients`, which labs.hvd overrides.
+
+    With gradient_accumulation_steps=k Keras calls it in every k-th step only, with the mean of the k gradients. A
+    class that did not call it would train without averaging over the ranks, and without any error.
+    """
+    _part(optimizer_class, "_clip_gradients", "keras")
+
+
+def wrapped_by_horovod(optimizer):
+    """True for an optimizer of Horovod's own `DistributedOptimizer`, whose class is made at run time."""
+    return hasattr(optimizer, "_allreduce_grads") or type(optimizer).__module__.startswith("horovod")
+
+
+def compiled_by_xla(model):
+    """True if the steps of a compiled Keras model go through XLA, as `jit_compile="auto"` lets most of them."""
+    return bool(_part(model, "jit_compile", "keras"))
+
+
+def graph(model):
+    """The graph of layers behind a Keras model, a Functional model, or None: for `calls`.
+
+    A Sequential model keeps one inside once it has seen a shape; a model of one's own class has none.
+    """
+    import keras
+
+    if isinstance(model, keras.Sequential):
+        model = _part(model, "_functional", "keras")
+    return model if hasattr(model, "operations") else None
+
+
+def calls(graph):
+    """The calls of layers in a Functional model, inputs first: nodes with operation, input_tensors, output_tensors."""
+    by_depth = _part(graph, "_nodes_by_depth", "keras")
+    return [node for _, nodes in sorted(by_depth.items(), reverse=True) for node in nodes]

@@ -6,9 +6,13 @@ import warnings
 from importlib import metadata
 from pathlib import Path
 
+from labs.errors import LabsError
 
-class DeviceError(ValueError):
+
+class DeviceError(LabsError):
     """The devices asked for cannot be had; the text says why and what to do."""
+
+    code = 2
 
 
 _unpinned = None  # the cores that were allowed before `workers` pinned this process to some of them

@@ -4,7 +4,7 @@ import importlib.util
 import shutil
 
 from labs import devices
-from labs.data import cifar10
+from labs.data import DataError, cifar10
 
 
 def look():
@@ -57,7 +57,7 @@ def look():
     try:
         cifar10.find()
         row("CIFAR-10", "found", "--dataset cifar10 works")
-    except (OSError, ValueError):
+    except DataError:
         row(
             "CIFAR-10",
             "not found",
@@ -65,3 +65,13 @@ def look():
             None if not found else "put cifar-10-batches-py into $LABS_DATA for the course's own figures",
         )
     return rows
+
+
+def text(rows):
+    """The rows of `look` as aligned lines."""
+    width, lines = max(len(row["what"]) for row in rows), []
+    for row in rows:
+        lines.append(f"{row['what']:<{width}}  {row['found']}: {row['means']}")
+        if row["fix"]:
+            lines.append(f"{'':<{width}}  -> {row['fix']}")
+    return "\n".join(lines)

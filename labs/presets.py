@@ -4,10 +4,13 @@ import dataclasses
 import os
 
 from labs import devices
+from labs.errors import LabsError
 
 
-class PresetError(ValueError):
+class PresetError(LabsError):
     """No preset has this name."""
+
+    code = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,17 +32,8 @@ class Preset:
 
     def arguments(self):
         """The sizes as options of a training script (`training.arguments` and --epochs)."""
-        given = [
-            "--dataset",
-            self.dataset,
-            "--image_size",
-            self.image_size,
-            "--epochs",
-            self.epochs,
-            "--repeats",
-            self.repeats,
-        ]
-        return [str(item) for item in (given + ["--images", self.images] if self.images else given)]
+        names = ("dataset", "image_size", "epochs", "repeats", *(["images"] if self.images else []))
+        return [word for name in names for word in (f"--{name}", str(getattr(self, name)))]
 
 
 PRESETS = {

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from labs.errors import LabsError
 
-class RankError(RuntimeError):
+
+class RankError(LabsError):
     """Ranks differ where they must not; the message names the ranks and what differs."""
 
 

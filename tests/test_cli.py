@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from labs import cli, doctor
+from labs.errors import LabsError
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ["doctor", "study", "results", "maxbatch", "slurm", "allreduce", "predict", "build"]
@@ -36,21 +38,56 @@ def test_the_command_is_installed_and_lists_its_commands():
     assert all(re.search(rf"\n    {name}\s", done.stdout) for name in COMMANDS)
 
 
-def test_every_command_has_help(capsys):
-    subparsers = cli.parser()._subparsers._group_actions[0].choices
-    assert set(subparsers) >= set(COMMANDS)
-    for name, sub in subparsers.items():
-        code, out, err = call(capsys, name, "--help")
-        assert code == 0 and err == "" and f"usage: labs {name}" in out and sub.description in " ".join(out.split())
-        assert all(action.help for action in sub._actions), [a.dest for a in sub._actions if not a.help]
+def test_every_command_and_option_has_help(capsys):
+    for words, (_, text, _) in cli.COMMANDS.items():
+        code, out, err = call(capsys, *words, "--help")
+        assert code == 0 and err == "" and f"usage: labs {' '.join(words)}" in out and text in " ".join(out.split())
+    assert {words[0] for words in cli.COMMANDS} == set(COMMANDS)
+    options = [(words, *option) for words, (_, _, options) in cli.COMMANDS.items() for option in options]
+    assert [(words, names) for words, names, settings in options if not settings.get("help")] == []
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["nothing"], ["study", "--workers", "two"], ["results"], ["study", "--strategy", "horse"]]
-)
-def test_wrong_use_is_exit_code_2(arguments, capsys):
-    code, out, err = call(capsys, *arguments)
-    assert code == 2 and out == "" and "error:" in err and "Traceback" not in err
+def test_what_argparse_refuses_is_exit_code_2(capsys):
+    for words in ([], ["nothing"], ["slurm"], ["study", "--workers", "two"], ["results"], ["study", "--strategy", "x"]):
+        code, out, err = call(capsys, *words)
+        assert code == 2 and out == "" and "error:" in err and "Traceback" not in err
+
+
+# Errors
+
+
+def test_what_the_user_can_mend_is_one_line_and_any_other_error_is_a_bug(monkeypatch, capsys):
+    class WrongUse(LabsError):
+        code = 2
+
+    def call_with(error):
+        monkeypatch.setattr(doctor, "look", Mock(side_effect=error))
+        return call(capsys, "doctor")
+
+    for error, code, says in (
+        (WrongUse("a wrong number"), 2, "a wrong number"),
+        (LabsError("it broke"), 1, "it broke"),
+        (KeyboardInterrupt(), 1, "interrupted; what was measured so far is kept."),
+    ):
+        assert call_with(error) == (code, "", f"labs doctor: {says}\n")
+    for error in (ValueError("a bug"), OSError(2, "a file of the kit's own"), RuntimeError("another")):
+        with pytest.raises(type(error)):
+            call_with(error)
+
+
+def test_wrong_use_of_each_command_is_said_in_one_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.chdir(ROOT)
+    for code, words in (
+        (2, ["study", "--preset", "huge", "--out", tmp_path / "runs"]),
+        (2, ["study", "--preset", "test", "--models", "ResNet51", "--out", tmp_path / "runs"]),
+        (1, ["build", "99"]),
+        (1, ["build", "--student", ROOT]),
+        (1, ["build", "--student", tmp_path / "file/below"]),
+    ):
+        got, out, err = call(capsys, *words)
+        assert (got, out) == (code, "") and err.startswith(f"labs {words[0]}: ") and err.count("\n") == 1, words
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 # labs results
@@ -90,38 +127,16 @@ def test_results_without_images_are_not_guessed(capsys):
     assert code == 0 and [r["images_per_second"] for r in json.loads(out)["runs"]] == [None] * 3
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("missing.out", None, "missing.out"),
-        ("empty.out", "", "empty"),
-        ("noise.out", "hello\n", "no epoch"),
-        ("foreign.pdf", "x", "foreign.pdf"),
-        ("half.json", '{"version": 1', "half.json"),
-        ("future.json", '{"version": 99, "epochs": []}', "version 99"),
-        ("other.json", '{"a": 1}', "not a run record"),
-    ],
-)
-def test_results_of_unusable_files(name, text, says, tmp_path, capsys):
-    if text is not None:
-        (tmp_path / name).write_text(text)
-    code, out, err = call(capsys, "results", tmp_path / name)
-    assert code == 2 and out == "" and err.startswith("labs results: ")
-    assert says in err and err.count("\n") == 1 and "Traceback" not in err
+# The other commands (study, maxbatch, allreduce: tests/measure; predict: tests/costs; slurm: tests/slurm)
 
 
-# The other commands (study and maxbatch: test_study.py, test_maxbatch.py)
-
-
-@pytest.mark.parametrize("fix", [None, "buy a second core"])
-def test_doctor(monkeypatch, capsys, fix):
-    rows = [{"what": "cores", "found": "1", "means": "no speedup", "fix": fix}]
+def test_doctor(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "look", lambda: rows)
-    code, out, err = call(capsys, "doctor")
-    assert (code, err) == (1 if fix else 0, "")
-    assert out == "cores  1: no speedup\n" + (f"       -> {fix}\n" if fix else "")
-    code, out, _ = call(capsys, "doctor", "--json")
-    assert code == (1 if fix else 0) and json.loads(out) == rows
+    for fix, code, line in ((None, 0, ""), ("buy a second core", 1, "       -> buy a second core\n")):
+        rows = [{"what": "cores", "found": "1", "means": "no speedup", "fix": fix}]
+        assert call(capsys, "doctor") == (code, f"cores  1: no speedup\n{line}", "")
+        got, out, _ = call(capsys, "doctor", "--json")
+        assert got == code and json.loads(out) == rows
 
 
 def test_doctor_on_this_machine(tmp_path):
@@ -131,49 +146,11 @@ def test_doctor_on_this_machine(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--memory", "0"],
-        ["--memory", "-1GiB"],
-        ["--memory", "much"],
-        ["--model", "ResNet51"],
-        ["--start", "0"],
-        ["--limit", "0"],
-    ],
-)
-def test_maxbatch_that_cannot_be_run(arguments, capsys, tmp_path):
-    code, out, err = call(capsys, "maxbatch", "--out", tmp_path / "runs", *(f"{a}" for a in arguments))
-    assert code == 2 and out == "" and "Traceback" not in err
-    assert err.strip().splitlines()[-1].startswith(("labs maxbatch: ", "labs: error: "))
-    assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (ValueError("a wrong number"), 2),
-        (FileNotFoundError(2, "No such file", "x.out"), 2),
-        (PermissionError(13, "Permission denied", "x"), 1),
-        (RuntimeError("it broke"), 1),
-        (KeyboardInterrupt(), 1),
-    ],
-)
-def test_exit_codes_and_one_line_on_stderr(error, code, monkeypatch, capsys):
-    def fails():
-        raise error
-
-    monkeypatch.setattr(doctor, "look", fails)
-    got, out, err = call(capsys, "doctor")
-    assert got == code and out == "" and err.count("\n") == 1 and err.startswith("labs doctor: ")
-    assert "interrupted" in err if isinstance(error, KeyboardInterrupt) else str(error) in err
-
-
 def test_build_check_reports_problems_with_exit_code_1(monkeypatch, capsys):
     from labs.author import build
 
     monkeypatch.setattr(build, "check", lambda root: ["05.ipynb: out of date"])
-    assert call(capsys, "build", "--check") == (1, "05.ipynb: out of date\n1 problem(s)\n", "")
+    assert call(capsys, "build", "--check") == (1, "05.ipynb: out of date\n", "")
     monkeypatch.setattr(build, "check", lambda root: [])
     assert call(capsys, "build", "--check") == (0, "Sources and generated files agree.\n", "")
 

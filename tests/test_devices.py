@@ -110,11 +110,11 @@ def test_more_workers_than_cores_warn():
     assert said["unpinned"]["warnings"] == []  # for looking at how things work, not for speed
 
 
-@pytest.mark.parametrize("count", [0, -1, True, "2", 2.0, None])
-def test_workers_must_count(count):
-    with pytest.raises(devices.DeviceError) as caught:
-        devices.workers(count)
-    assert repr(count) in str(caught.value) and "at least 1" in str(caught.value)
+def test_workers_must_count():
+    for count in (0, -1, True, "2", 2.0, None):
+        with pytest.raises(devices.DeviceError) as caught:
+            devices.workers(count)
+        assert repr(count) in str(caught.value) and "at least 1" in str(caught.value)
 
 
 def test_gpus_are_workers_where_there_are_some(monkeypatch):

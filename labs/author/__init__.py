@@ -1,7 +1,7 @@
 """How the course is made from its sources; instructors only, no student's tree holds this room.
 
 build       notebooks and scripts from solutions/, and whether they still agree
-blanks      solution regions, and the student's form of a file
+regions     solution regions, and the student's form of a file
 sources     what each notebook depends on, and the pair of notebooks it gives
 execute     Run All in a kernel of this Python
 render      batch scripts from their sources and the files of the sites

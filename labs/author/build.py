@@ -1,4 +1,4 @@
-"""From one source to everything that is generated from it: build, check for drift, students' tree.
+"""From one source to everything that is generated from it: build, and check for drift.
 
     solutions/NN_name.py    -> solutions/NN_name.ipynb (executed) and notebooks/NN_name.ipynb (blank)
     solutions/scripts/*.py  -> notebooks/scripts/*.py (blank)
@@ -15,10 +15,7 @@ from labs.author.execute import clean
 from labs.author.execute import execute as run_all
 from labs.author.regions import blank
 from labs.author.sources import as_text, label_of, pairs, scripts, sources
-from labs.author.students import solution_lines, student_tree
-from labs.blanks import BuildError, blanks
-
-__all__ = ["BuildError", "blank", "blanks", "build", "check", "solution_lines", "student_tree"]
+from labs.blanks import BuildError
 
 FIX = "run `uv run labs build`"
 
@@ -32,15 +29,12 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
     """
     root, done = Path(root).resolve(), []
     every = pairs(root)
-    chosen = {
-        name
-        for wanted in (names or every)
-        for name in every
-        if name == Path(wanted).stem or name.startswith(f"{wanted}_")
-    }
+    chosen = set() if names else set(every)
     for wanted in names or []:
-        if not any(name == Path(wanted).stem or name.startswith(f"{wanted}_") for name in every):
+        found = {name for name in every if name == Path(wanted).stem or name.startswith(f"{wanted}_")}
+        if not found:
             raise BuildError(f"there is no solutions/{wanted}.py; known are: {', '.join(every) or 'none'}")
+        chosen |= found
 
     def write(path: Path, text: str) -> None:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -48,8 +42,8 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
             done.append(f"wrote {label_of(root, path)}")
             report(done[-1])
 
-    for name, script in scripts(root).items():
-        write(root / "notebooks" / "scripts" / name, blank(script.read_text(encoding="utf-8"), label_of(root, script)))
+    for name, text in student_scripts(root).items():
+        write(root / name, text)
     for name in sorted(chosen):
         solution, student = every[name]
         path = root / "solutions" / f"{name}.ipynb"
@@ -63,6 +57,15 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
                 report(f"{label} is out of date and was not executed")
         write(root / "notebooks" / f"{name}.ipynb", as_text(student))
     return done
+
+
+def student_scripts(root) -> dict[str, str]:
+    """{path below `root`: text} of the training scripts that students get. Raises BuildError."""
+    every = scripts(root).items()
+    return {
+        f"notebooks/scripts/{name}": blank(path.read_text(encoding="utf-8"), label_of(root, path))
+        for name, path in every
+    }
 
 
 def executed(root: Path, notebook, label: str = "notebook"):
@@ -90,13 +93,11 @@ def check(root) -> list[str]:
         for name, (solution, student) in every.items():
             problems += differences(root, root / "solutions" / f"{name}.ipynb", solution, executed=True)
             problems += differences(root, root / "notebooks" / f"{name}.ipynb", student, executed=False)
-        for name, script in scripts(root).items():
-            path = root / "notebooks" / "scripts" / name
-            expected = blank(script.read_text(encoding="utf-8"), label_of(root, script))
-            if not path.exists():
-                problems.append(f"{label_of(root, path)}: is missing; {FIX}")
-            elif path.read_text(encoding="utf-8") != expected:
-                problems.append(f"{label_of(root, path)}: is not the blank form of its source; {FIX}")
+        for name, expected in student_scripts(root).items():
+            if not (root / name).exists():
+                problems.append(f"{name}: is missing; {FIX}")
+            elif (root / name).read_text(encoding="utf-8") != expected:
+                problems.append(f"{name}: is not the blank form of its source; {FIX}")
     except BuildError as error:
         return [*problems, str(error).splitlines()[0] + f"; then {FIX}"]
     for pattern in ("solutions/*.ipynb", "notebooks/*.ipynb", "notebooks/scripts/*.py"):

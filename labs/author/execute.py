@@ -11,11 +11,11 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 _INTERACTIVE = "[interactive: run this cell to use it]"
 
 
-def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int = 1200, on_cell=None) -> None:
+def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int = 1200) -> None:
     """Execute all code cells of a notebook, in place, with `folder` as working directory.
 
     The kernel is ipykernel of `sys.executable` whatever kernels a user has installed; the environment is
-    handed on as it is. `timeout` is in seconds per cell; `on_cell(index)` is called before each cell.
+    handed on as it is. `timeout` is in seconds per cell.
     Raises BuildError with the cell, its source and the traceback's tail at the first cell that fails.
     """
     from jupyter_client.kernelspec import KernelSpec
@@ -29,18 +29,12 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
             argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
             return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
-    started = [0]
-
-    def on_cell_start(cell, cell_index):
-        started[0] = cell_index
-        if on_cell is not None and cell.cell_type == "code":
-            on_cell(cell_index)
-
+    started = []
     client = NotebookClient(
         notebook,
         kernel_name="python3",
         kernel_manager_class=ThisPython,
-        on_cell_start=on_cell_start,
+        on_cell_start=lambda cell, cell_index: started.append(cell_index),
         resources={"metadata": {"path": str(folder)}},
         timeout=timeout,
         startup_timeout=120,
@@ -50,7 +44,7 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
     try:
         client.execute()
     except (CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
-        raise BuildError(_message(notebook, started[0], error, name, timeout)) from None
+        raise BuildError(_message(notebook, started[-1] if started else 0, error, name, timeout)) from None
 
 
 def _message(notebook, index: int, error: Exception, name: str, timeout: int) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import psutil
 
+from labs.errors import LabsError
 from labs.slurm import sites
 
 HERE = Path(__file__).resolve().parent
@@ -30,7 +31,7 @@ PROGRAMS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sb
 KEEPER = "keeper.pid"
 
 
-class ClusterError(RuntimeError):
+class ClusterError(LabsError):
     """The cluster cannot be started or is not there; one line that says why and what to do."""
 
 
@@ -266,7 +267,7 @@ def main():
         if not cluster.keeper():
             sys.exit("No practice cluster runs here: `make cluster` starts one.")
         print(export if args.command == "env" else cluster.run("sinfo", "-N", "-l").stdout.rstrip())
-    except (ClusterError, ValueError) as problem:  # SiteError too
+    except LabsError as problem:
         sys.exit(str(problem))
 
 

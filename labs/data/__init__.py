@@ -1,26 +1,19 @@
 """Images and the pipeline that feeds them to the workers.
 
-datasets    load a data set; order, shard, batch it
+dataset     what a data set is in memory
+datasets    load one by its name
 cifar10     the files of CIFAR-10
-formats     a folder of images, TFRecords, arrays
+batching    order, shard, batch it; steps of an epoch
+formats     a folder of images, TFRecords
 shares      who reads which sample: coverage of shares
 """
 
-from labs.data.datasets import (
-    DataError,
-    DataNotFoundError,
-    Dataset,
-    balanced,
-    batches,
-    check_batch,
-    images_per_epoch,
-    load,
-    order,
-    pipeline,
-    steps,
-)
+from labs.data.batching import REMAINDERS, batches, check_batch, images_per_epoch, order, pipeline, steps
+from labs.data.dataset import DataError, DataNotFoundError, Dataset
+from labs.data.datasets import balanced, load
 
 __all__ = [
+    "REMAINDERS",
     "DataError",
     "DataNotFoundError",
     "Dataset",

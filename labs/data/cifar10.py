@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labs.data.datasets import DataError, DataNotFoundError
+from labs.data.dataset import DataError, DataNotFoundError
 
 FOLDER = "cifar-10-batches-py"
 UNPACK = f"Unpack the original cifar-10-python.tar.gz again, so that $LABS_DATA/{FOLDER} holds it."

@@ -1,36 +1,11 @@
-"""Datasets and the input pipeline that feeds them to the workers.
+"""Load a data set by its name: an array of small uint8 images, which stay small until they are on the worker."""
 
-A dataset is an array of small uint8 images. The pipeline shuffles *indices* and gathers one batch at a time, still
-small: resizing and scaling happen batched, in the model, on the worker.
-"""
-
-import itertools
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from labs import compat
-
-REMAINDERS = ("drop", "keep", "pad")
-
-
-class DataError(ValueError):
-    """Data or batch sizes that cannot be used. The message is one line: what, why, what to do."""
-
-
-class DataNotFoundError(DataError, FileNotFoundError):
-    """A file or folder that is not there."""
-
-
-@dataclass
-class Dataset:
-    """Labelled images in memory: `images` uint8 (N, H, W, 3); `labels` int64 (N,), indices into `classes`."""
-
-    name: str
-    images: np.ndarray
-    labels: np.ndarray
-    classes: list[str]
+from labs.data import cifar10
+from labs.data.dataset import DataError, DataNotFoundError, Dataset, whole
 
 
 def load(name="digits", *, images=None, seed=0, folder_size=64, split="train"):
@@ -57,7 +32,7 @@ def load(name="digits", *, images=None, seed=0, folder_size=64, split="train"):
     if kind == "synthetic":
         dataset = _synthetic(detail, images, seed)
     elif name in ("digits", "cifar10"):
-        dataset = _digits() if name == "digits" else _cifar10(split)
+        dataset = _digits() if name == "digits" else Dataset("cifar10", *cifar10.read(split))
     else:
         raise DataError(f"No dataset is called {name!r}. Use digits, cifar10, folder:PATH or synthetic:N.")
     chosen = slice(None) if images is None else balanced(dataset.labels, images, seed)
@@ -76,13 +51,6 @@ def balanced(labels, n, seed=0):
     return np.sort(order[np.argsort(turn[order], kind="stable")][:n])
 
 
-def whole(what, value, least=1):
-    """`value` as an int; True, 64.0 and "64" are refused: they are mistakes more often than sizes."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise DataError(f"{what} is {value!r}, which counts nothing. Give a whole number, {least} or more.")
-    return int(value)
-
-
 def _digits():
     from sklearn.datasets import load_digits
 
@@ -91,12 +59,6 @@ def _digits():
     weights = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(8)))
     grey = np.rint(weights @ bunch.images @ weights.T * (255 / 16)).astype(np.uint8)
     return Dataset("digits", np.repeat(grey[..., None], 3, axis=3), bunch.target.astype(np.int64), list("0123456789"))
-
-
-def _cifar10(split):
-    from labs.data import cifar10
-
-    return Dataset("cifar10", *cifar10.read(split))
 
 
 def _synthetic(detail, images, seed):
@@ -131,103 +93,3 @@ def _folder(root, images, seed, size):
         except Exception as error:  # Pillow raises many kinds on bytes that are no image
             raise DataError(f"{files[i]} is no readable image ({error!r}). Replace or remove it.") from error
     return Dataset(f"folder:{root}", pixels, labels[chosen], [p.name for p in folders])
-
-
-def steps(n_images, global_batch, remainder="drop"):
-    """Steps per epoch: floor(n_images / global_batch) with "drop", else its ceiling."""
-    n, batch = whole("n_images", n_images), whole("global_batch", global_batch)
-    if remainder not in REMAINDERS:
-        raise DataError(f"remainder is {remainder!r}: the last batch is undefined. Use one of {REMAINDERS}.")
-    if remainder == "drop" and n < batch:
-        raise DataError(f"global_batch {batch} is more than the {n} images: no step. Use a smaller batch.")
-    return n // batch if remainder == "drop" else -(-n // batch)
-
-
-def images_per_epoch(n_images, global_batch, remainder="drop"):
-    """Images that the workers process in an epoch; with "pad" those that fill the last batch count twice."""
-    full = steps(n_images, global_batch, remainder) * global_batch
-    return n_images if remainder == "keep" else full
-
-
-def check_batch(n_images, global_batch, workers=1, remainder="drop"):
-    """Raise DataError unless full batches divide into equal shares and no worker is ever without images.
-
-    MirroredStrategy (TensorFlow 2.18, tried) cuts a last batch of r images into slices of ceil(r / workers), one per
-    worker: 5 images for 4 workers are 2, 2, 1 and 0. All get some only if r > (workers - 1) * ceil(r / workers).
-    """
-    batch, workers = whole("global_batch", global_batch), whole("workers", workers)
-    local, rest = divmod(batch, workers)
-    if batch < workers:
-        raise DataError(f"global_batch {batch} leaves some of {workers} workers idle. Use {workers} or more.")
-    if rest:
-        raise DataError(
-            f"global_batch {batch} is no multiple of {workers} workers: unequal shares weigh images "
-            f"unequally. Use {local * workers} or {(local + 1) * workers}."
-        )
-    r = images_per_epoch(n_images, batch, remainder) - (steps(n_images, batch, remainder) - 1) * batch
-    share = -(-r // workers)
-    if r <= (workers - 1) * share:
-        raise DataError(
-            f"The last batch has r={r} images, cut into slices of {share} for {workers} workers: one gets "
-            "none, and BatchNormalization dies on it (nothing to average). Use remainder='drop' or 'pad'."
-        )
-
-
-def order(dataset, global_batch, *, seed=0, remainder="drop", shuffle=True):
-    """A tf.data.Dataset of sample numbers (int64 scalars, 0 to N-1); one pass is one epoch.
-
-    Pass k = 0, 1, ... has the order numpy.random.default_rng([seed, k]).permutation(N): a new one in each epoch, and
-    the same in every process with this seed, whatever the global seeds are; without `shuffle` 0, 1, ..., N-1. The
-    numbers after the last full global batch are left out of this epoch ("drop"), or stay ("keep"), or are filled up
-    with the first ones of this epoch's order, which thus come twice ("pad").
-    So `.shard(K, r)` of it gives the K workers disjoint and, with "drop" or "pad", equal shares. Raises DataError.
-    """
-    import tensorflow as tf
-
-    n, seed, passes = len(dataset.labels), whole("seed", seed, least=0), itertools.count()
-    total = images_per_epoch(n, whole("global_batch", global_batch), remainder)
-
-    def numbers():
-        drawn = np.random.default_rng([seed, next(passes)]).permutation(n) if shuffle else np.arange(n)
-        return np.resize(drawn, total)  # cut ("drop"), whole ("keep") or begun anew at its end ("pad")
-
-    orders = tf.data.Dataset.range(1).map(lambda _: tf.ensure_shape(tf.numpy_function(numbers, [], tf.int64), [total]))
-    compat.no_tuning_thread()
-    flat = orders.unbatch().apply(tf.data.experimental.assert_cardinality(total))
-    return flat.with_options(_options())
-
-
-def batches(dataset, numbers, batch):
-    """A tf.data.Dataset of (images uint8 (B, H, W, 3), labels int64 (B,)): the samples with these numbers, in order.
-
-    numbers: tf.data.Dataset of sample numbers, such as `order(...)` or a shard of it; batch: B, images per step of
-    this process. A last, smaller batch stays; `order` makes none if B times the processes is its global batch.
-    """
-    import tensorflow as tf
-
-    with tf.device("CPU:0"):  # captured below as tensors: no copy in the graph, none per epoch
-        images, labels = tf.identity(dataset.images), tf.identity(dataset.labels)
-    count = int(numbers.cardinality())
-    grouped = numbers.batch(whole("batch", batch), drop_remainder=count >= 0 and count % batch == 0)
-    made = grouped.map(lambda rows: (tf.gather(images, rows), tf.gather(labels, rows)))
-    return made.prefetch(2).with_options(_options())
-
-
-def _options():
-    import tensorflow as tf
-
-    options = tf.data.Options()  # replicas share the batches: there is no file to shard by
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    options.autotune.enabled = False  # see labs.compat
-    return options
-
-
-def pipeline(dataset, global_batch, *, workers=1, seed=0, remainder="drop", shuffle=True):
-    """The batches of one process that feeds all `workers`: `batches` of `order` (see there), one pass is one epoch.
-
-    The images are the same whatever `workers` is, which is only checked.
-    Raises DataError: see `check_batch` and `steps`.
-    """
-    check_batch(len(dataset.labels), global_batch, workers, remainder)
-    numbers = order(dataset, global_batch, seed=seed, remainder=remainder, shuffle=shuffle)
-    return batches(dataset, numbers, global_batch)

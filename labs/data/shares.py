@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labs.errors import LabsError
+
 # How the workers come to their shares. Every name says in which order what is done.
 ORDERS = (
     "block of each worker, batch",
@@ -18,8 +20,10 @@ ORDERS = (
 )
 
 
-class ShardError(ValueError):
+class ShardError(LabsError):
     """Shares that cannot be made; the text says why and what to do."""
+
+    code = 2
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """Horovod's callbacks for Keras 3, for `fit(..., callbacks=[...])`."""
 
-import horovod.tensorflow as _hvd
 import keras
 import numpy as np
 import tensorflow as tf
+from horovod import tensorflow as horovod
 
-from labs import ranks
+from labs import compat, ranks
 from labs.hvd.optimizer import HOROVODS_OWN, HorovodError, averages
 
 NOT_WRAPPED = (
@@ -32,8 +32,8 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
 
     def __init__(self, root_rank=0):
         super().__init__()
-        if not 0 <= root_rank < _hvd.size():
-            raise HorovodError(f"No rank {root_rank} to take weights from. Give one from 0 to {_hvd.size() - 1}.")
+        if not 0 <= root_rank < horovod.size():
+            raise HorovodError(f"No rank {root_rank} to take weights from. Give one from 0 to {horovod.size() - 1}.")
         self.root_rank = root_rank
 
     def on_train_begin(self, logs=None):
@@ -53,17 +53,17 @@ class MetricAverageCallback(keras.callbacks.Callback):
     """
 
     def on_epoch_end(self, epoch, logs=None):
-        if _hvd.size() == 1:
+        if horovod.size() == 1:
             return
         measured = [v for v in self.model.non_trainable_weights if "float" in v.dtype]
         for dtype in sorted({variable.dtype for variable in measured}):  # one message for each, not one per variable
             alike = [variable for variable in measured if variable.dtype == dtype]
             tensors = [tf.convert_to_tensor(variable.value) for variable in alike]
-            for variable, value in zip(alike, _hvd.grouped_allreduce(tensors, op=_hvd.Average), strict=True):
+            for variable, value in zip(alike, horovod.grouped_allreduce(tensors, op=horovod.Average), strict=True):
                 variable.assign(value)
         keys = sorted(key for key, value in (logs or {}).items() if np.ndim(value) == 0)
         values = tf.constant([float(logs[key]) for key in keys], tf.float64)
-        for key, value in zip(keys, _hvd.allreduce(values, op=_hvd.Average, name="metrics").numpy(), strict=True):
+        for key, value in zip(keys, horovod.allreduce(values, op=horovod.Average, name="metrics").numpy(), strict=True):
             logs[key] = float(value)
 
 
@@ -76,17 +76,17 @@ def check(model, params):
     inner = getattr(optimizer, "inner_optimizer", None)
     if not averages(optimizer) and averages(inner):
         raise HorovodError(SCALED)
-    if hasattr(optimizer, "_allreduce_grads") or type(optimizer).__module__.startswith("horovod"):
+    if compat.wrapped_by_horovod(optimizer):
         raise HorovodError(HOROVODS_OWN)
     if not averages(optimizer):
         raise HorovodError(NOT_WRAPPED)
-    if model.jit_compile:
+    if compat.compiled_by_xla(model):
         raise HorovodError(XLA)
     steps = params.get("steps")
     ranks.agree("some would wait for ever in an all-reduce for the others", steps=steps, epochs=params.get("epochs"))
     shapes = [tuple(weight.shape) for weight in model.trainable_weights]
     ranks.agree("their gradients do not fit together", network=shapes)
-    if steps is None and _hvd.size() > 1:
+    if steps is None and horovod.size() > 1:
         raise HorovodError(
             "The number of steps per epoch is not known, and ranks with different numbers would wait for each other "
             "for ever. Pass steps_per_epoch=..., the same on all ranks."
@@ -96,6 +96,6 @@ def check(model, params):
 def _broadcast(variables, root_rank):
     names = [f"broadcast_{number:04d}" for number in range(len(variables))]
     return [
-        _hvd.broadcast(tf.convert_to_tensor(variable.value), root_rank, name=name)
+        horovod.broadcast(tf.convert_to_tensor(variable.value), root_rank, name=name)
         for variable, name in zip(variables, names, strict=True)
     ]

@@ -1,11 +1,14 @@
 """An optimizer of Keras 3 whose gradients are averaged over all ranks."""
 
-import horovod.tensorflow as _hvd
 import keras
 import tensorflow as tf
+from horovod import tensorflow as horovod
+
+from labs import compat
+from labs.errors import LabsError
 
 
-class HorovodError(RuntimeError):
+class HorovodError(LabsError):
     """Horovod would fail, hang or train something else than is meant; the message says why and what to do."""
 
 
@@ -34,7 +37,7 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
             f"{type(optimizer).__name__} is no optimizer of Keras 3, so its gradients cannot be averaged. "
             "Pass one of keras.optimizers, such as keras.optimizers.SGD(0.01)."
         )
-    if type(optimizer).__module__.startswith("horovod") or hasattr(optimizer, "_allreduce_grads"):
+    if compat.wrapped_by_horovod(optimizer):
         raise HorovodError(HOROVODS_OWN)
     if optimizer.built:
         raise HorovodError(
@@ -50,7 +53,10 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
         )
     if passes > 1:
         settings["gradient_accumulation_steps"] = passes
-    averaging = _EveryKthStep if settings.get("gradient_accumulation_steps") else _EveryStep
+    averaging = _EveryStep
+    if settings.get("gradient_accumulation_steps"):
+        compat.clips_summed_gradients(base)
+        averaging = _EveryKthStep
     # Under the name of its base: a saved or copied model then holds a plain optimizer, and loads without Horovod.
     named = {"__module__": base.__module__, "__qualname__": base.__qualname__}
     return type(base.__name__, (averaging, base), named).from_config(settings)
@@ -75,7 +81,7 @@ class _EveryKthStep:
 
 def _average(grads):
     """The same gradients, averaged over all ranks; None stays None."""
-    if _hvd.size() == 1:
+    if horovod.size() == 1:
         return grads
     averaged = []
     for number, gradient in enumerate(grads):
@@ -84,6 +90,6 @@ def _average(grads):
             shape = "x".join(map(str, gradient.shape)) or "scalar"
             # The same name on all ranks, even where one rank has built more models than the others.
             name = f"gradient_{number:03d}_{shape}"
-            gradient = _hvd.allreduce(gradient, op=_hvd.Average, name=name, ignore_name_scope=True)
+            gradient = horovod.allreduce(gradient, op=horovod.Average, name=name, ignore_name_scope=True)
         averaged.append(gradient)
     return averaged

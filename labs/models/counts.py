@@ -7,7 +7,6 @@ is trained, and `of` builds the network in a process of its own, with shapes alo
 import difflib
 import hashlib
 import inspect
-import itertools
 import json
 import math
 import os
@@ -19,14 +18,17 @@ from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
-from labs import files
+from labs import compat, files
+from labs.errors import LabsError
 from labs.models import networks
 
 FLOAT32 = 4  # bytes
 
 
-class FactsError(ValueError):
+class FactsError(LabsError):
     """No such network, an image size that it cannot take, or a model that cannot be counted."""
+
+    code = 2
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def of(name, image_size=224, classes=1000):
     folder = os.environ.get("LABS_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     file = re.sub(r"\W", "_", f"{name}_{image_size}_{classes}") + ".json"
     path = Path(os.path.expanduser(folder), "labs", "facts", file)
-    code = b"".join(Path(module).read_bytes() for module in (__file__, networks.__file__))
+    code = b"".join(Path(module).read_bytes() for module in (__file__, networks.__file__, compat.__file__))
     key = f"keras {metadata.version('keras')}, code {hashlib.sha256(code).hexdigest()[:16]}"
     with suppress(OSError, ValueError, KeyError, TypeError):  # no file, or not what was written
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -89,7 +91,7 @@ def from_model(model):
     classes the last of the (first) output. Raises FactsError: a model of one's own class, a Sequential that is not
     built, or an input without a fixed size.
     """
-    graph = _graph(model)
+    graph = compat.graph(model)
     if not graph:
         raise FactsError(
             f"{getattr(model, 'name', model)!r} is no graph of layers, so nothing can be counted: build "
@@ -115,26 +117,20 @@ def from_model(model):
     )
 
 
-def _graph(model):
-    """The Functional model behind a model, or None."""
-    model = getattr(model, "_functional", None) or model
-    return model if hasattr(model, "_nodes_by_depth") else None
-
-
 def _calls(model, same=None, scope=()):
     """(layer, inputs, outputs) of each call of a layer, nested models opened; a tensor is (key, values per image).
 
     same: key of a tensor that is another's memory: it passes into or out of a nested model, or is handed on unchanged.
     scope: the calls of nested models that led here, part of the key, for a model may be called twice.
     """
-    same, graph = {} if same is None else same, _graph(model)
+    same = {} if same is None else same
 
     def key(tensor, scope=scope):
         return same.get((scope, id(tensor)), (scope, id(tensor)))
 
-    for node in itertools.chain(*(nodes for _, nodes in sorted(graph._nodes_by_depth.items(), reverse=True))):
+    for node in compat.calls(compat.graph(model)):
         layer, inputs, outputs = node.operation, node.input_tensors, node.output_tensors
-        if inner := _graph(layer):
+        if inner := compat.graph(layer):
             deeper = (*scope, id(node))
             same |= {(deeper, id(tensor)): key(outside) for tensor, outside in zip(inner.inputs, inputs, strict=True)}
             yield from _calls(inner, same, deeper)
@@ -325,8 +321,9 @@ def answer(name, image_size, classes):
     try:
         found = from_model(_build(name, image_size, classes))
         told = asdict(replace(found, model=name, image_size=image_size, classes=classes))
-    except ValueError as problem:
-        context = f"{name} cannot be built for {image_size}x{image_size} and {classes} classes: "
-        context = "" if isinstance(problem, FactsError) else context  # else Keras speaks, about the shape
-        told = {"error": context + " ".join(str(problem).split())}
+    except FactsError as problem:
+        told = {"error": str(problem)}
+    except (networks.ModelError, ValueError) as problem:  # Keras speaks of shapes: say of which network
+        reason = " ".join(str(problem).split())
+        told = {"error": f"{name} cannot be built for {image_size}x{image_size} and {classes} classes: {reason}"}
     print(json.dumps(told))

@@ -18,7 +18,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = {"ResNet50.sh", "ResNet152V2.sh", "maxbatch.sh", "ResNet50_horovod.sh", "ResNet50_horovod_nodes.sh"}
 COMPLETE = sorted(ROOT.glob("solutions/slurm/*/*.sh"))
 STUDENTS = sorted(ROOT.glob("slurm/*/*.sh"))
-name_of = lambda path: f"{path.parent.name}/{path.name}"  # noqa: E731
 
 
 @pytest.fixture
@@ -78,35 +77,37 @@ def test_a_site_without_gpus_and_one_with_another_launcher(course):
     assert 'horovodrun --gloo -np "$ranks" -H "$hosts"' in many and "scontrol show hostnames" in many
 
 
-@pytest.mark.parametrize("path", COMPLETE, ids=name_of)
-def test_a_complete_script_keeps_the_sites_rule(path):
-    site, text = sites.load(path.parent.name, ROOT), path.read_text()
-    script = directives.read(text)
-    assert script.ignored == [] and script.refused == [] and blanks.blanks_of_batch(text) == []
-    found = script.resources()
-    least, most = site.cpus_for(found["gpus_per_node"])
-    per_node = found["ntasks_per_node"] or 1
-    assert least <= found["cpus_per_task"] * per_node <= most
-    assert found["time_minutes"] == sites.minutes(site.time)
-    horovod = "horovod" in path.name
-    assert (per_node == found["gpus_per_node"]) if horovod else (found["tasks"] == 1 and found["nodes"] == 1)
-    assert found["nodes"] == (site.nodes if "nodes" in path.name else 1)
-    assert "#SBATCH --output=notebooks/runs/%x_%j.out" in text and "set -euo pipefail" in text
-    assert subprocess.run(["bash", "-n", path], capture_output=True).returncode == 0
-    sizes = presets.PRESETS[site.preset]
-    assert ("maxbatch" in path.name) or f"batch=$(({sizes.local_batch} * " in text
+def test_a_complete_script_keeps_the_sites_rule():
+    assert len(COMPLETE) == len(SCRIPTS) * len(sites.names(ROOT))
+    for path in COMPLETE:
+        site, text = sites.load(path.parent.name, ROOT), path.read_text()
+        script = directives.read(text)
+        assert script.ignored == [] and script.refused == [] and blanks.blanks_of_batch(text) == []
+        found = script.resources()
+        least, most = site.cpus_for(found["gpus_per_node"])
+        per_node = found["ntasks_per_node"] or 1
+        assert least <= found["cpus_per_task"] * per_node <= most
+        assert found["time_minutes"] == sites.minutes(site.time)
+        horovod = "horovod" in path.name
+        assert (per_node == found["gpus_per_node"]) if horovod else (found["tasks"] == 1 and found["nodes"] == 1)
+        assert found["nodes"] == (site.nodes if "nodes" in path.name else 1)
+        assert "#SBATCH --output=notebooks/runs/%x_%j.out" in text and "set -euo pipefail" in text
+        assert subprocess.run(["bash", "-n", path], capture_output=True).returncode == 0
+        sizes = presets.PRESETS[site.preset]
+        assert ("maxbatch" in path.name) or f"batch=$(({sizes.local_batch} * " in text
 
 
-@pytest.mark.parametrize("path", STUDENTS, ids=name_of)
-def test_a_students_script_has_blanks_and_no_solution(path):
-    text, complete = path.read_text(), (ROOT / "solutions" / path.relative_to(ROOT)).read_text()
-    left = blanks.blanks_of_batch(text)
-    batch = 0 if path.name == "maxbatch.sh" else 1
-    assert len(left) == 4 + batch and "SOLUTION" not in text
-    options = {line.split("--")[1].split("=")[0] for _, line in left if "--" in line}
-    assert {"nodes", "gres", "cpus-per-task"} < options
-    hidden = set(complete.split("\n")) - set(text.split("\n"))
-    assert len(hidden) == len(left) and not any(line in text for line in hidden)
+def test_a_students_script_has_blanks_and_no_solution():
+    assert len(STUDENTS) == len(SCRIPTS) * len(sites.names(ROOT))
+    for path in STUDENTS:
+        text, complete = path.read_text(), (ROOT / "solutions" / path.relative_to(ROOT)).read_text()
+        left = blanks.blanks_of_batch(text)
+        batch = 0 if path.name == "maxbatch.sh" else 1
+        assert len(left) == 4 + batch and "SOLUTION" not in text
+        options = {line.split("--")[1].split("=")[0] for _, line in left if "--" in line}
+        assert {"nodes", "gres", "cpus-per-task"} < options
+        hidden = set(complete.split("\n")) - set(text.split("\n"))
+        assert len(hidden) == len(left) and not any(line in text for line in hidden)
 
 
 def test_blanks_of_a_batch_script():
@@ -169,31 +170,22 @@ def test_nothing_of_a_person_or_machine_stands_outside_the_sites():
         assert [line for line in lines if re.search(r"(?:^|[\s=\"'(:])/\w", line)] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_the_search_for_private_things_finds_them_and_lets_others_pass():
+    for text in (
         "cd /home/student/course",
         "#SBATCH --account=bsc31",
         "data=/gpfs/projects/x",
         "ssh me@glogin1",
         "host jwlogin08.fz-juelich.de",
         "export SBATCH_ACCOUNT=abc",
-    ],
-)
-def test_the_search_for_private_things_finds_them(text):
-    assert PRIVATE.search(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+    ):
+        assert PRIVATE.search(text), text
+    for text in (
         "#!/bin/bash",
         "notebooks/runs/%x_%j.out",
         "https://a.b/home/page",
         "export SBATCH_ACCOUNT=...",
         "$HOME/runs",
         "images/s and s/epoch",
-    ],
-)
-def test_the_search_for_private_things_lets_others_pass(text):
-    assert not PRIVATE.search(text)
+    ):
+        assert not PRIVATE.search(text), text

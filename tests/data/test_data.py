@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from labs import data
-from labs.data import cifar10
-from labs.data.datasets import DataError, DataNotFoundError
+from labs.data import DataError, DataNotFoundError, cifar10
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,9 +79,9 @@ def test_subset_takes_all_of_a_small_class():
     assert len(set(chosen)) == 43 and list(np.bincount(labels[chosen])) == [20, 3, 20]
 
 
-@pytest.mark.parametrize("images", [0, -1, True, 2.0, "5", np.float64(3)])
-def test_subset_size_must_count(images):
-    assert "images" in message(data.load, "digits", images=images)
+def test_subset_size_must_count():
+    for images in (0, -1, True, 2.0, "5", np.float64(3)):
+        assert "images" in message(data.load, "digits", images=images)
 
 
 def test_subset_larger_than_the_dataset():
@@ -90,10 +89,10 @@ def test_subset_larger_than_the_dataset():
     assert "1798" in text and "1797" in text
 
 
-@pytest.mark.parametrize("name", ["cifar100", "", "folder", "folder:", "digits:3", "Digits", None])
-def test_unknown_name_lists_the_known(name):
-    text = message(data.load, name)
-    assert all(known in text for known in ("digits", "cifar10", "folder:PATH", "synthetic:N"))
+def test_unknown_name_lists_the_known():
+    for name in ("cifar100", "", "folder", "folder:", "digits:3", "Digits", None):
+        text = message(data.load, name)
+        assert all(known in text for known in ("digits", "cifar10", "folder:PATH", "synthetic:N"))
 
 
 def test_only_cifar10_has_a_test_split():
@@ -193,7 +192,7 @@ def test_cifar10_in_keras_cache(batches, tmp_path, place):
 
 def test_cifar10_nowhere(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_DATA", str(tmp_path / "mine"))
-    text = message(data.load, "cifar10", error=FileNotFoundError)
+    text = message(data.load, "cifar10", error=DataNotFoundError)
     assert str(tmp_path / "mine" / cifar10.FOLDER) in text and str(tmp_path / "keras") in text
     assert "cifar-10-python.tar.gz" in text and "$LABS_DATA" in text
     with pytest.raises(DataNotFoundError):
@@ -261,11 +260,11 @@ def test_cifar10_spoilt_file_is_named(cifar, spoil):
     assert str(path) in text and "Unpack" in text
 
 
-@pytest.mark.parametrize("names", [NAMES[:9], 7])
-def test_cifar10_classes_are_ten(cifar, names):
+def test_cifar10_classes_are_ten(cifar):
     (cifar / "batches.meta").unlink()
-    write(cifar / "batches.meta", {"label_names": names})
-    assert "batches.meta" in message(data.load, "cifar10", split="test")
+    for names in (NAMES[:9], 7):
+        write(cifar / "batches.meta", {"label_names": names})
+        assert "batches.meta" in message(data.load, "cifar10", split="test")
 
 
 # Folders
@@ -322,10 +321,10 @@ def test_folder_with_one_class(folder):
     assert str(only) in text and "1 subfolder" in text
 
 
-@pytest.mark.parametrize("content", [b"", b"no image", b"\x89PNG\r\n\x1a\n"])
-def test_folder_with_an_unreadable_image(folder, content):
-    (folder / "dog" / "bad.png").write_bytes(content)
-    assert str(folder / "dog" / "bad.png") in message(data.load, f"folder:{folder}")
+def test_folder_with_an_unreadable_image(folder):
+    for content in (b"", b"no image", b"\x89PNG\r\n\x1a\n"):
+        (folder / "dog" / "bad.png").write_bytes(content)
+        assert str(folder / "dog" / "bad.png") in message(data.load, f"folder:{folder}")
 
 
 def test_folder_with_a_cut_image(folder):
@@ -348,11 +347,11 @@ def test_steps_and_images_per_epoch():
     assert type(data.steps(np.int64(50), np.int32(4))) is int
 
 
-@pytest.mark.parametrize("size", [0, -8, True, False, 8.0, "8", None, np.float32(8), np.bool_(True), [8]])
-def test_batches_must_count(size):
+def test_batches_must_count():
     digits = data.load("digits", images=50)
-    assert "global_batch" in message(data.pipeline, digits, size)
-    assert "workers" in message(data.pipeline, digits, 8, workers=size)
+    for size in (0, -8, True, False, 8.0, "8", None, np.float32(8), np.bool_(True), [8]):
+        assert "global_batch" in message(data.pipeline, digits, size)
+        assert "workers" in message(data.pipeline, digits, 8, workers=size)
 
 
 def test_bad_batches():
@@ -465,40 +464,38 @@ def test_graph_does_not_hold_the_images():
     assert found >= 2
 
 
+# What MirroredStrategy makes of the pipeline, on 2 and on 4 logical devices of one process
 DISTRIBUTED = """
-import json, sys
+import json
 import numpy as np
 import tensorflow as tf
-from labs import data
+from labs import data, devices
+from tensorflow.python.data.ops import multi_device_iterator_ops
 
-workers = int(sys.argv[1])
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * workers)
-tf.config.threading.set_intra_op_parallelism_threads(1)
-tf.config.threading.set_inter_op_parallelism_threads(workers)
-strategy = tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(workers)])
+cpus = devices.workers(4, pin=False, kind="cpu")
 import keras
 
 def resident():
     return int(next(l for l in open("/proc/self/status") if l.startswith("VmRSS")).split()[1]) * 1024
 
-out = {"epochs": {}}
-for remainder in ("drop", "keep", "pad"):
-    numbered = data.Dataset("numbered", np.zeros((62, 8, 8, 3), np.uint8), np.arange(62), list("0123456789"))
-    with strategy.scope():
-        shared = strategy.experimental_distribute_dataset(
-            data.pipeline(numbered, 16, workers=workers, remainder=remainder, seed=5))
-    passes = []
-    for _ in range(2):
-        passes.append([[v.numpy().tolist() for v in strategy.experimental_local_results(y)] for _, y in shared])
-    out["epochs"][remainder] = passes
+def epoch(batches):
+    results = strategy.experimental_local_results
+    return [[share.numpy().tolist() for share in results(labels)] for _, labels in batches]
 
-# The rule of `check_batch`, against what the strategy does with a last batch of r images.
-out["shares"] = {}
-for r in (1, 3, 4, 5, 6, 7, 9, 10, 16):
-    batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(16 + r).batch(16))
-    last = [strategy.experimental_local_results(b) for b in batches][-1]
-    out["shares"][r] = [int(v.shape[0]) for v in last]
+out = {}
+for workers in (2, 4):
+    strategy = tf.distribute.MirroredStrategy(cpus[:workers])
+    said = out[workers] = {"epochs": {}, "shares": {}}
+    for remainder in ("drop", "keep", "pad"):
+        numbered = data.Dataset("numbered", np.zeros((62, 8, 8, 3), np.uint8), np.arange(62), list("0123456789"))
+        pipeline = data.pipeline(numbered, 16, workers=workers, remainder=remainder, seed=5)
+        shared = strategy.experimental_distribute_dataset(pipeline)
+        said["epochs"][remainder] = [epoch(shared) for _ in range(2)]
+    # The rule of `check_batch`, against what the strategy does with a last batch of r images.
+    for r in (1, 3, 4, 5, 6, 7, 9, 10, 16):
+        batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(16 + r).batch(16))
+        last = [strategy.experimental_local_results(b) for b in batches][-1]
+        said["shares"][r] = [int(v.shape[0]) for v in last]
 
 digits = data.load("digits", images=62)
 with strategy.scope():
@@ -516,55 +513,60 @@ for _ in range(4):
         pass
     grown.append(resident())
 out["grown"], out["bytes"] = grown[-1] - grown[0], large.images.nbytes
-print(json.dumps(out))
-"""
 
-
-@pytest.mark.parametrize("workers", [2, 4])
-def test_mirrored_strategy_shares_batches_equally(workers):
-    done = subprocess.run(
-        [sys.executable, "-c", DISTRIBUTED, str(workers)], capture_output=True, text=True, cwd=ROOT, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    out, local = json.loads(done.stdout.splitlines()[-1]), 16 // workers
-    for remainder, count in (("drop", 48), ("keep", 62), ("pad", 64)):
-        for k, steps in enumerate(out["epochs"][remainder]):
-            order = np.resize(np.random.default_rng([5, k]).permutation(62), count)
-            assert flat(flat(steps)) == order.tolist()  # the order of one worker, in consecutive slices
-            full = steps if remainder != "keep" else steps[:-1]
-            assert all([len(share) for share in step] == [local] * workers for step in full)
-    assert [len(share) for share in out["epochs"]["keep"][0][-1]] == {2: [7, 7], 4: [4, 4, 4, 2]}[workers]
-    for r, shares in out["shares"].items():
-        if 0 in shares:
-            message(data.check_batch, 16 + int(r), 16, workers, "keep")
-        else:
-            data.check_batch(16 + int(r), 16, workers, "keep")
-    assert any(0 in shares for shares in out["shares"].values())
-    assert np.isfinite(out["loss"]).all()
-    assert out["grown"] < out["bytes"] / 2  # no copy of the images per epoch
-    assert "shard" not in done.stderr.lower().replace("getnextfromshard", "")
-
-
-def test_no_iterator_of_an_epoch_has_a_tuning_thread():
-    """Neither the pipeline nor the buffers that tf.distribute adds on the devices (see labs.compat)."""
-    code = """
-import tensorflow as tf
-from labs import data, devices
-workers = devices.workers(2, pin=False, kind="cpu")
-pipeline = data.pipeline(data.load("digits", images=64), 16, workers=2)
-assert pipeline.options().autotune.enabled is False, pipeline.options()
-from tensorflow.python.data.ops import dataset_ops, multi_device_iterator_ops
-made = []
-original = multi_device_iterator_ops._create_device_dataset
+made, original = [], multi_device_iterator_ops._create_device_dataset
 def watch(*args):
     made.append(original(*args))
     return made[-1]
 multi_device_iterator_ops._create_device_dataset = watch
-strategy = tf.distribute.MirroredStrategy(devices=workers)
-batches = list(strategy.experimental_distribute_dataset(pipeline))
-assert len(batches) == 4
-assert len(made) == 2 and all(d.options().autotune.enabled is False for d in made), made
-print("fine")
+epoch(strategy.experimental_distribute_dataset(data.pipeline(digits, 16, workers=workers)))
+out["tuned"] = [buffer.options().autotune.enabled for buffer in made]
+print(json.dumps(out))
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.stdout.strip() == "fine", result.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def distributed():
+    """What the program printed, and its standard error."""
+    done = subprocess.run([sys.executable, "-c", DISTRIBUTED], capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1]), done.stderr
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_mirrored_strategy_shares_batches_equally(distributed, workers):
+    epochs, local = distributed[0][str(workers)]["epochs"], 16 // workers
+    for remainder, count in (("drop", 48), ("keep", 62), ("pad", 64)):
+        for k, steps in enumerate(epochs[remainder]):
+            order = np.resize(np.random.default_rng([5, k]).permutation(62), count)
+            assert flat(flat(steps)) == order.tolist()  # the order of one worker, in consecutive slices
+            full = steps if remainder != "keep" else steps[:-1]
+            assert all([len(share) for share in step] == [local] * workers for step in full)
+    assert [len(share) for share in epochs["keep"][0][-1]] == {2: [7, 7], 4: [4, 4, 4, 2]}[workers]
+    assert "shard" not in distributed[1].lower().replace("getnextfromshard", "")
+
+
+def test_a_batch_is_refused_exactly_where_mirrored_strategy_leaves_a_replica_empty(distributed):
+    for workers in (2, 4):
+        shares = distributed[0][str(workers)]["shares"]
+        for r, sizes in shares.items():
+            if 0 in sizes:
+                message(data.check_batch, 16 + int(r), 16, workers, "keep")
+            else:
+                data.check_batch(16 + int(r), 16, workers, "keep")
+        assert any(0 in sizes for sizes in shares.values())
+
+
+def test_mirrored_strategy_trains_on_a_smaller_last_batch(distributed):
+    assert len(distributed[0]["loss"]) == 2 and np.isfinite(distributed[0]["loss"]).all()
+
+
+def test_epochs_copy_no_images(distributed):
+    assert distributed[0]["grown"] < distributed[0]["bytes"] / 2
+
+
+def test_no_iterator_of_an_epoch_has_a_tuning_thread(distributed):
+    """Neither the pipeline nor the buffers that tf.distribute adds on the devices (see labs.compat)."""
+    pipeline = data.pipeline(data.load("digits", images=64), 16)
+    assert pipeline.options().autotune.enabled is False
+    assert distributed[0]["tuned"] == [False] * 4

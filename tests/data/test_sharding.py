@@ -1,5 +1,6 @@
-"""labs.data.shares, labs.lessons.nb06.pictures and labs.checks.stage: who reads what, counted; pictures; scripts up to their fit."""
+"""Who reads what: labs.data.shares, counted; labs.lessons.nb06.pictures; labs.checks.stage, scripts up to their fit."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -21,13 +22,12 @@ LABELS = np.repeat(np.arange(10), 48)  # sorted by class, as an image folder is
 # ---- shares -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", [order for order in sharding.ORDERS if order != OWN])
-@pytest.mark.parametrize("workers", [1, 2, 3, 7])
-def test_shares_are_disjoint_complete_and_differ_by_one_at_most(order, workers):
-    for epoch in range(3):
+def test_shares_are_disjoint_complete_and_differ_by_one_at_most():
+    orders = [order for order in sharding.ORDERS if order != OWN]
+    for order, workers, epoch in itertools.product(orders, (1, 2, 3, 7), range(3)):
         shares = sharding.shares(100, workers, order, seed=5, epoch=epoch)
         lengths = [len(share) for share in shares]
-        assert sharding.coverage(shares, 100).right
+        assert sharding.coverage(shares, 100).right, (order, workers, epoch)
         assert len(shares) == workers and max(lengths) - min(lengths) <= 1
 
 
@@ -62,11 +62,11 @@ def test_shares_with_tf_data_cover_the_same(monkeypatch):
     assert abs(len(reads((4, 5)).unseen) / 2000 - sharding.expected_unseen(2)) < 0.04
 
 
-@pytest.mark.parametrize("workers", [2, 3, 4, 8, 16])
-def test_own_seeds_leave_the_share_unseen_that_the_formula_says(workers):
+def test_own_seeds_leave_the_share_unseen_that_the_formula_says():
     n = 5000
-    unseen = [len(sharding.coverage(sharding.shares(n, workers, OWN, epoch=e), n).unseen) / n for e in range(10)]
-    assert abs(np.mean(unseen) - sharding.expected_unseen(workers)) < 0.01
+    for workers in (2, 3, 4, 8, 16):
+        unseen = [len(sharding.coverage(sharding.shares(n, workers, OWN, epoch=e), n).unseen) / n for e in range(10)]
+        assert abs(np.mean(unseen) - sharding.expected_unseen(workers)) < 0.01
 
 
 def test_expected_unseen_begins_at_a_quarter_and_tends_to_one_over_e():

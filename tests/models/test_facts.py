@@ -1,4 +1,4 @@
-"""labs.models.counts: counts agree with TensorFlow's profiler and with counting by hand, activations with measured memory."""
+"""labs.models.counts agrees with TensorFlow's profiler and counting by hand; activations with measured memory."""
 
 import contextlib
 import dataclasses
@@ -57,7 +57,7 @@ def built_here(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "parameters", "billions"), [("ResNet50V2", 25_613_800, 3.48), ("ResNet152V2", 60_380_648, 10.91)]
 )
-def test_counts_of_the_two_networks_of_the_course(name, parameters, billions):
+def test_counts_of_the_two_networks_of_the_course(name, parameters, billions, built_here):
     found = counts.of(name)
     assert (found.model, found.image_size, found.classes) == (name, 224, 1000)
     assert found.parameters == parameters
@@ -95,7 +95,7 @@ def profiled(model):
 
 
 @pytest.mark.parametrize("name", ["ResNet50V2", "ResNet152V2", "VGG16", "MobileNetV2"])
-def test_multiply_adds_agree_with_the_profiler_of_tensorflow(name):
+def test_multiply_adds_agree_with_the_profiler_of_tensorflow(name, built_here):
     import keras
 
     model = getattr(keras.applications, name)(weights=None)
@@ -133,7 +133,7 @@ for batch in map(int, sys.argv[3:]):  # ascending: the peak so far is this batch
     peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
     print(batch, 1024 * peak)
 """
-# As in labs.measure.maxbatch: one thread, one arena, no oneDNN (its copies are not the network's), freed tensors given back.
+# As in labs.measure.maxbatch: one thread, one arena, no oneDNN (it copies), freed memory returned.
 ALONE = {
     "TF_ENABLE_ONEDNN_OPTS": "0",
     "MALLOC_ARENA_MAX": "1",
@@ -304,26 +304,18 @@ def test_layers_without_a_formula_are_named():
 # The cache
 
 
-def test_second_call_is_answered_by_a_file_without_tensorflow(cache):
-    expected = counts.of("SmallCNN", 48, 7)
+def test_first_call_asks_a_process_and_the_second_a_file_and_neither_loads_tensorflow(cache):
     code = (
-        "import sys; from labs.models import counts as facts; found = facts.of('SmallCNN', 48, 7); "
+        "import sys; from labs.models import counts; found = counts.of('SmallCNN', 48, 7); "
         "print([m for m in ('tensorflow', 'keras') if m in sys.modules], found.multiply_adds); "
-        "facts.subprocess = None; print(facts.of('SmallCNN', 48, 7) == found)"
+        "counts.subprocess = None; print(counts.of('SmallCNN', 48, 7) == found)"
     )
     said = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()
+    expected = counts.from_model(counts._build("SmallCNN", 48, 7))
     assert said == [f"[] {expected.multiply_adds}", "True"]
     (file,) = (cache / "labs").rglob("*SmallCNN_48_7*")
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
     assert json.loads(file.read_text())["facts"]["multiply_adds"] == expected.multiply_adds
-
-
-def test_the_first_call_loads_no_tensorflow_either():
-    code = (
-        "import sys; from labs.models import counts as facts; facts.of('SmallCNN', 40, 7); "
-        "print([m for m in ('tensorflow', 'keras') if m in sys.modules])"
-    )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
 def test_answers_are_the_same_from_the_cache(nothing_counted, cache, monkeypatch):
@@ -335,10 +327,7 @@ def test_answers_are_the_same_from_the_cache(nothing_counted, cache, monkeypatch
     assert counts.of("Made", 32, 10) is not found
 
 
-@pytest.mark.parametrize(
-    "damage", ["", "{", "[]", "null", '{"key": 1}', "\udcff", '{"facts": {}}', "KEEP KEY", "OLD KEY"]
-)
-def test_a_file_that_is_damaged_or_outdated_is_counted_and_written_again(damage, cache, monkeypatch):
+def test_a_file_that_is_damaged_or_outdated_is_counted_and_written_again(cache, monkeypatch):
     found = counts.Facts("Other", 32, 10, 5, 4, 16, 2, (8, 8), 99, 400, 3, ())
     monkeypatch.setattr(counts, "_elsewhere", lambda *args: found)
     counts.of("Other", 32, 10)
@@ -346,9 +335,10 @@ def test_a_file_that_is_damaged_or_outdated_is_counted_and_written_again(damage,
     good = file.read_text()
     wrong = good.replace("99", "98")
     text = {"KEEP KEY": good.replace('"tensors"', '"tenors"'), "OLD KEY": wrong.replace("keras ", "keras 0.")}
-    file.write_bytes(text.get(damage, damage).encode("utf-8", "surrogateescape"))
-    assert counts.of("Other", 32, 10) == found
-    assert file.read_text() == good
+    for damage in ("", "{", "[]", "null", '{"key": 1}', "\udcff", '{"facts": {}}', "KEEP KEY", "OLD KEY"):
+        file.write_bytes(text.get(damage, damage).encode("utf-8", "surrogateescape"))
+        assert counts.of("Other", 32, 10) == found
+        assert file.read_text() == good, damage
 
 
 def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch):
@@ -381,9 +371,9 @@ def test_where_the_cache_is(variables, folder, tmp_path, monkeypatch):
 # Questions that have no answer
 
 
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [
+def test_unknown_network(cache, built_here):
+    before = sorted(cache.rglob("*"))
+    for name, near in (
         ("ResNet51", "ResNet50"),
         ("resnet50v2", "ResNet50V2"),
         ("ResNet-101", "ResNet101"),
@@ -393,13 +383,10 @@ def test_where_the_cache_is(variables, folder, tmp_path, monkeypatch):
         (None, "keras.applications"),
         ("../../a\0b", "keras.applications"),
         ("include_top", "keras.applications"),
-    ],
-)
-def test_unknown_network(name, near, cache, built_here):
-    before = sorted(cache.rglob("*"))
-    with pytest.raises(FactsError, match="No network is called") as caught:
-        counts.of(name)
-    assert near in str(caught.value) and "\n" not in str(caught.value) and isinstance(caught.value, ValueError)
+    ):
+        with pytest.raises(FactsError, match="No network is called") as caught:
+            counts.of(name)
+        assert near in str(caught.value) and "\n" not in str(caught.value) and caught.value.code == 2
     assert sorted(cache.rglob("*")) == before
 
 
@@ -413,17 +400,16 @@ def test_images_too_small(name, size, least, built_here):
 
 
 def test_what_is_wrong_comes_back_from_the_process_that_builds():
-    for name, size, says in (("ResNet\0", 224, "Did you mean ResNet50 "), ("VGG16", 31, "cannot be built for 31x31")):
-        with pytest.raises(FactsError, match=says):
-            counts.of(name, size)
+    with pytest.raises(FactsError, match="Did you mean ResNet50 "):
+        counts.of("ResNet\0", 224)
 
 
-@pytest.mark.parametrize("value", [0, -224, 2.5, "224", True, None, math.nan])
-def test_sizes_and_classes_that_count_nothing(value, nothing_counted):
-    with pytest.raises(FactsError, match="image_size is .* counts nothing"):
-        counts.of("ResNet50V2", value)
-    with pytest.raises(FactsError, match="classes is .* counts nothing"):
-        counts.of("ResNet50V2", 224, value)
+def test_sizes_and_classes_that_count_nothing(nothing_counted):
+    for value in (0, -224, 2.5, "224", True, None, math.nan):
+        with pytest.raises(FactsError, match="image_size is .* counts nothing"):
+            counts.of("ResNet50V2", value)
+        with pytest.raises(FactsError, match="classes is .* counts nothing"):
+            counts.of("ResNet50V2", 224, value)
 
 
 def test_a_size_too_large_for_this_machine_is_counted_all_the_same(built_here):

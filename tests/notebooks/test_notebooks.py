@@ -14,8 +14,9 @@ from nbformat.v4 import reads_json
 
 from labs.author import build as kit
 from labs.author.regions import regions, strip_markers
+from labs.blanks import blanks
 from labs.files import write as write_text
-from labs.author.students import normal, solution_lines
+from solution_lines import normal, solution_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 SKIPS = re.compile("|".join([
@@ -149,9 +150,9 @@ def test_student_script_shows_no_solution_and_has_its_blanks(name):
     source, student = ROOT / "solutions/scripts" / name, ROOT / "notebooks/scripts" / name
     text = source.read_text(encoding="utf-8")
     assert guard_leak(source, student) == []
-    assert kit.blanks(source) == []
+    assert blanks(source) == []
     # a region leaves a blank, or the code given in its place; a script without regions is given whole
-    assert bool(kit.blanks(student)) == any(not region.given for region in regions(text))
+    assert bool(blanks(student)) == any(not region.given for region in regions(text))
     assert (student.read_text(encoding="utf-8") != strip_markers(text)) == bool(regions(text))
 
 

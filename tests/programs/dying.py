@@ -1,4 +1,4 @@
-"""Started with 2 ranks by tests/test_hvd.py: trains SmallCNN; one rank dies in the second epoch, or none."""
+"""Started with 2 ranks by tests/hvd/test_hvd.py: trains SmallCNN; one rank dies in the second epoch, or none."""
 
 import argparse
 import os

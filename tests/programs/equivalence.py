@@ -1,4 +1,4 @@
-"""Started with K ranks by tests/test_hvd.py: what each rank read, computed and trained, as JSON, one file a rank."""
+"""Started with K ranks by tests/hvd/test_hvd.py: what each rank read, computed and trained, as JSON, a file each."""
 
 import json
 import sys
@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from labs import data, devices, hvd, ranks
+from labs.hvd.optimizer import averages
 
 GLOBAL, IMAGES, EPOCHS = 16, 72, 2  # 4 whole batches of 16, 8 images left out
 out = Path(sys.argv[1])
@@ -169,5 +170,5 @@ found["sum_of_ranks"] = float(horovod.tensorflow.allreduce(tf.constant(float(ran
 if rank == 0:
     model.compile(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), loss="mse", jit_compile=False)
     model.save(out / "model.keras")
-    found["loaded_optimizer_averages"] = hvd.averages(keras.models.load_model(out / "model.keras").optimizer)
+    found["loaded_optimizer_averages"] = averages(keras.models.load_model(out / "model.keras").optimizer)
 (out / f"rank{rank}.json").write_text(json.dumps(found))

@@ -1,4 +1,4 @@
-"""Started with 2 ranks by tests/test_hvd.py: each mistake, and what labs.hvd and labs.ranks say to it; as JSON."""
+"""Started with 2 ranks by tests/hvd/test_hvd.py: each mistake, and what labs.hvd and labs.ranks say to it; as JSON."""
 
 import argparse
 import json

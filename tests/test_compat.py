@@ -1,0 +1,73 @@
+"""What the kit assumes of private parts of TensorFlow, Keras and Horovod: a version without one fails here, by name."""
+
+import keras
+import pytest
+import tensorflow as tf
+
+from labs import compat
+
+
+def dense(**options):
+    return keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)], **options)
+
+
+def test_a_part_that_is_gone_is_named_with_the_version():
+    with pytest.raises(compat.CompatError, match=rf"^keras {keras.__version__} has no SGD._gone any more") as caught:
+        compat._part(keras.optimizers.SGD, "_gone", "keras")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(compat.CompatError, match=rf"^tensorflow {tf.__version__} has no tensorflow._gone any more"):
+        compat._part(tf, "_gone", "tensorflow")
+
+
+def test_buffers_of_distributed_iterators_come_from_a_function_that_can_be_replaced():
+    from tensorflow.python.data.ops import multi_device_iterator_ops as module
+
+    compat.no_tuning_thread()
+    once = module._create_device_dataset
+    compat.no_tuning_thread()
+    assert module._create_device_dataset is once and once.labs  # what it does: tests/data/test_batching.py
+
+
+def test_keras_clips_the_mean_of_summed_gradients_once_in_k_steps():
+    seen = []
+
+    class Clipping(keras.optimizers.SGD):
+        def _clip_gradients(self, gradients):
+            seen.append([float(gradient) for gradient in gradients])
+            return super()._clip_gradients(gradients)
+
+    compat.clips_summed_gradients(keras.optimizers.SGD)
+    optimizer, weight = Clipping(1.0, gradient_accumulation_steps=2), keras.Variable(0.0)
+    for gradient in (1.0, 2.0, 3.0, 5.0):
+        optimizer.apply([tf.constant(gradient)], [weight])
+    assert seen == [[1.5], [4.0]] and float(weight) == pytest.approx(-5.5)
+
+
+def test_xla_is_known_of_a_compiled_model():
+    for jit_compile, xla in ((True, True), (False, False)):
+        model = dense()
+        model.compile("sgd", "mse", jit_compile=jit_compile)
+        assert compat.compiled_by_xla(model) is xla
+
+
+def test_the_graph_of_a_model_gives_its_calls_in_order():
+    model = dense()
+    graph = compat.graph(model)
+    assert [type(node.operation).__name__ for node in compat.calls(graph)] == ["InputLayer", "Dense"]
+    for node, shapes in zip(compat.calls(graph), ([], [(None, 4)]), strict=True):
+        assert [tensor.shape for tensor in node.input_tensors] == shapes
+    functional = keras.Model(graph.inputs, graph.outputs)
+    assert compat.graph(functional) is functional and len(compat.calls(functional)) == 2
+
+    class Mine(keras.Model):
+        pass
+
+    assert compat.graph(Mine()) is None and compat.graph(keras.Sequential()) is None and compat.graph(None) is None
+
+
+def test_an_optimizer_that_horovod_wrapped_is_known(needs_horovod):
+    import horovod.tensorflow.keras as horovod
+
+    horovod.init()
+    assert compat.wrapped_by_horovod(horovod.DistributedOptimizer(keras.optimizers.SGD(0.1)))
+    assert not compat.wrapped_by_horovod(keras.optimizers.SGD(0.1))
