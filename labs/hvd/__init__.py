@@ -3,6 +3,10 @@
 Horovod 0.28.1 does not know Keras 3: its `DistributedOptimizer` averages nothing there, without any error, and its
 callbacks fail. Here are the same names, made for Keras 3 on TensorFlow. What has no counterpart here is used from
 `horovod.tensorflow` directly, which works beside it.
+
+start       init
+optimizer   DistributedOptimizer
+callbacks   broadcast at the start, averaged metrics, and what `fit` must be
 """
 
 try:

@@ -2,6 +2,7 @@
 
 anywhere    start, run, find: the one interface
 job         a job, its files, how it is followed and explained
+local       a process of this machine
 batch       batch scripts: submitted, or run by bash here
 slurm       a job in SLURM's queue; queue: SLURM's own commands
 launch      the command that starts connected ranks

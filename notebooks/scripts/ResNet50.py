@@ -45,9 +45,13 @@ with strategy.scope():  # variables are created in here, so that each worker get
     )
 
 recorder = training.Recorder(
-    args, model="ResNet50V2", strategy="mirrored", workers=args.n_gpus,
-    images=len(dataset.images), learning_rate=learning_rate,
-)  # fmt: skip
+    args,
+    model="ResNet50V2",
+    strategy="mirrored",
+    workers=args.n_gpus,
+    images=len(dataset.images),
+    learning_rate=learning_rate,
+)
 for _ in training.repeats(args, recorder, model):
     # Train; verbose=2 prints one line per epoch, which is your log. The data is shuffled already.
     ...  # your code here

@@ -39,8 +39,7 @@ learning_rate = ...  # your code here
 optimizer = ...  # your code here
 
 network = keras.applications.ResNet50V2(
-    include_top=True, weights=None, classes=len(dataset.classes),
-    input_shape=(args.image_size, args.image_size, 3),
+    include_top=True, weights=None, classes=len(dataset.classes), input_shape=(args.image_size, args.image_size, 3)
 )
 model = keras.Sequential([models.preprocessing(args.image_size), network])
 model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
@@ -59,9 +58,13 @@ if hvd.rank() == 0:
     print(f"Learning_rate: {learning_rate}", flush=True)
 
 recorder = training.Recorder(
-    args, model="ResNet50V2", strategy="horovod", workers=hvd.size(),
-    images=len(dataset.images), learning_rate=learning_rate,
-)  # fmt: skip
+    args,
+    model="ResNet50V2",
+    strategy="horovod",
+    workers=hvd.size(),
+    images=len(dataset.images),
+    learning_rate=learning_rate,
+)
 for _ in training.repeats(args, recorder, model):
     model.fit(train, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=[*callbacks, recorder])
 

@@ -1,6 +1,7 @@
 """What is wrong in a batch script: also what `sbatch --test-only` does not see.
 
 script       all checks of one script, and the report of `labs slurm check`
+finding      one finding, and what all checks look at
 form         directives, files, personal names
 resources    nodes, GPUs, tasks, cores
 commands     what would be started
