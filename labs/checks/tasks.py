@@ -13,12 +13,13 @@ A "choice" has besides `right`, a letter, and `[task.wrong]`: for each other let
 kept and not judged. An "answer" is written in a text cell; `holds` lists what a good one holds, a point for each.
 """
 
-import tomllib
+import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
+from labs import schema
 from labs.errors import LabsError
 
 LESSONS = Path(__file__).parents[1] / "lessons"
@@ -80,17 +81,16 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
 
 def load(path):
     """The Lesson in a tasks.toml. Raises TaskError, with the file and the id, for what cannot be used."""
+    content = schema.read(Path(path), path, TaskError)
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         lesson = Lesson.model_validate(content)
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise TaskError(f"{path} cannot be read: {problem}") from None
     except ValidationError as problem:
-        first = problem.errors()[0]
-        place = [str(part) for part in first["loc"]]
-        if place[0] == "task" and len(place) > 1:
-            place[:2] = [f"task {content['task'][first['loc'][1]].get('id', f'number {int(place[1]) + 1}')}"]
-        raise TaskError(f"{path}: {', '.join(place)}: {first['msg']}") from None
+        place = problem.errors()[0]["loc"]
+        id = content["task"][place[1]].get("id") if len(place) > 1 else None
+        mistake = schema.first_mistake(problem)
+        if id:
+            mistake = f"task {id}: " + re.sub(r"^task\[\d+\](\.(check|choice|prediction|answer))?\.", "", mistake)
+        raise TaskError(f"{path}: {mistake}") from None
     for number, item in enumerate(lesson.task):
         if any(item.id == other.id for other in lesson.task[:number]):
             raise TaskError(f"{path}: two tasks have the id {item.id}")

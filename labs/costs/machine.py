@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, model_validator
 
-from labs import toml_files
+from labs import schema
 from labs.costs.communication import ALGORITHMS, CYCLE, OVERLAP, THRESHOLD
 from labs.costs.parameter import CostError, Parameter
-from labs.toml_files import Section, known, wrong
+from labs.schema import Section, known, wrong
 
 HERE = Path(__file__).parents[1] / "machines"
 PRECISIONS = ("float32", "float16", "bfloat16")
@@ -200,8 +200,8 @@ def load(machine):
             f"{machine}: no such machine file. The kit has {', '.join(names())}; for your own, copy "
             "labs/machines/template.toml and give its path."
         )
-    table = _on_its_base(toml_files.read(path, path, MachineError), path)
-    file = toml_files.check(MachineFile, table, path, MachineError, "labs/machines/template.toml")
+    table = _on_its_base(schema.read(path, path, MachineError), path)
+    file = schema.check(MachineFile, table, path, MachineError, "labs/machines/template.toml")
     device, node, network = file.device, file.node, file.network
     precisions = {name: found for name in PRECISIONS if (found := getattr(device, name))}
     inside = node if node.bandwidth else network
@@ -236,7 +236,7 @@ def _on_its_base(table, path):
     bases = {file.stem: file for file in sorted((HERE / "devices").glob("*.toml"))}
     if device["base"] not in bases:
         raise MachineError(f"{path}: device.base is {device['base']!r}: it must be one of {', '.join(bases)}.")
-    base = toml_files.read(bases[device["base"]], path, MachineError)
+    base = schema.read(bases[device["base"]], path, MachineError)
     measured = [*table.get("measured", []), *base.get("measured", [])]
     return table | {"device": base["device"] | device, "measured": measured}
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import from_json
 
-from labs import devices, files
+from labs import devices, files, schema
 from labs.errors import LabsError
 
 VERSION = 2
@@ -168,12 +168,8 @@ def read(data, where) -> Record:
     try:
         return Record.model_validate(data)
     except ValidationError as problem:
-        first = problem.errors(include_url=False)[0]
-        place = first["loc"][first["loc"][:1] == ("configuration",) and version == 1 :]
-        found = "" if first["type"] == "missing" else f", not {first['input']!r:.40}"
-        raise RecordError(
-            f"{where}: broken run record: {'.'.join(map(str, place))}: {first['msg']}{found}. Make the run again."
-        ) from None
+        mistake = schema.first_mistake(problem).removeprefix("configuration." if version == 1 else "")
+        raise RecordError(f"{where}: broken run record: {mistake} Make the run again.") from None
 
 
 def save(path, record: Record) -> None:

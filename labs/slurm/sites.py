@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PositiveInt, create_model, model_validator
 
-from labs import presets, toml_files
+from labs import presets, schema
 from labs.errors import LabsError
+from labs.schema import Section, wrong
 from labs.slurm.directives import minutes
-from labs.toml_files import Section, wrong
 
 LAUNCHERS = ("srun", "horovodrun", "mpiexec")
 # Personal settings: key in <site>.local.toml -> the environment variable that says the same, and goes before the file.
@@ -187,8 +187,8 @@ def load(id=None, root=None):
 
 def _read(path, model):
     where = f"slurm/sites/{path.name}"
-    table = toml_files.read(path, where, SiteError)
-    return toml_files.check(model, table, where, SiteError, "slurm/sites/template.toml")
+    table = schema.read(path, where, SiteError)
+    return schema.check(model, table, where, SiteError, "slurm/sites/template.toml")
 
 
 def script(name, id=None):

@@ -84,19 +84,19 @@ def test_what_is_saved_is_read_again_with_fields_of_a_newer_kit(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (broken("epochs", 3, "seconds"), "epochs.3.seconds: Field required"),
-        (broken("epochs", 3, "seconds", value=-1), "epochs.3.seconds: Input should be greater than 0, not -1"),
-        (broken("epochs", 3, "seconds", value=math.nan), "epochs.3.seconds: Input should be a finite number"),
-        (broken("epochs", 3, "seconds", value=math.inf), "epochs.3.seconds: Input should be a finite number"),
-        (broken("epochs", 3, "seconds", value="5"), "epochs.3.seconds: Input should be a valid number, not '5'"),
-        (broken("epochs", 3, "seconds", value=10**400), "epochs.3.seconds: "),
-        (broken("epochs", 1, "step_seconds", value=[0.1, -2]), "epochs.1.step_seconds.1: "),
-        (broken("epochs", 2, value=5), "epochs.2: "),
-        (broken("configuration", "workers", value=10**400), "configuration.workers: "),
-        (broken("configuration", "workers", value="two"), "configuration.workers: Input should be a valid integer"),
-        (broken("configuration"), "configuration: Field required"),
-        (broken("state"), "state: Field required"),
-        (broken("state", value="asleep"), "state: Input should be 'running'"),
+        (broken("epochs", 3, "seconds"), "epochs[4].seconds is missing."),
+        (broken("epochs", 3, "seconds", value=-1), "epochs[4].seconds must be greater than 0, not -1."),
+        (broken("epochs", 3, "seconds", value=math.nan), "epochs[4].seconds must be a finite number"),
+        (broken("epochs", 3, "seconds", value=math.inf), "epochs[4].seconds must be a finite number"),
+        (broken("epochs", 3, "seconds", value="5"), "epochs[4].seconds must be a number, not '5'."),
+        (broken("epochs", 3, "seconds", value=10**400), "epochs[4].seconds must be "),
+        (broken("epochs", 1, "step_seconds", value=[0.1, -2]), "epochs[2].step_seconds[2] must be "),
+        (broken("epochs", 2, value=5), "epochs[3] must be "),
+        (broken("configuration", "workers", value=10**400), "configuration.workers must be "),
+        (broken("configuration", "workers", value="two"), "configuration.workers must be a whole number"),
+        (broken("configuration"), "configuration is missing."),
+        (broken("state"), "state is missing."),
+        (broken("state", value="asleep"), "state must be 'running'"),
     ],
 )
 def test_the_field_that_cannot_be_is_named(tmp_path, text, says):
@@ -105,7 +105,7 @@ def test_the_field_that_cannot_be_is_named(tmp_path, text, says):
 
 
 def test_the_field_of_an_old_record_is_named_as_it_stands_there(tmp_path):
-    assert "broken run record: workers: " in refused(tmp_path, json.dumps(OLD | {"workers": "two"}))
+    assert "broken run record: workers must be " in refused(tmp_path, json.dumps(OLD | {"workers": "two"}))
 
 
 @pytest.mark.parametrize(

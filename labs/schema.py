@@ -1,4 +1,4 @@
-"""TOML files that people write: read, checked by a pydantic model; a mistake is one line that names file and key."""
+"""Files that are read, checked by a pydantic model: a mistake is one line that names the file and the key."""
 
 import tomllib
 from difflib import get_close_matches
@@ -8,12 +8,12 @@ from pydantic_core import PydanticCustomError
 
 # pydantic's types of errors, as a reader of a file would say them; others: pydantic's own text.
 _SAYS = {
-    "string_type": "must be a text in quotes, not {input!r}",
-    "bool_type": "must be true or false, not {input!r}",
-    "int_type": "must be a whole number, not {input!r}",
-    "float_type": "must be a number, not {input!r}",
-    "list_type": "must be a list in [ ], not {input!r}",
-    "model_type": "must be a section with keys, not {input!r}",
+    "string_type": "must be a text in quotes, not {input}",
+    "bool_type": "must be true or false, not {input}",
+    "int_type": "must be a whole number, not {input}",
+    "float_type": "must be a number, not {input}",
+    "list_type": "must be a list in [ ], not {input}",
+    "model_type": "must be a section with keys, not {input}",
     "too_short": "must hold at least {min_length} value",
     "missing": "is missing",
 }
@@ -69,14 +69,20 @@ def check(model, table, where, error, template=None):
 def first_mistake(problem):
     """The first mistake of a pydantic ValidationError in one line: "node.gpus must be a whole number, not '4'."."""
     found = problem.errors()[0]
-    given, context = found["input"], found.get("ctx", {})
+    given, context = _short(found["input"]), found.get("ctx", {})
     says = found["msg"].removeprefix("Value error, ")
     if found["type"] in _SAYS:
         says = _SAYS[found["type"]].format(input=given, **context)
     elif says.startswith("Input should be "):
-        says = f"must be {says.removeprefix('Input should be ')}, not {given!r}"
+        says = f"must be {says.removeprefix('Input should be ')}, not {given}"
     path = [*found["loc"], *([context["key"]] if found["type"] == "key" else [])]
     # Elements of lists are counted from 1, as people do: measured[2].batch.
     key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     said = f"{key} {says}".strip()
     return said if said.endswith((".", "?")) else f"{said}."
+
+
+def _short(given):
+    """What was given, as Python writes it, cut where it is long."""
+    text = repr(given)
+    return text if len(text) <= 40 else f"{text[:37]}..."

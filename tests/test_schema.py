@@ -3,16 +3,16 @@
 import pytest
 from pydantic import BaseModel, PositiveInt, ValidationError
 
-from labs import toml_files
+from labs import schema
 from labs.errors import LabsError
 
 
-class Part(toml_files.Section):
+class Part(schema.Section):
     size: PositiveInt = 1
     names: list[str] = []
 
 
-class Whole(toml_files.Section):
+class Whole(schema.Section):
     title: str
     parts: list[Part] = []
 
@@ -23,7 +23,7 @@ class Broken(LabsError):
 
 def said(table):
     with pytest.raises(Broken) as problem:
-        toml_files.check(Whole, table, "my.toml", Broken, "template.toml")
+        schema.check(Whole, table, "my.toml", Broken, "template.toml")
     return str(problem.value)
 
 
@@ -46,13 +46,13 @@ def test_any_pydantic_model_can_say_its_first_mistake_in_one_line():
 
     with pytest.raises(ValidationError) as problem:
         Record.model_validate({"epochs": [{"loss": "x"}]})
-    assert toml_files.first_mistake(problem.value).startswith("epochs[1].loss must be a valid number, ")
+    assert schema.first_mistake(problem.value).startswith("epochs[1].loss must be a valid number, ")
 
 
 def test_a_file_that_is_no_toml_or_is_not_there(tmp_path):
     path = tmp_path / "my.toml"
     with pytest.raises(Broken, match="^my.toml cannot be read: .*No such file"):
-        toml_files.read(path, "my.toml", Broken)
+        schema.read(path, "my.toml", Broken)
     path.write_text("name = x")
     with pytest.raises(Broken, match="^my.toml cannot be read: Invalid value .* texts are in quotes"):
-        toml_files.read(path, "my.toml", Broken)
+        schema.read(path, "my.toml", Broken)
