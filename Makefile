@@ -172,5 +172,5 @@ benchmarks: setup ## Run the benchmarks behind the README's table "Measured"
 	for file in benchmarks/*.py; do echo "$$file"; python "$$file" $(ARGS); done
 
 clean: ## Remove what can be made again: .venv, .tools, build, caches; your runs stay
-	@rm -rf .venv .tools build .pytest_cache .ruff_cache
+	@rm -rf .venv .tools build .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
