@@ -238,7 +238,7 @@ def _build(args):
     from labs.author import build, students
 
     if args.check:
-        return _told(build.check("."), "Sources and generated files agree.")
+        return _told(build.check(".", args.names), "Sources and generated files agree.")
     if args.student:
         students.student_tree(".", args.student)
         print(f"The tree for students is in {args.student}.")

@@ -16,6 +16,8 @@ _SAYS = {
     "model_type": "must be a section with keys, not {input}",
     "too_short": "must hold at least {min_length} value",
     "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "union_tag_invalid": "{discriminator} must be one of {expected_tags}, not {tag!r}",
 }
 
 

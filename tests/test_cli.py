@@ -160,9 +160,9 @@ def test_doctor_on_this_machine(tmp_path):
 def test_build_check_reports_problems_with_exit_code_1(monkeypatch, capsys):
     from labs.author import build
 
-    monkeypatch.setattr(build, "check", lambda root: ["05.ipynb: out of date"])
+    monkeypatch.setattr(build, "check", lambda root, names: ["05.ipynb: out of date"])
     assert call(capsys, "build", "--check") == (1, "05.ipynb: out of date\n", "")
-    monkeypatch.setattr(build, "check", lambda root: [])
+    monkeypatch.setattr(build, "check", lambda root, names: [])
     assert call(capsys, "build", "--check") == (0, "Sources and generated files agree.\n", "")
 
 

@@ -29,12 +29,7 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
     """
     root, done = Path(root).resolve(), []
     every = pairs(root)
-    chosen = set() if names else set(every)
-    for wanted in names or []:
-        found = {name for name in every if name == Path(wanted).stem or name.startswith(f"{wanted}_")}
-        if not found:
-            raise BuildError(f"there is no solutions/{wanted}.py; known are: {', '.join(every) or 'none'}")
-        chosen |= found
+    chosen = _chosen(every, names)
 
     def write(path: Path, text: str) -> None:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -83,17 +78,29 @@ def executed(root: Path, notebook, label: str = "notebook"):
     return result
 
 
-def check(root) -> list[str]:
+def _chosen(every, names):
+    """The notebooks that are meant by `names` (`05_resnet50_scaling`, `05`), without any all. Raises BuildError."""
+    chosen = set() if names else set(every)
+    for wanted in names or []:
+        found = {name for name in every if name == Path(wanted).stem or name.startswith(f"{wanted}_")}
+        if not found:
+            raise BuildError(f"there is no solutions/{wanted}.py; known are: {', '.join(every) or 'none'}")
+        chosen |= found
+    return chosen
+
+
+def check(root, names=None) -> list[str]:
     """Problems of the generated files, one line each: file, what is wrong, what to run; [] if there are none.
 
-    Nothing is executed, and outputs and timings are not compared.
+    Nothing is executed, and outputs and timings are not compared. `names` limits the notebooks, as in `build`.
     """
     root, problems = Path(root).resolve(), []
     if not sources(root):
         return ["solutions: holds no NN_name.py, so nothing can be checked; use the instructor's tree"]
     try:
         every = pairs(root)
-        for name, (solution, student) in every.items():
+        for name in sorted(_chosen(every, names)):
+            solution, student = every[name]
             problems += differences(root, root / "solutions" / f"{name}.ipynb", solution, executed=True)
             problems += differences(root, root / "notebooks" / f"{name}.ipynb", student, executed=False)
         for name, expected in student_scripts(root).items():

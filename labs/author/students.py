@@ -69,15 +69,20 @@ def generated(root) -> dict[str, str]:
 
 
 def _given(root):
-    """The files of GIVEN that git tracks, as paths below `root`."""
+    """The files of GIVEN that git tracks, as paths below `root`. Raises BuildError for one that it does not know."""
+    if new := _listed(root, "--others", "--exclude-standard"):
+        raise BuildError(f"{new[0]} is not in git, so students would not get it; run `git add {new[0]}`, or remove it")
+    return [name for name in _listed(root) if (root / name).is_file()]
+
+
+def _listed(root, *options):
+    """The files of GIVEN that `git ls-files` lists, but those kept back."""
+    command = ["git", "-C", str(root), "ls-files", "-z", *options, "--", *GIVEN]
     try:
-        listed = subprocess.run(
-            ["git", "-C", str(root), "ls-files", "-z", "--", *GIVEN], capture_output=True, check=True, text=True
-        )
+        listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError) as problem:
         reason = str(getattr(problem, "stderr", "") or problem).strip().splitlines()[-1]
         raise BuildError(
             f"{root}: git cannot say which files belong to the course ({reason}); use a clone of its repository"
         ) from None
-    names = [name for name in listed.stdout.split("\0") if name and not name.startswith(KEPT_BACK)]
-    return [name for name in names if (root / name).is_file()]
+    return [name for name in listed.split("\0") if name and not name.startswith(KEPT_BACK)]

@@ -89,7 +89,7 @@ def load(path):
         id = content["task"][place[1]].get("id") if len(place) > 1 else None
         mistake = schema.first_mistake(problem)
         if id:
-            mistake = f"task {id}: " + re.sub(r"^task\[\d+\](\.(check|choice|prediction|answer))?\.", "", mistake)
+            mistake = f"task {id}: " + re.sub(r"^task\[\d+\](\.(check|choice|prediction|answer))?[. ]", "", mistake)
         raise TaskError(f"{path}: {mistake}") from None
     for number, item in enumerate(lesson.task):
         if any(item.id == other.id for other in lesson.task[:number]):

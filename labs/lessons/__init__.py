@@ -4,6 +4,6 @@
     nbNN/questions.py   the functions that judge its checks
     nbNN/pictures.py    its pictures, where it has any of its own
 
-A lesson is this folder, its text solutions/NN_name.py, and its right and wrong answers tests/lessons/nbNN.py. Nothing
-else names it: to add one, copy these three.
+A lesson is this folder, its text solutions/NN_name.py, and its right and wrong answers tests/lessons/nbNN.py: to add
+one, copy these three. No other code names it; the tables of the README and of notebook 00 list it for readers.
 """

@@ -129,7 +129,7 @@ def course(tmp_path):
         files.write(root / name, text)
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     subprocess.run(["git", "add", "-A"], cwd=root, check=True)
-    files.write(root / "labs/mine.py", "not tracked")
+    files.write(root / "docs/mine.md", "not tracked")
     return root
 
 
@@ -143,6 +143,13 @@ EXPECTED = [
     "notebooks/scripts/train.py",
     "slurm/sites/README.md",
 ]
+
+
+def test_a_file_that_git_does_not_know_is_refused(course, tmp_path):
+    files.write(course / "labs/mine.py", "not tracked")
+    with pytest.raises(BuildError, match="labs/mine.py is not in git, so students would not get it; run `git add"):
+        students.student_tree(course, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_is_on_the_list_is_given_and_notebooks_are_made_afresh(course, tmp_path):

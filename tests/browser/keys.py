@@ -127,7 +127,7 @@ class Widget:
         if not self.page.evaluate("Boolean(window.labs)"):
             self.page.evaluate(SCRIPT)
         self.box = notebook.cell(number).locator(".widget-vbox:has(> .widget-html)").first
-        self.box.locator("> .widget-html img").wait_for(state="attached", timeout=30_000)
+        self.box.locator("> .widget-html img").wait_for(state="attached", timeout=300_000)
         self.box.scroll_into_view_if_needed()
         self.picture = self.box.locator("> .widget-html .widget-html-content")
         self.controls = [Control(self, element) for element in self.box.locator("> :not(.widget-html)").all()]

@@ -65,7 +65,9 @@ class Job:
         begin = time.monotonic()
         while not condition():
             assert self.state not in OVER, f"{self.script.name} is {self.state}: {self.said()}"
-            assert time.monotonic() - begin < seconds, f"{self.script.name} waits: {self.said()}"
+            assert time.monotonic() - begin < seconds, (
+                f"{self.script.name} {self.state} {self.show('Reason')}: {self.said()}"
+            )
             time.sleep(0.2)
 
     def end(self, seconds=600):

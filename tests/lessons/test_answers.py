@@ -52,7 +52,15 @@ def judge(tmp_path, monkeypatch):
 
 
 def test_every_lesson_has_answers():
-    assert NAMES and NAMES == sorted(path.stem for path in Path(__file__).parent.glob("nb*.py"))
+    there = {path.stem for path in Path(__file__).parent.glob("nb*.py")}
+    assert NAMES and set(NAMES) == there, f"tests/lessons/ lacks or has too many: {sorted(set(NAMES) ^ there)}"
+
+
+@each_lesson
+def test_every_lesson_is_in_the_tables_of_the_readme_and_of_notebook_00(name):
+    notebook = tasks.lessons()[name].notebook
+    for file in ("README.md", "solutions/00_start_here.py")[: 1 if name == "nb00" else 2]:
+        assert re.search(rf"^(# )?\| .*{notebook}", (ROOT / file).read_text(), re.MULTILINE), f"{file}: no row"
 
 
 @each_lesson
@@ -62,7 +70,9 @@ def test_every_check_has_a_judge_and_two_wrong_answers_or_more(name):
     assert [id for id in judged if id not in judging.JUDGES or id not in rows(name)] == []
     checked = [item.id for item in tasks.lessons()[name].task if isinstance(item, tasks.Check)]
     assert [id for id in rows(name) if id not in checked] == []
-    assert [id for id, row in rows(name).items() if not row["right"] or len(row["wrong"]) < 2] == []
+    assert [id for id, row in rows(name).items() if not row["right"] or len(row["wrong"]) < 2] == [], (
+        "right and two wrong"
+    )
 
 
 def test_every_judge_has_its_check():
@@ -110,7 +120,7 @@ def test_items_are_those_of_the_notebook_in_its_order(name):
     lesson = tasks.lessons()[name]
     source = (ROOT / "solutions" / f"{lesson.notebook}.py").read_text()
     marks = [json.loads(mark) for mark in re.findall(r"^# %%.* labs=(\{.*\})$", source, re.MULTILINE)]
-    assert [mark["id"] for mark in marks] == [item.id for item in lesson.task]
+    assert [mark["id"] for mark in marks] == [item.id for item in lesson.task], "cells marked labs={...}, items"
     kinds = {item.id: item.kind for item in lesson.task}
     assert {mark["id"] for mark in marks if mark.get("kind") == "answer"} == {
         id for id, kind in kinds.items() if kind == "answer"

@@ -67,7 +67,7 @@ def test_an_answer_that_is_no_task_is_refused(tmp_path):
 
 
 def test_tasks_that_cannot_be_used_are_refused(tmp_path):
-    with pytest.raises(BuildError, match="nb01/tasks.toml: task T1, answer, title"):
+    with pytest.raises(BuildError, match="nb01/tasks.toml: task T1: title is missing"):
         pair(tmp_path, items=TASKS.replace('title = "Explain"', ""))
 
 
