@@ -29,6 +29,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PROGRAMS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
 KEEPER = "keeper.pid"
+LONGEST = 70  # characters of the folder's path; Linux takes 107 for a socket's, and SLURM adds node and job
 
 
 class ClusterError(LabsError):
@@ -67,6 +68,11 @@ class Cluster:
         """
         if problem := missing():
             raise ClusterError(problem)
+        if folder and len(str(Path(folder).resolve())) > LONGEST:
+            raise ClusterError(
+                f"{folder} has more than {LONGEST} characters: jobs could not be started, since SLURM's sockets lie "
+                "below it and a socket's path is limited. Name a folder with a shorter path."
+            )
         self = cls(folder or tempfile.mkdtemp(prefix="labs-slurm-"))
         if self.keeper():
             raise ClusterError(f"A cluster runs in {self.folder} already; end it, or name another folder.")

@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -87,7 +88,7 @@ def test_it_ends_with_the_process_that_started_it_and_with_a_running_job(needs_s
 
 
 def test_stop_ends_what_a_killed_keeper_left(needs_slurm, tmp_path):
-    orphaned = Cluster.start(sites.load("local", ROOT), tmp_path / "cluster")
+    orphaned = Cluster.start(sites.load("local", ROOT))
     (tmp_path / "sleep.sh").write_text("#!/bin/bash\nsleep 4321\n")
     job = Job(orphaned, tmp_path / "sleep.sh", runs=tmp_path)
     job.until(lambda: sleeping(orphaned) == 1)
@@ -97,19 +98,32 @@ def test_stop_ends_what_a_killed_keeper_left(needs_slurm, tmp_path):
     assert not orphaned.stop() and living(processes) == [] and not orphaned.folder.exists()
 
 
-def test_start_that_fails_half_way_says_why_and_leaves_nothing(needs_slurm, tmp_path):
+@pytest.fixture
+def short():
+    """A folder with a short path, as SLURM's sockets want it."""
+    with tempfile.TemporaryDirectory(prefix="labs-") as folder:
+        yield Path(folder)
+
+
+def test_a_folder_with_a_path_too_long_for_sockets_is_refused(needs_slurm, tmp_path):
+    with pytest.raises(ClusterError, match="Name a folder with a shorter path"):
+        Cluster.start(sites.load("local", ROOT), tmp_path / ("a" * 70))
+    assert not list(tmp_path.iterdir())
+
+
+def test_start_that_fails_half_way_says_why_and_leaves_nothing(needs_slurm, short):
     broken = sites.load("local", ROOT).model_copy(update={"partition": "main NoSuchKey=1"})
-    folder = tmp_path / "cluster"
+    folder = short / "cluster"
     with pytest.raises(ClusterError, match=r"did not start: .*(NoSuchKey|fatal)"):
         Cluster.start(broken, folder)
     assert not folder.exists() and mentioning(str(folder)) == []
 
 
-def test_folder_of_somebody_else_is_not_touched(needs_slurm, tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine")
+def test_folder_of_somebody_else_is_not_touched(needs_slurm, short):
+    (short / "thesis.txt").write_text("mine")
     with pytest.raises(ClusterError, match="holds files that are not a cluster's"):
-        Cluster.start(sites.load("local", ROOT), tmp_path)
-    assert (tmp_path / "thesis.txt").read_text() == "mine"
+        Cluster.start(sites.load("local", ROOT), short)
+    assert (short / "thesis.txt").read_text() == "mine"
 
 
 def test_a_second_one_beside_it_without_host_names_of_its_own(cluster, tmp_path, monkeypatch):
@@ -172,11 +186,11 @@ def test_cluster_keeps_the_rule_of_its_site(cluster, options, says):
     assert (says or "to start at") in done.stderr
 
 
-def test_command_line(needs_slurm, tmp_path):
+def test_command_line(needs_slurm, short):
     def call(command):
         return subprocess.run(
-            [sys.executable, "-m", "labs.cluster", command, "--folder", tmp_path / "c"],
-            cwd=tmp_path,
+            [sys.executable, "-m", "labs.cluster", command, "--folder", short / "c"],
+            cwd=short,
             capture_output=True,
             text=True,
             timeout=300,
@@ -187,13 +201,13 @@ def test_command_line(needs_slurm, tmp_path):
     try:
         assert first.returncode == again.returncode == 0 and first.stdout == again.stdout, first.stderr + again.stderr
         assert "2 nodes, each with 4 CPUs and gpu:2" in first.stdout and "make cluster-stop" in first.stdout
-        assert call("env").stdout == f"export SLURM_CONF={tmp_path}/c/slurm.conf\n"
+        assert call("env").stdout == f"export SLURM_CONF={short}/c/slurm.conf\n"
         assert call("env").stdout in first.stdout
         assert call("status").stdout.count("idle") == 2
-        processes = tree(Cluster(tmp_path / "c"))
+        processes = tree(Cluster(short / "c"))
     finally:
         ended = call("stop")
-    assert ended.returncode == 0 and living(processes) == [] and not (tmp_path / "c").exists()
+    assert ended.returncode == 0 and living(processes) == [] and not (short / "c").exists()
     assert call("env").returncode == 1
     assert call("env").stderr == "No practice cluster runs here: `make cluster` starts one.\n"
 
