@@ -4,17 +4,7 @@ networks    build a network for one image size
 counts      parameters, bytes of gradient, multiply-adds, activations, memory by part
 """
 
-from labs.models.counts import activation_bytes, memory
+from labs.models.counts import memory
 from labs.models.networks import APPLICATIONS, NAMES, ModelError, build, check, network, preprocessing
 
-__all__ = [
-    "APPLICATIONS",
-    "NAMES",
-    "ModelError",
-    "activation_bytes",
-    "build",
-    "check",
-    "memory",
-    "network",
-    "preprocessing",
-]
+__all__ = ["APPLICATIONS", "NAMES", "ModelError", "build", "check", "memory", "network", "preprocessing"]

@@ -176,59 +176,18 @@ def _multiply_adds(layer, inputs, outputs):
 # What gradients read again, from TensorFlow's operations (their gradients: tensorflow/python/ops/*_grad.py).
 # "i": the layer's inputs, "o": its output, a digit: so many more tensors of the output's size, made inside.
 _KEPT = {
-    **dict.fromkeys(
-        (
-            "Conv",
-            "DepthwiseConv",
-            "SeparableConv",
-            "ConvTranspose",
-            "Dense",
-            "BatchNormalization",
-            "Multiply",
-            "LayerScale",
-        ),
-        "i",
-    ),
+    **dict.fromkeys("Conv DepthwiseConv SeparableConv ConvTranspose Dense".split(), "i"),
+    **dict.fromkeys(("BatchNormalization", "Multiply", "LayerScale"), "i"),
     "LayerNormalization": "i1",
     "MaxPooling": "io",
-    "ReLU": "o",
-    "Softmax": "o",
-    "Activation": "",
-    **dict.fromkeys(
-        (
-            "InputLayer",
-            "Add",
-            "Subtract",
-            "Average",
-            "Concatenate",
-            "ZeroPadding",
-            "Cropping",
-            "AveragePooling",
-            "GlobalAveragePooling",
-            "UpSampling",
-            "Rescaling",
-            "Resizing",
-            "Normalization",
-            "Flatten",
-            "Reshape",
-            "Dropout",
-            "CustomScaleLayer",
-        ),
-        "",
-    ),
+    **dict.fromkeys(("ReLU", "Softmax"), "o"),
+    **dict.fromkeys("InputLayer Add Subtract Average Concatenate ZeroPadding Cropping AveragePooling".split(), ""),
+    **dict.fromkeys("GlobalAveragePooling UpSampling Rescaling Resizing Normalization Flatten Reshape".split(), ""),
+    **dict.fromkeys(("Dropout", "Activation", "CustomScaleLayer"), ""),
 }
 _ACTIVATIONS = {
-    "linear": "",
-    "relu": "o",
-    "relu6": "o",
-    "sigmoid": "o",
-    "tanh": "o",
-    "softmax": "o",
-    "elu": "o",
-    "silu": "i",
-    "hard_sigmoid": "1",
-    "hard_silu": "i2",
-    "gelu": "3",
+    **dict.fromkeys("relu relu6 sigmoid tanh softmax elu".split(), "o"),
+    **{"linear": "", "silu": "i", "hard_sigmoid": "1", "hard_silu": "i2", "gelu": "3"},
 }
 
 
@@ -247,34 +206,22 @@ def _kept(layer, inputs, outputs):
     return kept | ({("inside", outputs[0][0]): inside} if inside else {})
 
 
-def activation_bytes(model, batch=1, bytes_per_value=4):
-    """Bytes of what backward needs kept of `batch` images, as `from_model` counts it: within 25 % of measured steps.
-
-    Workspaces of convolutions need more: the search for the largest batch measures the truth. Raises
-    FactsError for a model that has not seen the shape of an image.
-    """
-    return from_model(model).activation_bytes * batch * bytes_per_value // 4
-
-
-def memory(model, batch, optimizer_slots=0, bytes_per_value=4):
-    """Memory of one training step by part, in bytes: weights, gradients, optimizer, activations.
+def memory(model, batch, optimizer_slots=0):
+    """Memory of one training step in float32 by part, in bytes: weights, gradients, optimizer, activations.
 
     weights: all variables; gradients: one value per trainable weight; optimizer: `optimizer_slots`
-    values per trainable weight (SGD 0, SGD with momentum 1, Adam 2); activations: see activation_bytes.
-    Only the activations grow with the batch.
+    values per trainable weight (SGD 0, SGD with momentum 1, Adam 2); activations: what backward needs kept of `batch`
+    images, within 25 % of measured steps; workspaces of convolutions need more: the search for the largest batch
+    measures the truth. Only the activations grow with the batch.
+    Raises FactsError for a model that has not seen the shape of an image.
     """
-    trainable = sum(_size(w) for w in model.trainable_weights)
-    frozen = sum(_size(w) for w in model.non_trainable_weights)
+    found = from_model(model)
     return {
-        "weights": (trainable + frozen) * bytes_per_value,
-        "gradients": trainable * bytes_per_value,
-        "optimizer": optimizer_slots * trainable * bytes_per_value,
-        "activations": activation_bytes(model, batch, bytes_per_value),
+        "weights": FLOAT32 * found.parameters,
+        "gradients": found.gradient_bytes,
+        "optimizer": optimizer_slots * found.gradient_bytes,
+        "activations": found.activation_bytes * batch,
     }
-
-
-def _size(variable):
-    return math.prod(variable.shape)
 
 
 def _facts(known):

@@ -165,11 +165,6 @@ def _image_ratio(run: Run, base: Run) -> tuple[float, list[str]]:
     return 1.0, ["images per epoch not known: speedup is the ratio of epoch times, as for equal epochs"]
 
 
-def efficiency(run: Run, baseline) -> Estimate:
-    """Speedup / workers, with interval; errors as in `speedup`."""
-    return speedup(run, baseline).scaled(1 / (run.workers or 1))
-
-
 def learning(run: Run, name: str) -> tuple[list[float | None], tuple[float, float] | None]:
     """(metric `name` after each epoch, mean over repeats; interval of the last); not-a-number is None."""
     curve, values = [], []
@@ -177,24 +172,25 @@ def learning(run: Run, name: str) -> tuple[list[float | None], tuple[float, floa
         values = [repeat[number].metrics.get(name) for repeat in run.repeats if len(repeat) > number]
         values = [value for value in values if value is not None]
         curve.append(fmean(values) if values and all(map(math.isfinite, values)) else None)
-    if all(value is None for value in curve) and not any(_has(run, name)):
+    if all(value is None for value in curve) and not _has(run, name):
         return [], None
     return curve, intervals.plain(values) if curve[-1] is not None else None
 
 
 def _has(run, name):
-    return (name in epoch.metrics for repeat in run.repeats for epoch in repeat)
+    return any(name in epoch.metrics for repeat in run.repeats for epoch in repeat)
 
 
-def summarise(runs, baseline=None) -> list[dict]:
+def summarise(runs) -> list[dict]:
     """One dict per run, ready for JSON (unknown = None, no NaN): keys say the quantity, times in seconds.
 
-    Args: `baseline`, a 1-worker Run or a list of runs, replaces `runs` as the place to look for baselines.
-    A missing baseline gives None for speedup and efficiency, and a note that says why.
+    Baselines are looked for among `runs`; a missing one gives None for speedup and efficiency, and a note says why.
     """
     runs = list(runs)
-    pool = runs if baseline is None else [baseline] if isinstance(baseline, Run) else list(baseline)
-    return [_row(run, pool) for run in runs]
+    return [_row(run, runs) for run in runs]
+
+
+_OWN = ("kind", "name", "steps", "images", "hardware", "oversubscribed", "failure", "truncated")
 
 
 def _row(run: Run, pool: list[Run]) -> dict:
@@ -205,42 +201,28 @@ def _row(run: Run, pool: list[Run]) -> dict:
         kind = scaling(run, find_baseline(run, pool)) if run.workers != 1 else None
     except MetricsError as error:
         gain = Estimate(None, None, (f"no speedup: {error}",) if run.workers != 1 else ())
-    share = gain.scaled(1 / (run.workers or 1))
-    (loss, loss_interval), (accuracy, accuracy_interval) = learning(run, "loss"), learning(run, "accuracy")
-    if loss and None in loss:
-        notes.append(f"loss is not a finite number in epoch {loss.index(None) + 1}: the training diverged")
-    if any(_has(run, "val_loss")):
-        notes.append("the epochs include validation: epoch times and images/second hold its time too")
-    if run.oversubscribed:
-        notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
-    own = ("kind", "name", "steps", "images", "hardware", "oversubscribed", "failure", "truncated")
-    return {
+    row = {
         "source": run.source,
         "run": run.index,
         **run.configuration.model_dump(),
-        **{key: getattr(run, key) for key in own},
+        **{key: getattr(run, key) for key in _OWN},
         "images_per_epoch": epoch_images(run)[0],
         "repeats": len(_times(run)[0]),
-        "epoch_seconds": seconds.value,
-        "epoch_seconds_interval": _list(seconds.interval),
         "epoch_seconds_resolution": _times(run)[1] if seconds.value is not None else None,
-        "images_per_second": rate.value,
-        "images_per_second_interval": _list(rate.interval),
         "images_per_second_per_worker": rate.value / run.workers if rate.value and run.workers else None,
-        "speedup": gain.value,
-        "speedup_interval": _list(gain.interval),
-        "efficiency": share.value,
-        "efficiency_interval": _list(share.interval),
         "scaling": kind,
-        "loss": loss,
-        "accuracy": accuracy,
-        "final_loss": loss[-1] if loss else None,
-        "final_loss_interval": _list(loss_interval),
-        "final_accuracy": accuracy[-1] if accuracy else None,
-        "final_accuracy_interval": _list(accuracy_interval),
-        "notes": list(dict.fromkeys([*notes, *gain.notes])),
     }
-
-
-def _list(interval):
-    return None if interval is None else list(interval)
+    share = gain.scaled(1 / (run.workers or 1))
+    found = {"epoch_seconds": seconds, "images_per_second": rate, "speedup": gain, "efficiency": share}
+    for key in ("loss", "accuracy"):
+        row[key], interval = learning(run, key)
+        found[f"final_{key}"] = Estimate(row[key][-1] if row[key] else None, interval)
+    for key, estimate in found.items():
+        row[key], row[f"{key}_interval"] = estimate.value, estimate.interval and list(estimate.interval)
+    if None in (loss := row["loss"]):
+        notes.append(f"loss is not a finite number in epoch {loss.index(None) + 1}: the training diverged")
+    if _has(run, "val_loss"):
+        notes.append("the epochs include validation: epoch times and images/second hold its time too")
+    if run.oversubscribed:
+        notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
+    return row | {"notes": list(dict.fromkeys([*notes, *gain.notes]))}

@@ -32,18 +32,14 @@ class Verdict:
 
     def as_dict(self):
         """For JSON."""
-        return {
-            **vars(self),
-            "interval": self.interval and list(self.interval),
-            "names": list(self.names),
-            "notes": list(self.notes),
-        }
+        return dict(vars(self))
 
     def __str__(self):
         first, second = self.names
+        notes = [f"Note: {note}." for note in self.notes]
         if not self.interval:
-            text = f"{OPEN}: efficiency of {first} / {second} is {self.ratio:.3f}, without an interval."
-            return f"{text} {self._notes()}".rstrip()
+            said = f"{OPEN}: efficiency of {first} / {second} is {self.ratio:.3f}, without an interval."
+            return " ".join([said, *notes])
         low, high = self.interval
         said = {
             YES: f"yes: {first} has the {'higher' if self.ratio > 1 else 'lower'} efficiency",
@@ -51,11 +47,8 @@ class Verdict:
             OPEN: f"{OPEN}: the interval holds 1, and also differences above {self.matters:.0%}",
         }
         small = ", by less than what matters" if self.answer == YES and inside(low, high, self.matters) else ""
-        text = (
-            f"{said[self.answer]}{small}. Efficiency of {first} / {second}: {self.ratio:.3f} "
-            f"[{low:.3f}, {high:.3f}]. {self._power()}"
-        )
-        return f"{text} {self._notes()}".rstrip()
+        ratio = f"Efficiency of {first} / {second}: {self.ratio:.3f} [{low:.3f}, {high:.3f}]."
+        return " ".join([f"{said[self.answer]}{small}.", ratio, self._power(), *notes])
 
     def _power(self):
         if self.reliable > 1:
@@ -64,9 +57,6 @@ class Verdict:
             f"With this spread, {self.smallest:.1%} would have counted as real; a true difference of "
             f"{self.reliable:.1%} is found in 4 of 5 such studies."
         )
-
-    def _notes(self):
-        return " ".join(f"Note: {note}." for note in self.notes)
 
 
 def inside(low, high, matters):
@@ -122,15 +112,15 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
     (base_1, run_1), (base_2, run_2) = parts
     samples, steps = zip(base_1, run_2, run_1, base_2, strict=True)
     estimate = intervals.product(samples[:2], samples[2:], steps).scaled(factor)
-    over_repeats = estimate.error is not None
-    notes = []
-    if not over_repeats:
+    interval, notes = estimate.interval, []
+    if estimate.error is None:
+        interval = None
         notes.append("one repeat, or times shorter than their rounding: repeat each run 3 times or more")
     if any(run.oversubscribed for run in runs if run.workers == workers):
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
-    interval = estimate.interval if over_repeats else None
-    answer = decide(interval, matters)
-    return Verdict(answer, estimate.value, interval, matters, *power(estimate), (first, second), tuple(notes))
+    return Verdict(
+        decide(interval, matters), estimate.value, interval, matters, *power(estimate), (first, second), tuple(notes)
+    )
 
 
 def _times(run):
@@ -143,10 +133,10 @@ def _times(run):
     return times, resolution
 
 
-def rounded(run, step=1.0, counted=True):
-    """The run as a log with times in steps of `step` seconds would tell it; counted: whether it says so, too."""
-    repeats = [
-        [replace(e, seconds=step * round(e.seconds / step), resolution=step if counted else 0.0) for e in repeat]
-        for repeat in run.repeats
-    ]
-    return replace(run, repeats=repeats)
+def rounded(run, counted=True):
+    """The run as a log with times in whole seconds would tell it; counted: whether it says so, too."""
+
+    def whole(epoch):
+        return replace(epoch, seconds=float(round(epoch.seconds)), resolution=float(counted))
+
+    return replace(run, repeats=[list(map(whole, repeat)) for repeat in run.repeats])
