@@ -101,18 +101,17 @@ def _read(stem, files, options):
         if not err.is_file():
             err = err.with_name(re.sub(r"_w\d+\.err$", ".err", err.name))  # of the batch script
         record.fill(options)
-        if record.truncated and err.is_file() and (problem := failure(err)):
-            record.failure = problem | {"file": err.name}
+        record.failure = _problem(err) if record.truncated else None
         return [record]
     if not log:  # an .err alone: the log beside it, or the failure only
         beside = (stem.with_name(stem.name + kind) for kind in LOGS)
         log = next((path for path in beside if path.is_file()), None)
     if log:
         return logs.read(log, **options)
-    problem = failure(err)
+    problem = _problem(err)
     if not problem:
         raise logs.LogError(f"{err}: no failure in it, and no log beside it. Give the job's .out as well.")
-    return [Run(err.name, failure=problem | {"file": err.name}, truncated=True)]
+    return [Run(err.name, failure=problem, truncated=True)]
 
 
 def _batch(records, log, err, options):
@@ -146,7 +145,7 @@ def _batch(records, log, err, options):
 def _merge(measured, logged):
     """The log's runs, each replaced by its record where there is one; then the records that the log does not show."""
     place = {}  # number of the record -> place in the log
-    for same in (_same_loss, _same_workers):
+    for same in (_same_loss, lambda run, other: other.workers is not None and run.workers == other.workers):
         for number, run in enumerate(measured):
             free = [n for n, other in enumerate(logged) if n not in place.values() and same(run, other)]
             if free and number not in place:
@@ -154,10 +153,6 @@ def _merge(measured, logged):
     records = {index: measured[number] for number, index in place.items()}
     unseen = [run for number, run in enumerate(measured) if number not in place]
     return [records.get(index, run) for index, run in enumerate(logged)] + unseen
-
-
-def _same_workers(run, other):
-    return other.workers is not None and run.workers == other.workers
 
 
 def _same_loss(run, other):
@@ -210,7 +205,8 @@ def table(rows) -> str:
             notes.setdefault(note, []).append(str(number))
     legend = ["", "[low, high]: 95 % interval over repeats, widened by the rounding of the log."]
     text += legend if rows else ["(no runs)"]
-    return "\n".join([*map(str.rstrip, text), *(f"Run {', '.join(which)}: {note}" for note, which in notes.items())])
+    text += [f"Run {', '.join(which)}: {note}" for note, which in notes.items()]
+    return "\n".join(map(str.rstrip, text))
 
 
 def _cell(row, key, form):

@@ -37,21 +37,17 @@ def visible(text):
 
 def epoch(line):
     """(number, planned) of a line with which an epoch begins, else None."""
-    return _pair(_EPOCH.match(line))
+    return (match := _EPOCH.match(line)) and (int(match[1]), int(match[2]))
 
 
 def repeat(line):
     """(number, planned) of a line with which a repeat begins, else None."""
-    return _pair(_REPEAT.match(line))
+    return (match := _REPEAT.match(line)) and (int(match[1]), int(match[2]))
 
 
 def stopped(line):
     """Whether the line says that the training ended early, as planned."""
     return bool(_STOPPED.match(line))
-
-
-def _pair(match):
-    return match and (int(match[1]), int(match[2]))
 
 
 @dataclass
@@ -108,29 +104,17 @@ def result(line: str) -> Result | None:
 
 
 # Header "Name: value" (spaces and capitals do not matter) or option "--name value" -> field of a run.
-_FIELDS = {
-    "batch_size": "global_batch",  # in the course the batch size is the *global* batch
-    "global_batch": "global_batch",
-    "local_batch": "local_batch",
-    "n_replicas": "workers",
-    "n_gpus": "workers",
-    "workers": "workers",
-    "images": "images",
-    "strategy": "strategy",
-    "learning_rate": "learning_rate",
-    "dataset": "dataset",
-    "image_size": "image_size",
-    "model": "model",
-}
-_HEADERS_ONLY = {"learning_rate", "images"}  # the option is the rate before scaling, and the images of a subset
-_COUNTS = {"global_batch", "local_batch", "workers", "images", "image_size"}
+_COUNTS = ("global_batch", "local_batch", "workers", "images", "image_size")
+_FIELDS = {name: name for name in (*_COUNTS, "strategy", "learning_rate", "dataset", "model")}
+_FIELDS |= {"batch_size": "global_batch", "n_replicas": "workers", "n_gpus": "workers"}  # the batch size is global here
+_HEADERS_ONLY = ("learning_rate", "images")  # the option is the rate before scaling, and the images of a subset
 _COUNTED = re.compile(r"^Model:?\s+([\w.-]+),?\s+(\d+)\s+(?:GPU|worker|replica|device)s?\b", re.I)
 _HEADER = re.compile(r"^([A-Za-z][A-Za-z_ ]{1,40}?)\s*[:=]\s*([\w.+-]+)\s*$")
 _FAMILY = re.compile(r"^(?:ResNet|VGG|MobileNet|DenseNet|Inception|Xception|EfficientNet)\w*$", re.I)
+_BEFORE = "time|srun|mpirun|mpiexec|horovodrun|singularity|apptainer|uv|exec"  # what starts Python
 _ECHO = re.compile(
-    r"^(?:\++ |[$>] )?((?:\w+=\S* )*(?:(?:\S*/)?(?:"
-    r"time|srun|mpirun|mpiexec|horovodrun|singularity"
-    r"|apptainer|uv|exec)\b.*? )?(?:\S*/)?python[\d.]*(?: -[a-zA-Z]+)* \S+\.py\b.*)$"
+    rf"^(?:\++ |[$>] )?((?:\w+=\S* )*(?:(?:\S*/)?(?:{_BEFORE})\b.*? )?"
+    r"(?:\S*/)?python[\d.]*(?: -[a-zA-Z]+)* \S+\.py\b.*)$"
 )
 _LAUNCHERS = {
     "horovodrun": ("-np", "--num-proc"),

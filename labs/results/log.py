@@ -81,8 +81,7 @@ def _load(source):
 def _problem(path, name, text):
     """The failure in the .err beside the log, else in the log itself; with the name of the file that shows it."""
     err = path and path.with_suffix(".err")
-    found = failure(err) if err and err != path and err.is_file() else None
-    if found:
+    if err and err != path and err.is_file() and (found := failure(err)):
         return found | {"file": err.name}
     found = failure(text if "\n" in text else text + "\n")  # never taken for a file name
     return found and found | {"file": name}
@@ -162,22 +161,24 @@ class Said:
 
     def value(self, key):
         """The value of a field, or None if nobody named it or the strongest witness contradicts itself."""
-        witnesses = self.by_field.get(key, {})
-        chosen = None
-        for origin in ("header", "command", "script"):
-            values = list(dict.fromkeys(witnesses.get(origin, [])))
-            if len(values) > 1 and chosen is None:
-                self.notes.append(f"the file names {key} as {' and as '.join(map(str, values))}: not used")
-                return None
-            if values and chosen is None:
-                chosen = values[0]
-                if origin == "script":
-                    self.notes.append("the model is named after the script")
-            elif values and origin == "command" and chosen not in values:
-                self.notes.append(
-                    f"the program printed {key} {chosen}, the command line says {values[0]}: "
-                    "what the program printed is used"
-                )
+        said = self.by_field.get(key, {})
+        witnesses = {
+            origin: list(dict.fromkeys(said[origin])) for origin in ("header", "command", "script") if origin in said
+        }
+        if not witnesses:
+            return None
+        strongest, values = next(iter(witnesses.items()))
+        if len(values) > 1:
+            self.notes.append(f"the file names {key} as {' and as '.join(map(str, values))}: not used")
+            return None
+        chosen, command = values[0], witnesses.get("command", values)
+        if strongest == "script":
+            self.notes.append("the model is named after the script")
+        if chosen not in command:
+            self.notes.append(
+                f"the program printed {key} {chosen}, the command line says {command[0]}: "
+                "what the program printed is used"
+            )
         return chosen
 
 

@@ -124,17 +124,12 @@ def _collectives(events):
             elif stack:
                 item.phases.append((name, begin, time))
             else:
-                item.end = time
-                _size(item, event.get("args") or {})
+                item.end, args = time, event.get("args") or {}
+                if "shape" in args:
+                    bits = re.search(r"\d+$", str(args.get("dtype", "float32")))  # of bfloat16, int8 ...; bool has none
+                    item.shape = tuple(map(int, re.findall(r"\d+", str(args["shape"]))))
+                    item.bytes = math.prod(item.shape) * (int(bits[0]) // 8 if bits else 1)
     return found
-
-
-def _size(item, args):
-    if "shape" in args:
-        dtype = str(args.get("dtype", "float32"))
-        bits = re.search(r"\d+$", dtype)  # of float32, bfloat16, int8 ...; bool has none
-        item.shape = tuple(map(int, re.findall(r"\d+", str(args["shape"]))))
-        item.bytes = math.prod(item.shape) * (int(bits[0]) // 8 if bits else 1)
 
 
 def steps(events):
@@ -211,10 +206,10 @@ def summary(events):
     return rows
 
 
-def messages(events, step=-1):
-    """The messages of one training step as rows (dict), in order: message (from 1), tensors, bytes, names, begin and
-    seconds of its all-reduce. Tensors that Horovod fused share a message. Raises TimelineError: see `figure`."""
-    items, rows = step_of(events, step)[1], []
+def messages(events):
+    """The messages of the last training step as rows (dict), in order: message (from 1), tensors, bytes, names, begin
+    and seconds of its all-reduce. Tensors that Horovod fused share a message. Raises TimelineError: see `steps`."""
+    items, rows = steps(events)[-1], []
     for number, buffer in enumerate(sorted({item.buffer for item in items}), 1):
         members = [item for item in items if item.buffer == buffer]
         spans = _phases(members[:1], is_reduction) or [(members[0].begin, members[0].end)]
@@ -233,11 +228,3 @@ def messages(events, step=-1):
 
 def begin_of(items):
     return min((item.negotiated or (item.begin,))[0] for item in items)
-
-
-def step_of(events, step):
-    every = steps(events)
-    number = step if step > 0 else len(every) + 1 + step
-    if not 1 <= number <= len(every):
-        raise TimelineError(f"There is no step {step}: this timeline holds {len(every)}. Give 1, 2, ... or -1.")
-    return number, every[number - 1]

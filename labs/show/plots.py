@@ -6,6 +6,8 @@ notebook.
 
 from itertools import cycle
 
+import numpy as np
+
 from labs.show.figure import COLOURS, MARKERS, new_figure, png, show, stamp
 
 __all__ = ["curves", "learning", "memory", "png", "scaling", "search", "show"]
@@ -58,22 +60,11 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
                 continue
             x, y = [p["workers"] for p in points], [p[key] for p in points]
             bounds = [p.get(f"{key}_interval") or (p[key], p[key]) for p in points]
-            error = [
-                [max(0, v - b[0]) for v, b in zip(y, bounds, strict=True)],
-                [max(0, b[1] - v) for v, b in zip(y, bounds, strict=True)],
-            ]
-            axis.errorbar(x, y, yerr=error, color=colour, marker=marker, capsize=4, label=name)
-            shared = [p for p in points if p.get("oversubscribed")]
-            if shared:
-                axis.plot(
-                    [p["workers"] for p in shared],
-                    [p[key] for p in shared],
-                    "o",
-                    ms=13,
-                    mfc="none",
-                    mec="0.3",
-                    label="oversubscribed: workers share cores",
-                )
+            error = [(max(0, v - low), max(0, high - v)) for v, (low, high) in zip(y, bounds, strict=True)]
+            axis.errorbar(x, y, yerr=np.transpose(error), color=colour, marker=marker, capsize=4, label=name)
+            if shared := [(p["workers"], p[key]) for p in points if p.get("oversubscribed")]:
+                label = "oversubscribed: workers share cores"
+                axis.plot(*zip(*shared, strict=True), "o", ms=13, mfc="none", mec="0.3", label=label)
             values = ", ".join(f"{p[key]:.3g} {unit} on {p['workers']}" for p in points)
             sentences.append(f"{quantity.capitalize()} of {name} by workers: {values}.")
         axis.set(xlabel="workers", ylabel=label, xticks=ticks, title=quantity, ylim=(0, None))
@@ -99,20 +90,10 @@ def learning(rows):
             if values:
                 sentences.append(f"{key.capitalize()} of {name}: " + ", ".join(map(_digits, values)) + ".")
     longest = max((len(row.get("loss") or []) for row in rows), default=1)
-    axes[0].set(
-        xlabel="epoch",
-        ylabel="training loss (cross-entropy, nats)",
-        title="loss",
-        xticks=range(1, longest + 1),
-        ylim=(0, None),
-    )
-    axes[1].set(
-        xlabel="epoch",
-        ylabel="training accuracy (share of images)",
-        title="accuracy",
-        xticks=range(1, longest + 1),
-        ylim=(0, 1),
-    )
+    axes[0].set(title="loss", ylabel="training loss (cross-entropy, nats)", ylim=(0, None))
+    axes[1].set(title="accuracy", ylabel="training accuracy (share of images)", ylim=(0, 1))
+    for axis in axes:
+        axis.set(xlabel="epoch", xticks=range(1, longest + 1))
     if rows:
         axes[0].legend(fontsize=7)
     stamp(figure, *(row["kind"] for row in rows))
@@ -120,27 +101,24 @@ def learning(rows):
     return figure
 
 
-def memory(parts_by_batch, limit=None, kind="simulated", note="computed from the model"):
+def memory(parts_by_batch, limit=None):
     """Memory of a training step by part, stacked, for several batch sizes.
 
     parts_by_batch: {batch: {part: bytes}}; limit: bytes, drawn as a line.
     """
     figure, (axis,) = new_figure(1, width=6.0)
-    batches = list(parts_by_batch)
+    batches = list(map(str, parts_by_batch))
     parts = list(next(iter(parts_by_batch.values())))
-    bottom = [0.0] * len(batches)
-    hatches = ("", "//", "..", "xx")
-    for part, colour, hatch in zip(parts, COLOURS, cycle(hatches), strict=False):
-        values = [parts_by_batch[b][part] / 2**30 for b in batches]
-        axis.bar(
-            [str(b) for b in batches], values, bottom=bottom, color=colour, hatch=hatch, label=part, edgecolor="white"
-        )
-        bottom = [a + b for a, b in zip(bottom, values, strict=True)]
+    bottom = np.zeros(len(batches))
+    for part, colour, hatch in zip(parts, COLOURS, cycle(("", "//", "..", "xx")), strict=False):
+        values = np.array([found[part] / 2**30 for found in parts_by_batch.values()])
+        axis.bar(batches, values, bottom=bottom, color=colour, hatch=hatch, label=part, edgecolor="white")
+        bottom += values
     if limit:
         axis.axhline(limit / 2**30, color="black", ls="--", label=f"limit: {limit / 2**30:.1f} GiB")
     axis.set(xlabel="batch size (images)", ylabel="memory (GiB)", title="memory of one training step")
     axis.legend(fontsize=8)
-    stamp(figure, kind, note=note)
+    stamp(figure, "simulated", note="computed from the model")
     totals = ", ".join(f"{t:.2f} GiB at batch {b}" for b, t in zip(batches, bottom, strict=True))
     figure.alt = f"Stacked bars of memory by part ({', '.join(parts)}): {totals}. Only the activations grow."
     return figure
@@ -150,21 +128,15 @@ def search(result):
     """Seconds per step of each batch size tried by labs.measure.maxbatch, and where memory ran out."""
     figure, (axis,) = new_figure(1, width=6.0)
     fits = [t for t in result["trials"] if t["fits"]]
-    fails = [t for t in result["trials"] if not t["fits"]]
-    axis.plot(
-        [t["batch"] for t in fits], [t["batch"] / t["seconds"] for t in fits], "-o", color=COLOURS[0], label="fits"
-    )
-    for number, trial in enumerate(fails):
+    sizes, rates = [t["batch"] for t in fits], [t["batch"] / t["seconds"] for t in fits]
+    axis.plot(sizes, rates, "-o", color=COLOURS[0], label="fits")
+    for number, trial in enumerate(t for t in result["trials"] if not t["fits"]):
         axis.axvline(trial["batch"], color=COLOURS[1], ls="--", label=None if number else "out of memory")
     ticks = [t["batch"] for t in result["trials"]]
     axis.set_xscale("log", base=2)
     axis.set_xticks(ticks, [str(t) for t in ticks], fontsize=8)
-    axis.set(
-        xlabel="batch size (images)",
-        ylabel="images per second (one step)",
-        ylim=(0, None),
-        title=f"{result['model']}: doubling until memory runs out",
-    )
+    axis.set(xlabel="batch size (images)", ylabel="images per second (one step)", ylim=(0, None))
+    axis.set_title(f"{result['model']}: doubling until memory runs out")
     axis.legend(fontsize=8)
     stamp(figure, result["kind"])
     largest = result["largest"] or "none that was tried"
@@ -175,7 +147,7 @@ def search(result):
     return figure
 
 
-def curves(series, *, x, y, title, kind="measured", start=0):
+def curves(series, *, x, y, title, start=0):
     """Several curves over steps or epochs. series: {name: values}; x, y: axis labels with units."""
     figure, (axis,) = new_figure(1, width=6.0)
     for (name, values), (colour, marker) in zip(series.items(), _styles(), strict=False):
@@ -183,7 +155,7 @@ def curves(series, *, x, y, title, kind="measured", start=0):
     axis.set(xlabel=x, ylabel=y, title=title)
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(fontsize=8)
-    stamp(figure, kind)
+    stamp(figure, "measured")
     figure.alt = f"{title}: {y} over {x}. " + " ".join(
         f"{name}: from {_digits(values[0])} to {_digits(values[-1])}." for name, values in series.items() if values
     )

@@ -15,17 +15,9 @@ def _style(name):
     return (COPY, "//") if timeline.is_copy(name) else (OTHER, "..")
 
 
-def _bar(axis, row, begin, end, zero, colour, hatch="", height=0.6):
-    axis.barh(
-        row,
-        1000 * (end - begin),
-        left=1000 * (begin - zero),
-        height=height,
-        color=colour,
-        hatch=hatch,
-        edgecolor="white",
-        linewidth=0.3,
-    )
+def _bar(axis, row, begin, end, zero, colour, hatch=""):
+    look = {"height": 0.6, "color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
+    axis.barh(row, 1000 * (end - begin), left=1000 * (begin - zero), **look)
 
 
 def _colour(rank):
@@ -34,11 +26,6 @@ def _colour(rank):
 
 def _mark(rank):
     return {"linestyle": "", "color": _colour(rank), "marker": MARKERS[rank % len(MARKERS)], "ms": 6}
-
-
-def _arrivals(axis, row, item, zero):
-    for rank, when in sorted(item.arrivals.items()):
-        axis.plot(1000 * (when - zero), row, **_mark(rank), mec="white", mew=0.5, clip_on=False, zorder=5)
 
 
 def _keys(axis, items):
@@ -56,30 +43,21 @@ def _keys(axis, items):
     return keys
 
 
-def _sentences(row):
-    spent = {
-        "some tensor waited for a rank": row["negotiate_seconds"],
-        "all-reduce": row["allreduce_seconds"],
-        "copies": row["copy_seconds"],
-    }
-    text = (
-        f"Step {row['step']}: {row['tensors']} tensors, {row['bytes'] / 1e6:.3g} MB, messages: {row['buffers']}; "
-        f"{1000 * row['seconds']:.1f} ms from the first announcement to the end, of which "
-    )
-    text += ", ".join(f"{1000 * seconds:.1f} ms {what}" for what, seconds in spent.items()) + "."
-    for rank, seconds in row["waited"].items():
-        text += f" A tensor of rank {rank} waited {1000 * seconds:.1f} ms for the other ranks (median)."
-    return text
-
-
 def _finish(figure, axis, row, kind):
-    axis.set(
-        xlabel="milliseconds since the first announcement",
-        title=f"step {row['step']}: {row['tensors']} tensors, {row['bytes'] / 1e6:.3g} MB, "
-        f"{row['buffers']} message{'s' if row['buffers'] != 1 else ''}",
-    )
+    size, ms = f"step {row['step']}: {row['tensors']} tensors, {row['bytes'] / 1e6:.3g} MB", "{:.1f} ms".format
+    axis.set_xlabel("milliseconds since the first announcement")
+    figure.axes[0].set_title(f"{size}, {row['buffers']} message{'s' if row['buffers'] != 1 else ''}")
     stamp(figure, kind)
-    figure.alt = "Horovod's timeline of one training step. " + _sentences(row)
+    waited = [
+        f" A tensor of rank {rank} waited {ms(1000 * seconds)} for the other ranks (median)."
+        for rank, seconds in row["waited"].items()
+    ]
+    figure.alt = (
+        f"Horovod's timeline of one training step. S{size[1:]}, messages: {row['buffers']}; "
+        f"{ms(1000 * row['seconds'])} from the first announcement to the end, of which "
+        f"{ms(1000 * row['negotiate_seconds'])} some tensor waited for a rank, "
+        f"{ms(1000 * row['allreduce_seconds'])} all-reduce, {ms(1000 * row['copy_seconds'])} copies.{''.join(waited)}"
+    )
     return figure
 
 
@@ -94,22 +72,16 @@ def rows(items, row, zero, kind):
         _bar(axis, number, begin, end, zero, WAIT)
         for name, start, stop in item.phases:
             _bar(axis, number, start, stop, zero, *_style(name))
-        _arrivals(axis, number, item, zero)
+        for rank, when in sorted(item.arrivals.items()):
+            axis.plot(1000 * (when - zero), number, **_mark(rank), mec="white", mew=0.5, clip_on=False, zorder=5)
     axis.set_yticks(range(len(items)), [f"{item.tensor}, {_size(item.bytes)}" for item in items], fontsize=8)
     axis.set_ylim(len(items) - 0.5, -0.5)
     buffers = sorted({item.buffer for item in items})
     for number, name in enumerate(buffers, 1):
         members = [place for place, item in enumerate(items) if item.buffer == name]
-        axis.text(
-            0.995,
-            sum(members) / len(members),
-            f"message {number}",
-            fontsize=8,
-            ha="right",
-            va="center",
-            transform=axis.get_yaxis_transform(),
-            bbox={"color": "white", "alpha": 0.7, "pad": 1},
-        )
+        look = {"fontsize": 8, "ha": "right", "va": "center", "bbox": {"color": "white", "alpha": 0.7, "pad": 1}}
+        place = 0.995, sum(members) / len(members)
+        axis.text(*place, f"message {number}", transform=axis.get_yaxis_transform(), **look)
     axis.set_xlim(0, 1250 * row["seconds"])  # room for the numbers of the messages
     axis.legend(handles=_keys(axis, items), fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return _finish(figure, axis, row, kind)
@@ -148,10 +120,7 @@ def lanes(items, row, zero, kind):
     axis.set_yticks((0, 1), ("copies into and out\nof the buffer", "all-reduce,\nmessage by message"), fontsize=9)
     axis.set_ylim(1.5, -0.5)
     axis.set_xlim(0, None)
-    _finish(figure, axis, row, kind)
-    above.set_title(axis.get_title())
-    axis.set_title("")
-    return figure
+    return _finish(figure, axis, row, kind)
 
 
 def _grown(points, zero):
@@ -164,13 +133,13 @@ def _grown(points, zero):
     return times, sizes
 
 
-def figure(events, step=-1, kind="measured"):
-    """One training step over milliseconds; step: 1, 2, ... or -1 for the last one; kind: "measured" or "recorded".
+def figure(events, kind="measured"):
+    """The last training step over milliseconds; kind: "measured" or "recorded".
 
     Up to ROWS tensors get a row each, with the tensors of one message side by side on a common ground. More are drawn
     as curves, the megabytes that each rank has announced, above lanes of the copies and the all-reduces.
-    Raises TimelineError for a step that the timeline does not hold.
+    Raises TimelineError for a timeline without a finished step.
     """
-    number, items = timeline.step_of(events, step)
+    items = timeline.steps(events)[-1]
     draw = rows if len(items) <= ROWS else lanes
-    return draw(items, timeline.summary(events)[number - 1], timeline.begin_of(items), kind)
+    return draw(items, timeline.summary(events)[-1], timeline.begin_of(items), kind)

@@ -134,27 +134,20 @@ def test_other_files_are_refused_in_one_line(tmp_path, content, said):
     assert said in str(problem.value) and "\n" not in str(problem.value)
 
 
-def test_a_step_that_is_not_there_is_refused(marks):
-    assert timeline.messages(marks, 4) == timeline.messages(marks, -1)
-    for step in (0, 5, -5):
-        with pytest.raises(TimelineError, match="holds 4"):
-            timelines.figure(marks, step)
-
-
 def test_without_a_finished_all_reduce_there_is_no_step():
     with pytest.raises(TimelineError, match="no step"):
         timeline.steps([timeline.Collective("weights", "broadcast", begin=0.0, end=1.0)])
 
 
 def test_the_picture_of_few_tensors_has_a_row_for_each_and_marks_for_each_rank(marks):
-    figure = timelines.figure(marks, 2)
+    figure = timelines.figure(marks)
     (axis,) = figure.axes
     labels = [label.get_text() for label in axis.get_yticklabels()]
     assert len(labels) == 6 and "gradient_000_kernel_3x3x64x64, 147.5 kB" in labels
     legend = [text.get_text() for text in axis.get_legend().get_texts()]
     assert {"all-reduce", "rank 0 announces it", "rank 1 announces it"} <= set(legend)
     assert "milliseconds" in axis.get_xlabel() and figure.get_supxlabel() == "measured"
-    row = timeline.summary(marks)[1]
+    row = timeline.summary(marks)[-1]
     assert f"A tensor of rank 0 waited {1000 * row['waited'][0]:.1f} ms" in figure.alt
 
 
