@@ -3,26 +3,23 @@
 dataset     what a data set is in memory
 datasets    load one by its name
 cifar10     the files of CIFAR-10
-batching    order, shard, batch it; steps of an epoch
+batching    order, shard, batch it
 formats     a folder of images, TFRecords
 shares      who reads which sample: coverage of shares
 """
 
-from labs.data.batching import REMAINDERS, batches, check_batch, images_per_epoch, order, pipeline, steps
+from labs.data.batching import batches, check_batch, order, pipeline
 from labs.data.dataset import DataError, DataNotFoundError, Dataset
 from labs.data.datasets import balanced, load
 
 __all__ = [
-    "REMAINDERS",
     "DataError",
     "DataNotFoundError",
     "Dataset",
     "balanced",
     "batches",
     "check_batch",
-    "images_per_epoch",
     "load",
     "order",
     "pipeline",
-    "steps",
 ]

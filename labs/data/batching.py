@@ -11,31 +11,9 @@ import numpy as np
 from labs import compat
 from labs.data.dataset import DataError, whole
 
-REMAINDERS = ("drop", "keep", "pad")
 
-
-def steps(n_images, global_batch, remainder="drop"):
-    """Steps per epoch: floor(n_images / global_batch) with "drop", else its ceiling."""
-    n, batch = whole("n_images", n_images), whole("global_batch", global_batch)
-    if remainder not in REMAINDERS:
-        raise DataError(f"remainder is {remainder!r}: the last batch is undefined. Use one of {REMAINDERS}.")
-    if remainder == "drop" and n < batch:
-        raise DataError(f"global_batch {batch} is more than the {n} images: no step. Use a smaller batch.")
-    return n // batch if remainder == "drop" else -(-n // batch)
-
-
-def images_per_epoch(n_images, global_batch, remainder="drop"):
-    """Images that the workers process in an epoch; with "pad" those that fill the last batch count twice."""
-    full = steps(n_images, global_batch, remainder) * global_batch
-    return n_images if remainder == "keep" else full
-
-
-def check_batch(n_images, global_batch, workers=1, remainder="drop"):
-    """Raise DataError unless full batches divide into equal shares and no worker is ever without images.
-
-    MirroredStrategy (TensorFlow 2.18, tried) cuts a last batch of r images into slices of ceil(r / workers), one per
-    worker: 5 images for 4 workers are 2, 2, 1 and 0. All get some only if r > (workers - 1) * ceil(r / workers).
-    """
+def check_batch(n_images, global_batch, workers=1):
+    """Raise DataError unless batches divide into equal shares, one for each worker, and the images fill one."""
     batch, workers = whole("global_batch", global_batch), whole("workers", workers)
     local, rest = divmod(batch, workers)
     if batch < workers:
@@ -45,32 +23,26 @@ def check_batch(n_images, global_batch, workers=1, remainder="drop"):
             f"global_batch {batch} is no multiple of {workers} workers: unequal shares weigh images "
             f"unequally. Use {local * workers} or {(local + 1) * workers}."
         )
-    r = images_per_epoch(n_images, batch, remainder) - (steps(n_images, batch, remainder) - 1) * batch
-    share = -(-r // workers)
-    if r <= (workers - 1) * share:
-        raise DataError(
-            f"The last batch has r={r} images, cut into slices of {share} for {workers} workers: one gets "
-            "none, and BatchNormalization dies on it (nothing to average). Use remainder='drop' or 'pad'."
-        )
+    if n_images < batch:
+        raise DataError(f"global_batch {batch} is more than the {n_images} images: no step. Use a smaller batch.")
 
 
-def order(dataset, global_batch, *, seed=0, remainder="drop", shuffle=True):
+def order(dataset, global_batch, *, seed=0):
     """A tf.data.Dataset of sample numbers (int64 scalars, 0 to N-1); one pass is one epoch.
 
     Pass k = 0, 1, ... has the order numpy.random.default_rng([seed, k]).permutation(N): a new one in each epoch, and
-    the same in every process with this seed, whatever the global seeds are; without `shuffle` 0, 1, ..., N-1. The
-    numbers after the last full global batch are left out of this epoch ("drop"), or stay ("keep"), or are filled up
-    with the first ones of this epoch's order, which thus come twice ("pad").
-    So `.shard(K, r)` of it gives the K workers disjoint and, with "drop" or "pad", equal shares. Raises DataError.
+    the same in every process with this seed, whatever the global seeds are. The numbers after the last full global
+    batch are left out of this epoch. So `.shard(K, r)` of it gives the K workers disjoint and equal shares.
+    Raises DataError.
     """
     import tensorflow as tf
 
+    check_batch(len(dataset.labels), global_batch)
     n, seed, passes = len(dataset.labels), whole("seed", seed, least=0), itertools.count()
-    total = images_per_epoch(n, whole("global_batch", global_batch), remainder)
+    total = n // global_batch * global_batch
 
     def numbers():
-        drawn = np.random.default_rng([seed, next(passes)]).permutation(n) if shuffle else np.arange(n)
-        return np.resize(drawn, total)  # cut ("drop"), whole ("keep") or begun anew at its end ("pad")
+        return np.random.default_rng([seed, next(passes)]).permutation(n)[:total]
 
     orders = tf.data.Dataset.range(1).map(lambda _: tf.ensure_shape(tf.numpy_function(numbers, [], tf.int64), [total]))
     compat.no_tuning_thread()
@@ -103,12 +75,10 @@ def _options():
     return options
 
 
-def pipeline(dataset, global_batch, *, workers=1, seed=0, remainder="drop", shuffle=True):
+def pipeline(dataset, global_batch, *, workers=1, seed=0):
     """The batches of one process that feeds all `workers`: `batches` of `order` (see there), one pass is one epoch.
 
-    The images are the same whatever `workers` is, which is only checked.
-    Raises DataError: see `check_batch` and `steps`.
+    The images are the same whatever `workers` is, which is only checked. Raises DataError: see `check_batch`.
     """
-    check_batch(len(dataset.labels), global_batch, workers, remainder)
-    numbers = order(dataset, global_batch, seed=seed, remainder=remainder, shuffle=shuffle)
-    return batches(dataset, numbers, global_batch)
+    check_batch(len(dataset.labels), global_batch, workers)
+    return batches(dataset, order(dataset, global_batch, seed=seed), global_batch)

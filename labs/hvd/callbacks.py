@@ -41,8 +41,9 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
         if not self.model.optimizer.built:
             self.model.optimizer.build(self.model.trainable_weights)
         state = [*self.model.weights, *self.model.optimizer.variables]  # seeds of dropout stay each rank's own
-        for variable, value in zip(state, _broadcast(state, self.root_rank), strict=True):
-            variable.assign(value)
+        for number, variable in enumerate(state):
+            value = tf.convert_to_tensor(variable.value)
+            variable.assign(horovod.broadcast(value, self.root_rank, name=f"broadcast_{number:04d}"))
 
 
 class MetricAverageCallback(keras.callbacks.Callback):
@@ -91,11 +92,3 @@ def check(model, params):
             "The number of steps per epoch is not known, and ranks with different numbers would wait for each other "
             "for ever. Pass steps_per_epoch=..., the same on all ranks."
         )
-
-
-def _broadcast(variables, root_rank):
-    names = [f"broadcast_{number:04d}" for number in range(len(variables))]
-    return [
-        horovod.broadcast(tf.convert_to_tensor(variable.value), root_rank, name=name)
-        for variable, name in zip(variables, names, strict=True)
-    ]

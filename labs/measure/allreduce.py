@@ -52,18 +52,11 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(runs if runs is not None else folder)
         file = folder.resolve() / "allreduce_times.json"
-        job = jobs.start(
-            "-m",
-            "labs.measure.allreduce",
-            str(file),
-            repeats,
-            *sizes,
-            name="allreduce",
-            runs=folder,
-            ranks=ranks,
-            launcher=launcher,
-            env={"HOROVOD_CYCLE_TIME": str(1e3 * CYCLE)},
+        arguments, env = (
+            ["labs.measure.allreduce", str(file), repeats, *sizes],
+            {"HOROVOD_CYCLE_TIME": str(1e3 * CYCLE)},
         )
+        job = jobs.start("-m", *arguments, name="allreduce", runs=folder, ranks=ranks, launcher=launcher, env=env)
         job.wait(timeout, show)
         if job.state != "finished" or not file.is_file():
             raise NotMeasuredError(f"The all-reduce was not measured. {job.explain()}")
@@ -78,18 +71,9 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
             f"the ring's formula misses a message's time by up to {worst:.0%}: other algorithms for small "
             "messages, or caches, are at work"
         )
-    return {
-        "kind": "measured",
-        "ranks": ranks,
-        "launcher": launcher or launch.LAUNCHERS[0],
-        "cycle_seconds": CYCLE,
-        "rows": rows,
-        "latency": latency.as_dict(),
-        "bandwidth": bandwidth.as_dict(),
-        "machine": found["machine"],
-        "versions": found["versions"],
-        "notes": notes,
-    }
+    result = {"kind": "measured", "ranks": ranks, "launcher": launcher or launch.LAUNCHERS[0], "cycle_seconds": CYCLE}
+    result |= {"rows": rows, "latency": latency.as_dict(), "bandwidth": bandwidth.as_dict()}
+    return result | {"machine": found["machine"], "versions": found["versions"], "notes": notes}
 
 
 def row(ranks, size, seconds):
@@ -135,17 +119,12 @@ def fit(ranks, sizes, seconds):
 
 def table(result):
     """The result of `measure` as plain text."""
-    lines = [
-        f"All-reduce among {result['ranks']} ranks ({result['launcher']}), {result['kind']}",
-        "",
-        "     bytes     median (ms)  [95 % interval]        link (MB/s)",
-    ]
+    lines = [f"All-reduce among {result['ranks']} ranks ({result['launcher']}), {result['kind']}", ""]
+    lines.append("     bytes     median (ms)  [95 % interval]        link (MB/s)")
     for r in result["rows"]:
         low, high = (1e3 * end for end in r["interval"])
-        lines.append(
-            f"{r['bytes']:>10}  {1e3 * r['seconds']:>12.4g}  [{low:.4g}, {high:.4g}]".ljust(52)
-            + f"{r['bytes_per_second'] / 1e6:>10.4g}"
-        )
+        times = f"{r['bytes']:>10}  {1e3 * r['seconds']:>12.4g}  [{low:.4g}, {high:.4g}]"
+        lines.append(f"{times:<52}{r['bytes_per_second'] / 1e6:>10.4g}")
     lines.append("")
     for name, factor, unit in (("latency", 1e6, "us a message"), ("bandwidth", 1e-6, "MB/s of each rank's link")):
         p = result[name]

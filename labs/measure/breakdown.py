@@ -80,16 +80,8 @@ def measure(
         file.unlink(missing_ok=True)
     except OSError as problem:
         raise unwritable(runs, problem) from None
-    options = {
-        "file": str(file),
-        "model": model,
-        "image_size": image_size,
-        "images": images,
-        "local_batches": [local_batch, *others],
-        "kinds": [kind for kind in KINDS if kind in kinds],
-        "rounds": rounds,
-        "steps": steps,
-    }
+    options = {"file": str(file), "model": model, "image_size": image_size, "images": images, "rounds": rounds}
+    options |= {"steps": steps, "local_batches": [local_batch, *others], "kinds": [k for k in KINDS if k in kinds]}
     arguments = ["labs.measure.breakdown", json.dumps(options)]
     job = jobs.start("-m", *arguments, name=name, runs=runs, ranks=ranks, launcher=launcher)
     job.wait(show=show)
@@ -152,28 +144,23 @@ def observations(found):
     """The steps as labs.costs takes them: one rank (alone), and all ranks (exchange), for each local batch."""
     from labs.costs.observe import Observation
 
-    machine, made = found["machine"], []
-    hardware = devices.hardware(machine)
+    made, shared = [], any(note.startswith("oversubscribed") for note in found["notes"])
+    known = {key: found[key] for key in ("model", "image_size", "classes", "kind")}
+    known |= {"hardware": devices.hardware(found["machine"]), "precision": "float32", "nodes": 1}
     for batch, kinds in found["seconds"].items():
         for kind, workers in (("alone", 1), ("exchange", found["ranks"])):
-            singles = [step / fmean(round_) for round_ in kinds[kind] for step in round_]
+            rounds = kinds[kind]
+            singles = [step / fmean(round_) for round_ in rounds for step in round_]
             made.append(
                 Observation(
                     f"{found['model']}, {kind}, batch {batch}",
-                    found["model"],
-                    workers,
-                    float(batch),
-                    tuple(fmean(round_) for round_ in kinds[kind]),
-                    0.0,
-                    pstdev(singles) if len(singles) > 3 else None,
-                    len(kinds[kind][0]),
-                    1,
-                    found["image_size"],
-                    "float32",
-                    hardware,
-                    found["classes"],
-                    found["kind"],
-                    workers > 1 and any(note.startswith("oversubscribed") for note in found["notes"]),
+                    workers=workers,
+                    local_batch=float(batch),
+                    seconds=tuple(map(fmean, rounds)),
+                    spread=pstdev(singles) if len(singles) > 3 else None,
+                    steps=len(rounds[0]),
+                    oversubscribed=shared and workers > 1,
+                    **known,
                 )
             )
     return made
@@ -249,25 +236,14 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
     together()
     gathered = horovod.allgather_object(seconds)
     if hvd.rank() == 0:
-        found = {
-            "version": 2,
-            "kind": "measured",
-            "model": model,
-            "ranks": hvd.size(),
-            "local_batch": local_batch,
-            "image_size": image_size,
-            "classes": len(dataset.classes),
-            "gradient_bytes": gradient_bytes,
-            "seconds": {
-                str(size): {kind: over_ranks([of[size][kind] for of in gathered]) for kind in seconds[size]}
-                for size in local_batches
-            },
-            "pipeline_seconds": reading,
-            "all_reduce_seconds": reducing,
-            "machine": devices.machine(),
-            "versions": devices.versions(),
-            "notes": [],
+        found = {"version": 2, "kind": "measured", "model": model, "ranks": hvd.size(), "local_batch": local_batch}
+        found |= {"image_size": image_size, "classes": len(dataset.classes), "gradient_bytes": gradient_bytes}
+        found["seconds"] = {
+            size: {kind: over_ranks([of[size][kind] for of in gathered]) for kind in by_kind}
+            for size, by_kind in seconds.items()
         }
+        found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "notes": []}
+        found |= {"machine": devices.machine(), "versions": devices.versions()}
         files.write(Path(file), json.dumps(found, indent=1))
 
 

@@ -21,12 +21,8 @@ from labs.errors import LabsError
 GIB = 2**30
 # One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
 # no freed tensor leaves a gap in the heap that the next may or may not fit. So the border is the same in every run.
-_CPU = {
-    "TF_ENABLE_ONEDNN_OPTS": "0",
-    "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_THRESHOLD_": "1048576",
-    "OMP_NUM_THREADS": "1",
-}
+_CPU = {"TF_ENABLE_ONEDNN_OPTS": "0", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
+_CPU["OMP_NUM_THREADS"] = "1"
 _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")
 
 
@@ -75,19 +71,8 @@ def search(
         )
     memory = None if memory is None else parse_memory(memory)
     name = name or f"maxbatch_{model}_{image_size}"
-    result = {
-        "version": 1,
-        "name": name,
-        "kind": "measured",
-        "model": model,
-        "image_size": image_size,
-        "memory": memory,
-        "device": None,
-        "largest": None,
-        "fails": None,
-        "trials": [],
-        "evidence": None,
-    }
+    result = {"version": 1, "name": name, "kind": "measured", "model": model, "image_size": image_size}
+    result |= {"memory": memory, "device": None, "largest": None, "fails": None, "trials": [], "evidence": None}
     batches = [2**k * start for k in range(32) if 2**k * start <= limit]
     _attempt(result, batches, name, runs, show)
     for number in range(bisect):
@@ -113,15 +98,10 @@ def _attempt(result, batches, name, runs, show):
     budget = re.search(r"^Memory: (\d+) bytes", text, re.M)
     result["device"] = device[1] if device else None
     result["memory"] = int(budget[1]) if budget else result["memory"]
-    tried = {}
+    tried, where = {}, {"out": str(job.out), "err": str(job.err)}
     for batch, outcome, seconds in _TRIAL.findall(text):
-        tried[int(batch)] = {
-            "batch": int(batch),
-            "fits": outcome.startswith("fits"),
-            "seconds": float(seconds) if seconds else None,
-            "out": str(job.out),
-            "err": str(job.err),
-        }
+        fits, seconds = outcome.startswith("fits"), float(seconds) if seconds else None
+        tried[int(batch)] = {"batch": int(batch), "fits": fits, "seconds": seconds, **where}
     if not tried or job.state == "stopped":
         raise SearchError(f"The search gave no result. {job.explain()}")
     result["trials"] += tried.values()
@@ -133,18 +113,15 @@ def _attempt(result, batches, name, runs, show):
         if not found or found["kind"] != "out of memory":
             if job.state == "finished" or job.process.returncode > 0:
                 raise SearchError(f"A trial failed, but not for lack of memory. {job.explain()}")
-            found = None  # killed without a line: the trial counts, the evidence is missing and says so
-        if found:
+        else:  # killed without a line: the trial counts, the evidence is missing and says so
             result["evidence"] = {"file": str(job.err), "line_number": found["line_number"], "line": found["line"]}
 
 
 def table(result):
     """The search as text: one line per trial, then the border and its evidence."""
     memory = f"{result['memory'] / GIB:.3g} GiB for a step" if result["memory"] else "all of its memory"
-    lines = [
-        f"{result['model']} at {result['image_size']}x{result['image_size']} on {result['device']}, {memory}",
-        f"{'batch':>7}  result",
-    ]
+    size = f"{result['image_size']}x{result['image_size']}"
+    lines = [f"{result['model']} at {size} on {result['device']}, {memory}", f"{'batch':>7}  result"]
     for trial in result["trials"]:
         outcome = f"fits ({trial['seconds']:.3g} s a step)" if trial["fits"] else "out of memory"
         lines.append(f"{trial['batch']:>7}  {outcome}")

@@ -20,10 +20,8 @@ def preprocessing(image_size):
     """
     import keras
 
-    return keras.Sequential(
-        [keras.layers.Rescaling(1 / 127.5, offset=-1.0), keras.layers.Resizing(image_size, image_size)],
-        name="preprocessing",
-    )
+    layers = [keras.layers.Rescaling(1 / 127.5, offset=-1.0), keras.layers.Resizing(image_size, image_size)]
+    return keras.Sequential(layers, name="preprocessing")
 
 
 def small_cnn(image_size, classes):

@@ -1,5 +1,6 @@
 """Figures that can move: drawn within a blink, with margins in inches instead of a layout engine."""
 
+import contextlib
 import io
 
 import numpy as np
@@ -62,32 +63,31 @@ def png(figure):
         if len(_FRAMES) >= 128:
             _FRAMES.clear()
         _FRAMES[key] = _frames(figure)
-    hidden = _hide(part for axis in figure.axes for part in _frame(axis))
     image = figure.figimage(_FRAMES[key], origin="upper", zorder=-1)
     try:
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", pil_kwargs={"compress_level": 1})
-        return buffer.getvalue()
+        with _hidden(part for axes in figure.axes for part in _frame(axes)):
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format="png", pil_kwargs={"compress_level": 1})
+            return buffer.getvalue()
     finally:
         image.remove()
-        _show(hidden)
 
 
 def _frame(axis):
     return [axis.xaxis, axis.yaxis, axis.patch, *axis.spines.values()]
 
 
-def _hide(artists):
-    """Hide these artists; returns those that were visible."""
+@contextlib.contextmanager
+def _hidden(artists):
+    """Meanwhile, these artists are not drawn."""
     visible = [artist for artist in artists if artist.get_visible()]
-    for artist in visible:
-        artist.set_visible(False)
-    return visible
-
-
-def _show(artists):
-    for artist in artists:
-        artist.set_visible(True)
+    try:
+        for artist in visible:
+            artist.set_visible(False)
+        yield
+    finally:
+        for artist in visible:
+            artist.set_visible(True)
 
 
 def _frame_key(figure):
@@ -96,20 +96,10 @@ def _frame_key(figure):
     for axes in figure.axes:
         key.append((axes.get_position().bounds, axes.axison, axes.get_xlim(), axes.get_ylim()))
         for axis in (axes.xaxis, axes.yaxis) if axes.axison else ():
-            form = axis.get_major_formatter()
-            text = axis.get_major_ticks(1)[0].label1
-            key.append(
-                (
-                    axis.get_scale(),
-                    tuple(axis.get_majorticklocs()),
-                    axis.get_label_text(),
-                    type(form),
-                    tuple(getattr(form, "seq", ())),
-                    text.get_visible(),
-                    text.get_fontsize(),
-                    axis.get_tick_params().get("gridOn"),
-                )
-            )
+            form, text = axis.get_major_formatter(), axis.get_major_ticks(1)[0].label1
+            ticks = tuple(axis.get_majorticklocs()), type(form), tuple(getattr(form, "seq", ()))
+            look = text.get_visible(), text.get_fontsize(), axis.get_tick_params().get("gridOn")
+            key.append((axis.get_scale(), axis.get_label_text(), *ticks, *look))
     return tuple(key)
 
 
@@ -118,10 +108,7 @@ def _frames(figure):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     parts = [part for axes in figure.axes for part in axes.get_children() if part not in _frame(axes)]
-    hidden = _hide([*parts, *figure.texts, *figure.legends])
-    try:
+    with _hidden([*parts, *figure.texts, *figure.legends]):
         drawn = FigureCanvasAgg(figure)
         drawn.draw()
         return np.array(drawn.buffer_rgba())
-    finally:
-        _show(hidden)

@@ -77,13 +77,8 @@ def losses(runs):
         record = records.load(path)
         loss = [epoch.metrics["loss"] for epoch in record.epochs if epoch.repeat == 0]
         count = range(1, len(loss) + 1)
-        style = {
-            "color": COLOURS[number],
-            "marker": MARKERS[number],
-            "alpha": 0.85,
-            "lw": max(1.2, 5 - 1.8 * number),
-            "ms": max(4, 11 - 3 * number),
-        }
+        style = {"color": COLOURS[number], "marker": MARKERS[number], "alpha": 0.85}
+        style |= {"lw": max(1.2, 5 - 1.8 * number), "ms": max(4, 11 - 3 * number)}
         axes[0].plot(count, loss, label=name, **style)
         axes[1].plot([record.steps * epoch for epoch in count], loss, label=name, **style)
         sentences.append(f"{name}: " + ", ".join(f"{value:.4f}" for value in loss) + ".")

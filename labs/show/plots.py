@@ -63,8 +63,8 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
             error = [(max(0, v - low), max(0, high - v)) for v, (low, high) in zip(y, bounds, strict=True)]
             axis.errorbar(x, y, yerr=np.transpose(error), color=colour, marker=marker, capsize=4, label=name)
             if shared := [(p["workers"], p[key]) for p in points if p.get("oversubscribed")]:
-                label = "oversubscribed: workers share cores"
-                axis.plot(*zip(*shared, strict=True), "o", ms=13, mfc="none", mec="0.3", label=label)
+                note = "oversubscribed: workers share cores"
+                axis.plot(*zip(*shared, strict=True), "o", ms=13, mfc="none", mec="0.3", label=note)
             values = ", ".join(f"{p[key]:.3g} {unit} on {p['workers']}" for p in points)
             sentences.append(f"{quantity.capitalize()} of {name} by workers: {values}.")
         axis.set(xlabel="workers", ylabel=label, xticks=ticks, title=quantity, ylim=(0, None))

@@ -25,14 +25,15 @@ def show(rows, columns, headers=None):
     names = [headers.get(column, column) for column in columns]
     body = [[_text(row.get(column)) for column in columns] for row in rows]
     plain = tabulate([names, *body], tablefmt="plain", disable_numparse=True)  # as headers they would be padded
-    head = "".join(f'<th scope="col" style="text-align:left">{html.escape(n)}</th>' for n in names)
-    lines = "".join(
-        "<tr>" + "".join(f'<td style="text-align:left">{html.escape(c)}</td>' for c in line) + "</tr>" for line in body
-    )
-    display(
-        {"text/html": f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>", "text/plain": plain},
-        raw=True,
-    )
+    head = _line('th scope="col"', names)
+    lines = "".join(_line("td", line) for line in body)
+    page = f"<table><thead>{head}</thead><tbody>{lines}</tbody></table>"
+    display({"text/html": page, "text/plain": plain}, raw=True)
+
+
+def _line(cell, texts):
+    cells = (f'<{cell} style="text-align:left">{html.escape(text)}</{cell[:2]}>' for text in texts)
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def progress(rows):
@@ -68,24 +69,15 @@ def scaling(rows):
             return _text(value)
         return f"{_digits(value)} [{_digits(interval[0])}, {_digits(interval[1])}]"
 
-    columns = {
-        "model": "model",
-        "workers": "workers",
-        "global_batch": "global batch (images)",
-        "steps": "steps per epoch",
-        "repeats": "repeats",
-        "epoch_seconds": "epoch (s)",
-        "images_per_second": "images/s",
-        "speedup": "speedup",
-        "efficiency": "efficiency",
-        "final_accuracy": "final accuracy",
-        "kind": "kind",
-    }
+    columns = ("model", "workers", "global_batch", "steps", "repeats", "epoch_seconds", "images_per_second")
+    columns += ("speedup", "efficiency", "final_accuracy", "kind")
+    headers = {"global_batch": "global batch (images)", "steps": "steps per epoch", "epoch_seconds": "epoch (s)"}
+    headers |= {"images_per_second": "images/s", "final_accuracy": "final accuracy"}
     shown = [{key: cell(row, key) for key in columns} for row in rows]
     for line, row in zip(shown, rows, strict=True):
         if row.get("oversubscribed"):
             line["workers"] += " (oversubscribed)"
-    show(shown, tuple(columns), columns)
+    show(shown, columns, headers)
     notes = list(dict.fromkeys(note for row in rows for note in row["notes"]))
     if notes:
         print("Notes: " + "; ".join(notes) + ".")

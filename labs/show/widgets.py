@@ -38,16 +38,9 @@ def control(name, values, first=None):
         low, high, *step = values
         whole = all(isinstance(value, int) for value in values)
         slider = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
-        default = 1 if whole else (high - low) / 20
-        inside = isinstance(first, int | float) and low <= first <= high
-        return slider(
-            min=low,
-            max=high,
-            step=step[0] if step else default,
-            value=first if inside else low,
-            description=label,
-            **look,
-        )
+        (step,) = step or [1 if whole else (high - low) / 20]
+        begin = first if isinstance(first, int | float) and low <= first <= high else low
+        return slider(min=low, max=high, step=step, value=begin, description=label, **look)
     raise ValueError(f"{name}={values!r} is no control: give (lowest, highest), (lowest, highest, step) or a list.")
 
 

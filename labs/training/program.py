@@ -45,11 +45,8 @@ def main(argv=None):
     if args.strategy == "mirrored":
         strategy = tf.distribute.MirroredStrategy(devices=names)
     if rank == 0:
-        print(f"Model {args.model} {args.workers} workers")
-        print(f"Strategy: {args.strategy}")
-        print(f"Batch_size: {args.batch_size}")
-        print(f"N_replicas: {args.workers}")
-        print(f"Images: {len(dataset.images)}")
+        print(f"Model {args.model} {args.workers} workers\nStrategy: {args.strategy}")
+        print(f"Batch_size: {args.batch_size}\nN_replicas: {args.workers}\nImages: {len(dataset.images)}")
         print(f"Learning_rate: {learning_rate}", flush=True)
     with strategy.scope():
         model = models.build(args.model, args.image_size, len(dataset.classes))
@@ -60,14 +57,8 @@ def main(argv=None):
             metrics=["accuracy"],
             jit_compile=False,  # as on one GPU, so on many: XLA must not speed up only the baseline
         )
-    recorder = training.Recorder(
-        args,
-        model=args.model,
-        strategy=args.strategy,
-        workers=args.workers,
-        images=len(dataset.images),
-        learning_rate=learning_rate,
-    )
+    asked = {"model": args.model, "strategy": args.strategy, "workers": args.workers}
+    recorder = training.Recorder(args, **asked, images=len(dataset.images), learning_rate=learning_rate)
     verbose = 2 if rank == 0 else 0
     for _ in training.repeats(args, recorder, model):
         model.fit(images, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=[*callbacks, recorder])

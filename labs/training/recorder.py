@@ -56,6 +56,7 @@ class Recorder(keras.callbacks.Callback):
         self.path = Path(args.runs) / f"{name}.json"
         self.progress = self.path.with_suffix(".progress")
         self.repeat = 0
+        asked = {key: getattr(args, key) for key in ("dataset", "images", "image_size", "seed", "repeats")}
         configuration = Configuration(
             model=model,
             strategy=strategy,
@@ -64,13 +65,9 @@ class Recorder(keras.callbacks.Callback):
             global_batch=args.batch_size,
             local_batch=args.batch_size // workers,
             learning_rate=learning_rate,
-            dataset=args.dataset,
-            images=args.images,
-            image_size=args.image_size,
             precision=keras.config.dtype_policy().name,
-            seed=args.seed,
-            repeats=args.repeats,
             epochs_per_repeat=args.epochs,
+            **asked,
         )
         self.record = Record(
             name=name,
@@ -109,17 +106,16 @@ class Recorder(keras.callbacks.Callback):
     # Not on_train_batch_end: for a callback that has it, Keras fetches loss and metrics from the device after
     # every step, and the training waits for them.
     def on_train_batch_begin(self, batch, logs=None):
-        if self._running:
-            self._end_step()
+        self._end_step()
         self._running = True
 
     def on_test_begin(self, logs=None):  # validation within the epoch
-        if self._running:
-            self._end_step()
-        self._running = False
+        self._end_step()
 
     def _end_step(self):
-        now = time.perf_counter()
+        if not self._running:
+            return
+        self._running, now = False, time.perf_counter()
         self._steps.append(now - self._last)
         self._last = now
         if self.rank == 0 and now - self._reported > 0.5:
@@ -135,38 +131,26 @@ class Recorder(keras.callbacks.Callback):
         total = has.epochs_per_repeat * has.repeats
         steps = self.record.steps or (self.params or {}).get("steps")
         spent = self._steps[1:] or self._steps
-        rate = has.global_batch * len(spent) / sum(spent)
         fraction = (done + (len(self._steps) / steps if steps else 0)) / total
-        state = {
-            "epochs_done": done,
-            "epochs": total,
-            "step": len(self._steps),
-            "steps": steps,
-            "images_per_second": rate,
-            "fraction": fraction,
-        }
+        state = {"epochs_done": done, "epochs": total, "step": len(self._steps), "steps": steps, "fraction": fraction}
+        state["images_per_second"] = has.global_batch * len(spent) / sum(spent)
         with contextlib.suppress(OSError):
             self.progress.write_text(json.dumps(state))
 
     def on_epoch_end(self, epoch, logs=None):
         metrics = {key: float(value) for key, value in (logs or {}).items()}  # waits for the device
-        if self._running:
-            self._end_step()
-        self._running = False
-        seconds = time.perf_counter() - self._begin
-        steps = len(self._steps)
-        self.record.steps = steps
-        self.record.epochs.append(
-            Epoch(
-                repeat=self.repeat,
-                epoch=epoch,
-                seconds=seconds,
-                images=min(self.record.dataset_images, steps * self.record.configuration.global_batch),
-                step_seconds=self._steps,
-                metrics=metrics,
-            )
-        )
-        self._save()
+        self._end_step()
+        seconds, record = time.perf_counter() - self._begin, self.record
+        record.steps = len(self._steps)
+        images = min(record.dataset_images, record.steps * record.configuration.global_batch)
+        done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "images": images}
+        record.epochs.append(Epoch(**done, step_seconds=self._steps, metrics=metrics))
+        if self.rank:
+            return
+        try:
+            records.save(self.path, record)
+        except records.UnwritableError as problem:  # the training goes on; the next epoch tries again
+            print(f"Warning: {problem}", file=sys.stderr, flush=True)
 
     def on_train_end(self, logs=None):
         if self.record.configuration.strategy == "horovod":
@@ -176,14 +160,6 @@ class Recorder(keras.callbacks.Callback):
             if self.rank == 0:
                 records.save(self.path, self.record)
                 self.progress.unlink(missing_ok=True)
-
-    def _save(self):
-        if self.rank:
-            return
-        try:
-            records.save(self.path, self.record)
-        except records.UnwritableError as problem:  # the training goes on; the next epoch tries again
-            print(f"Warning: {problem}", file=sys.stderr, flush=True)
 
     def _close(self):
         """The program ends. If the training has not, the record says so, whichever rank is left to write it."""

@@ -339,14 +339,6 @@ def test_folder_with_a_cut_image(folder):
 # Batches
 
 
-def test_steps_and_images_per_epoch():
-    assert [data.steps(50_000, 8192, how) for how in data.REMAINDERS] == [6, 7, 7]
-    assert [data.images_per_epoch(50_000, 8192, how) for how in data.REMAINDERS] == [49_152, 50_000, 57_344]
-    assert [data.steps(96, 32, how) for how in data.REMAINDERS] == [3, 3, 3]
-    assert data.steps(50, 4, "keep") == 13 and data.steps(3, 8, "pad") == 1 and data.steps(3, 8, "keep") == 1
-    assert type(data.steps(np.int64(50), np.int32(4))) is int
-
-
 def test_batches_must_count():
     digits = data.load("digits", images=50)
     for size in (0, -8, True, False, 8.0, "8", None, np.float32(8), np.bool_(True), [8]):
@@ -361,22 +353,7 @@ def test_bad_batches():
     assert "2" in text and "4 workers" in text
     text = message(data.pipeline, digits, 10, workers=4)
     assert "10" in text and "4 workers" in text and "8 or 12" in text
-    assert "remainder" in message(data.pipeline, digits, 8, remainder="repeat")
-    assert "remainder" in message(data.steps, 50, 8, "repeat")
     assert "seed" in message(data.pipeline, digits, 8, seed=-1)
-
-
-def test_last_batch_that_leaves_a_replica_empty():
-    digits = data.load("digits")  # 1797 = 7 * 256 + 5
-    text = message(data.pipeline, digits, 256, workers=4, remainder="keep")
-    assert "r=5" in text and "4 workers" in text and "BatchNormalization" in text and "'pad'" in text
-    for fine in ({"workers": 1}, {"workers": 4, "remainder": "pad"}, {"workers": 4, "remainder": "drop"}):
-        data.check_batch(1797, 256, **{"remainder": "keep"} | fine)
-    for n, fine in ((3, False), (4, True), (5, False), (6, False), (7, True), (16, True), (25, False), (26, True)):
-        if fine:
-            data.check_batch(n, 16, 4, "keep")
-        else:
-            message(data.check_batch, n, 16, 4, "keep")
 
 
 # The pipeline: images whose first pixel tells their index, so that a batch shows the order
@@ -403,29 +380,12 @@ def flat(batches):
     return list(itertools.chain(*batches))
 
 
-def test_keep_gives_every_image_once():
-    batches = data.pipeline(marked(1000), 64, remainder="keep")
-    assert batches.cardinality() == 16
-    for _ in range(3):
-        seen = epoch(batches)
-        assert [len(b) for b in seen] == [64] * 15 + [40] and sorted(flat(seen)) == list(range(1000))
-
-
 def test_drop_leaves_out_the_rest():
     batches = data.pipeline(marked(1000), 64)
     seen = epoch(batches)
     assert batches.cardinality() == 15 and batches.element_spec[0].shape == (64, 4, 5, 3)
     assert [len(b) for b in seen] == [64] * 15 and len(set(flat(seen))) == 960
     assert set(flat(seen)) != set(flat(epoch(batches)))  # others are left out the next time
-
-
-def test_pad_fills_up_with_the_start_of_the_order():
-    batches = data.pipeline(marked(1000), 64, remainder="pad", workers=4)
-    for _ in range(2):
-        seen = epoch(batches)
-        assert [len(b) for b in seen] == [64] * 16 and batches.cardinality() == 16
-        assert sorted(flat(seen)[:1000]) == list(range(1000)) and flat(seen)[1000:] == flat(seen)[:24]
-    assert flat(epoch(data.pipeline(marked(3), 8, remainder="pad", shuffle=False))) == [0, 1, 2, 0, 1, 2, 0, 1]
 
 
 def test_order_is_new_each_epoch_and_repeats_with_the_seed():
@@ -445,11 +405,6 @@ def test_an_epoch_left_early_does_not_disturb_the_next():
     batches = data.pipeline(marked(500), 50, seed=7)
     next(iter(batches))
     assert flat(epoch(batches)) == list(np.random.default_rng([7, 1]).permutation(500))
-
-
-def test_without_shuffle_the_order_is_the_datasets():
-    batches = data.pipeline(marked(100), 30, shuffle=False, remainder="keep")
-    assert flat(epoch(batches)) == flat(epoch(batches)) == list(range(100))
 
 
 def test_graph_does_not_hold_the_images():
@@ -473,8 +428,6 @@ from labs import data, devices
 from tensorflow.python.data.ops import multi_device_iterator_ops
 
 cpus = devices.workers(4, pin=False, kind="cpu")
-import keras
-
 def resident():
     return int(next(l for l in open("/proc/self/status") if l.startswith("VmRSS")).split()[1]) * 1024
 
@@ -485,26 +438,11 @@ def epoch(batches):
 out = {}
 for workers in (2, 4):
     strategy = tf.distribute.MirroredStrategy(cpus[:workers])
-    said = out[workers] = {"epochs": {}, "shares": {}}
-    for remainder in ("drop", "keep", "pad"):
-        numbered = data.Dataset("numbered", np.zeros((62, 8, 8, 3), np.uint8), np.arange(62), list("0123456789"))
-        pipeline = data.pipeline(numbered, 16, workers=workers, remainder=remainder, seed=5)
-        shared = strategy.experimental_distribute_dataset(pipeline)
-        said["epochs"][remainder] = [epoch(shared) for _ in range(2)]
-    # The rule of `check_batch`, against what the strategy does with a last batch of r images.
-    for r in (1, 3, 4, 5, 6, 7, 9, 10, 16):
-        batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(16 + r).batch(16))
-        last = [strategy.experimental_local_results(b) for b in batches][-1]
-        said["shares"][r] = [int(v.shape[0]) for v in last]
+    numbered = data.Dataset("numbered", np.zeros((62, 8, 8, 3), np.uint8), np.arange(62), list("0123456789"))
+    shared = strategy.experimental_distribute_dataset(data.pipeline(numbered, 16, workers=workers, seed=5))
+    out[workers] = [epoch(shared) for _ in range(2)]
 
 digits = data.load("digits", images=62)
-with strategy.scope():
-    model = keras.Sequential([keras.layers.Rescaling(1 / 255), keras.layers.Conv2D(4, 3, strides=4),
-                              keras.layers.BatchNormalization(), keras.layers.Flatten(), keras.layers.Dense(10)])
-    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
-history = model.fit(data.pipeline(digits, 16, workers=workers, remainder="keep"), epochs=2, verbose=0)
-out["loss"] = history.history["loss"]
-
 large = data.load("synthetic:20000")
 shared = strategy.experimental_distribute_dataset(data.pipeline(large, 500, workers=workers))
 grown = []
@@ -535,30 +473,11 @@ def distributed():
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_mirrored_strategy_shares_batches_equally(distributed, workers):
-    epochs, local = distributed[0][str(workers)]["epochs"], 16 // workers
-    for remainder, count in (("drop", 48), ("keep", 62), ("pad", 64)):
-        for k, steps in enumerate(epochs[remainder]):
-            order = np.resize(np.random.default_rng([5, k]).permutation(62), count)
-            assert flat(flat(steps)) == order.tolist()  # the order of one worker, in consecutive slices
-            full = steps if remainder != "keep" else steps[:-1]
-            assert all([len(share) for share in step] == [local] * workers for step in full)
-    assert [len(share) for share in epochs["keep"][0][-1]] == {2: [7, 7], 4: [4, 4, 4, 2]}[workers]
+    local = 16 // workers
+    for k, steps in enumerate(distributed[0][str(workers)]):
+        assert flat(flat(steps)) == np.random.default_rng([5, k]).permutation(62)[:48].tolist()  # consecutive slices
+        assert all([len(share) for share in step] == [local] * workers for step in steps)
     assert "shard" not in distributed[1].lower().replace("getnextfromshard", "")
-
-
-def test_a_batch_is_refused_exactly_where_mirrored_strategy_leaves_a_replica_empty(distributed):
-    for workers in (2, 4):
-        shares = distributed[0][str(workers)]["shares"]
-        for r, sizes in shares.items():
-            if 0 in sizes:
-                message(data.check_batch, 16 + int(r), 16, workers, "keep")
-            else:
-                data.check_batch(16 + int(r), 16, workers, "keep")
-        assert any(0 in sizes for sizes in shares.values())
-
-
-def test_mirrored_strategy_trains_on_a_smaller_last_batch(distributed):
-    assert len(distributed[0]["loss"]) == 2 and np.isfinite(distributed[0]["loss"]).all()
 
 
 def test_epochs_copy_no_images(distributed):
