@@ -97,8 +97,7 @@ class Reads:
                 add(value)
             return value
 
-        shape = tensor.shape
-        return tf.ensure_shape(tf.numpy_function(count, [tensor], tensor.dtype), shape)
+        return tf.ensure_shape(tf.numpy_function(count, [tensor], tensor.dtype), tensor.shape)
 
     def _add_bytes(self, data):
         self.read += len(data)

@@ -94,16 +94,6 @@ def measure(
     return found
 
 
-def load(path):
-    """The result of `measure` that a file keeps. Raises BreakdownError."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        found["seconds"][str(found["local_batch"])]["exchange"]
-        return found
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise BreakdownError(f"{path} holds no breakdown ({type(problem).__name__}): measure again.") from None
-
-
 def means(found, local_batch=None):
     """{kind: mean seconds of a step in each round, as a list} at a local batch (default: the one with all KINDS)."""
     kinds = found["seconds"].get(str(local_batch or found["local_batch"]))

@@ -20,18 +20,9 @@ class RunError(LabsError):
 
 def configuration(plan, model, workers, strategy, seed=0):
     """What the run record of a run of this plan must show to count as the same configuration."""
-    return Configuration(
-        model=model,
-        strategy=strategy,
-        workers=workers,
-        global_batch=plan.local_batch * workers,
-        dataset=plan.dataset,
-        images=plan.images,
-        image_size=plan.image_size,
-        seed=seed,
-        repeats=plan.repeats,
-        epochs_per_repeat=plan.epochs,
-    )
+    same = {key: getattr(plan, key) for key in ("dataset", "images", "image_size", "repeats")}
+    asked = {"model": model, "strategy": strategy, "workers": workers, "global_batch": plan.local_batch * workers}
+    return Configuration(**asked, **same, seed=seed, epochs_per_repeat=plan.epochs)
 
 
 def reusable(path, wanted):
@@ -58,12 +49,8 @@ def run(
     names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
     for name in names:
         networks.check(name, plan.image_size)
-    for value, what in (
-        (plan.repeats, "repeats"),
-        (plan.epochs, "epochs"),
-        (plan.local_batch, "batch"),
-        *((count, "workers") for count in counts),
-    ):
+    sizes = [(plan.repeats, "repeats"), (plan.epochs, "epochs"), (plan.local_batch, "batch")]
+    for value, what in [*sizes, *((count, "workers") for count in counts)]:
         if value < 1:
             raise StudyError(f"{value} {what}: a study needs at least 1.")
     if strategy == "single" and counts != (1,):
@@ -105,11 +92,8 @@ def verdicts(paths):
     if len(names) < 2 or counts[0] != 1:
         return []
     first, *others = names
-    return [
-        {"workers": count, "verdict": verdict.compare(runs, name, first, count)}
-        for name in others
-        for count in counts[1:]
-    ]
+    pairs = [(name, count) for name in others for count in counts[1:]]
+    return [{"workers": count, "verdict": verdict.compare(runs, name, first, count)} for name, count in pairs]
 
 
 def draw(rows, out):
@@ -118,11 +102,10 @@ def draw(rows, out):
     from labs.show import plots
     from labs.show.figure import png
 
-    figures = {name.replace(" ", "_"): plots.scaling(rows, (name,)) for name in ("epoch time", "throughput", "speedup")}
-    figures["learning"] = plots.learning(rows)
+    figures = {name: plots.scaling(rows, (name,)) for name in ("epoch time", "throughput", "speedup")}
     pictures = []
-    for name, figure in figures.items():
-        picture = Path(out) / f"{name}.png"
+    for name, figure in (figures | {"learning": plots.learning(rows)}).items():
+        picture = Path(out) / f"{name.replace(' ', '_')}.png"
         try:
             picture.write_bytes(png(figure))
             picture.with_suffix(".txt").write_text(figure.alt + "\n")

@@ -13,20 +13,14 @@ from pathlib import Path
 Sign = namedtuple("Sign", "kind pattern advice")
 
 
-def _signs():
-    """{group: [Sign, ...]} of failures.toml, in its order."""
-    tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    advice = tables.pop("advice")
-    return {
-        group: [
-            Sign(e["kind"], re.compile(e["pattern"].replace("\n", "|")), advice.get(e["advice"], e["advice"]))
-            for e in entries
-        ]
-        for group, entries in tables.items()
-    }
-
-
-SIGNS = _signs()
+_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SAID = _FILE.pop("advice")
+SIGNS = {  # {group: [Sign, ...]} in the order of failures.toml
+    group: [
+        Sign(e["kind"], re.compile(e["pattern"].replace("\n", "|")), _SAID.get(e["advice"], e["advice"])) for e in signs
+    ]
+    for group, signs in _FILE.items()
+}
 
 # After the first line of this kind srun ends the other ranks, and says of them what happened to them.
 _RANK_ENDED = re.compile(
@@ -38,18 +32,15 @@ _ENDED_BY_SRUN = re.compile(
     r"|\*\*\* STEP .*CANCELLED AT \S+ \*\*\*"
 )
 
+# exception -> (kind, advice)
+_IMPORT = "import error", "Start the job in the kit's environment (uv run ..., or load the site's modules)."
 _EXCEPTIONS = {
-    "ModuleNotFoundError": "import error",
-    "ImportError": "import error",
-    "FileNotFoundError": "missing file",
-    "KeyboardInterrupt": "cancelled",
+    "ModuleNotFoundError": _IMPORT,
+    "ImportError": _IMPORT,
+    "FileNotFoundError": ("missing file", "Check the path and the folder the job starts in."),
+    "KeyboardInterrupt": ("cancelled", "Someone stopped the job; submit it again."),
 }
-_ADVICE = {
-    "import error": "Start the job in the kit's environment (uv run ..., or load the site's modules).",
-    "missing file": "Check the path and the folder the job starts in.",
-    "cancelled": "Someone stopped the job; submit it again.",
-    "python error": "Read the traceback above this line: it names the file and the line of the script.",
-}
+_OTHER = "python error", "Read the traceback above this line: it names the file and the line of the script."
 
 _RANK = re.compile(
     r"^[^\[\]<>]{0,40}\[(?:[^\[\]<>]*?,)?(\d+)\]<std(?:out|err)>:[ ]?"  # horovodrun, mpirun --tag-output
@@ -163,7 +154,7 @@ def _traceback(ranked):
     if not causes:
         return None
     index, name = [end for end in causes if end[2] == causes[0][2]][-1][:2]
-    kind = _EXCEPTIONS.get(name, "python error")
+    kind, advice = _EXCEPTIONS.get(name, _OTHER)
     # Without its module, a program's own files or packages are missing too.
     module = kind in ("import error", "missing file") and _find(SIGNS["module"], ranked[:index])
-    return module or (index, kind, _ADVICE[kind])
+    return module or (index, kind, advice)

@@ -73,9 +73,8 @@ def _load(source):
     try:
         return decode(path.read_bytes()), path, path.name
     except OSError as error:
-        raise LogError(
-            f"{path}: cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
-        ) from None
+        why = f"cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
+        raise LogError(f"{path}: {why}") from None
 
 
 def _problem(path, name, text):

@@ -146,8 +146,9 @@ def load(path) -> Record:
     try:
         data = from_json(Path(path).read_bytes())
     except OSError as problem:
+        reason = problem.strerror or problem
         raise RecordError(
-            f"{path}: the run record cannot be read ({problem.strerror or problem}). Did the run begin? Make it again."
+            f"{path}: the run record cannot be read ({reason}). Did the run begin? Make it again."
         ) from None
     except ValueError as problem:
         raise RecordError(f"{path}: cannot be read as a run record ({problem}). Make the run again.") from None

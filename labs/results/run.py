@@ -93,14 +93,10 @@ def from_record(record: Record, source: str | None = None) -> Run:
         repeats.setdefault(epoch.repeat, []).append(entry)
     images = {epoch.images for epoch in record.epochs}
     run = Run(
-        source=source or record.name or "run record",
-        kind=record.kind,
-        name=record.name,
+        source or record.name or "run record",
+        **{key: getattr(record, key) for key in ("kind", "name", "steps", "hardware", "oversubscribed")},
         configuration=record.configuration.model_copy(),
-        steps=record.steps,
         images=images.pop() if len(images) == 1 else None,
-        hardware=record.hardware,
-        oversubscribed=record.oversubscribed,
         repeats=list(repeats.values()),
         truncated=record.state != "finished",
     )

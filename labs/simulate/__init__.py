@@ -1,6 +1,6 @@
 """Small simulators of what the course explains, in NumPy alone: each from a formula, each with its source.
 
-laws        speedup, efficiency, Amdahl's and Gustafson's laws
+laws        Amdahl's and Gustafson's laws of speedup
 reduce      ring all-reduce chunk by chunk; what a ring and parameter servers cost
 pipeline    data, model and pipeline parallelism as the timeline of devices
 memory      what a training step keeps on each device, and what sharding divides

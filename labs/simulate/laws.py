@@ -1,16 +1,6 @@
-"""Speedup, efficiency, and the two laws that say how far they can go."""
+"""The two laws that say how far speedup can go."""
 
 from labs.simulate.given import number, whole
-
-
-def speedup(seconds_1, seconds_p):
-    """S(p) = T(1) / T(p), from two times in seconds, both above 0."""
-    return number("seconds_1", seconds_1, above=True) / number("seconds_p", seconds_p, above=True)
-
-
-def efficiency(speedup, workers):
-    """E(p) = S(p) / p: the share of the ideal speedup."""
-    return number("speedup", speedup) / whole("workers", workers)
 
 
 def amdahl(workers, serial):

@@ -2,7 +2,6 @@
 
 from labs.simulate.given import SimulationError, number, whole
 
-PARTS = ("weights", "gradients", "optimizer", "activations")
 SHARDED = {
     "nothing": (),
     "optimizer": ("optimizer",),

@@ -37,7 +37,8 @@ def pipelined(devices, layers, parts=1, backward=2.0):
     """Each device has an equal share of the layers; the mini-batch goes through them in `parts` micro-batches, all
     forward, then all backward. With one part this is plain model parallelism: one device works, the others wait.
 
-    Source: Y. Huang and others, GPipe, NeurIPS 2019. Raises SimulationError: layers that cannot be shared equally.
+    The idle share of K devices and M parts is (K - 1) / (M + K - 1). Source: Y. Huang and others, GPipe, NeurIPS 2019.
+    Raises SimulationError: layers that cannot be shared equally.
     """
     devices, layers, parts = whole("devices", devices), whole("layers", layers), whole("parts", parts)
     backward = number("backward", backward)
@@ -56,14 +57,6 @@ def pipelined(devices, layers, parts=1, backward=2.0):
     return found
 
 
-def split(samples, parts):
-    """Sizes of the micro-batches of a mini-batch of `samples`. Raises SimulationError for more parts than samples."""
-    samples, parts = whole("samples", samples), whole("parts", parts)
-    if parts > samples:
-        raise SimulationError(f"{parts} micro-batches of {samples} samples: some would be empty. Take fewer.")
-    return [samples // parts + (k < samples % parts) for k in range(parts)]
-
-
 def length(blocks):
     """Units of time from the first begin to the last end."""
     return max(block.end for block in blocks) - min(block.begin for block in blocks)
@@ -74,9 +67,3 @@ def idle(blocks):
     devices = 1 + max(block.device for block in blocks)
     busy = sum(block.end - block.begin for block in blocks)
     return 1 - busy / (devices * length(blocks))
-
-
-def bubble(devices, parts):
-    """Idle share of a pipeline of K devices and M micro-batches: (K - 1) / (M + K - 1). Source as in `pipelined`."""
-    devices, parts = whole("devices", devices), whole("parts", parts)
-    return (devices - 1) / (parts + devices - 1)

@@ -61,19 +61,6 @@ def ring(vectors):
     return steps
 
 
-def ring_bytes(workers, size):
-    """Bytes that each worker sends in a ring all-reduce of `size` bytes: 2 (K - 1) / K of them."""
-    workers, size = whole("workers", workers), number("size", size)
-    return 2 * (workers - 1) / workers * size
-
-
-def server_bytes(workers, size, servers=1):
-    """Bytes that go through each of the parameter servers: it receives its part of K gradients and sends K times its
-    part of the sum, 2 K / servers of `size`. Source: M. Li and others, OSDI 2014."""
-    workers, servers = whole("workers", workers), whole("servers", servers)
-    return 2 * workers * number("size", size) / servers
-
-
 def ring_seconds(workers, size, latency, bandwidth):
     """Seconds of a ring all-reduce: 2 (K - 1) messages, one after the other, of size / K bytes each.
 
@@ -87,8 +74,9 @@ def ring_seconds(workers, size, latency, bandwidth):
 def server_seconds(workers, size, latency, bandwidth, servers=1):
     """Seconds until all workers have the sum from parameter servers, each of which holds an equal part.
 
-    A server's link carries the parts of all workers in turn, first in, then out; a worker's own link carries the
-    whole gradient: what takes longer counts. Units as in `ring_seconds`. One worker has nothing to exchange: 0.
+    A server's link carries the parts of all workers in turn, first in, then out; a worker's own link carries the whole
+    gradient: what takes longer counts. Units as in `ring_seconds`. One worker has nothing to exchange: 0.
+    Source: M. Li and others, OSDI 2014.
     """
     workers, servers, size = whole("workers", workers), whole("servers", servers), number("size", size)
     latency, bandwidth = number("latency", latency), number("bandwidth", bandwidth, above=True)
