@@ -9,3 +9,9 @@ class LabsError(Exception):
     """
 
     code = 1
+
+
+class UseError(LabsError):
+    """What was asked for cannot be done: wrong use."""
+
+    code = 2

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labs.errors import LabsError
+from labs.errors import UseError
 
 
-class DataError(LabsError):
+class DataError(UseError):
     """Data or batch sizes that cannot be used. The message is one line: what, why, what to do."""
-
-    code = 2
 
 
 class DataNotFoundError(DataError):

@@ -6,13 +6,11 @@ Written from a Dataset of labs.data, small enough for a notebook. TensorFlow is 
 import threading
 from pathlib import Path
 
-from labs.errors import LabsError
+from labs.errors import UseError
 
 
-class FormatError(LabsError):
+class FormatError(UseError):
     """Files that cannot be written or read as asked; the text says why and what to do."""
-
-    code = 2
 
 
 def write_folder(dataset, folder):

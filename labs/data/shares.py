@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labs.errors import LabsError
+from labs.errors import UseError
 
 # How the workers come to their shares. Every name says in which order what is done.
 ORDERS = (
@@ -20,10 +20,8 @@ ORDERS = (
 )
 
 
-class ShardError(LabsError):
+class ShardError(UseError):
     """Shares that cannot be made; the text says why and what to do."""
-
-    code = 2
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from labs.errors import LabsError
+from labs.errors import LabsError, UseError
 
 SIZES = tuple(2**10 * 4**k for k in range(9))  # bytes: 1 KiB, 4 KiB, ..., 64 MiB
 CYCLE = 1e-4  # seconds between Horovod's looks for work, shorter than its default, so that links are measured
@@ -18,10 +18,8 @@ BATCH = 2**21  # bytes: small messages are timed several at a time, up to this m
 MOST = 40
 
 
-class AllReduceError(LabsError):
+class AllReduceError(UseError):
     """The measurement cannot be made as asked; the message says why and what to do."""
-
-    code = 2
 
 
 class NotMeasuredError(LabsError):

@@ -16,7 +16,7 @@ import traceback
 from pathlib import Path
 
 from labs import files
-from labs.errors import LabsError
+from labs.errors import LabsError, UseError
 
 GIB = 2**30
 # One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
@@ -26,10 +26,8 @@ _CPU["OMP_NUM_THREADS"] = "1"
 _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")
 
 
-class BatchError(LabsError):
+class BatchError(UseError):
     """The search cannot be run as asked."""
-
-    code = 2
 
 
 class SearchError(LabsError):

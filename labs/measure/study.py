@@ -3,15 +3,13 @@
 from pathlib import Path
 
 from labs import devices, jobs
-from labs.errors import LabsError
+from labs.errors import LabsError, UseError
 from labs.results import record
 from labs.results.record import Configuration
 
 
-class StudyError(LabsError):
+class StudyError(UseError):
     """The study cannot be run as asked."""
-
-    code = 2
 
 
 class RunError(LabsError):

@@ -19,16 +19,14 @@ from importlib import metadata
 from pathlib import Path
 
 from labs import compat, files
-from labs.errors import LabsError
+from labs.errors import UseError
 from labs.models import networks
 
 FLOAT32 = 4  # bytes
 
 
-class FactsError(LabsError):
+class FactsError(UseError):
     """No such network, an image size that it cannot take, or a model that cannot be counted."""
-
-    code = 2
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,13 @@
 """The networks of the course for one image size, and what they need: parameters and memory."""
 
-from labs.errors import LabsError
+from labs.errors import UseError
 
 APPLICATIONS = ("ResNet50V2", "ResNet101V2", "ResNet152V2")
 NAMES = (*APPLICATIONS, "SmallCNN")
 
 
-class ModelError(LabsError):
+class ModelError(UseError):
     """The network asked for does not exist or cannot be built."""
-
-    code = 2
 
 
 def preprocessing(image_size):

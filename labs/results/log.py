@@ -12,20 +12,18 @@ A run starts at a header `Model ...`, at an echoed command line, or where the ep
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labs.errors import LabsError
+from labs.errors import UseError
 from labs.results import line as lines
 from labs.results.failures import decode, failure
 from labs.results.record import Configuration, RecordError
 from labs.results.run import Epoch, Run, load_record
 
 
-class LogError(LabsError):
+class LogError(UseError):
     """A log cannot be read or holds no finished epoch; the message names the path, what is there, what to do.
 
     `runs`: the runs that the log names nevertheless (they have no epochs), with their failure.
     """
-
-    code = 2
 
     def __init__(self, message: str, runs=()):
         super().__init__(message)

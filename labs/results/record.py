@@ -11,15 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import from_json
 
 from labs import devices, files, schema
-from labs.errors import LabsError
+from labs.errors import UseError
 
 VERSION = 2
 
 
-class RecordError(LabsError):
+class RecordError(UseError):
     """A run record cannot be read; the message names the file and the field, and says what to do."""
-
-    code = 2
 
 
 class NoRecordError(RecordError):

@@ -4,15 +4,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from labs.errors import LabsError
+from labs.errors import UseError
 from labs.results import record as records
 from labs.results.record import Configuration, Record
 
 
-class MetricsError(LabsError):
+class MetricsError(UseError):
     """A number was asked for that the runs do not support; the message says why and what to do."""
-
-    code = 2
 
 
 @dataclass

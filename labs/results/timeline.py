@@ -18,15 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from labs.errors import LabsError
+from labs.errors import UseError
 
 _OPERATIONS = ("ALLREDUCE", "BROADCAST", "ALLGATHER", "ALLTOALL", "REDUCESCATTER", "ADASUM", "BARRIER", "JOIN")
 
 
-class TimelineError(LabsError):
+class TimelineError(UseError):
     """A file is no timeline of Horovod's, or holds nothing to show; the message says why and what to do."""
-
-    code = 2
 
 
 @dataclass

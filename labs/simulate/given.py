@@ -3,13 +3,11 @@
 import math
 import numbers
 
-from labs.errors import LabsError
+from labs.errors import UseError
 
 
-class SimulationError(LabsError):
+class SimulationError(UseError):
     """A simulation cannot be run as asked; the message names the argument and says what it must be."""
-
-    code = 2
 
 
 def whole(name, value, least=1, most=None):

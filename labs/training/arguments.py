@@ -5,13 +5,11 @@ import sys
 from pathlib import Path
 
 from labs import blanks
-from labs.errors import LabsError
+from labs.errors import UseError
 
 
-class ArgumentError(LabsError):
+class ArgumentError(UseError):
     """An option with which nothing would be trained."""
-
-    code = 2
 
 
 def arguments(parser):
