@@ -4,13 +4,14 @@ Horovod 0.28.1 does not know Keras 3: its `DistributedOptimizer` averages nothin
 callbacks fail. Here are the same names, made for Keras 3 on TensorFlow. What has no counterpart here is used from
 `horovod.tensorflow` directly, which works beside it.
 
-start       init
 optimizer   DistributedOptimizer
 callbacks   broadcast at the start, averaged metrics, and what `fit` must be
 """
 
+import os
+
 try:
-    import horovod.tensorflow  # noqa: F401
+    import horovod.tensorflow as horovod
 except ImportError as problem:
     raise ImportError(
         f"Horovod cannot be imported ({problem}), so nothing can run in many processes. Install a C++ compiler, "
@@ -20,7 +21,6 @@ from horovod.tensorflow import cross_size, local_rank, local_size, rank, shutdow
 
 from labs.hvd import callbacks
 from labs.hvd.optimizer import DistributedOptimizer, HorovodError
-from labs.hvd.start import init
 
 __all__ = [
     "DistributedOptimizer",
@@ -34,3 +34,19 @@ __all__ = [
     "shutdown",
     "size",
 ]
+
+
+def init():
+    """Start Horovod in this process: from now on `rank()` and `size()` are known. All processes must call it.
+
+    Raises HorovodError if a launcher started several processes but Horovod sees one alone in each.
+    """
+    horovod.init()
+    # Number of processes by the environment of MPICH, Open MPI and srun; a batch script alone sets none of them.
+    started = [os.environ.get(name, "") for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")]
+    most = max([int(count) for count in started if count.isdecimal()], default=1)
+    if horovod.size() == 1 and most > 1:
+        raise HorovodError(
+            f"{most} processes were started, but each sees itself alone: they would train {most} unconnected "
+            "networks. The launcher is of another MPI than Horovod: use the environment's own mpiexec or horovodrun."
+        )

@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 from statistics import median
 
+from labs import devices, files, jobs
 from labs.errors import LabsError, UseError
+from labs.jobs import launch
 
 SIZES = tuple(2**10 * 4**k for k in range(9))  # bytes: 1 KiB, 4 KiB, ..., 64 MiB
 CYCLE = 1e-4  # seconds between Horovod's looks for work, shorter than its default, so that links are measured
@@ -35,9 +37,6 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
     runs: folder that keeps the job's files (default: none); launcher: see labs.jobs.launch; show: a progress bar.
     Raises AllReduceError for wrong use, NotMeasuredError, labs.jobs.launch.LaunchError: ranks that cannot be started.
     """
-    from labs import devices, jobs
-    from labs.jobs import launch
-
     sizes = tuple(sizes)
     if ranks == 1:
         raise AllReduceError("1 rank has nobody to exchange with: measure 2 or more.")
@@ -143,8 +142,6 @@ def _rank(file, repeats, *sizes):
     """Time the all-reduces in this rank, one of several; rank 0 writes {seconds: {size: [...]}, machine, versions}."""
     import horovod.tensorflow as hvd
     import tensorflow as tf
-
-    from labs import devices, files
 
     hvd.init()
     devices.pin(hvd.local_rank(), hvd.local_size())

@@ -16,8 +16,10 @@ import time
 from pathlib import Path
 from statistics import fmean, pstdev
 
-from labs import devices, files
+from labs import devices, files, jobs, models
 from labs.errors import LabsError
+from labs.jobs.local import unwritable
+from labs.results import intervals
 
 KINDS = ("alone", "together", "exchange", "input")
 EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
@@ -45,27 +47,18 @@ def measure(
     show=True,
 ):
     """Time steps of all `kinds` with `local_batch` images per rank, and of alone and exchange also with the local
-    batches `others`.
+    batches `others`. Alone and exchange are enough for `efficiency`; `parts` needs all KINDS.
 
-    Alone and exchange are enough for `efficiency`; `parts` needs all KINDS. All kinds take turns in each of `rounds`
-    rounds, so that a slow minute of the machine is in all of them.
+    All kinds take turns in each of `rounds` rounds, so that a slow minute of the machine is in all of them.
     Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", model, ranks, local_batch, seconds {local
     batch as text: {kind: [[seconds of a step, ...] of each round]}}, pipeline_seconds and all_reduce_seconds [of each
     round] (a batch read alone; one message of the gradient's size), gradient_bytes, image_size, classes, machine,
     versions, notes.
     Raises BreakdownError, models.ModelError, or labs.jobs.launch.LaunchError for ranks that cannot be started.
     """
-    from labs import jobs, models
-    from labs.jobs.local import unwritable
-
     models.check(model, image_size)
-    for value, least, what in (
-        (ranks, 2, "ranks"),
-        (local_batch, 1, "images per rank"),
-        (rounds, 2, "rounds"),
-        (steps, 1, "steps"),
-        *((other, 1, "images per rank") for other in others),
-    ):
+    wanted = [(ranks, 2, "ranks"), (rounds, 2, "rounds"), (steps, 1, "steps")]
+    for value, least, what in [*wanted, *((size, 1, "images per rank") for size in (local_batch, *others))]:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise BreakdownError(f"{value!r} {what}: a breakdown needs a whole number, {least} or more.")
     if not set(EFFICIENCY) <= set(kinds) <= set(KINDS):
@@ -108,8 +101,6 @@ def parts(found):
     The 95 % interval is a t interval over rounds, of differences within a round. A part can come out below 0 where it
     is smaller than the noise.
     """
-    from labs.results import intervals
-
     kinds, before, result = means(found), None, {}
     if missing := set(KINDS) - set(kinds):
         raise BreakdownError(f"The parts need all kinds of steps; not measured: {', '.join(sorted(missing))}.")
@@ -122,8 +113,6 @@ def parts(found):
 def efficiency(found, local_batch=None):
     """(step alone / step with exchange, (low, high)) at a local batch: the efficiency of all ranks. The mean over
     rounds of the ratio within a round; the 95 % t interval is one of its logarithm."""
-    from labs.results import intervals
-
     kinds = means(found, local_batch)
     ratios = [alone / exchange for alone, exchange in zip(*(kinds[kind] for kind in EFFICIENCY), strict=True)]
     estimate = intervals.mean(ratios)
@@ -166,7 +155,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
     import numpy as np
     import tensorflow as tf
 
-    from labs import data, devices, hvd, models
+    from labs import data, hvd
     from labs.measure.step import compiled
 
     local_batch = local_batches[0]

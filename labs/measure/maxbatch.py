@@ -15,8 +15,9 @@ import time
 import traceback
 from pathlib import Path
 
-from labs import files
+from labs import files, jobs, models
 from labs.errors import LabsError, UseError
+from labs.results import failures
 
 GIB = 2**30
 # One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
@@ -59,8 +60,6 @@ def search(
     (smallest that does not, or None), trials [{batch, fits, seconds, files}], evidence {file,
     line_number, line} of the out-of-memory line, or None. It is kept as <runs>/<name>.maxbatch.json.
     """
-    from labs import jobs, models
-
     models.check(model, image_size)
     if start < 1 or limit < start or bisect < 0:
         raise BatchError(
@@ -85,9 +84,6 @@ def search(
 
 def _attempt(result, batches, name, runs, show):
     """One process that tries `batches` in order until one does not fit; its outcome goes into `result`."""
-    from labs import jobs
-    from labs.results import failures
-
     options = {key: result[key] for key in ("model", "image_size", "memory")} | {"batches": batches}
     arguments = ["labs.measure.maxbatch", json.dumps(options)]
     job = jobs.start("-m", *arguments, name=name, runs=runs, env=_CPU).wait(show=show)
@@ -137,7 +133,6 @@ def _trials(model, image_size, memory, batches):
     import keras
     import tensorflow as tf
 
-    from labs import models
     from labs.measure.step import compiled
 
     gpus = tf.config.list_physical_devices("GPU")

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from labs import devices, jobs
+from labs import models as networks
 from labs.errors import LabsError, UseError
-from labs.results import record
+from labs.results import record, verdict
 from labs.results.record import Configuration
+from labs.results.run import load_record
 
 
 class StudyError(UseError):
@@ -42,8 +44,6 @@ def run(
     before it stay, and the next call goes on from there. Raises StudyError or models.ModelError, before
     anything runs, for a study that cannot be run.
     """
-    from labs import models as networks
-
     names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
     for name in names:
         networks.check(name, plan.image_size)
@@ -82,9 +82,6 @@ def verdicts(paths):
     """For each network after the first and each number of workers above 1, the verdict on its efficiency against the
     first network's: {"workers": p, "verdict": labs.results.verdict.Verdict}. Empty for one network or one number of
     workers."""
-    from labs.results import verdict
-    from labs.results.run import load_record
-
     runs = [load_record(path) for path in paths]
     names, counts = dict.fromkeys(run.model for run in runs), sorted({run.workers for run in runs})
     if len(names) < 2 or counts[0] != 1:
