@@ -86,7 +86,7 @@ def _study(args):
     table = collect.table(rows) + said
     files.write(Path(args.out, "table.txt"), table + "\n")
     if args.json:
-        verdicts = [each | {"verdict": each["verdict"].as_dict()} for each in told]
+        verdicts = [each | {"verdict": vars(each["verdict"])} for each in told]
         records = [str(path) for path in paths]
         print(json.dumps({"runs": rows, "records": records, "plots": pictures, "verdicts": verdicts}))
     else:

@@ -11,15 +11,13 @@ from labs.data.dataset import DataError, DataNotFoundError, Dataset, whole
 def load(name="digits", *, images=None, seed=0, folder_size=64, split="train"):
     """Load a dataset by name; nothing is ever downloaded.
 
-    Args:
-        name: "digits" (1797 real images from scikit-learn, upsampled to 32x32), "cifar10" (50,000 images from
-            $LABS_DATA or Keras' cache), "folder:PATH" (one subfolder per class, .png or .jpg), "synthetic:N"
-            (random 32x32 images and labels, for throughput only; N is `images` or 10,000 if left out).
-        images: keep this many, chosen with `seed`, classes as balanced as they allow; None keeps all.
-        seed: of that choice and of synthetic images; the same seed gives the same data.
-        folder_size: height and width in pixels to which the images of a folder are resized.
-        split: "train" or, for cifar10 only, "test" (10,000 images).
-
+    name: "digits" (1797 real images from scikit-learn, upsampled to 32x32), "cifar10" (50,000 images from $LABS_DATA or
+        Keras' cache), "folder:PATH" (one subfolder per class, .png or .jpg), "synthetic:N" (random 32x32 images and
+        labels, for throughput only; N is `images` or 10,000 if left out).
+    images: keep this many, chosen with `seed`, classes as balanced as they allow; None keeps all.
+    seed: of that choice and of synthetic images; the same seed gives the same data.
+    folder_size: height and width in pixels to which the images of a folder are resized.
+    split: "train" or, for cifar10 only, "test" (10,000 images).
     Raises DataError: unknown name, unusable file, argument out of range (DataNotFoundError: missing file).
     """
     kind, _, detail = str(name).partition(":")

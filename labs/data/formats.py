@@ -34,7 +34,7 @@ def write_folder(dataset, folder):
     return sorted(map(str, written))
 
 
-def write_tfrecords(dataset, folder, files=4, name="part"):
+def write_tfrecords(dataset, folder, files=4):
     """Write the samples in their order into `files` TFRecord files, as equal as possible; return the paths, in order.
 
     A record is a tf.train.Example with `image` (PNG), `label` and `number` (of the sample). Raises FormatError for more
@@ -48,10 +48,10 @@ def write_tfrecords(dataset, folder, files=4, name="part"):
     folder, written = Path(folder), []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob(f"{name}-*-of-*.tfrecord"):
+        for old in folder.glob("part-*-of-*.tfrecord"):
             old.unlink()
         for part, numbers in enumerate(np.array_split(np.arange(len(dataset.labels)), files)):
-            path = folder / f"{name}-{part}-of-{files}.tfrecord"
+            path = folder / f"part-{part}-of-{files}.tfrecord"
             with tf.io.TFRecordWriter(str(path)) as writer:
                 for number in numbers:
                     writer.write(_example(dataset.images[number], dataset.labels[number], number))

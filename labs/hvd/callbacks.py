@@ -12,10 +12,7 @@ NOT_WRAPPED = (
     "The optimizer does not average gradients over the ranks: every rank would train a network of its own, without "
     "any error. Compile with optimizer=hvd.DistributedOptimizer(...)."
 )
-XLA = (
-    "The model is compiled with XLA (jit_compile), which cannot compile Horovod's operations. "
-    "Compile it with jit_compile=False."
-)
+XLA = "The model is compiled with XLA, which cannot compile Horovod's operations. Compile it with jit_compile=False."
 SCALED = (
     "Keras has put its loss scaling around the distributed optimizer: a rank whose gradients overflow would skip the "
     "average and leave the others waiting. Turn it round: "

@@ -37,8 +37,7 @@ class Facts:
     multiply_adds: of one image, forward, in convolutions and dense layers: see `_multiply_adds`. Bias, normalisation,
         pooling, activations and element-wise layers count 0, as in published tables.
     activation_bytes: of one image: every tensor that the gradients of a training step read again, once each, by the
-        rules of `_KEPT`. An estimate of the slope of a step's peak memory over the batch, where activations outweigh
-        gradients; gradients of activations and the operations' workspaces are left out.
+        rules of `_KEPT`; gradients of activations and the operations' workspaces are left out.
     layers: that have weights, those of batch normalisation too.
     uncounted: types of layers that this module does not know; with any, multiply_adds may be too low.
     """

@@ -3,11 +3,8 @@
 The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Systems", SC15):
 
 - Epoch 0 of each repeat is warm-up and is left out. The repeat is the sample, not the epoch or the step: one
-  number per repeat, the mean of its steady epochs.
-- Intervals are t intervals on the logarithms of these numbers; ratios use Welch's t (labs.results.intervals).
-  One repeat has no such interval.
-- A rounded time (`45s`) is uncertain by half a rounding step either way; this widens every interval. With
-  one repeat the interval holds the rounding only, and a note says so.
+  number per repeat, the mean of its steady epochs. Intervals over them: labs.results.intervals.
+- A rounded time (`45s`) is uncertain by half a rounding step either way; this widens every interval.
 - Speedup is the ratio of images/second. It equals the ratio of epoch times when both runs process equally
   many images per epoch, which they don't when each drops another remainder.
 """

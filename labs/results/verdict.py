@@ -30,10 +30,6 @@ class Verdict:
     names: tuple[str, str] = ("first", "second")
     notes: tuple[str, ...] = ()
 
-    def as_dict(self):
-        """For JSON."""
-        return dict(vars(self))
-
     def __str__(self):
         first, second = self.names
         notes = [f"Note: {note}." for note in self.notes]

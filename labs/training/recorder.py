@@ -24,22 +24,19 @@ from labs.training.arguments import check
 
 
 class Recorder(keras.callbacks.Callback):
-    """Times every step of `fit` and keeps runs/<name>.json up to date.
+    """Times every step of `fit` and keeps runs/<name>.json up to date: `record` is it so far, `path` its file.
 
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
-    model: name of the network; strategy: "single", "mirrored" or "horovod"
-    workers: how many take part; images: number of images in the data set
-    learning_rate: the rate in use (after scaling)
+    model: name of the network; strategy: "single", "mirrored" or "horovod"; workers: how many take part
+    images: number of images in the data set; learning_rate: the rate in use (after scaling)
 
     With "horovod" every rank has a recorder, and they compare: equal settings before the training, equal weights after
     it. Rank 0 alone writes; if it dies, the others mark its record as failed.
 
-    A step's time runs from its begin (the epoch's, for the first) to the begin of the next one (the epoch's
-    end, or the begin of validation, for the last); so the steps of an epoch add up to the epoch. The recorder
-    never waits for the device: on a GPU, Python runs ahead and single step times are smoothed; their
-    sum is exact, because the end of an epoch waits for the metrics.
+    A step's time runs from its begin (the epoch's, for the first) to the begin of the next one (the end of the epoch,
+    or the begin of validation, for the last); so steps add up to the epoch. The recorder never waits for the device: on
+    a GPU single step times are smoothed; their sum is exact, because the end of an epoch waits for the metrics.
 
-    `record` is the labs.results.record.Record so far, `path` its file.
     Raises records.UnwritableError if the record cannot be written, arguments.ArgumentError for less than 1 epoch or
     repeat, with "horovod" ranks.RankError if ranks disagree.
     """
