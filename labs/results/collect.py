@@ -51,6 +51,7 @@ def _jobs(paths):
     """{stem: {type: file}} of the files, in the given order; folders give all jobs in them by name."""
     jobs = {}
     for path in paths:
+        inside = [path]
         if path.is_dir():
             inside = [p for p in sorted(path.iterdir()) if p.suffix in TYPES and p.is_file() and _belongs(p)]
             if not inside:
@@ -59,8 +60,6 @@ def _jobs(paths):
             raise MetricsError(f"{path}: type {path.suffix or '(none)'} is not read, only {', '.join(TYPES)}.")
         elif not path.exists():
             raise MetricsError(f"{path}: no such file. Check its name, and where the job wrote its output.")
-        else:
-            inside = [path]
         for file in inside:
             jobs.setdefault(file.with_suffix(""), {})[file.suffix] = file
     for stem in list(jobs):  # records of a batch script's trainings go to its log
@@ -132,13 +131,11 @@ def _batch(records, log, err, options):
         run.failure = None
         run.fill(options)
     problem = _problem(err) or _problem(log)
-    if problem:
-        unfinished = [run for run in found if run.truncated]
-        if unfinished:
-            unfinished[-1].failure = problem
-        elif not logs.harmless(problem):
-            note = "the job failed after the runs above had finished"
-            found.append(Run(problem["file"], failure=problem, truncated=True, notes=[note]))
+    if unfinished := [run for run in found if run.truncated]:
+        unfinished[-1].failure = problem
+    elif problem and not logs.harmless(problem):
+        note = "the job failed after the runs above had finished"
+        found.append(Run(problem["file"], failure=problem, truncated=True, notes=[note]))
     return found
 
 

@@ -6,6 +6,7 @@ import tokenize
 from pathlib import Path
 
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
+from labs.show.tables import page
 
 _PLUMBING = ("import ", "from ", "print(", "parser", "if hvd.rank() == 0:", "recorder")  # not what a training is about
 
@@ -44,8 +45,6 @@ def scripts(old, new):
 
     Comments, line breaks, indentation, imports, printing and the command line do not count.
     """
-    from IPython.display import display
-
     before, after = ([line.strip() for line in code_lines(path)] for path in (old, new))
     went = [line for line in before if line not in after and not line.startswith(_PLUMBING)]
     came = [line for line in after if line not in before and not line.startswith(_PLUMBING)]
@@ -59,8 +58,8 @@ def scripts(old, new):
         )
         columns += f'<td style="vertical-align:top;text-align:left;width:50%"><b>{mark} only in {name}</b>{shown}</td>'
         plain += [f"{mark} only in {name}:", *(f"{mark} {line}" for line in lines)]
-    page = f'<table style="width:100%;table-layout:fixed;overflow-wrap:anywhere"><tr>{columns}</tr></table>'
-    display({"text/html": page, "text/plain": "\n".join(plain)}, raw=True)
+    look = "width:100%;table-layout:fixed;overflow-wrap:anywhere"
+    page(f'<table style="{look}"><tr>{columns}</tr></table>', "\n".join(plain))
 
 
 def losses(runs):

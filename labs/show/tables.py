@@ -16,9 +16,15 @@ def _digits(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def page(html_text, plain):
+    """Display HTML, which `plain` replaces where there is none."""
+    from IPython.display import display
+
+    display({"text/html": html_text, "text/plain": plain}, raw=True)
+
+
 def show(rows, columns, headers=None):
     """Display rows (dicts) as a table of `columns`; headers: {column: heading}, else the column's own name."""
-    from IPython.display import display
     from tabulate import tabulate
 
     headers = headers or {}
@@ -27,8 +33,7 @@ def show(rows, columns, headers=None):
     plain = tabulate([names, *body], tablefmt="plain", disable_numparse=True)  # as headers they would be padded
     head = _line('th scope="col"', names)
     lines = "".join(_line("td", line) for line in body)
-    page = f"<table><thead>{head}</thead><tbody>{lines}</tbody></table>"
-    display({"text/html": page, "text/plain": plain}, raw=True)
+    page(f"<table><thead>{head}</thead><tbody>{lines}</tbody></table>", plain)
 
 
 def _line(cell, texts):
@@ -38,8 +43,6 @@ def _line(cell, texts):
 
 def progress(rows):
     """Display rows of labs.checks.progress: a bar for each notebook, then the items that are still open."""
-    from IPython.display import display
-
     lines, plain, open_items = "", [], []
     for notebook in dict.fromkeys(row["notebook"] for row in rows):
         items = [row for row in rows if row["notebook"] == notebook]
@@ -54,7 +57,7 @@ def progress(rows):
             f'<td><progress max="{len(items)}" value="{len(done)}" aria-label="{notebook}"></progress></td>'
             f'<td style="text-align:left">{text}</td></tr>'
         )
-    display({"text/html": f"<table>{lines}</table>", "text/plain": "\n".join(plain)}, raw=True)
+    page(f"<table>{lines}</table>", "\n".join(plain))
     if open_items:
         print("Still open:")
         show(open_items, ("id", "title", "kind", "points", "state"))

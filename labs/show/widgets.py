@@ -8,6 +8,8 @@ The same `draw` gives the picture that stays where there is no kernel: in a save
 import html
 import inspect
 
+import ipywidgets
+
 from labs.show.figure import bundle
 
 # JupyterLab takes the arrow keys from a closed drop-down, to walk through the cells, unless the element says so.
@@ -24,8 +26,6 @@ def control(name, values, first=None):
     Whole numbers give a slider over whole numbers. The control begins at `first` if that is one of the values, else at
     the first value. Raises ValueError for anything else; a widget is taken as it is.
     """
-    import ipywidgets
-
     label, look = name.replace("_", " "), {"style": {"description_width": "8em"}, "layout": {"width": "34em"}}
     if isinstance(values, ipywidgets.Widget):
         return values
@@ -44,17 +44,13 @@ def control(name, values, first=None):
     raise ValueError(f"{name}={values!r} is no control: give (lowest, highest), (lowest, highest, step) or a list.")
 
 
-def _box(*children):
-    """A VBox whose bundle also holds `still`, the picture for where there are no widgets."""
-    import ipywidgets
+class Explorer(ipywidgets.VBox):
+    """Its bundle also holds `still`, the picture for where there are no widgets."""
 
-    class Explorer(ipywidgets.VBox):
-        still = {}
+    still = {}
 
-        def _repr_mimebundle_(self, **options):
-            return super()._repr_mimebundle_(**options) | self.still
-
-    return Explorer(children)
+    def _repr_mimebundle_(self, **options):
+        return super()._repr_mimebundle_(**options) | self.still
 
 
 def explore(draw, **controls):
@@ -65,8 +61,6 @@ def explore(draw, **controls):
     `control`; a name's underscores become blanks. Returns the widget (an ipywidgets.VBox); its last child holds the
     picture. A saved notebook keeps the picture that was there when the cell was run.
     """
-    import ipywidgets
-
     defaults = {name: parameter.default for name, parameter in inspect.signature(draw).parameters.items()}
     made = {name: control(name, values, defaults.get(name)) for name, values in controls.items()}
     shown = ipywidgets.HTML()
@@ -81,6 +75,6 @@ def explore(draw, **controls):
 
     for widget in made.values():
         widget.observe(update, names="value")
-    box = _box(*made.values(), shown)
+    box = Explorer([*made.values(), shown])
     update()
     return box
