@@ -72,17 +72,16 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8-sig", errors="replace")
 
 
-def failure(text_or_path) -> dict | None:
-    """The failure that a text or a file names, or None.
+def failure(text_or_path: str | Path) -> dict | None:
+    """The failure that a text or the file at a Path names, or None.
 
-    Args: a Path, a file name (one line that ends in .err, .out, .log ...), or the text itself.
     Returns: {"kind", "line_number" (from 1), "line", "advice"}; kind is one of "out of memory",
     "time limit", "node failure", "import error", "missing module", "missing file", "python error", "cancelled",
     "killed", "NCCL error", "MPI error", "Gloo error", "job error".
     Errors: FileNotFoundError for a path that does not exist.
     """
-    if isinstance(text_or_path, Path) or re.fullmatch(r"[^\n]*\.(?:err|error|out|output|log|txt)", text_or_path):
-        text_or_path = decode(Path(text_or_path).read_bytes())
+    if isinstance(text_or_path, Path):
+        text_or_path = decode(text_or_path.read_bytes())
     lines = [re.split(r"[\r\b]+", line.rstrip("\r"))[-1].rstrip() for line in text_or_path.split("\n")]
     ranked = [split_rank(line) for line in lines]
     causes = _without_echoes(ranked)

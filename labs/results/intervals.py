@@ -52,11 +52,6 @@ def mean(sample, resolution: float = 0.0) -> Estimate:
     return product([sample], [], [resolution])
 
 
-def ratio(numerator, denominator, resolutions=(0.0, 0.0)) -> Estimate:
-    """Ratio of the means of two samples of values > 0; `resolutions` are the rounding steps of the two."""
-    return product([numerator], [denominator], resolutions)
-
-
 def product(above, below, resolutions=None) -> Estimate:
     """The product of the means of the samples `above`, divided by that of the samples `below`; all values > 0.
 

@@ -9,6 +9,7 @@ A run starts at a header `Model ...`, at an echoed command line, or where the ep
 `Repeat 2 of 3` is another repeat of the same run.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,16 +31,21 @@ class LogError(UseError):
         self.runs = list(runs)
 
 
-def read(source, *, model=None, workers=None, global_batch=None, images=None) -> list[Run]:
+def read(path, *, model=None, workers=None, global_batch=None, images=None) -> list[Run]:
     """The runs in a log, in its order.
 
-    Args: `source` is a path or an open file; the others fill in what the log does not say (`global_batch`: images
-    per step over all workers; `images`: in the data set).
+    Args: a path; the others fill in what the log does not say (`global_batch`: images per step over all workers;
+    `images`: in the data set).
     Returns: one labs.results.run.Run for each run in the file, also for those that ended before their first epoch.
     Errors: LogError if the file cannot be read, holds no finished epoch, or mixes ranks without a prefix.
     """
-    text, path, name = _load(source)
-    problem = _problem(path, name, text)
+    path, name = Path(path), Path(path).name
+    try:
+        text = decode(path.read_bytes())
+    except OSError as error:
+        why = f"cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
+        raise LogError(f"{path}: {why}") from None
+    problem = _problem(path, text)
     found = _sections(lines.visible(text), name)
     options = {"model": model, "workers": workers, "global_batch": global_batch, "images": images}
     runs = [section.run(name, index) for index, section in enumerate(found, 1)]
@@ -61,36 +67,20 @@ def read(source, *, model=None, workers=None, global_batch=None, images=None) ->
     return runs
 
 
-def _load(source):
-    """(text, path or None, name) of a path or an open file."""
-    if hasattr(source, "read"):
-        text, name = source.read(), getattr(source, "name", None)
-        path = Path(name) if isinstance(name, str) and Path(name).is_file() else None
-        return (decode(text) if isinstance(text, bytes) else text), path, path.name if path else "log"
-    path = Path(source)
-    try:
-        return decode(path.read_bytes()), path, path.name
-    except OSError as error:
-        why = f"cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
-        raise LogError(f"{path}: {why}") from None
-
-
-def _problem(path, name, text):
+def _problem(path, text):
     """The failure in the .err beside the log, else in the log itself; with the name of the file that shows it."""
-    err = path and path.with_suffix(".err")
-    if err and err != path and err.is_file() and (found := failure(err)):
+    err = path.with_suffix(".err")
+    if err != path and err.is_file() and (found := failure(err)):
         return found | {"file": err.name}
-    found = failure(text if "\n" in text else text + "\n")  # never taken for a file name
-    return found and found | {"file": name}
+    found = failure(text)
+    return found and found | {"file": path.name}
 
 
 def _record(path):
     """The run that the record beside a log describes, if there is a usable one."""
-    beside = path and path.with_suffix(".json")
-    try:
-        return load_record(beside) if beside and beside != path and beside.is_file() else None
-    except RecordError:
-        return None
+    beside = path.with_suffix(".json")
+    with suppress(RecordError):
+        return load_record(beside) if beside.is_file() else None
 
 
 def _complete(run):

@@ -141,7 +141,7 @@ def speedup(run: Run, baseline) -> Estimate:
     factor, notes = _image_ratio(run, base)
     if run.model is None:
         notes.append("the file does not name the model; taken as the same network within this file")
-    estimate = intervals.ratio(theirs, ours, (their_step, our_step)).scaled(factor)
+    estimate = intervals.product([theirs], [ours], (their_step, our_step)).scaled(factor)
     return replace(estimate, notes=(*notes, *estimate.notes))
 
 

@@ -1,7 +1,7 @@
 """Logs of Keras 2 and 3 in their true formats; keras3*.out were printed by Keras 3.15, the others follow theirs."""
 
-import io
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,10 @@ TWO = epochs((98, 26, 2.0, 0.25), (98, 24, 1.7, 0.36))
 
 
 def read(text, **options):
-    return log.read(io.StringIO(text), **options)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "log")
+        path.write_bytes(text.encode())
+        return log.read(path, **options)
 
 
 def times(run, repeat=0):
@@ -322,7 +325,7 @@ def test_out_of_memory_is_named_with_its_line():
     found = failures.failure(DATA / "oom.err")
     assert (found["kind"], found["line_number"]) == ("out of memory", 4)
     assert "OOM when allocating tensor with shape[512,256,32,32]" in found["line"]
-    assert failures.failure(str(DATA / "oom.err")) == found
+    assert failures.failure(DATA / "oom.err") == found
 
 
 def test_failure_belongs_to_the_run_that_did_not_end(tmp_path):
@@ -386,7 +389,7 @@ def test_no_failure(text):
 
 def test_failure_of_a_file_that_is_not_there():
     with pytest.raises(FileNotFoundError):
-        failures.failure("no/such.err")
+        failures.failure(Path("no/such.err"))
 
 
 def test_root_cause_is_not_the_echo_of_other_ranks():

@@ -191,7 +191,7 @@ def test_the_interval_of_a_ratio_covers_what_it_promises(repeats):
     hits, trials = 0, 3000
     for _ in range(trials):
         one, two = ([t * math.exp(random.gauss(0, 0.03)) for _ in range(repeats)] for t in (40, 22))
-        low, high = intervals.ratio(one, two).interval
+        low, high = intervals.product([one], [two]).interval
         hits += low <= 40 / 22 <= high
     assert 0.93 <= hits / trials <= 0.97
 
@@ -209,14 +209,14 @@ def test_rounded_logs_still_cover_the_truth():
     random.seed(9)
     for _ in range(300):
         one, two = 40 + random.random(), 11 + random.random()
-        rounded = intervals.ratio([round(one)], [round(two)], (1.0, 1.0)).interval
+        rounded = intervals.product([[round(one)]], [[round(two)]], (1.0, 1.0)).interval
         assert rounded[0] <= one / two <= rounded[1]
 
 
 def test_equal_repeats_and_one_sided_repeats():
-    assert intervals.ratio([4.0, 4.0], [2.0, 2.0]).interval == pytest.approx((2.0, 2.0))
-    assert intervals.ratio([4.0, 4.1], [2.0]).interval is None
-    assert intervals.ratio([4.0], [0.4], (0.0, 1.0)).interval is None, "shorter than its rounding"
+    assert intervals.product([[4.0, 4.0]], [[2.0, 2.0]]).interval == pytest.approx((2.0, 2.0))
+    assert intervals.product([[4.0, 4.1]], [[2.0]]).interval is None
+    assert intervals.product([[4.0]], [[0.4]], (0.0, 1.0)).interval is None, "shorter than its rounding"
 
 
 def test_missing_baseline_is_an_error_when_asked_and_null_with_a_note_in_the_table():
