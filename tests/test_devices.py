@@ -171,7 +171,7 @@ def looked(monkeypatch, tmp_path, *, gpus=(), cores=4, memory=8 * 2**30, horovod
 
     def find():
         if not cifar:
-            raise data.DataNotFoundError("nowhere")
+            raise data.DataError("nowhere")
 
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(devices, "gpus", lambda: list(gpus))

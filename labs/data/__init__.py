@@ -9,17 +9,7 @@ shares      who reads which sample: coverage of shares
 """
 
 from labs.data.batching import batches, check_batch, order, pipeline
-from labs.data.dataset import DataError, DataNotFoundError, Dataset
+from labs.data.dataset import DataError, Dataset
 from labs.data.datasets import balanced, load
 
-__all__ = [
-    "DataError",
-    "DataNotFoundError",
-    "Dataset",
-    "balanced",
-    "batches",
-    "check_batch",
-    "load",
-    "order",
-    "pipeline",
-]
+__all__ = ["DataError", "Dataset", "balanced", "batches", "check_batch", "load", "order", "pipeline"]

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from labs.data.dataset import DataError, DataNotFoundError
+from labs.data.dataset import DataError
 
 FOLDER = "cifar-10-batches-py"
 UNPACK = f"Unpack the original cifar-10-python.tar.gz again, so that $LABS_DATA/{FOLDER} holds it."
 
 
 def find():
-    """The folder with CIFAR-10's batch files, in $LABS_DATA or else Keras' cache; DataNotFoundError if none."""
+    """The folder with CIFAR-10's batch files, in $LABS_DATA or else Keras' cache; DataError if none."""
     home = Path.home() if os.access(Path.home(), os.W_OK) else Path("/tmp")  # as Keras does
     cache = Path(os.environ.get("KERAS_HOME") or home / ".keras").expanduser() / "datasets"
     mine = Path(os.environ.get("LABS_DATA") or cache).expanduser()
@@ -21,7 +21,7 @@ def find():
     for place in places:
         if any(place.glob("*_batch*")):
             return place
-    raise DataNotFoundError(f"CIFAR-10 is not in {' or '.join(map(str, places))}; nothing is downloaded. {UNPACK}")
+    raise DataError(f"CIFAR-10 is not in {' or '.join(map(str, places))}; nothing is downloaded. {UNPACK}")
 
 
 class _Unpickler(pickle.Unpickler):
@@ -53,7 +53,7 @@ def _read(path):
             raise ValueError("not 10000 labels from 0 to 9")
         return pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), labels.astype(np.int64)
     except FileNotFoundError as error:
-        raise DataNotFoundError(f"{path} is missing, so CIFAR-10 is incomplete. {UNPACK}") from error
+        raise DataError(f"{path} is missing, so CIFAR-10 is incomplete. {UNPACK}") from error
     except Exception as error:  # foreign or cut bytes can raise anything
         raise DataError(f"{path} is cut short or not CIFAR-10's ({error!r}). {UNPACK}") from error
 
@@ -61,7 +61,7 @@ def _read(path):
 def read(split="train"):
     """(images uint8 (N, 32, 32, 3), labels int64 (N,), class names): N is 50,000 of "train", 10,000 of "test".
 
-    Raises DataNotFoundError (no such folder or file) and DataError (a file that is cut short or another's).
+    Raises DataError: no such folder or file, or a file that is cut short or another's.
     """
     folder = find()
     classes = _read(folder / "batches.meta")

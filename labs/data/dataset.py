@@ -11,10 +11,6 @@ class DataError(UseError):
     """Data or batch sizes that cannot be used. The message is one line: what, why, what to do."""
 
 
-class DataNotFoundError(DataError):
-    """A file or folder that is not there."""
-
-
 @dataclass
 class Dataset:
     """Labelled images in memory: `images` uint8 (N, H, W, 3); `labels` int64 (N,), indices into `classes`."""

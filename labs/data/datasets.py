@@ -5,28 +5,27 @@ from pathlib import Path
 import numpy as np
 
 from labs.data import cifar10
-from labs.data.dataset import DataError, DataNotFoundError, Dataset, whole
+from labs.data.dataset import DataError, Dataset, whole
 
 
-def load(name="digits", *, images=None, seed=0, folder_size=64, split="train"):
+def load(name="digits", *, images=None, seed=0, split="train"):
     """Load a dataset by name; nothing is ever downloaded.
 
     name: "digits" (1797 real images from scikit-learn, upsampled to 32x32), "cifar10" (50,000 images from $LABS_DATA or
-        Keras' cache), "folder:PATH" (one subfolder per class, .png or .jpg), "synthetic:N" (random 32x32 images and
-        labels, for throughput only; N is `images` or 10,000 if left out).
+        Keras' cache), "folder:PATH" (one subfolder per class, .png or .jpg, resized to 64x64), "synthetic:N" (random
+        32x32 images and labels, for throughput only; N is `images` or 10,000 if left out).
     images: keep this many, chosen with `seed`, classes as balanced as they allow; None keeps all.
     seed: of that choice and of synthetic images; the same seed gives the same data.
-    folder_size: height and width in pixels to which the images of a folder are resized.
     split: "train" or, for cifar10 only, "test" (10,000 images).
-    Raises DataError: unknown name, unusable file, argument out of range (DataNotFoundError: missing file).
+    Raises DataError: unknown name, unusable file, argument out of range, missing file.
     """
     kind, _, detail = str(name).partition(":")
     images = None if images is None else whole("images", images)
-    seed, folder_size = whole("seed", seed, least=0), whole("folder_size", folder_size)
+    seed = whole("seed", seed, least=0)
     if split != "train" and (split, name) != ("test", "cifar10"):
         raise DataError(f"{name} has no split {split!r}: only cifar10 has a 'test'. Use split='train'.")
     if kind == "folder" and detail:
-        return _folder(Path(detail).expanduser(), images, seed, folder_size)
+        return _folder(Path(detail).expanduser(), images, seed)
     if kind == "synthetic":
         dataset = _synthetic(detail, images, seed)
     elif name in ("digits", "cifar10"):
@@ -66,11 +65,11 @@ def _synthetic(detail, images, seed):
     return Dataset("synthetic", rng.integers(0, 256, (n, 32, 32, 3), np.uint8), rng.integers(0, 10, n), names)
 
 
-def _folder(root, images, seed, size):
+def _folder(root, images, seed):
     from PIL import Image, ImageOps
 
     if not root.is_dir():
-        raise DataNotFoundError(f"{root} is not a folder: no images. Give one with a subfolder per class.")
+        raise DataError(f"{root} is not a folder: no images. Give one with a subfolder per class.")
     folders = sorted(p for p in root.glob("[!.]*") if p.is_dir())
     if len(folders) < 2:
         raise DataError(f"{root} has {len(folders)} subfolder(s): nothing to tell apart. Make one per class.")
@@ -82,12 +81,12 @@ def _folder(root, images, seed, size):
         files, labels = files + found, labels + [label] * len(found)
     labels = np.array(labels, np.int64)
     chosen = balanced(labels, len(labels) if images is None else images, seed)
-    pixels = np.empty((len(chosen), size, size, 3), np.uint8)
+    pixels = np.empty((len(chosen), 64, 64, 3), np.uint8)
     for row, i in enumerate(chosen):
         try:
             with Image.open(files[i]) as picture:
                 upright = ImageOps.exif_transpose(picture).convert("RGB")
-                pixels[row] = upright.resize((size, size), Image.Resampling.BILINEAR)
+                pixels[row] = upright.resize((64, 64), Image.Resampling.BILINEAR)
         except Exception as error:  # Pillow raises many kinds on bytes that are no image
             raise DataError(f"{files[i]} is no readable image ({error!r}). Replace or remove it.") from error
     return Dataset(f"folder:{root}", pixels, labels[chosen], [p.name for p in folders])

@@ -24,11 +24,9 @@ def control(name, values, first=None):
     slider over these, another list a drop-down.
 
     Whole numbers give a slider over whole numbers. The control begins at `first` if that is one of the values, else at
-    the first value. Raises ValueError for anything else; a widget is taken as it is.
+    the first value. Raises ValueError for anything else.
     """
     label, look = name.replace("_", " "), {"style": {"description_width": "8em"}, "layout": {"width": "34em"}}
-    if isinstance(values, ipywidgets.Widget):
-        return values
     if isinstance(values, list) and values:
         begin = first if first in values else values[0]
         numbers = all(isinstance(value, int | float) for value in values) and len(values) > 1

@@ -81,9 +81,6 @@ class Recorder(keras.callbacks.Callback):
         )
         if self.rank == 0:
             records.save(self.path, self.record)  # an unwritable folder is found before the training, not after
-        self._close_at_exit()
-
-    def _close_at_exit(self):
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
         if script and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:

@@ -62,8 +62,6 @@ def test_kinds_of_controls():
     some = widgets.control("batch", [4, 64, 512], 64)
     assert isinstance(some, ipywidgets.SelectionSlider) and some.options == (4, 64, 512) and some.value == 64
     assert isinstance(widgets.control("kind", ["a", "b"]), ipywidgets.Dropdown)
-    own = ipywidgets.Checkbox(True, description="log")
-    assert widgets.control("log", own) is own
 
 
 @pytest.mark.parametrize("values", [(4, 1), (1,), [], 3, "abc", None])
