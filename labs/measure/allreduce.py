@@ -49,10 +49,8 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(runs if runs is not None else folder)
         file = folder.resolve() / "allreduce_times.json"
-        arguments, env = (
-            ["labs.measure.allreduce", str(file), repeats, *sizes],
-            {"HOROVOD_CYCLE_TIME": str(1e3 * CYCLE)},
-        )
+        arguments = ["labs.measure.allreduce", str(file), repeats, *sizes]
+        env = {"HOROVOD_CYCLE_TIME": str(1e3 * CYCLE)}
         job = jobs.start("-m", *arguments, name="allreduce", runs=folder, ranks=ranks, launcher=launcher, env=env)
         job.wait(timeout, show)
         if job.state != "finished" or not file.is_file():

@@ -22,8 +22,8 @@ from labs.results import failures
 GIB = 2**30
 # One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
 # no freed tensor leaves a gap in the heap that the next may or may not fit. So the border is the same in every run.
-_CPU = {"TF_ENABLE_ONEDNN_OPTS": "0", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
-_CPU["OMP_NUM_THREADS"] = "1"
+_CPU = {"TF_ENABLE_ONEDNN_OPTS": "0", "OMP_NUM_THREADS": "1"}
+_CPU |= {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
 _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")
 
 
@@ -104,11 +104,11 @@ def _attempt(result, batches, name, runs, show):
     result["largest"], result["fails"] = max(fits, default=None), min(fails, default=None)
     if not all(t["fits"] for t in tried.values()):
         found = failures.failure(job.err)
-        if not found or found["kind"] != "out of memory":
-            if job.state == "finished" or job.process.returncode > 0:
-                raise SearchError(f"A trial failed, but not for lack of memory. {job.explain()}")
-        else:  # killed without a line: the trial counts, the evidence is missing and says so
+        if found and found["kind"] == "out of memory":
             result["evidence"] = {"file": str(job.err), "line_number": found["line_number"], "line": found["line"]}
+        elif job.state == "finished" or job.process.returncode > 0:
+            raise SearchError(f"A trial failed, but not for lack of memory. {job.explain()}")
+        # else killed without a line: the trial counts, the evidence is missing and says so
 
 
 def table(result):

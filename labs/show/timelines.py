@@ -44,19 +44,19 @@ def _keys(axis, items):
 
 
 def _finish(figure, axis, row, kind):
-    size, ms = f"step {row['step']}: {row['tensors']} tensors, {row['bytes'] / 1e6:.3g} MB", "{:.1f} ms".format
+    size = f"{row['step']}: {row['tensors']} tensors, {row['bytes'] / 1e6:.3g} MB"
+    ms = {key: f"{1000 * row[f'{key}seconds']:.1f} ms" for key in ("", "negotiate_", "allreduce_", "copy_")}
     axis.set_xlabel("milliseconds since the first announcement")
-    figure.axes[0].set_title(f"{size}, {row['buffers']} message{'s' if row['buffers'] != 1 else ''}")
+    figure.axes[0].set_title(f"step {size}, {row['buffers']} message{'s' if row['buffers'] != 1 else ''}")
     stamp(figure, kind)
     waited = [
-        f" A tensor of rank {rank} waited {ms(1000 * seconds)} for the other ranks (median)."
+        f" A tensor of rank {rank} waited {1000 * seconds:.1f} ms for the other ranks (median)."
         for rank, seconds in row["waited"].items()
     ]
     figure.alt = (
-        f"Horovod's timeline of one training step. S{size[1:]}, messages: {row['buffers']}; "
-        f"{ms(1000 * row['seconds'])} from the first announcement to the end, of which "
-        f"{ms(1000 * row['negotiate_seconds'])} some tensor waited for a rank, "
-        f"{ms(1000 * row['allreduce_seconds'])} all-reduce, {ms(1000 * row['copy_seconds'])} copies.{''.join(waited)}"
+        f"Horovod's timeline of one training step. Step {size}, messages: {row['buffers']}; {ms['']} from the first "
+        f"announcement to the end, of which {ms['negotiate_']} some tensor waited for a rank, {ms['allreduce_']} "
+        f"all-reduce, {ms['copy_']} copies.{''.join(waited)}"
     )
     return figure
 
