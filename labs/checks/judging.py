@@ -7,7 +7,8 @@ A judge stands in the questions.py of its lesson, bound to the id of a task of t
         ...
 
 It gets the student's answer and returns None if it is right, else a hint that names the likely mistake and not the
-answer. With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
+answer. What it yields before are cases (condition, hint or None): the first whose condition holds decides, and the
+judge goes no further. With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
 """
 
 import ast
@@ -96,13 +97,25 @@ def unfilled(answers):
     return False
 
 
+def decided(judged):
+    """What a judge says, from what calling it gave: a hint or None, or a generator of cases that returns one."""
+    while inspect.isgenerator(judged):
+        try:
+            holds, hint = next(judged)
+        except StopIteration as end:
+            return end.value
+        if holds:
+            return hint
+    return judged
+
+
 def judge(id, *answers):
     """(state, text) of an answer, without showing or keeping it; state: right, wrong or open. Raises TaskError."""
     item, judge = tasks.task(id), judge_of(id)
     if unfilled(answers):
         return "open", "not done yet. Fill the blank above (`...`) and run the cell again."
     try:
-        hint = judge(*answers)
+        hint = decided(judge(*answers))
     except NotDone as problem:
         return "open", f"not done yet. {problem}"
     except Exception as problem:  # a student's answer may be anything; the check must outlive it

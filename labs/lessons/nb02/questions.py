@@ -16,11 +16,9 @@ def distance(function):
     value = np.asarray(function(weights.copy(), rows.copy()), float)
     if value.shape == full.shape:
         return "This is a matrix, with one number for each weight. Which single number is its length?"
-    if value.shape:
-        return f"This has the shape {value.shape}: return one number, the length of the difference."
+    yield value.shape, f"This has the shape {value.shape}: return one number, the length of the difference."
     right = np.linalg.norm(few - full)
-    if np.isclose(value, right):
-        return None
+    yield np.isclose(value, right), None
     if np.isclose(value, abs(np.linalg.norm(few) - np.linalg.norm(full))):
         return "This compares two lengths. Two gradients of equal length can point into different directions."
     start = np.zeros((65, 10))
@@ -30,8 +28,7 @@ def distance(function):
         return "The two gradients are of different weights: take both at the `weights` that the function is given."
     if np.isclose(value, np.linalg.norm(few)) or np.isclose(value, np.linalg.norm(full)):
         return "This is the length of one of the gradients. How far is it from the other one?"
-    if np.isclose(value, right**2):
-        return "This is the square of the length."
+    yield np.isclose(value, right**2), "This is the square of the length."
     if np.isclose(value, np.sum(few - full)) or np.isclose(value, np.mean(few - full)):
         return "In this sum, differences of opposite signs cancel. A length is never below 0."
     return f"For 12 of the digits your function gives {value:.4g}. Subtract the gradients first, then take the length."
@@ -45,10 +42,8 @@ def averaged(function):
         return "This is one number, the mean over all workers *and* all weights. Average over the workers only."
     if value.shape != (2, 3):
         return f"Three gradients of shape (2, 3) give an array of shape {value.shape}: it must be that of a gradient."
-    if np.allclose(value, np.mean(gradients, axis=0)):
-        return None
-    if np.allclose(value, np.sum(gradients, axis=0)):
-        return "This is the sum. A step with it is K times too long."
+    yield np.allclose(value, np.mean(gradients, axis=0)), None
+    yield np.allclose(value, np.sum(gradients, axis=0)), "This is the sum. A step with it is K times too long."
     if np.allclose(value, np.sum(gradients, axis=0) / 4):
         return "You divide by 4, for any number of gradients. Here there are three."
     if np.allclose(value, np.median(gradients, axis=0)):
@@ -63,16 +58,13 @@ def weighted(function):
     total = np.tensordot(sizes, gradients, 1)
     if value.shape != (2, 3):
         return f"Three gradients of shape (2, 3) give an array of shape {value.shape}: it must be that of a gradient."
-    if np.allclose(value, total / 17):
-        return None
+    yield np.allclose(value, total / 17), None
     if np.allclose(value, np.mean(gradients, axis=0)):
         return "This is the plain mean: a sample in a batch of 4 weighs three times as much as one in a batch of 12."
     if np.allclose(value, total):
         return "The weights are right. What must their sum be, so that equal gradients give that same gradient?"
-    if np.allclose(value, total / 3):
-        return "You divide by the number of workers. How many samples are there?"
-    if np.allclose(value, total / 16):
-        return "You divide by 16, for any sizes. Here they are 4, 12 and 1."
+    yield np.allclose(value, total / 3), "You divide by the number of workers. How many samples are there?"
+    yield np.allclose(value, total / 16), "You divide by 16, for any sizes. Here they are 4, 12 and 1."
     if np.allclose(value, np.average(gradients, axis=0, weights=1 / np.array(sizes))):
         return "Here the smallest batch weighs most. Each *sample* should weigh the same."
     return "For batches of 4, 12 and 1 your function gives another matrix. How much must each gradient weigh?"
@@ -82,26 +74,20 @@ def weighted(function):
 def step_seconds(function):
     times = np.array([[1.0, 2.0, 7.0], [6.0, 1.0, 2.0]])  # 2 steps, 3 workers
     value = np.asarray(function(times.copy()), float)
-    if value.shape == (2,):
-        return "This is one number for each step. Return their mean."
-    if value.shape:
-        return f"This has the shape {value.shape}: return one number, the mean seconds of a step."
-    if np.isclose(value, 6.5):
-        return None
+    yield value.shape == (2,), "This is one number for each step. Return their mean."
+    yield value.shape, f"This has the shape {value.shape}: return one number, the mean seconds of a step."
+    yield np.isclose(value, 6.5), None
     if np.isclose(value, times.max(axis=0).mean()):
         return "This takes the slowest step of each worker. Take the slowest worker of each step: which axis is it?"
-    if np.isclose(value, times.mean()):
-        return "This is the mean time of a worker: as if nobody had to wait."
+    yield np.isclose(value, times.mean()), "This is the mean time of a worker: as if nobody had to wait."
     if np.isclose(value, times.max()):
         return "This is the slowest of all steps. The others may be faster: take each step by itself, then the mean."
     if np.isclose(value, times.mean(axis=0).max()):
         return "This is the mean of the slowest worker. In each step, another one may be the slowest."
-    if np.isclose(value, times.max(axis=1).sum()):
-        return "This is the time of all steps together."
+    yield np.isclose(value, times.max(axis=1).sum()), "This is the time of all steps together."
     if np.isclose(value, times.sum(axis=1).mean()):
         return "This adds the times of the workers, but they work at the same time."
-    if np.isclose(value, times.min(axis=1).mean()):
-        return "The fastest worker does not end the step."
+    yield np.isclose(value, times.min(axis=1).mean()), "The fastest worker does not end the step."
     return f"For the steps [1, 2, 7] and [6, 1, 2] your function gives {value:.4g}. When is each of them over?"
 
 
@@ -147,8 +133,7 @@ def seconds_to(function):
     trials = {0.6: 3.0, 0.5: 3.0, 2.5: 0.0, 0.4: 6.0}
     got = {target: function(history, target) for target in [*trials, 0.1]}
     lists = [value for value in got.values() if isinstance(value, list | tuple | np.ndarray) and np.ndim(value)]
-    if lists:
-        return "These are several times: return the first one, a single number."
+    yield lists, "These are several times: return the first one, a single number."
     never = got.pop(0.1)
     if any(value is None for value in got.values()):
         return "For a target that is reached, your function returns nothing. Is there a `return` on every way?"
@@ -156,21 +141,15 @@ def seconds_to(function):
     if all(math.isclose(got[target], time) for target, time in trials.items()):
         if never is None:
             return "The times are right. A loss that is never reached gives None: return np.inf, which can be compared."
-        if float(never) == math.inf:
-            return None
+        yield float(never) == math.inf, None
         return f"The times are right. A loss that is never reached gives {float(never):g}: what does the docstring say?"
-    if got[0.6] == 2:
-        return "This is the number of the update. How many seconds have passed then?"
-    if got[0.6] == 0.5:
-        return "This is the loss. At which time was it reached?"
+    yield got[0.6] == 2, "This is the number of the update. How many seconds have passed then?"
+    yield got[0.6] == 0.5, "This is the loss. At which time was it reached?"
     if math.isclose(got[0.5], 6.0) and math.isclose(got[0.6], 3.0):
         return "A loss *equal* to the target has reached it, too."
-    if got[0.6] == 6.0:
-        return "This is the last time at which the loss is low enough. When was it so for the first time?"
-    if got[0.6] == 0.0:
-        return "At 0 s the loss is above the target. In which direction do you compare?"
-    if math.isclose(got[0.6], 4.5):
-        return "This time is one update too late: the loss was low enough before."
+    yield got[0.6] == 6.0, "This is the last time at which the loss is low enough. When was it so for the first time?"
+    yield got[0.6] == 0.0, "At 0 s the loss is above the target. In which direction do you compare?"
+    yield math.isclose(got[0.6], 4.5), "This time is one update too late: the loss was low enough before."
     return (
         f"With losses {', '.join(f'{loss:g}' for loss in losses)} at {', '.join(f'{s:g}' for s in seconds)} s "
         f"your function gives {got[0.6]:g} s for a target of 0.6."

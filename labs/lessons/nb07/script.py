@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 from labs import blanks
 from labs.checks import reading
-from labs.checks.judging import NotDone
+from labs.checks.judging import NotDone, decided
 
 SIZE, RANK, LOCAL_SIZE, LOCAL_RANK = 8, 5, 4, 1
 
@@ -100,7 +100,7 @@ def step(number):
             script = Script(path)
             script.refuse_blanks(number)
             try:
-                return judge(script)
+                return decided(judge(script))
             except Refused as problem:
                 return str(problem)
 
