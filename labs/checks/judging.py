@@ -54,9 +54,8 @@ def judge_of(id):
     if id not in JUDGES and isinstance(item, tasks.Check):
         importlib.import_module(f"labs.lessons.{lesson}.questions")
     if id not in JUDGES:
-        raise tasks.TaskError(
-            f"Nothing judges {id}, {item.kind}: labs/lessons/{lesson}/questions.py has no judge for it."
-        )
+        missing = f"labs/lessons/{lesson}/questions.py has no judge for it."
+        raise tasks.TaskError(f"Nothing judges {id}, {item.kind}: {missing}")
     return JUDGES[id]
 
 
@@ -88,12 +87,10 @@ def _is_blank(value):
 def unfilled(answers):
     """True if any answer is still blank: `...`, None, a function without a body, or a container that holds `...`."""
     for answer in answers:
-        if _is_blank(answer):
+        values = answer.values() if isinstance(answer, dict) else answer
+        held = values if isinstance(answer, list | tuple | dict | set) else ()
+        if _is_blank(answer) or any(value is ... for value in held):
             return True
-        if isinstance(answer, list | tuple | dict | set):
-            values = answer.values() if isinstance(answer, dict) else answer
-            if any(value is ... for value in values):
-                return True
     return False
 
 
@@ -159,8 +156,10 @@ def predict(id, value):
     item = tasks.task(id)
     state, text = "predicted", f"{item.title}: {value}. Kept; now find out."
     if unfilled([value]):
-        state = "open"
-        text = "not done yet. Commit yourself before you look: a wrong prediction teaches more than none."
+        state, text = (
+            "open",
+            "not done yet. Commit yourself before you look: a wrong prediction teaches more than none.",
+        )
     kept.keep(item, state, [value])
     _show(id, state, text)
     if state == "open":
@@ -178,11 +177,9 @@ COLOURS = {"right": "#009E73", "wrong": "#D55E00", "open": "#6b6b6b", "predicted
 
 def _show(id, state, text):
     line = f"{id}: {WORDS[state]} {text}".replace(":  ", ": ").rstrip()
-    try:
-        from IPython import get_ipython
-        from IPython.display import display
-    except ImportError:
-        get_ipython = lambda: None  # noqa: E731
+    from IPython import get_ipython
+    from IPython.display import display
+
     if get_ipython() is None:
         print(line)
         return

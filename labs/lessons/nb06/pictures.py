@@ -147,23 +147,11 @@ def unseen(counted, *, title="shuffle with own seeds, then shard"):
     fine = np.arange(1, max(workers) + 1)
     axis.plot(fine, [shares.expected_unseen(k) for k in fine], "--", color="0.4", label="$(1-1/K)^K$")
     axis.axhline(np.exp(-1), color=COLOURS[1], ls=":", label="1/e")
-    for number, k in enumerate(workers):
-        axis.plot(
-            [k] * len(counted[k]),
-            counted[k],
-            MARKERS[0],
-            color=COLOURS[0],
-            ms=5,
-            alpha=0.6,
-            label=None if number else "counted, a point for each epoch",
-        )
-    axis.set(
-        xlabel="workers K",
-        ylabel="share of samples never read\nin an epoch",
-        title=title,
-        ylim=(0, 0.45),
-        xticks=workers,
-    )
+    label = "counted, a point for each epoch"
+    points = np.array([(k, share) for k in workers for share in counted[k]])
+    axis.plot(*points.T, MARKERS[0], color=COLOURS[0], ms=5, alpha=0.6, label=label)
+    axis.set(xlabel="workers K", ylabel="share of samples never read\nin an epoch", title=title)
+    axis.set(ylim=(0, 0.45), xticks=workers)
     axis.legend(fontsize=8, loc="lower right")
     stamp(figure, "simulated")
     values = ", ".join(f"{np.mean(counted[k]):.3f} for {k}" for k in workers)

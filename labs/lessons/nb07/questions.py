@@ -6,8 +6,10 @@ from functools import cache
 
 from labs.checks import batch_scripts
 from labs.checks.judging import judges
-from labs.checks.reading import name_of
+from labs.checks.reading import name_of, near
 from labs.lessons.nb07.script import LOCAL_RANK, LOCAL_SIZE, RANK, SIZE, Numbers, step
+
+BROADCAST, AVERAGE = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
 
 
 @judges("07.2")
@@ -84,18 +86,13 @@ def shard(script):
 
 def _rate(script):
     one, many = script.value("learning_rate", size=1, rank=0, local_size=1, local_rank=0), script.value("learning_rate")
-    if not isinstance(one, float | int) or not isinstance(many, float | int):
-        return "The learning rate must be a number."
-    if abs(many - 0.01) < 1e-9:
-        return "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
-    if abs(one - 0.01) > 1e-9:
-        return "With one rank the learning rate must be 0.01."
-    if abs(many - 0.01 * LOCAL_SIZE) < 1e-9:
-        return "Scaled by the ranks of one machine. The global batch grows with all ranks."
-    if abs(many - 0.01 / SIZE) < 1e-9:
-        return "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
-    if abs(many - 0.01 * SIZE) > 1e-9:
-        return "With 8 ranks the linear rule gives another rate than your script."
+    yield not isinstance(one, float | int) or not isinstance(many, float | int), "The learning rate must be a number."
+    fixed, less = near(many, 0.01), near(many, 0.01 / SIZE)
+    yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
+    yield not near(one, 0.01), "With one rank the learning rate must be 0.01."
+    yield near(many, 0.01 * LOCAL_SIZE), "Scaled by the ranks of one machine. The global batch grows with all ranks."
+    yield less, "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
+    yield not near(many, 0.01 * SIZE), "With 8 ranks the linear rule gives another rate than your script."
 
 
 @judges("07.7")
@@ -108,12 +105,11 @@ def optimizer(script):
             "Horovod's own Keras classes do not know Keras 3: they average nothing, without any error, and every "
             "rank trains a network of its own. Take them from `labs.hvd`."
         )
-    hint = _rate(script)
-    yield hint, hint
+    yield from _rate(script)
     value = script.value("optimizer")
-    if not isinstance(value, tuple) or value[0] in ("broadcast", "average", "pin"):
+    if not isinstance(value, tuple) or value[0] in (BROADCAST, AVERAGE, "pin"):
         return "`optimizer` must be one of keras.optimizers, wrapped so that it averages gradients."
-    if value[0] != "distributed":
+    if value[0] != "DistributedOptimizer":
         return "The optimizer is not wrapped: nobody averages the gradients, and each rank would train its own network."
     inner = [*value[1], *value[2].values()][:1]
     if not inner or not isinstance(inner[0], tuple):
@@ -130,13 +126,13 @@ def callbacks(script):
     if not isinstance(value, list | tuple) or (value and isinstance(value[0], str)):
         return "`callbacks` must be a list: in square brackets, with a comma between the two."
     kinds = {item[0]: item for item in value if isinstance(item, tuple)}
-    if "broadcast" not in kinds:
+    if BROADCAST not in kinds:
         return (
             "No broadcast: the ranks begin with different random weights. Equal gradients added to different "
             "weights leave them different for ever."
         )
-    yield "average" not in kinds, "Metrics are not averaged: your log would show the loss of rank 0's share only."
-    root, elsewhere = (_root(item) for item in (kinds["broadcast"], dict((i[0], i) for i in other)["broadcast"]))
+    yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss of rank 0's share only."
+    root, elsewhere = (_root(item) for item in (kinds[BROADCAST], dict((i[0], i) for i in other)[BROADCAST]))
     if root != elsewhere:
         return "Each rank names another root, so none takes the weights of another: all must name the same one."
     yield root != 0, "Any root would do, if all ranks name the same one; but with one rank, only one number exists."

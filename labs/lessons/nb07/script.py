@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from labs import blanks
-from labs.checks import reading
+from labs.checks import reading, stage
 from labs.checks.judging import NotDone, decided
 
 SIZE, RANK, LOCAL_SIZE, LOCAL_RANK = 8, 5, 4, 1
@@ -72,20 +72,10 @@ class Numbers:
 
 
 def _names(size=SIZE, rank=RANK, local_size=LOCAL_SIZE, local_rank=LOCAL_RANK):
-    def made(kind):
-        return lambda *args, **options: (kind, args, options)
+    def made(name):
+        return lambda *args, **options: (name, args, options)
 
-    hvd = SimpleNamespace(
-        size=lambda: size,
-        rank=lambda: rank,
-        local_rank=lambda: local_rank,
-        local_size=lambda: local_size,
-        cross_size=lambda: size // local_size,
-        DistributedOptimizer=made("distributed"),
-        callbacks=SimpleNamespace(
-            BroadcastGlobalVariablesCallback=made("broadcast"), MetricAverageCallback=made("average")
-        ),
-    )
+    hvd = stage.horovod(size, rank, local_size, local_rank, made)
     optimizers = SimpleNamespace(**{name: made(name) for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")})
     devices = SimpleNamespace(pin=made("pin"))
     return {"hvd": hvd, "numbers": Numbers(), "keras": SimpleNamespace(optimizers=optimizers), "devices": devices}
