@@ -1,6 +1,7 @@
 """Judges of 02_concurrency."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -156,33 +157,37 @@ def seconds_to(function):
     )
 
 
-@judges("02.17")
-def bytes_moved(server, ring):
+def _through_server(server):
+    """Cases of a wrong first function of 02.17."""
     trials = [(2, 600, 1), (4, 600, 1), (8, 600, 4), (4, 1200, 2)]
     got = [float(server(*trial)) for trial in trials]
-    if not math.isclose(float(server(4, 600)), got[1]):
-        return "Your server_bytes gives another number if `servers` is left out: its default is 1."
-    if not np.allclose(got, [2 * k * size / servers for k, size, servers in trials]):
-        if np.allclose(got, [k * size / servers for k, size, servers in trials]):
-            return "The server's link carries these bytes in. What must go out again?"
-        if np.allclose(got, [2 * k * size for k, size, _ in trials]):
-            return "Right for one server. If several divide the gradient, how much of it goes through each?"
-        if np.allclose(got, [2 * k * size * servers for k, size, servers in trials]):
-            return "More servers would mean more bytes through each of them. They divide the gradient."
-        if np.allclose(got, [(k + 1) * size / servers for k, size, servers in trials]):
-            return "K gradients come in. The sum goes out, but how many times?"
-        if np.allclose(got, [2 * (k - 1) * size / servers for k, size, servers in trials]):
-            return "The server is a process of its own here: every worker's gradient goes through its link."
-        return f"With 4 workers and 600 bytes your server_bytes gives {got[1]:g}. What comes in, and what goes out?"
-    got = [float(ring(workers, 600)) for workers in (1, 2, 4, 100)]
-    if np.allclose(got, [2 * (k - 1) / k * 600 for k in (1, 2, 4, 100)]):
-        return None
-    if np.allclose(got, [2 * (k - 1) * 600 for k in (1, 2, 4, 100)]):
+    (k, size, servers), are = np.array(trials).T, partial(np.allclose, got)
+    default = math.isclose(float(server(4, 600)), got[1])
+    yield not default, "Your server_bytes gives another number if `servers` is left out: its default is 1."
+    if are(2 * k * size / servers):
+        return
+    yield are(k * size / servers), "The server's link carries these bytes in. What must go out again?"
+    yield are(2 * k * size), "Right for one server. If several divide the gradient, how much of it goes through each?"
+    more = are(2 * k * size * servers)
+    yield more, "More servers would mean more bytes through each of them. They divide the gradient."
+    yield are((k + 1) * size / servers), "K gradients come in. The sum goes out, but how many times?"
+    own = are(2 * (k - 1) * size / servers)
+    yield own, "The server is a process of its own here: every worker's gradient goes through its link."
+    yield True, f"With 4 workers and 600 bytes your server_bytes gives {got[1]:g}. What comes in, and what goes out?"
+
+
+@judges("02.17")
+def bytes_moved(server, ring):
+    yield from _through_server(server)
+    k = np.array([1, 2, 4, 100])
+    got = [float(ring(workers, 600)) for workers in k.tolist()]
+    are = partial(np.allclose, got)
+    yield are(2 * (k - 1) / k * 600), None
+    if are(2 * (k - 1) * 600):
         return "The server is right. In the ring, a message is not the whole gradient: how large is a chunk?"
-    if np.allclose(got, [(k - 1) / k * 600 for k in (1, 2, 4, 100)]):
-        return "The server is right. For the ring this is the reduce-scatter alone."
-    if np.allclose(got, [2 * 600] * 4):
+    yield are((k - 1) / k * 600), "The server is right. For the ring this is the reduce-scatter alone."
+    if are(2 * 600):
         return "The server is right. For the ring this is close for many workers. Count steps and chunks for 2 workers."
-    if np.allclose(got, [4 * (k - 1) / k * 600 for k in (1, 2, 4, 100)]):
+    if are(4 * (k - 1) / k * 600):
         return "The server is right. For the ring count what a worker sends, and not also what it receives."
     return f"The server is right. In a ring of 4 workers with 600 bytes, yours sends {got[2]:g}: steps times chunk?"

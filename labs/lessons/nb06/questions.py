@@ -1,6 +1,7 @@
 """Judges of 06_horovod_sharding."""
 
 import ast
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -115,18 +116,18 @@ def never_read(function):
 
 @judges("06.9")
 def expected(function):
-    got = [float(function(k)) for k in (1, 2, 4, 10)]
-    yield np.allclose(got, [(1 - 1 / k) ** k for k in (1, 2, 4, 10)]), None
-    if np.allclose(got[1:], [1 / k**2 for k in (2, 4, 10)]) or np.allclose(got, 1 / 4):
+    k = np.array([1, 2, 4, 10])
+    got = [float(function(workers)) for workers in k.tolist()]
+    are = partial(np.allclose, got)
+    yield are((1 - 1 / k) ** k), None
+    if np.allclose(got[1:], 1 / k[1:] ** 2) or are(1 / 4):
         return "This fits your count for two workers. Count for four: then it is more, not less."
-    if np.allclose(got, [1 - 1 / k for k in (1, 2, 4, 10)]):
-        return "With this probability one worker leaves the sample out. All of them must."
-    if np.allclose(got, [1 / k for k in (1, 2, 4, 10)]):
-        return "With this probability one worker reads the sample. With which probability does it not?"
-    yield np.allclose(got, np.exp(-1)), "This is where it tends to for many workers. Your count for two is below it."
-    yield np.isclose(got[0], 0) and np.isclose(got[1], 0.75), "This is the share that is read. Which share is not?"
-    if not np.isclose(got[0], 0):
-        return f"A single worker reads everything, but your formula leaves out {got[0]:.3g} of it."
+    yield are(1 - 1 / k), "With this probability one worker leaves the sample out. All of them must."
+    yield are(1 / k), "With this probability one worker reads the sample. With which probability does it not?"
+    yield are(np.exp(-1)), "This is where it tends to for many workers. Your count for two is below it."
+    yield np.allclose(got[:2], [0, 0.75]), "This is the share that is read. Which share is not?"
+    alone = got[0]
+    yield abs(alone) > 1e-8, f"A single worker reads everything, but your formula leaves out {alone:.3g} of it."
     return "Begin with one worker and one sample: with which probability is the sample not in its share? Then all K."
 
 
