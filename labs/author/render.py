@@ -34,10 +34,8 @@ def fields(site, script):
     sizes = presets.PRESETS[site.preset]
     top = min(max(site.workers), site.gpus or max(site.workers))
     count = site.gpus or top
-    spans = ((gpus, *site.cpus_for(gpus)) for gpus in sorted(site.cpus_per_gpus))
-    rule = ", ".join(
-        f"{gpus} GPU{'s' * (gpus > 1)}: {low if low == high else f'{low} to {high}'}" for gpus, low, high in spans
-    )
+    spans = {gpus: " to ".join(map(str, dict.fromkeys(site.cpus_for(gpus)))) for gpus in sorted(site.cpus_per_gpus)}
+    rule = ", ".join(f"{gpus} GPU{'s' * (gpus > 1)}: {span}" for gpus, span in spans.items())
     names = [str(count) for count in site.workers]
     personal = [
         f"# This site wants your {word}, which no script should hold: export SBATCH_{word.upper()}=..."

@@ -123,10 +123,8 @@ def pair(root: Path, source: Path):
     parsed = [jupytext.reads(form(text, label), fmt="py:percent") for form in (strip_markers, blank)]
     solution, student = parsed
     if len(solution.cells) != len(student.cells):
-        raise BuildError(
-            f"{label}: {len(solution.cells)} cells with solutions, but {len(student.cells)} "
-            "without; keep every region inside one cell"
-        )
+        counts = f"{len(solution.cells)} cells with solutions, but {len(student.cells)} without"
+        raise BuildError(f"{label}: {counts}; keep every region inside one cell")
     seen: Counter = Counter()
     labs = {"source_hash": source_hash(root, source), "version": VERSION}
     written = _written(lesson_of(root, source))

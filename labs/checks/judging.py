@@ -156,10 +156,8 @@ def predict(id, value):
     item = tasks.task(id)
     state, text = "predicted", f"{item.title}: {value}. Kept; now find out."
     if unfilled([value]):
-        state, text = (
-            "open",
-            "not done yet. Commit yourself before you look: a wrong prediction teaches more than none.",
-        )
+        text = "not done yet. Commit yourself before you look: a wrong prediction teaches more than none."
+        state = "open"
     kept.keep(item, state, [value])
     _show(id, state, text)
     if state == "open":

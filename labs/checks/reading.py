@@ -162,10 +162,8 @@ def no_evidence(line, result):
         return "The search has not run out of memory yet: give it less memory, or a higher limit."
     file = Path(result["evidence"]["file"])
     lines = file.read_text(errors="replace").splitlines() if file.exists() else []
-    yield (
-        not line or line not in map(str.strip, lines),
-        f"This line does not stand in {file}. Copy it from there, whole.",
-    )
+    copied = line and line in map(str.strip, lines)
+    yield not copied, f"This line does not stand in {file}. Copy it from there, whole."
     if "Traceback" in line or line.startswith("File "):
         return "That is where Python was when it happened. Look for the line that names what could not be had."
     if "OOM" not in line and "RESOURCE_EXHAUSTED" not in line and "out of memory" not in line.lower():

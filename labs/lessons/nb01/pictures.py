@@ -50,10 +50,8 @@ def imagenet():
         for value, shift, colour in ((count, -0.2, "0.55"), (total / count, 0.2, looks[row["hardware"]][0])):
             bars.barh(place + shift, value - 1, 0.38, left=1, color=colour)
             bars.text(max(value, 1) * 1.15, place + shift, f"{value:.3g}", va="center", fontsize=8)
-        sentences.append(
-            f"{row['who']}, {row['devices']} {row['hardware']}, {row['minutes'] / 60:.3g} h: {total:.4g} "
-            f"times as fast, {count:.3g} by the number of devices, {total / count:.2g} by the rest."
-        )
+        factors = f"{total:.4g} times as fast, {count:.3g} by the number of devices, {total / count:.2g} by the rest."
+        sentences.append(f"{row['who']}, {row['devices']} {row['hardware']}, {row['minutes'] / 60:.3g} h: {factors}")
     logarithmic(bars, [1, 10, 100, 1000])
     bars.set_yticks(range(len(rows)), [f"{row['devices']} {row['hardware']}" for row in rows], fontsize=8)
     bars.set(xlabel="factor against 8 P100", title="devices (grey) and the rest (coloured)")

@@ -70,24 +70,24 @@ def scaling(function):
 
 @judges("01.8")
 def metrics(throughput, speedup, efficiency):
-    value = float(throughput(6000, 30.0))
-    yield near(value, 30 / 6000), "throughput is upside down: this is seconds per image."
-    if near(value, 6000 * 30):
+    got = float(throughput(6000, 30.0))
+    yield near(got, 30 / 6000), "throughput is upside down: this is seconds per image."
+    if near(got, 6000 * 30):
         return "throughput multiplies: the longer an epoch takes, the fewer images a second there are."
-    yield not near(value, 200), f"throughput: 6000 images in 30 s, and your function gives {value:.4g} images a second."
-    value = float(speedup(30.0, 10.0))
-    yield near(value, 1 / 3), "throughput is right. speedup is upside down: three times as fast is a speedup of 3."
-    if near(value, 20):
+    yield not near(got, 200), f"throughput: 6000 images in 30 s, and your function gives {got:.4g} images a second."
+    got = float(speedup(30.0, 10.0))
+    yield near(got, 1 / 3), "throughput is right. speedup is upside down: three times as fast is a speedup of 3."
+    if near(got, 20):
         return "throughput is right. speedup is a difference in seconds here: it must be a ratio, without a unit."
-    yield not near(value, 3), f"throughput is right. speedup: from 30 s to 10 s your function gives {value:.4g}."
-    value = float(efficiency(30.0, 10.0, 5))
-    if near(value, 3):
+    yield not near(got, 3), f"throughput is right. speedup: from 30 s to 10 s your function gives {got:.4g}."
+    got = float(efficiency(30.0, 10.0, 5))
+    if near(got, 3):
         return "throughput and speedup are right. efficiency is the speedup itself here: divide it by the ideal one."
-    if near(value, 15) or near(value, 5 / 3):
+    if near(got, 15) or near(got, 5 / 3):
         return "throughput and speedup are right. efficiency is above 1: 5 workers give at best a speedup of 5."
-    yield near(value, 1 / 15), "throughput and speedup are right. In efficiency the speedup is upside down."
-    if not near(value, 0.6):
-        return f"throughput and speedup are right. efficiency: 5 workers, from 30 s to 10 s, gives {value:.4g} here."
+    yield near(got, 1 / 15), "throughput and speedup are right. In efficiency the speedup is upside down."
+    if not near(got, 0.6):
+        return f"throughput and speedup are right. efficiency: 5 workers, from 30 s to 10 s, gives {got:.4g} here."
 
 
 @judges("01.9")
@@ -112,19 +112,19 @@ def rounding(lowest, highest):
 
 
 @judges("01.12")
-def platforms(mirrored, processes, size):
-    mirrored, processes, size = float(mirrored), float(processes), float(size)
-    yield mirrored == 8, "First number: a process cannot use the GPUs of another node. How many are in its own?"
-    if mirrored == 1:
+def platforms(first, second, third):
+    first, second, third = float(first), float(second), float(third)
+    yield first == 8, "First number: a process cannot use the GPUs of another node. How many are in its own?"
+    if first == 1:
         return "First number: one GPU is what a program without strategy takes. What does MirroredStrategy take?"
-    yield mirrored != 4, "First number: count the GPUs that one process can reach."
-    if processes == 2:
+    yield first != 4, "First number: count the GPUs that one process can reach."
+    if second == 2:
         return "Second number: one process for each node would do for MirroredStrategy. Horovod wants more of them."
-    yield processes == 1, "Second number: with one process Horovod trains on one GPU."
-    yield processes != 8, "Second number: one process for each GPU, on all nodes."
-    yield size == 8, "Third number: that is how many GPUs the job has. What does hvd.size() count?"
-    yield size == 4, "Third number: that is how many GPUs a node has. What does hvd.size() count?"
-    yield size != 2, "Third number: hvd.size() counts what you have started."
+    yield second == 1, "Second number: with one process Horovod trains on one GPU."
+    yield second != 8, "Second number: one process for each GPU, on all nodes."
+    yield third == 8, "Third number: that is how many GPUs the job has. What does hvd.size() count?"
+    yield third == 4, "Third number: that is how many GPUs a node has. What does hvd.size() count?"
+    yield third != 2, "Third number: hvd.size() counts what you have started."
 
 
 @judges("01.14")
@@ -154,8 +154,7 @@ def enough(count):
     count = float(count)
     share = 3 / (count + 3) if count > 0 else 1.0
     yield count == 27, None
-    if count > 0 and count != int(count):
-        return "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
+    yield count > 0 and count % 1, "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
     yield count == 4, "These are the devices. With as many micro-batches the idle share is that of the picture above."
     yield share > 0.1, f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
     yield count == 30, "Ten times the 3 waiting turns. But 10 % of *all* turns, waiting and working, are asked for."
@@ -176,13 +175,13 @@ def state_bytes(function):
 
 
 @judges("01.20")
-def devices_needed(count):
-    count = float(count)
-    yield count == 5, None
-    yield near(count, 4.375), "The division is right. A device comes whole: which number of them is enough?"
-    yield count == 4, "That many hold 320 GB. Is it enough?"
-    yield count in (8.75, 9), "This is for numbers of 4 bytes. How many bytes are 16 bits?"
-    yield count in (2.1875, 3), "This is for numbers of 1 byte. How many bytes are 16 bits?"
-    if count in (17.5, 18):
+def devices_needed(got):
+    got = float(got)
+    yield got == 5, None
+    yield near(got, 4.375), "The division is right. A device comes whole: which number of them is enough?"
+    yield got == 4, "That many hold 320 GB. Is it enough?"
+    yield got in (8.75, 9), "This is for numbers of 4 bytes. How many bytes are 16 bits?"
+    yield got in (2.1875, 3), "This is for numbers of 1 byte. How many bytes are 16 bits?"
+    if got in (17.5, 18):
         return "This holds gradients and the state of Adam, too. The question is about the weights alone."
     return "First the bytes of all weights, then how many times 80 GB that is, rounded to the safe side."

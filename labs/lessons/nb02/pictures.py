@@ -48,12 +48,9 @@ def minibatches(batch=32, rate=0.5):
     loss.plot(history.seconds * batch, history.losses, color=COLOURS[1])
     loss.set(xlabel="samples read", ylabel="loss of all digits (nats)", title=f"one epoch: {updates} updates")
     loss.set(xlim=(0, count), ylim=(0, 2.5))
-    return done(
-        figure,
-        f"Batch {batch}, rate {rate:g}: a mini-batch's gradient is {here:.2g} times the length "
-        f"of the full gradient away from it. One epoch is {updates} updates; the loss goes from "
-        f"{history.losses[0]:.2f} to {history.losses[-1]:.2f}.",
-    )
+    away = f"a mini-batch's gradient is {here:.2g} times the length of the full gradient away from it."
+    falls = f"the loss goes from {history.losses[0]:.2f} to {history.losses[-1]:.2f}."
+    return done(figure, f"Batch {batch}, rate {rate:g}: {away} One epoch is {updates} updates; {falls}")
 
 
 def _mosaic(images, columns, rows=1):
@@ -74,9 +71,8 @@ def averaging(workers=3, batch=4, digit=6):
     images, labels = sgd.digits()
     rows, wide = max(2, -(-batch // 4)), 40  # the unit is a pixel of a digit; a column is 40 of them
     top = 9 * rows + 9  # of the gradients, which are as wide as four digits
-    figure, (axis,) = canvas(
-        width=1.45 * len(columns), height=1.45 * (top + 52) / wide, left=0, right=0, bottom=0, top=0
-    )
+    size = {"width": 1.45 * len(columns), "height": 1.45 * (top + 52) / wide}
+    figure, (axis,) = canvas(**size, left=0, right=0, bottom=0, top=0)
     axis.set_axis_off()
     for place, chosen in enumerate(step["rows"]):
         span = (wide * place, wide * place + 35, 9 * rows - 1, 0)
@@ -121,11 +117,8 @@ def barrier(workers=64, spread=0.1):
     curve.set(xlabel="workers", ylabel="share of time spent computing", title=f"step times spread by {spread:.0%}")
     curve.set(ylim=(0, 1.05), xlim=(0.8, 1300))
     values = ", ".join(f"{share:.2f} on {count}" for count, share in zip(counts, shares, strict=True))
-    return done(
-        figure,
-        f"A barrier at each step, step times of 1 s that spread by {spread:.0%}. Share of time that "
-        f"workers compute: {values}.",
-    )
+    said = f"A barrier at each step, step times of 1 s that spread by {spread:.0%}."
+    return done(figure, f"{said} Share of time that workers compute: {values}.")
 
 
 def _lines(axis, workers):
@@ -217,11 +210,9 @@ def ring(workers=4, step=0):
     axis.set(xticks=range(workers), yticks=range(workers))
     full = int((state == workers).sum())
     moved = "; ".join(f"worker {send.sender} sends chunk {send.chunk} to {send.receiver}" for send in sends)
-    return done(
-        figure,
-        f"Ring all-reduce of {workers} workers after step {step} of {len(steps)}, {phase}: "
-        f"{moved or 'nothing is sent yet'}. {full} of {workers * workers} chunks are complete sums.",
-    )
+    when = f"Ring all-reduce of {workers} workers after step {step} of {len(steps)}, {phase}"
+    moved = moved or "nothing is sent yet"
+    return done(figure, f"{when}: {moved}. {full} of {workers * workers} chunks are complete sums.")
 
 
 def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=4):
@@ -245,8 +236,6 @@ def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=
     axis.set_title(f"{megabytes:g} MB, {gigabytes_per_second:g} GB/s, {microseconds:g} µs a message")
     axis.legend(fontsize=8, loc="upper left")
     ends = "; ".join(f"{name} {1000 * values[-1]:.3g} ms" for name, values in lines.items())
-    return done(
-        figure,
-        f"Time to exchange {megabytes:g} MB over the number of workers, {gigabytes_per_second:g} GB/s "
-        f"and {microseconds:g} microseconds a message. On {counts[-1]} workers: {ends}.",
-    )
+    link = f"{gigabytes_per_second:g} GB/s and {microseconds:g} microseconds a message"
+    what = f"Time to exchange {megabytes:g} MB over the number of workers, {link}."
+    return done(figure, f"{what} On {counts[-1]} workers: {ends}.")

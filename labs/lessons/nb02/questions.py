@@ -14,25 +14,25 @@ def distance(function):
 
     weights, rows = np.random.default_rng(1).normal(0, 0.1, (65, 10)), np.arange(5, 17)
     few, full = sgd.gradient(weights, rows), sgd.gradient(weights)
-    value = np.asarray(function(weights.copy(), rows.copy()), float)
-    if value.shape == full.shape:
+    got = np.asarray(function(weights.copy(), rows.copy()), float)
+    if got.shape == full.shape:
         return "This is a matrix, with one number for each weight. Which single number is its length?"
-    yield value.shape, f"This has the shape {value.shape}: return one number, the length of the difference."
+    yield got.shape, f"This has the shape {got.shape}: return one number, the length of the difference."
     right = np.linalg.norm(few - full)
-    yield np.isclose(value, right), None
-    if np.isclose(value, abs(np.linalg.norm(few) - np.linalg.norm(full))):
+    yield np.isclose(got, right), None
+    if np.isclose(got, abs(np.linalg.norm(few) - np.linalg.norm(full))):
         return "This compares two lengths. Two gradients of equal length can point into different directions."
     start = np.zeros((65, 10))
-    if np.isclose(value, np.linalg.norm(sgd.gradient(start, rows) - sgd.gradient(start))):
+    if np.isclose(got, np.linalg.norm(sgd.gradient(start, rows) - sgd.gradient(start))):
         return "Both gradients are taken at the start. Take them at the `weights` that the function is given."
-    if np.isclose(value, np.linalg.norm(few - sgd.gradient(start))):
+    if np.isclose(got, np.linalg.norm(few - sgd.gradient(start))):
         return "The two gradients are of different weights: take both at the `weights` that the function is given."
-    if np.isclose(value, np.linalg.norm(few)) or np.isclose(value, np.linalg.norm(full)):
+    if np.isclose(got, np.linalg.norm(few)) or np.isclose(got, np.linalg.norm(full)):
         return "This is the length of one of the gradients. How far is it from the other one?"
-    yield np.isclose(value, right**2), "This is the square of the length."
-    if np.isclose(value, np.sum(few - full)) or np.isclose(value, np.mean(few - full)):
+    yield np.isclose(got, right**2), "This is the square of the length."
+    if np.isclose(got, np.sum(few - full)) or np.isclose(got, np.mean(few - full)):
         return "In this sum, differences of opposite signs cancel. A length is never below 0."
-    return f"For 12 of the digits your function gives {value:.4g}. Subtract the gradients first, then take the length."
+    return f"For 12 of the digits your function gives {got:.4g}. Subtract the gradients first, then take the length."
 
 
 @judges("02.4")
@@ -146,7 +146,7 @@ def seconds_to(function):
         return f"The times are right. A loss that is never reached gives {float(never):g}: what does the docstring say?"
     yield got[0.6] == 2, "This is the number of the update. How many seconds have passed then?"
     yield got[0.6] == 0.5, "This is the loss. At which time was it reached?"
-    if math.isclose(got[0.5], 6.0) and math.isclose(got[0.6], 3.0):
+    if (got[0.5], got[0.6]) == (6.0, 3.0):
         return "A loss *equal* to the target has reached it, too."
     yield got[0.6] == 6.0, "This is the last time at which the loss is low enough. When was it so for the first time?"
     yield got[0.6] == 0.0, "At 0 s the loss is above the target. In which direction do you compare?"

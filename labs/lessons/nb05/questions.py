@@ -2,6 +2,7 @@
 
 from labs.checks import batch_scripts, reading
 from labs.checks.judging import judges
+from labs.checks.reading import near
 
 
 @judges("05.3")
@@ -31,7 +32,7 @@ def epoch_time(seconds, run):
 def throughput(function):
     value, n = function(50000, 45.0), 50000 / 45.0
     yield abs(value - n) < 1e-6 * n, None
-    yield abs(value - 45.0 / 50000) < 1e-9, "Upside down: this is seconds per image."
+    yield near(value, 45.0 / 50000), "Upside down: this is seconds per image."
     if abs(value - 50000 * 45.0) < 1:
         return "Multiplied: the more seconds an epoch takes, the fewer images per second there must be."
     return "How many images in how many seconds: one division."
@@ -40,9 +41,9 @@ def throughput(function):
 @judges("05.6")
 def speedup(function):
     value = function(45.0, 12.0)
-    yield abs(value - 3.75) < 1e-9, None
-    yield abs(value - 12 / 45) < 1e-9, "Upside down: a speedup above 1 means faster."
-    if abs(value - 33) < 1e-9:
+    yield near(value, 3.75), None
+    yield near(value, 12 / 45), "Upside down: a speedup above 1 means faster."
+    if near(value, 33):
         return "A difference in seconds is no speedup: the same 33 s are much for one program and little for another."
     return "The time of one worker divided by the time of p workers."
 
@@ -50,10 +51,10 @@ def speedup(function):
 @judges("05.7")
 def efficiency(function):
     value = function(3.75, 4)
-    yield abs(value - 0.9375) < 1e-9, None
-    if abs(value - 15) < 1e-9 or abs(value - 4 / 3.75) < 1e-9:
+    yield near(value, 0.9375), None
+    if near(value, 15) or near(value, 4 / 3.75):
         return "More than 1: an efficiency is the share of the ideal speedup. What is the ideal on p workers?"
-    yield abs(value - 3.75) < 1e-9, "That is the speedup itself. Divide by what would be ideal."
+    yield near(value, 3.75), "That is the speedup itself. Divide by what would be ideal."
     return "Speedup divided by the number of workers."
 
 

@@ -132,8 +132,8 @@ def callbacks(script):
             "weights leave them different for ever."
         )
     yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss of rank 0's share only."
-    root, elsewhere = (_root(item) for item in (kinds[BROADCAST], dict((i[0], i) for i in other)[BROADCAST]))
-    if root != elsewhere:
+    root, own = (_root(item) for item in (kinds[BROADCAST], dict((i[0], i) for i in other)[BROADCAST]))
+    if root != own:
         return "Each rank names another root, so none takes the weights of another: all must name the same one."
     yield root != 0, "Any root would do, if all ranks name the same one; but with one rank, only one number exists."
 
@@ -156,19 +156,16 @@ def log(script):
 
 
 @judges("07.11")
-def evidence(record):
+def evidence(run):
     from labs.results.record import Record
 
-    if not isinstance(record, Record):
-        return "Give the run record of your job on 2 ranks, as `run_record.load(...)` read it."
-    has = record.configuration
+    yield not isinstance(run, Record), "Give the run record of your job on 2 ranks, as `run_record.load(...)` read it."
+    has = run.configuration
     if has.strategy != "horovod":
         return f"This record is of a run with strategy {has.strategy!r}. Which file did your ranks write?"
-    if record.state != "finished":
-        return f"This run is {record.state}: weights are compared when it has ended. Look at its .err."
-    if (has.workers or 1) < 2:
-        return "One rank is always equal to itself. Give the record of the run on 2 ranks."
-    if not (record.weights or {}).get("identical"):
+    yield run.state != "finished", f"This run is {run.state}: weights are compared when it has ended. Look at its .err."
+    yield (has.workers or 1) < 2, "One rank is always equal to itself. Give the record of the run on 2 ranks."
+    if not (run.weights or {}).get("identical"):
         return "The ranks hold different networks: look again at steps 4 and 5 of your script."
 
 

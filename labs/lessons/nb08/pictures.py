@@ -87,14 +87,8 @@ def fits(network, precision="float32"):
 def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):
     """Left: efficiency of both networks over the number of workers, and where it falls below 0.8. Right: the parts of a
     step of `network`, as shares. Arguments as of `steps`."""
-    settings = {
-        "batch": batch,
-        "bandwidth": bandwidth,
-        "latency": latency,
-        "precision": precision,
-        "fusion": fusion,
-        "accumulation": accumulation,
-    }
+    settings = {"batch": batch, "bandwidth": bandwidth, "latency": latency, "precision": precision}
+    settings |= {"fusion": fusion, "accumulation": accumulation}
     figure, (axis, parts) = canvas(2, 5.2, 3.6)
     sentences = []
     axis.axhline(0.8, color="0.5", ls="--", lw=1)
