@@ -13,18 +13,8 @@ from labs.author.sources import as_text, label_of, pairs, student_tasks
 from labs.blanks import BuildError
 
 # Everything that students get besides what is generated in notebooks/ and slurm/<site>/; nothing else goes to them.
-GIVEN = (
-    "README.md",
-    "CITATION.cff",
-    "Makefile",
-    "environment.yml",
-    "pyproject.toml",
-    "uv.lock",
-    ".python-version",
-    ".jupyter/",
-    "labs/",
-    "slurm/sites/",
-)
+GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock", ".python-version"]
+GIVEN += [".jupyter/", "labs/", "slurm/sites/"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
 
 

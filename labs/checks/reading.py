@@ -61,13 +61,8 @@ def learning_rate(tree, workers):
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and name_of(node.targets[0]) == "learning_rate":
             expression = compile(ast.Expression(node.value), "learning_rate", "eval")
-            known = {
-                "args": SimpleNamespace(n_gpus=workers),
-                "__builtins__": {},
-                "strategy": SimpleNamespace(num_replicas_in_sync=workers),
-                "workers": ["GPU"] * workers,
-                "len": len,
-            }
+            known = {"args": SimpleNamespace(n_gpus=workers), "workers": ["GPU"] * workers, "len": len}
+            known |= {"strategy": SimpleNamespace(num_replicas_in_sync=workers), "__builtins__": {}}
             return eval(expression, known)  # the student's own expression, with nothing but these names
     return None
 

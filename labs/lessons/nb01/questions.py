@@ -72,8 +72,7 @@ def scaling(function):
 def metrics(throughput, speedup, efficiency):
     got = float(throughput(6000, 30.0))
     yield near(got, 30 / 6000), "throughput is upside down: this is seconds per image."
-    if near(got, 6000 * 30):
-        return "throughput multiplies: the longer an epoch takes, the fewer images a second there are."
+    yield near(got, 6000 * 30), "throughput multiplies: the longer an epoch takes, the fewer images a second there are."
     yield not near(got, 200), f"throughput: 6000 images in 30 s, and your function gives {got:.4g} images a second."
     got = float(speedup(30.0, 10.0))
     yield near(got, 1 / 3), "throughput is right. speedup is upside down: three times as fast is a speedup of 3."
@@ -115,8 +114,7 @@ def rounding(lowest, highest):
 def platforms(first, second, third):
     first, second, third = float(first), float(second), float(third)
     yield first == 8, "First number: a process cannot use the GPUs of another node. How many are in its own?"
-    if first == 1:
-        return "First number: one GPU is what a program without strategy takes. What does MirroredStrategy take?"
+    yield first == 1, "First number: one GPU is what a program without strategy takes. What does MirroredStrategy take?"
     yield first != 4, "First number: count the GPUs that one process can reach."
     if second == 2:
         return "Second number: one process for each node would do for MirroredStrategy. Horovod wants more of them."
@@ -182,6 +180,5 @@ def devices_needed(got):
     yield got == 4, "That many hold 320 GB. Is it enough?"
     yield got in (8.75, 9), "This is for numbers of 4 bytes. How many bytes are 16 bits?"
     yield got in (2.1875, 3), "This is for numbers of 1 byte. How many bytes are 16 bits?"
-    if got in (17.5, 18):
-        return "This holds gradients and the state of Adam, too. The question is about the weights alone."
+    yield got in (17.5, 18), "This holds gradients and the state of Adam, too. The question is about the weights alone."
     return "First the bytes of all weights, then how many times 80 GB that is, rounded to the safe side."

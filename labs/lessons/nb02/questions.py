@@ -118,11 +118,9 @@ def staleness(function):
         return "This counts all updates before its end. Those before its begin are in its weights already."
     if got == [sum(other.begin < one.end and other.end > one.begin for other in work) - 1 for one in work]:
         return "This counts all that were at work at the same time. Which of them were applied before `one` ended?"
-    return (
-        f"For a gradient from {one.begin} s to {one.end} s, and others that end at "
-        f"{', '.join(f'{other.end:g}' for other in work if other is not one)} s, your function gives {got[5]:g}. "
-        "Which of these are in between?"
-    )
+    ends = ", ".join(f"{other.end:g}" for other in work if other is not one)
+    asked = f"a gradient from {one.begin} s to {one.end} s, and others that end at {ends} s"
+    return f"For {asked}, your function gives {got[5]:g}. Which of these are in between?"
 
 
 @judges("02.13")
@@ -146,15 +144,12 @@ def seconds_to(function):
         return f"The times are right. A loss that is never reached gives {float(never):g}: what does the docstring say?"
     yield got[0.6] == 2, "This is the number of the update. How many seconds have passed then?"
     yield got[0.6] == 0.5, "This is the loss. At which time was it reached?"
-    if (got[0.5], got[0.6]) == (6.0, 3.0):
-        return "A loss *equal* to the target has reached it, too."
+    yield (got[0.5], got[0.6]) == (6.0, 3.0), "A loss *equal* to the target has reached it, too."
     yield got[0.6] == 6.0, "This is the last time at which the loss is low enough. When was it so for the first time?"
     yield got[0.6] == 0.0, "At 0 s the loss is above the target. In which direction do you compare?"
     yield math.isclose(got[0.6], 4.5), "This time is one update too late: the loss was low enough before."
-    return (
-        f"With losses {', '.join(f'{loss:g}' for loss in losses)} at {', '.join(f'{s:g}' for s in seconds)} s "
-        f"your function gives {got[0.6]:g} s for a target of 0.6."
-    )
+    asked = f"losses {', '.join(f'{loss:g}' for loss in losses)} at {', '.join(f'{s:g}' for s in seconds)} s"
+    return f"With {asked} your function gives {got[0.6]:g} s for a target of 0.6."
 
 
 def _through_server(server):

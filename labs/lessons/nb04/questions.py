@@ -36,8 +36,7 @@ def linear_rule(batch, rate):
     yield batch == 256, "256 is the local batch. With MirroredStrategy you pass the images of a step over all workers."
     yield batch == 64, "The local batch stays 256: with more workers, a step takes more images, not smaller shares."
     yield batch != 1024, "Global batch = local batch x workers."
-    if near(rate, 0.01):
-        return "The rate of one worker: the linear rule multiplies it by the same factor as the batch."
+    yield near(rate, 0.01), "The rate of one worker: the linear rule multiplies it by the same factor as the batch."
     yield near(rate, 0.02), "That is the square-root rule. The course uses the linear one (Goyal et al. 2017)."
     if near(rate, 0.0025):
         return "Divided instead of multiplied: a larger batch gives a less noisy gradient, so the step may be longer."

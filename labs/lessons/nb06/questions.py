@@ -59,19 +59,14 @@ def shard_of(function):
                     return f"Your function returns a {type(given).__name__}: return a tf.data.Dataset of `numbers`."
                 shares.setdefault(size, []).append(_numbers(given))
             except tf.errors.OpError as problem:
-                return (
-                    f"For rank {rank} of {size} TensorFlow stops with {type(problem).__name__}. Are the arguments "
-                    "in the order that the method wants?"
-                )
+                stops = f"For rank {rank} of {size} TensorFlow stops with {type(problem).__name__}."
+                return f"{stops} Are the arguments in the order that the method wants?"
     for size, reads in shares.items():
         found = coverage(reads, 24)
         if len(found.foreign):
             return f"Of the samples 0 to 23, your shares hold {some(found.foreign)}. Return elements of `numbers`."
-        if len(found.unseen) and len(found.repeated):
-            return (
-                f"For {size} ranks, {some(found.repeated)} are read more than once and {some(found.unseen)} by "
-                "nobody. Does each rank begin at a place of its own?"
-            )
+        read = f"For {size} ranks, {some(found.repeated)} are read more than once and {some(found.unseen)} by nobody."
+        yield len(found.unseen) and len(found.repeated), f"{read} Does each rank begin at a place of its own?"
         if len(found.repeated):
             return f"For {size} ranks, {some(found.repeated)} are read by more than one. What tells a rank its share?"
         if len(found.unseen):
@@ -92,8 +87,7 @@ def classes(function):
     if np.isclose(seen, 3) and np.isclose(per_batch, 4):
         return "The second number counts samples. In a batch, count the classes with at least one sample."
     yield np.isclose(seen, 3) and np.isclose(per_batch, 5), "The second is a sum over the batches: take the mean."
-    if seen == 16:
-        return "The first number counts samples of worker 0. How many classes have at least one sample?"
+    yield seen == 16, "The first number counts samples of worker 0. How many classes have at least one sample?"
     if np.isclose(seen, 4) or np.isclose(per_batch, 9 / 8):
         return "This holds both workers. `counts[0]` is worker 0's, with one row for each batch."
     return "For worker 0: a class is seen if its count is above 0. First over the whole epoch, then in each batch."
@@ -150,10 +144,8 @@ def fair(function):
             yield len(found.foreign), f"With n={n} there is no sample {some(found.foreign)}."
             if epoch > 1:
                 return f"Epoch 1 is right, but in epoch {epoch} with {size} ranks nobody reads {some(found.unseen)}."
-            return (
-                f"In epoch 1 with {size} ranks, {some(found.repeated)} are read more than once and "
-                f"{some(found.unseen)} by nobody. What must all ranks have in common to divide?"
-            )
+            read = f"{some(found.repeated)} are read more than once and {some(found.unseen)} by nobody"
+            return f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide?"
     first, second, _ = made[2]
     if first == second and any(read != sorted(read) for read in first):
         return "Disjoint and complete, but every epoch has the same order. Which argument of `shuffle` draws a new one?"
@@ -189,10 +181,8 @@ def plan(function):
             return "The steps are right. What is left over counts what all workers read, not one of them."
         return "The steps are right. How many of the n samples are in none of these steps?"
     sizes = next(k for k in trials if got[k] != trials[k])
-    return (
-        f"For n={sizes[0]} on {sizes[1]} workers with local batch {sizes[2]} your function gives "
-        f"{got[sizes][0]:g} steps: how many samples does one step of all workers take?"
-    )
+    asked = f"For n={sizes[0]} on {sizes[1]} workers with local batch {sizes[2]} your function gives"
+    return f"{asked} {got[sizes][0]:g} steps: how many samples does one step of all workers take?"
 
 
 @judges("06.15")
@@ -202,8 +192,7 @@ def equal_generators(never, twice):
         return "That would be right if the ranks read different halves. What makes the generator of rank 1 different?"
     yield (never, twice) == (250, 250), "That is what different orders would give. Here both generators have one seed."
     yield never == 500, "What nobody reads is right. And how many samples do both ranks read?"
-    if twice in (500, 1000):
-        return "Each rank takes half of the steps. Which samples are in them, and which in none?"
+    yield twice in (500, 1000), "Each rank takes half of the steps. Which samples are in them, and which in none?"
     return "Both ranks begin the same order at its beginning, and stop after half of the steps."
 
 
@@ -224,11 +213,8 @@ def folder_share(function, files, reads):
     shares = [[places.get(file, -1) for file in names] for names in opened]
     found = coverage(shares, len(files))
     if all(len(names) == len(files) for names in opened):
-        if sum(delivered) == len(files):
-            return (
-                f"The shares are right, but each rank opens and decodes all {len(files)} files and then drops half "
-                "of them. Where must the shard stand?"
-            )
+        waste = f"each rank opens and decodes all {len(files)} files and then drops half of them"
+        yield sum(delivered) == len(files), f"The shares are right, but {waste}. Where must the shard stand?"
         return f"Each rank reads all {len(files)} files: nothing divides them."
     if not any(opened):
         return "No file was opened: read with the given function `read`, which counts."
@@ -283,11 +269,9 @@ def repaired(path):
             return f"{problem}."
         found = coverage([np.concatenate(batches) if batches else [] for batches in by_rank], n)
         reads = [sum(map(len, batches)) for batches in by_rank]
+        all_read = f"each of them still reads all {n} samples: {some(found.repeated)} are read {size} times"
         if size > 1 and all(read == n for read in reads):
-            return (
-                f"With {size} ranks, each of them still reads all {n} samples: {some(found.repeated)} are read "
-                f"{size} times. What does a rank know that the others do not?"
-            )
+            return f"With {size} ranks, {all_read}. What does a rank know that the others do not?"
         if len(found.repeated):
             lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
             return f"With {size} ranks, {some(found.repeated)} are read more than once{lost}. Do all divide one order?"
@@ -297,10 +281,10 @@ def repaired(path):
             return f"With {size} ranks, they take {', '.join(str(len(b)) for b in by_rank)} steps: some wait for ever."
         sizes = {len(batch) for batches in by_rank for batch in batches}
         if sizes != {local_batch}:
-            return (
-                f"The shares are right, but with --batch_size {size * local_batch} on {size} ranks, a rank takes "
-                f"{max(sizes)} samples per step. What is left for each rank?"
+            takes = (
+                f"with --batch_size {size * local_batch} on {size} ranks, a rank takes {max(sizes)} samples per step"
             )
+            return f"The shares are right, but {takes}. What is left for each rank?"
 
 
 @judges("06.22")

@@ -133,8 +133,7 @@ def callbacks(script):
         )
     yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss of rank 0's share only."
     root, own = (_root(item) for item in (kinds[BROADCAST], dict((i[0], i) for i in other)[BROADCAST]))
-    if root != own:
-        return "Each rank names another root, so none takes the weights of another: all must name the same one."
+    yield root != own, "Each rank names another root, so none takes the weights of another: all must name the same one."
     yield root != 0, "Any root would do, if all ranks name the same one; but with one rank, only one number exists."
 
 

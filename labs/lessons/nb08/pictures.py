@@ -22,12 +22,11 @@ NAMES = ("ResNet50V2", "ResNet152V2")
 MACHINE = "v100-ethernet25"
 WORKERS = tuple(2**k for k in range(13))  # 1, 2, 4, ..., 4096
 REACHED = 0.7  # of a network's bandwidth that an all-reduce over TCP reaches, as in the machine's file
-PARTS = {
-    "computation": COLOURS[5],
-    "waiting for the slowest": COLOURS[4],
-    "all-reduce that backward does not hide": COLOURS[1],
+PARTS = {  # of a step: the field of labs.costs.model.Breakdown, name and colour
+    "computation": ("computation", COLOURS[5]),
+    "stragglers": ("waiting for the slowest", COLOURS[4]),
+    "exposed": ("all-reduce that backward does not hide", COLOURS[1]),
 }
-KEYS = ("computation", "stragglers", "exposed")  # the same in labs.costs.model.Breakdown
 
 
 @lru_cache(1)
@@ -103,7 +102,7 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
     _over_workers(axis, ylabel="efficiency S(p)/p", title="efficiency", ylim=(0, 1.05))
     found = steps(network, **settings)
     low = [0.0] * len(WORKERS)
-    for place, ((part, colour), key) in enumerate(zip(PARTS.items(), KEYS, strict=True)):
+    for place, (key, (part, colour)) in enumerate(PARTS.items()):
         high = [a + float(getattr(step, key) / step.step) for a, step in zip(low, found.values(), strict=True)]
         parts.fill_between(WORKERS, low, high, color=colour, lw=0)
         _say(parts, place, "■", part, colour)

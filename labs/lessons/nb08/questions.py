@@ -101,28 +101,24 @@ def batch_ratio(low, high, first, second):
 
 
 @judges("08.10")
-def step_by_hand(seconds, small_steps, large_step, small, large):
-    added = small_steps[2] - small_steps[1]
+def step_by_hand(seconds, small_steps, alone, small, large):
+    one, two = small_steps[1], small_steps[2]
+    added = two - one
     bytes_, operations = (getattr(large, key) / getattr(small, key) for key in ("gradient_bytes", "multiply_adds"))
-    guesses = [
-        (large_step + added * bytes_, None),
-        (large_step + added * operations, "Exchange grows with bytes, not with operations: take the other ratio."),
-        (large_step + added, "The gradient of the larger network has more bytes: what is added grows with them."),
-        (large_step, "This is the step of one worker. What do 2 workers add to it?"),
-        (large_step / 2, "Half of the step? Each worker still computes as many images as before: weak scaling."),
-        (
-            large_step * small_steps[2] / small_steps[1],
-            "Here exchange grows as the computation does. Suppose that it grows as the bytes do.",
-        ),
-        (added * bytes_, "This is what is added alone. Add it to the step on one worker."),
-        (
-            large_step + small_steps[2] * bytes_,
-            "The whole step of ResNet50V2 was scaled: only what 2 workers add to it is exchange and waiting.",
-        ),
-    ]
-    distance, hint = min(((abs(seconds - value), hint) for value, hint in guesses), key=lambda pair: pair[0])
-    if distance <= 1e-3 * large_step:
-        return hint
+
+    def is_(value):
+        return abs(seconds - value) <= 1e-3 * alone
+
+    yield is_(alone + added * bytes_), None
+    yield is_(alone + added * operations), "Exchange grows with bytes, not with operations: take the other ratio."
+    yield is_(alone + added), "The gradient of the larger network has more bytes: what is added grows with them."
+    yield is_(alone), "This is the step of one worker. What do 2 workers add to it?"
+    yield is_(alone / 2), "Half of the step? Each worker still computes as many images as before: weak scaling."
+    if is_(alone * two / one):
+        return "Here exchange grows as the computation does. Suppose that it grows as the bytes do."
+    yield is_(added * bytes_), "This is what is added alone. Add it to the step on one worker."
+    if is_(alone + two * bytes_):
+        return "The whole step of ResNet50V2 was scaled: only what 2 workers add to it is exchange and waiting."
     return "Step of ResNet152V2 on 1 worker + (what 2 workers add to the step of ResNet50V2) x ratio of the bytes."
 
 
@@ -215,8 +211,7 @@ def contrast(function):
     if errs(math.sqrt(sum(squares))):
         return "The variance of a mean of n values is smaller than that of one value: divide by n."
     yield errs(sum(map(math.sqrt, parts))), "Standard errors were added. Of independent means the *variances* add up."
-    if errs(math.sqrt(abs(a + d - b - c))):
-        return "Variances were subtracted: a difference is as uncertain as a sum."
+    yield errs(math.sqrt(abs(a + d - b - c))), "Variances were subtracted: a difference is as uncertain as a sum."
     if abs(error - wanted * math.sqrt(2 / 3)) < 0.05 * wanted:
         return "Close: `variance` divides by n - 1, `pvariance` by n. The repeats are a sample."
     return "The second number is not the standard error: root of the sum of (variance of the logarithms / repeats)."
