@@ -9,9 +9,8 @@ from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
 
-from labs import blanks
 from labs.checks import reading, stage
-from labs.checks.judging import NotDone, decided
+from labs.checks.judging import decided
 
 SIZE, RANK, LOCAL_SIZE, LOCAL_RANK = 8, 5, 4, 1
 
@@ -24,16 +23,13 @@ class Script:
     """A script as a syntax tree, with the values that its expressions give."""
 
     def __init__(self, path):
-        self.name, text = Path(path).name, Path(path).read_text()
-        self.tree, self.blanks = ast.parse(text), blanks.blanks(Path(path))
+        self.path, text = Path(path), Path(path).read_text()
+        self.tree = ast.parse(text)
         begins = {int(m[1]): text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^# ([1-6])\. ", text, re.M)}
         self.ranges = {step: (line, begins.get(step + 1, 10**6)) for step, line in begins.items()}
 
     def refuse_blanks(self, step):
-        first, last = self.ranges.get(step, (0, 10**6))
-        for line, text in self.blanks:
-            if first <= line < last:
-                raise NotDone(f"Line {line} of {self.name} is still blank: {text.strip()}")
+        reading.refuse_blanks(self.path, lines=range(*self.ranges.get(step, (0, 10**6))))
 
     def calls(self, name):
         return reading.calls(self.tree).get(name, [])
@@ -53,10 +49,8 @@ class Script:
         except Refused:
             raise
         except Exception as problem:
-            raise Refused(
-                f"`{name}` cannot be followed without running the script ({problem}). Use the functions of "
-                "`hvd` that the comment above it needs."
-            ) from None
+            stuck = f"`{name}` cannot be followed without running the script ({problem})."
+            raise Refused(f"{stuck} Use the functions of `hvd` that the comment above it needs.") from None
 
 
 class Numbers:
