@@ -8,7 +8,9 @@ A judge stands in the questions.py of its lesson, bound to the id of a task of t
 
 It gets the student's answer and returns None if it is right, else a hint that names the likely mistake and not the
 answer. What it yields before are cases (condition, hint or None): the first whose condition holds decides, and the
-judge goes no further; the hint is a text also where the condition does not hold. With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
+judge goes no further; the hint is a text also where the condition does not hold.
+
+With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
 """
 
 import ast
