@@ -11,6 +11,7 @@ import copy
 from pathlib import Path
 
 from labs import files
+from labs.author import render
 from labs.author.execute import clean
 from labs.author.execute import execute as run_all
 from labs.author.regions import blank
@@ -56,11 +57,8 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
 
 def student_scripts(root) -> dict[str, str]:
     """{path below `root`: text} of the training scripts that students get. Raises BuildError."""
-    every = scripts(root).items()
-    return {
-        f"notebooks/scripts/{name}": blank(path.read_text(encoding="utf-8"), label_of(root, path))
-        for name, path in every
-    }
+    texts = {name: (path.read_text(encoding="utf-8"), label_of(root, path)) for name, path in scripts(root).items()}
+    return {f"notebooks/scripts/{name}": blank(text, label) for name, (text, label) in texts.items()}
 
 
 def executed(root: Path, notebook, label: str = "notebook"):
@@ -72,8 +70,7 @@ def executed(root: Path, notebook, label: str = "notebook"):
     run_all(result, root / "solutions", label, env={"LABS_STRICT": "1"})
     clean(result, root)
     result.metadata = copy.deepcopy(notebook.metadata)
-    wrong = _not_executed(result)
-    if wrong:
+    if wrong := _not_executed(result):
         raise BuildError(f"{label}: {wrong[0]}")
     return result
 
@@ -103,20 +100,14 @@ def check(root, names=None) -> list[str]:
             solution, student = every[name]
             problems += differences(root, root / "solutions" / f"{name}.ipynb", solution, executed=True)
             problems += differences(root, root / "notebooks" / f"{name}.ipynb", student, executed=False)
-        for name, expected in student_scripts(root).items():
-            if not (root / name).exists():
-                problems.append(f"{name}: is missing; {FIX}")
-            elif (root / name).read_text(encoding="utf-8") != expected:
-                problems.append(f"{name}: is not the blank form of its source; {FIX}")
+        problems += render.differing(root, student_scripts(root), "is not the blank form of its source", FIX)
     except BuildError as error:
         return [*problems, str(error).splitlines()[0] + f"; then {FIX}"]
     for pattern in ("solutions/*.ipynb", "notebooks/*.ipynb", "notebooks/scripts/*.py"):
         for path in sorted(root.glob(pattern)):
             source = f"solutions/{'scripts/' if path.suffix == '.py' else ''}{path.stem}.py"
             if not (root / source).exists():
-                problems.append(
-                    f"{label_of(root, path)}: has no source {source}; remove the file, or write its source and {FIX}"
-                )
+                problems.append(f"{label_of(root, path)}: has no source {source}; remove it, or write that and {FIX}")
     return problems
 
 
@@ -143,8 +134,7 @@ def differences(root: Path, path: Path, expected, executed: bool) -> list[str]:
     else:
         for number, (cell, right) in enumerate(zip(cells, expected.cells, strict=True), 1):
             keys = ("cell_type", "id", "source", "metadata")
-            parts = [key for key in keys if cell.get(key) != right.get(key)]
-            if parts:
+            if parts := [key for key in keys if cell.get(key) != right.get(key)]:
                 wrong.append(f"cell {number} (id {right.id}) differs from the source in {', '.join(parts)}")
     if executed:
         wrong += _not_executed(found)

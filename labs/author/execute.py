@@ -50,14 +50,12 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
 
 def _message(notebook, index: int, error: Exception, name: str, timeout: int) -> str:
     cell = notebook.cells[index]
-    reason, trace = f"{type(error).__name__}: {error}", ""
+    kind, trace = type(error).__name__, ""
+    dead = "the kernel died (out of memory, or a crash in compiled code)"
+    reason = {"CellTimeoutError": f"no end after {timeout} s", "DeadKernelError": dead}.get(kind, f"{kind}: {error}")
     if hasattr(error, "ename"):
         reason = f"{error.ename}: {error.evalue}"
         trace = _ESCAPE.sub("", error.traceback or "").split("-" * 60, 1)[-1].strip("- \n")
-    elif type(error).__name__ == "CellTimeoutError":
-        reason = f"no end after {timeout} s"
-    elif type(error).__name__ == "DeadKernelError":
-        reason = "the kernel died (out of memory, or a crash in compiled code)"
     reason = _ESCAPE.sub("", reason).strip().splitlines()[0]
     text = f"{name}: cell {index + 1} (id {cell.get('id')}) failed: {reason}\n"
     text += "\n".join("    | " + line for line in cell.source.splitlines())

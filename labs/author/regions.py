@@ -44,25 +44,24 @@ def regions(source: str, name: str = "source") -> list[Region]:
             if begin is not None:
                 break
             markdown = re.search(r"\[(markdown|md)\]", line) is not None
+        where = f"{name}:{index + 1}"
         bare = re.sub(r"^# ?(?=###)", "", line.strip()) if markdown else line.strip()
         if bare == BEGIN:
             if begin is not None:
                 raise BuildError(
-                    f"{name}:{index + 1}: a region begins inside the one of line {begin + 1}; write '{END}' before it"
+                    f"{where}: a region begins inside the one of line {begin + 1}; write '{END}' before it"
                 )
             begin, given = index, ()
         elif bare.startswith(GIVEN) and begin is not None and not markdown:
             given += (index,)
         elif bare == END:
             if begin is None:
-                raise BuildError(f"{name}:{index + 1}: '{END}' without a '{BEGIN}' before it")
+                raise BuildError(f"{where}: '{END}' without a '{BEGIN}' before it")
             found.append(Region(begin, index, markdown, given))
             begin = None
         elif _MARKER_LIKE.search(line):
-            raise BuildError(
-                f"{name}:{index + 1}: unknown marker '{line.strip()}'; "
-                f"only '{BEGIN}', '{END}' alone on their line, and '{GIVEN}CODE' between are known"
-            )
+            known = f"'{BEGIN}', '{END}' alone on their line, and '{GIVEN}CODE' between"
+            raise BuildError(f"{where}: unknown marker '{line.strip()}'; only {known} are known")
     if begin is not None:
         raise BuildError(f"{name}:{begin + 1}: '{BEGIN}' has no '{END}' in the same cell; add it")
     return found
@@ -203,9 +202,7 @@ def blank_batch(source, name="script"):
             elif assignment := _ASSIGNMENT.match(line):
                 student.append(f"{assignment[1]}={YOUR_CODE}")
             else:
-                raise BuildError(
-                    f"{name}:{number}: a region of a batch script holds directives with a value and "
-                    "assignments only; move its markers"
-                )
+                known = "a region of a batch script holds directives with a value and assignments only"
+                raise BuildError(f"{name}:{number}: {known}; move its markers")
         position = region.end + 1
     return "\n".join(student + lines[position:])

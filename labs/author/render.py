@@ -34,16 +34,13 @@ def fields(site, script):
     sizes = presets.PRESETS[site.preset]
     top = min(max(site.workers), site.gpus or max(site.workers))
     count = site.gpus or top
-    spans = ((gpus, *site.cpus_for(gpus)) for gpus in sorted(site.cpus_per_gpus))
-    rule = ", ".join(
-        f"{gpus} GPU{'s' * (gpus > 1)}: {low if low == high else f'{low} to {high}'}" for gpus, low, high in spans
-    )
+    spans = {gpus: " to ".join(map(str, dict.fromkeys(site.cpus_for(gpus)))) for gpus in sorted(site.cpus_per_gpus)}
+    rule = ", ".join(f"{gpus} GPU{'s' * (gpus > 1)}: {span}" for gpus, span in spans.items())
     names = [str(count) for count in site.workers]
-    said = [name for name, wanted in (("ACCOUNT", site.account), ("QOS", site.qos)) if wanted]
     personal = [
-        f"# This site wants your {'QOS' if name == 'QOS' else 'account'}, which no script should hold: "
-        f"export SBATCH_{name}=..."
-        for name in said
+        f"# This site wants your {word}, which no script should hold: export SBATCH_{word.upper()}=..."
+        for word, wanted in (("account", site.account), ("QOS", site.qos))
+        if wanted
     ]
     return {
         "SITE": site.name,
@@ -157,26 +154,29 @@ def render(root, report=print):
     """Write the batch scripts that are missing or out of date; returns their paths below `root`."""
     written = []
     for name, text in scripts(root).items():
-        path = Path(root) / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            files.write(path, text)
+        if _text(root, name) != text:
+            files.write(Path(root, name), text)
             written.append(name)
             report(f"wrote {name}")
     return written
 
 
+def _text(root, name):
+    """Text of a file below `root`, or None if there is none."""
+    return Path(root, name).read_text(encoding="utf-8") if Path(root, name).exists() else None
+
+
+def differing(root, made, problem, fix):
+    """A line for each file of `made`, {path below `root`: text}, that is missing or, as `problem` says, different."""
+    found = {name: _text(root, name) for name in made}
+    wrong = (name for name in made if found[name] != made[name])
+    return [f"{name}: {'is missing' if found[name] is None else problem}; {fix}" for name in wrong]
+
+
 def check(root):
     """Problems of the rendered scripts, one line each; [] if they all agree with their sources."""
-    root, problems, fix = Path(root), [], "run `uv run labs slurm render`"
-    made = scripts(root)
-    for name, text in made.items():
-        if not (root / name).exists():
-            problems.append(f"{name}: is missing; {fix}")
-        elif (root / name).read_text(encoding="utf-8") != text:
-            problems.append(f"{name}: differs from what its source and the site say; {fix}")
-    for folder in (root / "slurm", root / "solutions" / "slurm"):
-        for path in sorted(folder.glob("*/*.sh")):
-            if path.relative_to(root).as_posix() not in made:
-                problems.append(f"{path.relative_to(root)}: has no source or no site; remove it")
-    return problems
+    root, made = Path(root), scripts(root)
+    problem, fix = "differs from what its source and the site say", "run `uv run labs slurm render`"
+    paths = [path for folder in ("slurm", "solutions/slurm") for path in sorted((root / folder).glob("*/*.sh"))]
+    alone = [path.relative_to(root) for path in paths if path.relative_to(root).as_posix() not in made]
+    return differing(root, made, problem, fix) + [f"{path}: has no source or no site; remove it" for path in alone]

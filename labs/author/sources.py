@@ -71,20 +71,12 @@ def source_files(root: Path, source: Path) -> list[Path]:
     waiting = [Path(source), *lesson.glob("questions.py")]
     items = lesson.parent.glob("nb*/tasks.toml") if "progress(" in text else lesson.glob("tasks.toml")
     batch = [root / "solutions" / "slurm" / name for name in re.findall(r"[\"/]([\w-]+\.sh)\"", text)]
-    for path in batch:
+    programs = [root / "solutions" / "scripts" / name for name in re.findall(r"\bscripts/([\w-]+\.py)\b", text)]
+    for path in [*batch, *programs]:
         if not path.exists():
-            raise BuildError(
-                f"{label_of(root, source)}: names {path.name}, but there is no "
-                f"{label_of(root, path)}; write it or correct the name"
-            )
-    for name in re.findall(r"\bscripts/([\w-]+\.py)\b", text):
-        script = root / "solutions" / "scripts" / name
-        if not script.exists():
-            raise BuildError(
-                f"{label_of(root, source)}: names scripts/{name}, but there is no "
-                f"solutions/scripts/{name}; write it or correct the name"
-            )
-        waiting.append(script)
+            missing = f"names {path.name}, but there is no {label_of(root, path)}; write it or correct the name"
+            raise BuildError(f"{label_of(root, source)}: {missing}")
+    waiting += programs
     while waiting:
         path = waiting.pop()
         if path in found:
@@ -131,10 +123,8 @@ def pair(root: Path, source: Path):
     parsed = [jupytext.reads(form(text, label), fmt="py:percent") for form in (strip_markers, blank)]
     solution, student = parsed
     if len(solution.cells) != len(student.cells):
-        raise BuildError(
-            f"{label}: {len(solution.cells)} cells with solutions, but {len(student.cells)} "
-            "without; keep every region inside one cell"
-        )
+        counts = f"{len(solution.cells)} cells with solutions, but {len(student.cells)} without"
+        raise BuildError(f"{label}: {counts}; keep every region inside one cell")
     seen: Counter = Counter()
     labs = {"source_hash": source_hash(root, source), "version": VERSION}
     written = _written(lesson_of(root, source))
@@ -148,9 +138,8 @@ def pair(root: Path, source: Path):
             _complete(full, seen_cell, written, f"{label}: cell {number}")
     for notebook in parsed:
         notebook.nbformat, notebook.nbformat_minor = 4, 5
-        notebook.metadata = nbformat.from_dict(
-            {"kernelspec": KERNEL, "language_info": {"name": "python"}, "labs": labs}
-        )
+        metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}, "labs": labs}
+        notebook.metadata = nbformat.from_dict(metadata)
         nbformat.validate(notebook)
     return solution, student
 
@@ -192,9 +181,8 @@ def student_tasks(text: str) -> str:
 def _cell_id(name: str, cell, seen: Counter, label: str) -> str:
     labs = cell.metadata.get("labs", {})
     if not isinstance(labs, dict) or {"id", "incorrectly_encoded_metadata"} & set(cell.metadata):
-        raise BuildError(
-            f'{label}: its metadata cannot be read; write them as `# %% labs={{"id": "05.3", "kind": "answer"}}`'
-        )
+        form = '`# %% labs={"id": "05.3", "kind": "answer"}`'
+        raise BuildError(f"{label}: its metadata cannot be read; write them as {form}")
     if "id" in labs:
         identifier = "labs-" + re.sub(r"[^A-Za-z0-9_-]", "-", str(labs["id"]))
         if seen[identifier]:
@@ -215,10 +203,8 @@ def pairs(root: Path) -> dict[str, tuple]:
         for cell in made[name][0].cells:
             task = cell.metadata.get("labs", {}).get("id")
             if task is not None and owner.setdefault(task, name) != name:
-                raise BuildError(
-                    f"solutions/{name}.py: the id {task} is already used in "
-                    f"solutions/{owner[task]}.py; give each task its own"
-                )
+                used = f"the id {task} is already used in solutions/{owner[task]}.py; give each task its own"
+                raise BuildError(f"solutions/{name}.py: {used}")
     return made
 
 

@@ -13,18 +13,8 @@ from labs.author.sources import as_text, label_of, pairs, student_tasks
 from labs.blanks import BuildError
 
 # Everything that students get besides what is generated in notebooks/ and slurm/<site>/; nothing else goes to them.
-GIVEN = (
-    "README.md",
-    "CITATION.cff",
-    "Makefile",
-    "environment.yml",
-    "pyproject.toml",
-    "uv.lock",
-    ".python-version",
-    ".jupyter/",
-    "labs/",
-    "slurm/sites/",
-)
+GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock", ".python-version"]
+GIVEN += [".jupyter/", "labs/", "slurm/sites/"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
 
 
@@ -38,10 +28,7 @@ def student_tree(root, destination) -> list[str]:
     given, made = _given(root), generated(root)
     try:
         if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
-            raise BuildError(
-                f"{destination} is not an empty folder, so files of two trees would mix; "
-                "name a new folder or empty this one"
-            )
+            raise BuildError(f"{destination} is not an empty folder; name a new folder or empty this one")
         destination.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as partial:
             tree = Path(partial, "tree")
@@ -52,9 +39,8 @@ def student_tree(root, destination) -> list[str]:
                 files.write(tree / name, text)
             os.replace(tree, destination)
     except OSError as problem:
-        raise BuildError(
-            f"{destination} cannot be written: {problem.strerror}; name a folder of yours on a disk with room"
-        ) from None
+        reason = f"{problem.strerror}; name a folder of yours on a disk with room"
+        raise BuildError(f"{destination} cannot be written: {reason}") from None
     return sorted({*given, *made})
 
 
@@ -82,7 +68,6 @@ def _listed(root, *options):
         listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError) as problem:
         reason = str(getattr(problem, "stderr", "") or problem).strip().splitlines()[-1]
-        raise BuildError(
-            f"{root}: git cannot say which files belong to the course ({reason}); use a clone of its repository"
-        ) from None
+        unknown = f"git cannot say which files belong to the course ({reason}); use a clone of its repository"
+        raise BuildError(f"{root}: {unknown}") from None
     return [name for name in listed.split("\0") if name and not name.startswith(KEPT_BACK)]

@@ -7,7 +7,10 @@ A judge stands in the questions.py of its lesson, bound to the id of a task of t
         ...
 
 It gets the student's answer and returns None if it is right, else a hint that names the likely mistake and not the
-answer. With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
+answer. What it yields before are cases (condition, hint or None): the first whose condition holds decides, and the
+judge goes no further; the hint is a text also where the condition does not hold.
+
+With LABS_STRICT=1 in the environment, as in CI, an answer that is not right is an error.
 """
 
 import ast
@@ -53,9 +56,8 @@ def judge_of(id):
     if id not in JUDGES and isinstance(item, tasks.Check):
         importlib.import_module(f"labs.lessons.{lesson}.questions")
     if id not in JUDGES:
-        raise tasks.TaskError(
-            f"Nothing judges {id}, {item.kind}: labs/lessons/{lesson}/questions.py has no judge for it."
-        )
+        missing = f"labs/lessons/{lesson}/questions.py has no judge for it."
+        raise tasks.TaskError(f"Nothing judges {id}, {item.kind}: {missing}")
     return JUDGES[id]
 
 
@@ -87,13 +89,23 @@ def _is_blank(value):
 def unfilled(answers):
     """True if any answer is still blank: `...`, None, a function without a body, or a container that holds `...`."""
     for answer in answers:
-        if _is_blank(answer):
+        values = answer.values() if isinstance(answer, dict) else answer
+        held = values if isinstance(answer, list | tuple | dict | set) else ()
+        if _is_blank(answer) or any(value is ... for value in held):
             return True
-        if isinstance(answer, list | tuple | dict | set):
-            values = answer.values() if isinstance(answer, dict) else answer
-            if any(value is ... for value in values):
-                return True
     return False
+
+
+def decided(judged):
+    """What a judge says, from what calling it gave: a hint or None, or a generator of cases that returns one."""
+    while inspect.isgenerator(judged):
+        try:
+            holds, hint = next(judged)
+        except StopIteration as end:
+            return end.value
+        if holds:
+            return hint
+    return judged
 
 
 def judge(id, *answers):
@@ -102,7 +114,7 @@ def judge(id, *answers):
     if unfilled(answers):
         return "open", "not done yet. Fill the blank above (`...`) and run the cell again."
     try:
-        hint = judge(*answers)
+        hint = decided(judge(*answers))
     except NotDone as problem:
         return "open", f"not done yet. {problem}"
     except Exception as problem:  # a student's answer may be anything; the check must outlive it
@@ -146,8 +158,8 @@ def predict(id, value):
     item = tasks.task(id)
     state, text = "predicted", f"{item.title}: {value}. Kept; now find out."
     if unfilled([value]):
-        state = "open"
         text = "not done yet. Commit yourself before you look: a wrong prediction teaches more than none."
+        state = "open"
     kept.keep(item, state, [value])
     _show(id, state, text)
     if state == "open":
@@ -165,11 +177,9 @@ COLOURS = {"right": "#009E73", "wrong": "#D55E00", "open": "#6b6b6b", "predicted
 
 def _show(id, state, text):
     line = f"{id}: {WORDS[state]} {text}".replace(":  ", ": ").rstrip()
-    try:
-        from IPython import get_ipython
-        from IPython.display import display
-    except ImportError:
-        get_ipython = lambda: None  # noqa: E731
+    from IPython import get_ipython
+    from IPython.display import display
+
     if get_ipython() is None:
         print(line)
         return

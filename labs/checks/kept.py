@@ -73,14 +73,7 @@ def progress(folder="."):
             state = items.get(item.id, {}).get("state", "open")
             if item.kind == "answer":
                 state = "written" if texts.get(item.id) else "open"
-            rows.append(
-                {
-                    "id": item.id,
-                    "title": item.title,
-                    "notebook": lesson.notebook,
-                    "kind": "check" if isinstance(item, tasks.Check) else item.kind,
-                    "points": item.points,
-                    "state": state,
-                }
-            )
+            kind = "check" if isinstance(item, tasks.Check) else item.kind
+            row = {"id": item.id, "title": item.title, "notebook": lesson.notebook, "kind": kind}
+            rows.append(row | {"points": item.points, "state": state})
     return rows

@@ -53,6 +53,22 @@ def _batches(script, rank, size, n, local_batch):
     return [np.atleast_1d(labels) for _, labels in batches.as_numpy_iterator()]
 
 
+def horovod(size, rank, local_size, local_rank, made):
+    """What stands for `hvd` on a rank; made(name) stands for its class of this name."""
+    names = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
+    return SimpleNamespace(
+        init=lambda: None,
+        shutdown=lambda: None,
+        size=lambda: size,
+        rank=lambda: rank,
+        local_rank=lambda: local_rank,
+        local_size=lambda: local_size,
+        cross_size=lambda: size // local_size,
+        callbacks=SimpleNamespace(**{name: made(name) for name in names}),
+        DistributedOptimizer=made("DistributedOptimizer"),
+    )
+
+
 @contextlib.contextmanager
 def _stage(rank, size, n):
     """All stand-ins, for as long as the script runs."""
@@ -67,18 +83,8 @@ def _stage(rank, size, n):
     def fit(model, x=None, *args, steps_per_epoch=None, **kwargs):
         raise _Reached(x, steps_per_epoch)
 
-    callbacks = SimpleNamespace(BroadcastGlobalVariablesCallback=nothing, MetricAverageCallback=nothing)
-    hvd = SimpleNamespace(
-        init=lambda: None,
-        shutdown=lambda: None,
-        size=lambda: size,
-        rank=lambda: rank,
-        local_rank=lambda: rank,
-        local_size=lambda: size,
-        cross_size=lambda: 1,
-        callbacks=callbacks,
-        DistributedOptimizer=lambda optimizer, **kwargs: optimizer,
-    )
+    hvd = horovod(size, rank, size, rank, lambda name: nothing)
+    hvd.DistributedOptimizer = lambda optimizer, **kwargs: optimizer
     tiny = [keras.Input((1, 1, 3)), keras.layers.Flatten()]
     numbered = data.Dataset("numbered", np.zeros((n, 1, 1, 3), np.uint8), np.arange(n), list("0123456789"))
     ranks = mock.MagicMock()  # comparisons with the other ranks, which are not there

@@ -7,6 +7,7 @@ labs.show.figure.show shows it as it is, labs.show.widgets.explore lets it move.
 import numpy as np
 
 from labs import recorded
+from labs.lessons.drawing import beside, logarithmic
 from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS, MARKERS
 from labs.simulate import laws, pipeline
@@ -32,35 +33,16 @@ def imagenet():
     ideal = first["minutes"] / 60 * first["devices"] / counts
     axis.plot(counts, ideal, "--", color="0.5", label="8 P100, ideally scaled")
     for hardware, (colour, marker) in looks.items():
-        chosen = [row for row in rows if row["hardware"] == hardware]
-        axis.plot(
-            [row["devices"] for row in chosen],
-            [row["minutes"] / 60 for row in chosen],
-            marker,
-            ms=8,
-            color=colour,
-            label=hardware,
-        )
+        points = [(row["devices"], row["minutes"] / 60) for row in rows if row["hardware"] == hardware]
+        axis.plot(*zip(*points, strict=True), marker, ms=8, color=colour, label=hardware)
     for row in rows:
         name = row["who"].split()[0]
         shift = _BESIDE.get(name, (8, 0))
-        axis.annotate(
-            name,
-            (row["devices"], row["minutes"] / 60),
-            xytext=shift,
-            textcoords="offset points",
-            fontsize=8,
-            va="center",
-            ha="left" if shift[0] > 0 else "right",
-        )
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
-    axis.set_xticks([8, 32, 128, 512, 2048], ["8", "32", "128", "512", "2048"])
-    axis.set_yticks([0.02, 0.1, 1, 10], ["1.2 min", "6 min", "1 h", "10 h"])
-    axis.minorticks_off()
-    axis.set(
-        xlabel="devices", ylabel="time until trained", title="ResNet-50 on ImageNet", xlim=(6, 9000), ylim=(0.012, 60)
-    )
+        side = "left" if shift[0] > 0 else "right"
+        beside(axis, name, (row["devices"], row["minutes"] / 60), shift, fontsize=8, va="center", ha=side)
+    logarithmic(axis, [8, 32, 128, 512, 2048], {0.02: "1.2 min", 0.1: "6 min", 1: "1 h", 10: "10 h"})
+    axis.set(xlabel="devices", ylabel="time until trained", title="ResNet-50 on ImageNet")
+    axis.set(xlim=(6, 9000), ylim=(0.012, 60))
     axis.legend(fontsize=8, loc="lower left")
     sentences = []
     for place, row in enumerate(rows):
@@ -68,20 +50,12 @@ def imagenet():
         for value, shift, colour in ((count, -0.2, "0.55"), (total / count, 0.2, looks[row["hardware"]][0])):
             bars.barh(place + shift, value - 1, 0.38, left=1, color=colour)
             bars.text(max(value, 1) * 1.15, place + shift, f"{value:.3g}", va="center", fontsize=8)
-        sentences.append(
-            f"{row['who']}, {row['devices']} {row['hardware']}, {row['minutes'] / 60:.3g} h: {total:.4g} "
-            f"times as fast, {count:.3g} by the number of devices, {total / count:.2g} by the rest."
-        )
-    bars.set_xscale("log")
-    bars.minorticks_off()
-    bars.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
+        factors = f"{total:.4g} times as fast, {count:.3g} by the number of devices, {total / count:.2g} by the rest."
+        sentences.append(f"{row['who']}, {row['devices']} {row['hardware']}, {row['minutes'] / 60:.3g} h: {factors}")
+    logarithmic(bars, [1, 10, 100, 1000])
     bars.set_yticks(range(len(rows)), [f"{row['devices']} {row['hardware']}" for row in rows], fontsize=8)
-    bars.set(
-        xlabel="factor against 8 P100",
-        xlim=(0.5, 3000),
-        ylim=(len(rows) - 0.4, -0.6),
-        title="devices (grey) and the rest (coloured)",
-    )
+    bars.set(xlabel="factor against 8 P100", title="devices (grey) and the rest (coloured)")
+    bars.set(xlim=(0.5, 3000), ylim=(len(rows) - 0.4, -0.6))
     return done(figure, "Time of published trainings over the number of devices. " + " ".join(sentences), "recorded")
 
 
@@ -96,30 +70,14 @@ def speedups(workers=64, serial=0.05):
     axis.plot(counts, counts, "--", color="0.5", label="ideal")
     for (name, values), colour, marker in zip(lines.items(), COLOURS, MARKERS, strict=False):
         axis.plot(counts, values, color=colour, marker=marker, markevery=max(1, len(counts) // 8), label=name)
-        axis.annotate(
-            f"{values[-1]:.3g}",
-            (workers, values[-1]),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-            annotation_clip=False,
-            color=colour,
-        )
-    axis.set(
-        xlabel="workers p",
-        ylabel="speedup S(p)",
-        title=f"serial share {100 * serial:g} %",
-        ylim=(0, workers * 1.05),
-        xlim=(0, workers * 1.06),
-    )
+        look = {"va": "center", "fontsize": 9, "annotation_clip": False, "color": colour}
+        beside(axis, f"{values[-1]:.3g}", (workers, values[-1]), (4, 0), **look)
+    axis.set(xlabel="workers p", ylabel="speedup S(p)", title=f"serial share {100 * serial:g} %")
+    axis.set(ylim=(0, workers * 1.05), xlim=(0, workers * 1.06))
     axis.legend(fontsize=8, loc="upper left")
     ends = "; ".join(f"{name.split(':')[0]} {values[-1]:.3g}" for name, values in lines.items())
-    return done(
-        figure,
-        f"Speedup on 1 to {workers} workers with a serial share of {100 * serial:g} %. On {workers}: "
-        f"ideal {workers}; {ends}.",
-    )
+    said = f"Speedup on 1 to {workers} workers with a serial share of {100 * serial:g} %."
+    return done(figure, f"{said} On {workers}: ideal {workers}; {ends}.")
 
 
 def _blocks(kind, devices, parts, layers):
@@ -145,26 +103,15 @@ def _timeline(axis, blocks, title, last, now=100.0):
     if many > 1 and blocks[0].end - blocks[0].begin > 0.4:
         for block in blocks:
             if block.end <= clock:
-                axis.text(
-                    (block.begin + block.end) / 2,
-                    block.device,
-                    block.part + 1,
-                    ha="center",
-                    va="center",
-                    fontsize=7,
-                    color="white" if block.what == "backward" else "black",
-                )
+                colour = "white" if block.what == "backward" else "black"
+                look = {"ha": "center", "va": "center", "fontsize": 7, "color": colour}
+                axis.text((block.begin + block.end) / 2, block.device, block.part + 1, **look)
     if now < 100:
         axis.axvline(clock, color="black", lw=1)
     rows = 1 + max(block.device for block in blocks)
-    axis.set(
-        xlim=(0, last),
-        ylim=(rows - 0.5, -0.5),
-        yticks=range(rows),
-        title=f"{title}: {length:.3g} units of time, idle {idle:.0%}",
-        yticklabels=[f"device {number}" for number in range(rows)],
-    )
-    axis.title.set_fontsize(10)
+    axis.set_title(f"{title}: {length:.3g} units of time, idle {idle:.0%}", fontsize=10)
+    axis.set(xlim=(0, last), ylim=(rows - 0.5, -0.5))
+    axis.set_yticks(range(rows), [f"device {number}" for number in range(rows)])
     busy = sum(min(block.end, clock) - block.begin for block in blocks if block.begin < clock) / (rows * clock or 1)
     passed = "" if now >= 100 else f" After {now:g} % of it the devices were busy {busy:.0%} of the time."
     return f"{title.capitalize()}: {length:.3g} units of time for one mini-batch, idle share {idle:.0%}.{passed}"
@@ -192,8 +139,7 @@ def compare(device_count=4, micro_batches=4):
     last = max(pipeline.length(blocks) for blocks, _ in drawn) * 1.02
     text = " ".join(_timeline(axis, blocks, name, last) for axis, (blocks, name) in zip(axes, drawn, strict=True))
     axes[2].set_xlabel("time (forward passes of one layer)")
-    handles = [patch for patch in axes[0].collections]
-    axes[1].legend(handles=handles, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes[1].legend(handles=list(axes[0].collections), fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return done(figure, text)
 
 
@@ -222,12 +168,9 @@ def memory(network="ResNet50V2", batch=32, optimizer="momentum", precision="floa
     for limit, name, side in ((16e9, "V100", "right"), (40e9, "A100", "center"), (80e9, "H100", "left")):
         axis.axvline(limit, color="black", ls=":", lw=1)
         axis.text(limit, -0.6, f"{name}\n{limit / 1e9:.0f} GB", ha=side, fontsize=7)
-    axis.set_xscale("log")
-    axis.minorticks_off()
-    axis.set_xticks([1e6, 1e7, 1e8, 1e9, 1e10, 1e11], ["1 MB", "10 MB", "100 MB", "1 GB", "10 GB", "100 GB"])
-    axis.set(
-        xlim=(1e6, 4e11), ylim=(4.5, -0.5), yticks=range(5), yticklabels=list(parts), xlabel="memory of each device"
-    )
+    logarithmic(axis, {10.0**power: _size(10**power) for power in range(6, 12)})
+    axis.set_yticks(range(5), list(parts))
+    axis.set(xlabel="memory of each device", xlim=(1e6, 4e11), ylim=(4.5, -0.5))
     many = f"each of {devices} devices" if devices > 1 else "1 device"
     title = f"{network}, {batch} images for {many}, {optimizer}, {precision}"
     axis.set_title(title, fontsize=10, pad=22)

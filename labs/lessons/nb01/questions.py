@@ -7,32 +7,23 @@ from labs.checks.reading import near
 @judges("01.1")
 def per_year(function):
     got = [float(function(months)) for months in (12, 6, 24, 3.4)]
-    if all(near(value, 2 ** (12 / months)) for value, months in zip(got, (12, 6, 24, 3.4), strict=True)):
-        return None
-    if near(got[3], 12 / 3.4):
-        return "This is how many doublings fit into a year. What do that many doublings make of 1?"
+    yield all(near(value, 2 ** (12 / months)) for value, months in zip(got, (12, 6, 24, 3.4), strict=True)), None
+    yield near(got[3], 12 / 3.4), "This is how many doublings fit into a year. What do that many doublings make of 1?"
     if near(got[3], 2 * 12 / 3.4):
         return "Doublings do not add up. After two of them it is 4 times as much, after three of them 8 times."
-    if near(got[2], 4) and near(got[1], 2**0.5):
-        return "Upside down: what doubles sooner grows more in a year."
-    if not near(got[0], 2):
-        return f"What doubles every 12 months doubles in a year, but your function gives {got[0]:.3g}."
+    yield near(got[2], 4) and near(got[1], 2**0.5), "Upside down: what doubles sooner grows more in a year."
+    yield not near(got[0], 2), f"What doubles every 12 months doubles in a year, but your function gives {got[0]:.3g}."
     return f"What doubles every 6 months doubles twice in a year, but your function gives {got[1]:.3g}."
 
 
 @judges("01.2")
 def gpt3(times_as_fast, rest):
     times_as_fast, rest = float(times_as_fast), float(rest)
-    if near(times_as_fast, 355 / 34):
-        return "Years and days cannot be divided: bring both times to one unit."
-    if near(times_as_fast, 34 / (355 * 365)):
-        return "Upside down: a factor above 1 says faster."
-    if near(times_as_fast, 355 * 365):
-        return "These are the days on one V100. How many times 34 days is that?"
-    if near(times_as_fast, 1024):
-        return "This is the number of devices. How many times as fast it was, the two times say."
-    if not near(times_as_fast, 355 * 365 / 34):
-        return "First factor: how many times do 34 days fit into 355 years?"
+    yield near(times_as_fast, 355 / 34), "Years and days cannot be divided: bring both times to one unit."
+    yield near(times_as_fast, 34 / (355 * 365)), "Upside down: a factor above 1 says faster."
+    yield near(times_as_fast, 355 * 365), "These are the days on one V100. How many times 34 days is that?"
+    yield near(times_as_fast, 1024), "This is the number of devices. How many times as fast it was, the two times say."
+    yield not near(times_as_fast, 355 * 365 / 34), "First factor: how many times do 34 days fit into 355 years?"
     if near(rest, 1024 / times_as_fast):
         return "The first factor is right, the second is upside down: which factor times 1024 gives the first?"
     if near(rest, times_as_fast - 1024, 0.05):
@@ -43,23 +34,17 @@ def gpt3(times_as_fast, rest):
 
 @judges("01.3")
 def photographs(speedup_2, speedup_4, efficiency_4):
-    speedup_2, speedup_4, efficiency_4 = float(speedup_2), float(speedup_4), float(efficiency_4)
-    if near(speedup_2, 150) or near(speedup_4, 150):
-        return "This still compares with the CPU. How many times as fast as 1 GPU is it?"
-    if near(speedup_2, 75) or near(speedup_4, 75):
-        return "That is a difference of two factors. Divide: how many times as fast as 1 GPU is it?"
-    if not near(speedup_2, 2):
+    two, four, share = float(speedup_2), float(speedup_4), float(efficiency_4)
+    yield 150 in (two, four), "This still compares with the CPU. How many times as fast as 1 GPU is it?"
+    yield 75 in (two, four), "That is a difference of two factors. Divide: how many times as fast as 1 GPU is it?"
+    if not near(two, 2):
         return "Begin with 2 GPUs: 1 GPU is 75 times as fast as the CPU, 2 GPUs are 150 times as fast as the CPU."
-    if near(speedup_4, 4):
-        return "4 would be the ideal. What was measured with 4 GPUs is no faster than with half as many."
-    if not near(speedup_4, 2):
-        return "The first is right. With 4 GPUs there was no further gain: what follows for their speedup?"
-    if near(efficiency_4, 2 / 1) or efficiency_4 > 1:
+    yield near(four, 4), "4 would be the ideal. What was measured with 4 GPUs is no faster than with half as many."
+    yield four != 2, "The first is right. With 4 GPUs there was no further gain: what follows for their speedup?"
+    if share > 1:
         return "The speedups are right. An efficiency is a share of the ideal: what is the ideal speedup of 4 GPUs?"
-    if near(efficiency_4, 150 / 4 / 75 / 2):
-        return "The speedups are right, but the efficiency divides by the workers twice."
-    if not near(efficiency_4, 0.5):
-        return "The speedups are right. Efficiency: the speedup, divided by the number of workers."
+    yield near(share, 0.25), "The speedups are right, but the efficiency divides by the workers twice."
+    yield not near(share, 0.5), "The speedups are right. Efficiency: the speedup, divided by the number of workers."
 
 
 @judges("01.5")
@@ -67,8 +52,7 @@ def scaling(function):
     first, row = {"devices": 4, "minutes": 100.0}, {"devices": 32, "minutes": 20.0}
     speedup, efficiency = map(float, function(first, row))
     other = tuple(map(float, function({"devices": 2, "minutes": 60.0}, {"devices": 6, "minutes": 24.0})))
-    if near(speedup, 0.2):
-        return "The speedup is upside down: row is faster than first, so it must be above 1."
+    yield near(speedup, 0.2), "The speedup is upside down: row is faster than first, so it must be above 1."
     if near(speedup, 0.625) and near(efficiency, 5):
         return "Both numbers are there, in the other order: first the speedup, then the efficiency."
     if not near(speedup, 5):
@@ -77,8 +61,7 @@ def scaling(function):
         return "The speedup is right. It is one against 4 devices, not against 1: what would be the ideal from 4 to 32?"
     if near(efficiency, 8 / 5):
         return "The speedup is right, the efficiency is upside down: it says which share of the ideal is reached."
-    if near(efficiency, 8):
-        return "The speedup is right. This is the ideal one. Which share of it is reached?"
+    yield near(efficiency, 8), "The speedup is right. This is the ideal one. Which share of it is reached?"
     if not near(efficiency, 5 / 8):
         return "The speedup is right. Efficiency: this speedup, divided by how many times the devices it takes."
     if not (near(other[0], 2.5) and near(other[1], 2.5 / 3)):
@@ -87,29 +70,23 @@ def scaling(function):
 
 @judges("01.8")
 def metrics(throughput, speedup, efficiency):
-    value = float(throughput(6000, 30.0))
-    if near(value, 30 / 6000):
-        return "throughput is upside down: this is seconds per image."
-    if near(value, 6000 * 30):
-        return "throughput multiplies: the longer an epoch takes, the fewer images a second there are."
-    if not near(value, 200):
-        return f"throughput: 6000 images in 30 s, and your function gives {value:.4g} images a second."
-    value = float(speedup(30.0, 10.0))
-    if near(value, 1 / 3):
-        return "throughput is right. speedup is upside down: three times as fast is a speedup of 3."
-    if near(value, 20):
+    got = float(throughput(6000, 30.0))
+    yield near(got, 30 / 6000), "throughput is upside down: this is seconds per image."
+    yield near(got, 6000 * 30), "throughput multiplies: the longer an epoch takes, the fewer images a second there are."
+    yield not near(got, 200), f"throughput: 6000 images in 30 s, and your function gives {got:.4g} images a second."
+    got = float(speedup(30.0, 10.0))
+    yield near(got, 1 / 3), "throughput is right. speedup is upside down: three times as fast is a speedup of 3."
+    if near(got, 20):
         return "throughput is right. speedup is a difference in seconds here: it must be a ratio, without a unit."
-    if not near(value, 3):
-        return f"throughput is right. speedup: from 30 s to 10 s your function gives {value:.4g}."
-    value = float(efficiency(30.0, 10.0, 5))
-    if near(value, 3):
+    yield not near(got, 3), f"throughput is right. speedup: from 30 s to 10 s your function gives {got:.4g}."
+    got = float(efficiency(30.0, 10.0, 5))
+    if near(got, 3):
         return "throughput and speedup are right. efficiency is the speedup itself here: divide it by the ideal one."
-    if near(value, 15) or near(value, 5 / 3):
+    if near(got, 15) or near(got, 5 / 3):
         return "throughput and speedup are right. efficiency is above 1: 5 workers give at best a speedup of 5."
-    if near(value, 1 / 15):
-        return "throughput and speedup are right. In efficiency the speedup is upside down."
-    if not near(value, 0.6):
-        return f"throughput and speedup are right. efficiency: 5 workers, from 30 s to 10 s, gives {value:.4g} here."
+    yield near(got, 1 / 15), "throughput and speedup are right. In efficiency the speedup is upside down."
+    if not near(got, 0.6):
+        return f"throughput and speedup are right. efficiency: 5 workers, from 30 s to 10 s, gives {got:.4g} here."
 
 
 @judges("01.9")
@@ -119,46 +96,33 @@ def rounding(lowest, highest):
     def are(low, high):
         return near(lowest, low, 0.003) and near(highest, high, 0.003)
 
-    if are(44.5 / 12.5, 45.5 / 11.5):
-        return None
-    if are(45.5 / 11.5, 44.5 / 12.5):
-        return "Both are right, in the other order: the lowest first."
+    yield are(44.5 / 12.5, 45.5 / 11.5), None
+    yield are(45.5 / 11.5, 44.5 / 12.5), "Both are right, in the other order: the lowest first."
     if are(3.75, 3.75):
         return "This is the speedup as if 45 s and 12 s were exact. Between which times may each of them lie?"
     if are(45.5 / 12.5, 44.5 / 11.5):
         return "Both times are too long here, or both too short: the errors nearly cancel. Which pair is the worst?"
-    if are(45 / 12.5, 45 / 11.5):
-        return "Only the 12 s are uncertain here. The 45 s are rounded, too."
-    if are(44.5 / 12, 45.5 / 12):
-        return "Only the 45 s are uncertain here. The 12 s are rounded, too."
+    yield are(45 / 12.5, 45 / 11.5), "Only the 12 s are uncertain here. The 45 s are rounded, too."
+    yield are(44.5 / 12, 45.5 / 12), "Only the 45 s are uncertain here. The 12 s are rounded, too."
     if are(44 / 13, 46 / 11):
         return "These are errors of a whole second. Rounding moves a number by half of that at the most."
-    if are(44.5 / 12.5 / 4, 45.5 / 11.5 / 4):
-        return "These are the efficiencies. The question is about the speedup."
+    yield are(44.5 / 12.5 / 4, 45.5 / 11.5 / 4), "These are the efficiencies. The question is about the speedup."
     return "Lowest: the shortest time that 1 GPU may have taken, over the longest one of 4 GPUs. Highest: the reverse."
 
 
 @judges("01.12")
-def platforms(mirrored, processes, size):
-    mirrored, processes, size = float(mirrored), float(processes), float(size)
-    if mirrored == 8:
-        return "First number: a process cannot use the GPUs of another node. How many are in its own?"
-    if mirrored == 1:
-        return "First number: one GPU is what a program without strategy takes. What does MirroredStrategy take?"
-    if mirrored != 4:
-        return "First number: count the GPUs that one process can reach."
-    if processes == 2:
+def platforms(first, second, third):
+    first, second, third = float(first), float(second), float(third)
+    yield first == 8, "First number: a process cannot use the GPUs of another node. How many are in its own?"
+    yield first == 1, "First number: one GPU is what a program without strategy takes. What does MirroredStrategy take?"
+    yield first != 4, "First number: count the GPUs that one process can reach."
+    if second == 2:
         return "Second number: one process for each node would do for MirroredStrategy. Horovod wants more of them."
-    if processes == 1:
-        return "Second number: with one process Horovod trains on one GPU."
-    if processes != 8:
-        return "Second number: one process for each GPU, on all nodes."
-    if size == 8:
-        return "Third number: that is how many GPUs the job has. What does hvd.size() count?"
-    if size == 4:
-        return "Third number: that is how many GPUs a node has. What does hvd.size() count?"
-    if size != 2:
-        return "Third number: hvd.size() counts what you have started."
+    yield second == 1, "Second number: with one process Horovod trains on one GPU."
+    yield second != 8, "Second number: one process for each GPU, on all nodes."
+    yield third == 8, "Third number: that is how many GPUs the job has. What does hvd.size() count?"
+    yield third == 4, "Third number: that is how many GPUs a node has. What does hvd.size() count?"
+    yield third != 2, "Third number: hvd.size() counts what you have started."
 
 
 @judges("01.14")
@@ -169,14 +133,11 @@ def bubble(function):
     def are(formula):
         return all(near(value, formula(k, m), 1e-6) for value, (k, m) in zip(got, pairs, strict=True))
 
-    if are(lambda k, m: (k - 1) / (m + k - 1)):
-        return None
-    if are(lambda k, m: (k - 1) / k):
-        return "This is the share without micro-batches. Where does their number come in?"
+    yield are(lambda k, m: (k - 1) / (m + k - 1)), None
+    yield are(lambda k, m: (k - 1) / k), "This is the share without micro-batches. Where does their number come in?"
     if are(lambda k, m: (k - 1) / m):
         return "This divides waiting by working. What is the share of waiting in *all* turns of a device?"
-    if are(lambda k, m: m / (m + k - 1)):
-        return "This is the share in which a device works. In which share does it wait?"
+    yield are(lambda k, m: m / (m + k - 1)), "This is the share in which a device works. In which share does it wait?"
     if are(lambda k, m: (m - 1) / (m + k - 1)):
         return "Devices and micro-batches are exchanged: a single device never waits, whatever the micro-batches."
     if are(lambda k, m: (k - 1) / (m + k)):
@@ -190,52 +151,34 @@ def bubble(function):
 def enough(count):
     count = float(count)
     share = 3 / (count + 3) if count > 0 else 1.0
-    if count == 27:
-        return None
-    if count > 0 and count != int(count):
-        return "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
-    if count == 4:
-        return "These are the devices. With as many micro-batches the idle share is that of the picture above."
-    if share > 0.1:
-        return f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
-    if count == 30:
-        return "Ten times the 3 waiting turns. But 10 % of *all* turns, waiting and working, are asked for."
+    yield count == 27, None
+    yield count > 0 and count % 1, "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
+    yield count == 4, "These are the devices. With as many micro-batches the idle share is that of the picture above."
+    yield share > 0.1, f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
+    yield count == 30, "Ten times the 3 waiting turns. But 10 % of *all* turns, waiting and working, are asked for."
     return f"With {count:g} the idle share is {share:.1%}, so this is enough. But fewer are enough, too."
 
 
 @judges("01.18")
 def state_bytes(function):
     value = float(function(1000))
-    if near(value, 12_000) and near(float(function(25_613_800)), 12 * 25_613_800):
-        return None
-    if near(value, 4000):
-        return "These are the weights alone. What else has one number for each of them?"
-    if near(value, 8000):
-        return "Two numbers for each parameter: one of weights, gradients and momentum is missing."
-    if near(value, 3000):
-        return "This is how many numbers there are. How many bytes does a float32 take?"
-    if near(value, 16_000):
-        return "Four numbers for each parameter: that is Adam. How many does momentum keep?"
-    if near(value, 96_000):
-        return "These are bits. How many of them make a byte?"
-    if near(value, 6000):
-        return "This is for numbers of 16 bits. A float32 has 32."
+    yield near(value, 12_000) and near(float(function(25_613_800)), 12 * 25_613_800), None
+    yield near(value, 4000), "These are the weights alone. What else has one number for each of them?"
+    yield near(value, 8000), "Two numbers for each parameter: one of weights, gradients and momentum is missing."
+    yield near(value, 3000), "This is how many numbers there are. How many bytes does a float32 take?"
+    yield near(value, 16_000), "Four numbers for each parameter: that is Adam. How many does momentum keep?"
+    yield near(value, 96_000), "These are bits. How many of them make a byte?"
+    yield near(value, 6000), "This is for numbers of 16 bits. A float32 has 32."
     return f"For 1000 parameters your function gives {value:,.0f}. Three numbers for each, of how many bytes?"
 
 
 @judges("01.20")
-def devices_needed(count):
-    count = float(count)
-    if count == 5:
-        return None
-    if near(count, 4.375):
-        return "The division is right. A device comes whole: which number of them is enough?"
-    if count == 4:
-        return "That many hold 320 GB. Is it enough?"
-    if count in (8.75, 9):
-        return "This is for numbers of 4 bytes. How many bytes are 16 bits?"
-    if count in (2.1875, 3):
-        return "This is for numbers of 1 byte. How many bytes are 16 bits?"
-    if count in (17.5, 18):
-        return "This holds gradients and the state of Adam, too. The question is about the weights alone."
+def devices_needed(got):
+    got = float(got)
+    yield got == 5, None
+    yield near(got, 4.375), "The division is right. A device comes whole: which number of them is enough?"
+    yield got == 4, "That many hold 320 GB. Is it enough?"
+    yield got in (8.75, 9), "This is for numbers of 4 bytes. How many bytes are 16 bits?"
+    yield got in (2.1875, 3), "This is for numbers of 1 byte. How many bytes are 16 bits?"
+    yield got in (17.5, 18), "This holds gradients and the state of Adam, too. The question is about the weights alone."
     return "First the bytes of all weights, then how many times 80 GB that is, rounded to the safe side."

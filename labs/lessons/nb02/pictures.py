@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from labs.lessons.drawing import beside, logarithmic
 from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS, MARKERS
 from labs.simulate import reduce, sgd, stragglers
@@ -40,33 +41,16 @@ def minibatches(batch=32, rate=0.5):
     axis.plot(_BATCHES, far, "o", color=COLOURS[0], label="counted, 40 batches each")
     here = float(np.exp(np.interp(np.log(batch), np.log(_BATCHES), np.log(far))))
     axis.plot([batch], [here], "o", ms=14, mfc="none", mec=COLOURS[1], mew=2, label=f"batch {batch}: {here:.2g}")
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
-    axis.minorticks_off()
-    axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
-    axis.set_yticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
-    axis.set(
-        xlabel="batch size n (samples)",
-        ylabel="distance / length of full gradient",
-        title="error of a gradient",
-        ylim=(min(0.1, far.min() * 0.8), far.max() * 1.3),
-    )
+    logarithmic(axis, [1, 4, 16, 64, 256], [0.1, 0.2, 0.5, 1, 2, 5])
+    axis.set(xlabel="batch size n (samples)", ylabel="distance / length of full gradient", title="error of a gradient")
+    axis.set_ylim(min(0.1, far.min() * 0.8), far.max() * 1.3)
     axis.legend(fontsize=8)
     loss.plot(history.seconds * batch, history.losses, color=COLOURS[1])
-    loss.set(
-        xlabel="samples read",
-        ylabel="loss of all digits (nats)",
-        title=f"one epoch: {updates} updates",
-        xlim=(0, count),
-        ylim=(0, 2.5),
-    )
-    end = float(history.losses[-1])
-    return done(
-        figure,
-        f"Batch {batch}, rate {rate:g}: a mini-batch's gradient is {here:.2g} times the length "
-        f"of the full gradient away from it. One epoch is {updates} updates; the loss goes from "
-        f"{history.losses[0]:.2f} to {end:.2f}.",
-    )
+    loss.set(xlabel="samples read", ylabel="loss of all digits (nats)", title=f"one epoch: {updates} updates")
+    loss.set(xlim=(0, count), ylim=(0, 2.5))
+    away = f"a mini-batch's gradient is {here:.2g} times the length of the full gradient away from it."
+    falls = f"the loss goes from {history.losses[0]:.2f} to {history.losses[-1]:.2f}."
+    return done(figure, f"Batch {batch}, rate {rate:g}: {away} One epoch is {updates} updates; {falls}")
 
 
 def _mosaic(images, columns, rows=1):
@@ -87,9 +71,8 @@ def averaging(workers=3, batch=4, digit=6):
     images, labels = sgd.digits()
     rows, wide = max(2, -(-batch // 4)), 40  # the unit is a pixel of a digit; a column is 40 of them
     top = 9 * rows + 9  # of the gradients, which are as wide as four digits
-    figure, (axis,) = canvas(
-        width=1.45 * len(columns), height=1.45 * (top + 52) / wide, left=0, right=0, bottom=0, top=0
-    )
+    size = {"width": 1.45 * len(columns), "height": 1.45 * (top + 52) / wide}
+    figure, (axis,) = canvas(**size, left=0, right=0, bottom=0, top=0)
     axis.set_axis_off()
     for place, chosen in enumerate(step["rows"]):
         span = (wide * place, wide * place + 35, 9 * rows - 1, 0)
@@ -99,14 +82,8 @@ def averaging(workers=3, batch=4, digit=6):
     for place, (values, name) in enumerate(zip(columns, names, strict=True)):
         axis.text(wide * place + 17, top - 2, name, ha="center", fontsize=9)
         axis.text(wide * place + 17, top + 40, f"length {np.linalg.norm(values):.3f}", ha="center", fontsize=8)
-    axis.text(
-        wide * len(columns) - 5,
-        9,
-        f"gradient for class {digit}\norange: weight grows\nviolet: it shrinks",
-        ha="right",
-        va="center",
-        fontsize=8,
-    )
+    key = f"gradient for class {digit}\norange: weight grows\nviolet: it shrinks"
+    axis.text(wide * len(columns) - 5, 9, key, ha="right", va="center", fontsize=8)
     axis.set(xlim=(-3, wide * len(columns) - 2), ylim=(top + 50, -2))
     far = float(np.abs(step["mean"] - step["whole"]).max())
     own = ", ".join(f"{(labels[rows] == digit).sum()} of {batch}" for rows in step["rows"])
@@ -127,41 +104,27 @@ def barrier(workers=64, spread=0.1):
     figure, (axis, curve) = canvas(2, 4.8, 3.2, left=0.85)
     few = times[:5, :8]
     ends = np.cumsum(few.max(axis=1))
-    spans = [
-        (end - step.max(), end - step.max() + taken, worker)
-        for end, step in zip(ends, few, strict=True)
-        for worker, taken in enumerate(step)
-    ]
+    begins = ends - few.max(axis=1)
+    spans = [(begins[step], begins[step] + taken, worker) for (step, worker), taken in np.ndenumerate(few)]
     axis.add_collection(boxes(spans, COLOURS[0]))
     axis.vlines(ends, -0.5, 7.5, color=COLOURS[1], lw=1.5)
-    axis.set(
-        xlabel="time (s)",
-        xlim=(0, 6.5 if ends[-1] < 6.5 else 16),
-        ylim=(7.5, -0.5),
-        yticks=range(8),
-        yticklabels=[f"worker {number}" for number in range(8)],
-        title=f"5 steps; computing {stragglers.efficiency(few):.0%}",
-    )
+    axis.set(xlabel="time (s)", title=f"5 steps; computing {stragglers.efficiency(few):.0%}")
+    axis.set_xlim(0, 6.5 if ends[-1] < 6.5 else 16)
+    _lines(axis, 8)
     curve.plot(counts, shares, "-o", color=COLOURS[0])
-    curve.annotate(
-        f"{shares[-1]:.2f}", (counts[-1], shares[-1]), xytext=(0, -13), textcoords="offset points", ha="center"
-    )
-    curve.set_xscale("log", base=2)
-    curve.minorticks_off()
-    curve.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1024"])
-    curve.set(
-        xlabel="workers",
-        ylabel="share of time spent computing",
-        ylim=(0, 1.05),
-        xlim=(0.8, 1300),
-        title=f"step times spread by {spread:.0%}",
-    )
+    beside(curve, f"{shares[-1]:.2f}", (counts[-1], shares[-1]), (0, -13), ha="center")
+    logarithmic(curve, [1, 4, 16, 64, 256, 1024])
+    curve.set(xlabel="workers", ylabel="share of time spent computing", title=f"step times spread by {spread:.0%}")
+    curve.set(ylim=(0, 1.05), xlim=(0.8, 1300))
     values = ", ".join(f"{share:.2f} on {count}" for count, share in zip(counts, shares, strict=True))
-    return done(
-        figure,
-        f"A barrier at each step, step times of 1 s that spread by {spread:.0%}. Share of time that "
-        f"workers compute: {values}.",
-    )
+    said = f"A barrier at each step, step times of 1 s that spread by {spread:.0%}."
+    return done(figure, f"{said} Share of time that workers compute: {values}.")
+
+
+def _lines(axis, workers):
+    """A line of the timeline for each worker, the first one at the top."""
+    axis.set_yticks(range(workers), [f"worker {number}" for number in range(workers)])
+    axis.set_ylim(workers - 0.5, -0.5)
 
 
 def races(workers=4, slow=4.0, rate=0.5, seconds=40.0):
@@ -177,31 +140,19 @@ def races(workers=4, slow=4.0, rate=0.5, seconds=40.0):
     free = sgd.asynchronous(workers, free_updates, times, rate=rate, every=1 + free_updates // 20)
     figure, axes = canvas(3, 3.7, 3.1, left=0.8, right=0.1)
     until = min(seconds, 20.0)
-    for axis, history, title, more in zip(
-        axes[:2], (sync, free), ("synchronous", "asynchronous"), ("", "; darker: staler"), strict=True
+    for axis, history, name, more, colour, style in (
+        (axes[0], sync, "synchronous", "", COLOURS[0], "-"),
+        (axes[1], free, "asynchronous", "; darker: staler", COLOURS[1], "--"),
     ):
         begun = [work for work in history.work if work.begin < until]
         shades = _shade([work.staleness / (workers - 1 or 1) / 4 for work in begun])
         axis.add_collection(boxes([(work.begin, work.end, work.worker) for work in begun], shades))
-        axis.set(
-            xlabel=f"time (s){more}",
-            title=title,
-            xlim=(0, until),
-            yticks=range(workers),
-            ylim=(workers - 0.5, -0.5),
-            yticklabels=[f"worker {number}" for number in range(workers)],
-        )
-    for history, name, colour, style in (
-        (sync, "synchronous", COLOURS[0], "-"),
-        (free, "asynchronous", COLOURS[1], "--"),
-    ):
+        axis.set(xlabel=f"time (s){more}", title=name, xlim=(0, until))
+        _lines(axis, workers)
         axes[2].plot(history.seconds, history.losses, style, color=colour, label=name)
-    axes[2].set_yscale("log")
-    axes[2].minorticks_off()
-    axes[2].set_yticks([0.1, 0.3, 1, 3, 10, 30, 100], ["0.1", "0.3", "1", "3", "10", "30", "100"])
-    axes[2].set(
-        xlabel="time (s)", ylabel="training loss (nats)", title="loss over time", xlim=(0, seconds), ylim=(0.08, 120)
-    )
+    logarithmic(axes[2], y=[0.1, 0.3, 1, 3, 10, 30, 100])
+    axes[2].set(xlabel="time (s)", ylabel="training loss (nats)", title="loss over time")
+    axes[2].set(xlim=(0, seconds), ylim=(0.08, 120))
     axes[2].legend(fontsize=8)
     stale = [work.staleness for work in free.work]
     ends = [float(history.losses[-1]) for history in (sync, free)]
@@ -225,11 +176,10 @@ def ring(workers=4, step=0):
 
     Each worker begins with ones, so a number says how many workers' gradients are in that chunk.
     """
-    steps = reduce.ring(np.ones((whole("workers", workers), workers), int))
+    ones = np.ones((whole("workers", workers), workers), int)
+    steps = reduce.ring(ones)
     step = min(whole("step", step, 0), len(steps))
-    state = steps[step - 1].vectors if step else np.ones((workers, workers), int)
-    sends = steps[step - 1].sends if step else []
-    phase = steps[step - 1].phase if step else "before the first step"
+    phase, sends, state = steps[step - 1] if step else ("before the first step", [], ones)
     figure, (circle, axis) = canvas(2, 4.1, 3.9, left=0.75, right=0.1)
     turns = np.pi / 2 - 2 * np.pi * np.arange(workers) / workers
     places = np.stack([np.cos(turns), np.sin(turns)], 1)
@@ -253,31 +203,16 @@ def ring(workers=4, step=0):
     axis.grid(False)
     axis.imshow(state, cmap="cividis", vmin=0, vmax=workers, aspect="auto")
     for (worker, chunk), value in np.ndenumerate(state):
-        new = (worker, chunk) in sent
-        axis.text(
-            chunk,
-            worker,
-            value,
-            ha="center",
-            va="center",
-            color="black" if value > workers / 2 else "white",
-            fontweight="bold" if new else "normal",
-            fontsize=13 if new else 9,
-        )
-    axis.set(
-        xlabel="chunk of the gradient",
-        ylabel="worker",
-        xticks=range(workers),
-        yticks=range(workers),
-        title=f"step {step} of {len(steps)}: {phase}",
-    )
+        colour = "black" if value > workers / 2 else "white"
+        weight, size = ("bold", 13) if (worker, chunk) in sent else ("normal", 9)
+        axis.text(chunk, worker, value, ha="center", va="center", color=colour, fontweight=weight, fontsize=size)
+    axis.set(xlabel="chunk of the gradient", ylabel="worker", title=f"step {step} of {len(steps)}: {phase}")
+    axis.set(xticks=range(workers), yticks=range(workers))
     full = int((state == workers).sum())
     moved = "; ".join(f"worker {send.sender} sends chunk {send.chunk} to {send.receiver}" for send in sends)
-    return done(
-        figure,
-        f"Ring all-reduce of {workers} workers after step {step} of {len(steps)}, {phase}: "
-        f"{moved or 'nothing is sent yet'}. {full} of {workers * workers} chunks are complete sums.",
-    )
+    when = f"Ring all-reduce of {workers} workers after step {step} of {len(steps)}, {phase}"
+    moved = moved or "nothing is sent yet"
+    return done(figure, f"{when}: {moved}. {full} of {workers * workers} chunks are complete sums.")
 
 
 def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=4):
@@ -295,22 +230,12 @@ def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=
     figure, (axis,) = canvas(width=6.4, height=3.6, left=1.0)
     for (name, values), colour, marker in zip(lines.items(), COLOURS, MARKERS, strict=False):
         axis.plot(counts, values, color=colour, marker=marker, label=name)
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
-    axis.minorticks_off()
-    axis.set_xticks(counts, [str(k) for k in counts])
     ticks = ("10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s")
-    axis.set_yticks([10.0**power for power in range(-5, 2)], ticks)
-    axis.set(
-        xlabel="workers",
-        ylabel="time of one exchange",
-        ylim=(1e-5, 60),
-        title=f"{megabytes:g} MB, {gigabytes_per_second:g} GB/s, {microseconds:g} µs a message",
-    )
+    logarithmic(axis, counts, {10.0**power: tick for power, tick in enumerate(ticks, -5)})
+    axis.set(xlabel="workers", ylabel="time of one exchange", ylim=(1e-5, 60))
+    axis.set_title(f"{megabytes:g} MB, {gigabytes_per_second:g} GB/s, {microseconds:g} µs a message")
     axis.legend(fontsize=8, loc="upper left")
     ends = "; ".join(f"{name} {1000 * values[-1]:.3g} ms" for name, values in lines.items())
-    return done(
-        figure,
-        f"Time to exchange {megabytes:g} MB over the number of workers, {gigabytes_per_second:g} GB/s "
-        f"and {microseconds:g} microseconds a message. On {counts[-1]} workers: {ends}.",
-    )
+    link = f"{gigabytes_per_second:g} GB/s and {microseconds:g} microseconds a message"
+    what = f"Time to exchange {megabytes:g} MB over the number of workers, {link}."
+    return done(figure, f"{what} On {counts[-1]} workers: {ends}.")

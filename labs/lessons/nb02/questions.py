@@ -1,6 +1,7 @@
 """Judges of 02_concurrency."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -13,28 +14,25 @@ def distance(function):
 
     weights, rows = np.random.default_rng(1).normal(0, 0.1, (65, 10)), np.arange(5, 17)
     few, full = sgd.gradient(weights, rows), sgd.gradient(weights)
-    value = np.asarray(function(weights.copy(), rows.copy()), float)
-    if value.shape == full.shape:
+    got = np.asarray(function(weights.copy(), rows.copy()), float)
+    if got.shape == full.shape:
         return "This is a matrix, with one number for each weight. Which single number is its length?"
-    if value.shape:
-        return f"This has the shape {value.shape}: return one number, the length of the difference."
+    yield got.shape, f"This has the shape {got.shape}: return one number, the length of the difference."
     right = np.linalg.norm(few - full)
-    if np.isclose(value, right):
-        return None
-    if np.isclose(value, abs(np.linalg.norm(few) - np.linalg.norm(full))):
+    yield np.isclose(got, right), None
+    if np.isclose(got, abs(np.linalg.norm(few) - np.linalg.norm(full))):
         return "This compares two lengths. Two gradients of equal length can point into different directions."
     start = np.zeros((65, 10))
-    if np.isclose(value, np.linalg.norm(sgd.gradient(start, rows) - sgd.gradient(start))):
+    if np.isclose(got, np.linalg.norm(sgd.gradient(start, rows) - sgd.gradient(start))):
         return "Both gradients are taken at the start. Take them at the `weights` that the function is given."
-    if np.isclose(value, np.linalg.norm(few - sgd.gradient(start))):
+    if np.isclose(got, np.linalg.norm(few - sgd.gradient(start))):
         return "The two gradients are of different weights: take both at the `weights` that the function is given."
-    if np.isclose(value, np.linalg.norm(few)) or np.isclose(value, np.linalg.norm(full)):
+    if np.isclose(got, np.linalg.norm(few)) or np.isclose(got, np.linalg.norm(full)):
         return "This is the length of one of the gradients. How far is it from the other one?"
-    if np.isclose(value, right**2):
-        return "This is the square of the length."
-    if np.isclose(value, np.sum(few - full)) or np.isclose(value, np.mean(few - full)):
+    yield np.isclose(got, right**2), "This is the square of the length."
+    if np.isclose(got, np.sum(few - full)) or np.isclose(got, np.mean(few - full)):
         return "In this sum, differences of opposite signs cancel. A length is never below 0."
-    return f"For 12 of the digits your function gives {value:.4g}. Subtract the gradients first, then take the length."
+    return f"For 12 of the digits your function gives {got:.4g}. Subtract the gradients first, then take the length."
 
 
 @judges("02.4")
@@ -45,10 +43,8 @@ def averaged(function):
         return "This is one number, the mean over all workers *and* all weights. Average over the workers only."
     if value.shape != (2, 3):
         return f"Three gradients of shape (2, 3) give an array of shape {value.shape}: it must be that of a gradient."
-    if np.allclose(value, np.mean(gradients, axis=0)):
-        return None
-    if np.allclose(value, np.sum(gradients, axis=0)):
-        return "This is the sum. A step with it is K times too long."
+    yield np.allclose(value, np.mean(gradients, axis=0)), None
+    yield np.allclose(value, np.sum(gradients, axis=0)), "This is the sum. A step with it is K times too long."
     if np.allclose(value, np.sum(gradients, axis=0) / 4):
         return "You divide by 4, for any number of gradients. Here there are three."
     if np.allclose(value, np.median(gradients, axis=0)):
@@ -63,16 +59,13 @@ def weighted(function):
     total = np.tensordot(sizes, gradients, 1)
     if value.shape != (2, 3):
         return f"Three gradients of shape (2, 3) give an array of shape {value.shape}: it must be that of a gradient."
-    if np.allclose(value, total / 17):
-        return None
+    yield np.allclose(value, total / 17), None
     if np.allclose(value, np.mean(gradients, axis=0)):
         return "This is the plain mean: a sample in a batch of 4 weighs three times as much as one in a batch of 12."
     if np.allclose(value, total):
         return "The weights are right. What must their sum be, so that equal gradients give that same gradient?"
-    if np.allclose(value, total / 3):
-        return "You divide by the number of workers. How many samples are there?"
-    if np.allclose(value, total / 16):
-        return "You divide by 16, for any sizes. Here they are 4, 12 and 1."
+    yield np.allclose(value, total / 3), "You divide by the number of workers. How many samples are there?"
+    yield np.allclose(value, total / 16), "You divide by 16, for any sizes. Here they are 4, 12 and 1."
     if np.allclose(value, np.average(gradients, axis=0, weights=1 / np.array(sizes))):
         return "Here the smallest batch weighs most. Each *sample* should weigh the same."
     return "For batches of 4, 12 and 1 your function gives another matrix. How much must each gradient weigh?"
@@ -82,26 +75,20 @@ def weighted(function):
 def step_seconds(function):
     times = np.array([[1.0, 2.0, 7.0], [6.0, 1.0, 2.0]])  # 2 steps, 3 workers
     value = np.asarray(function(times.copy()), float)
-    if value.shape == (2,):
-        return "This is one number for each step. Return their mean."
-    if value.shape:
-        return f"This has the shape {value.shape}: return one number, the mean seconds of a step."
-    if np.isclose(value, 6.5):
-        return None
+    yield value.shape == (2,), "This is one number for each step. Return their mean."
+    yield value.shape, f"This has the shape {value.shape}: return one number, the mean seconds of a step."
+    yield np.isclose(value, 6.5), None
     if np.isclose(value, times.max(axis=0).mean()):
         return "This takes the slowest step of each worker. Take the slowest worker of each step: which axis is it?"
-    if np.isclose(value, times.mean()):
-        return "This is the mean time of a worker: as if nobody had to wait."
+    yield np.isclose(value, times.mean()), "This is the mean time of a worker: as if nobody had to wait."
     if np.isclose(value, times.max()):
         return "This is the slowest of all steps. The others may be faster: take each step by itself, then the mean."
     if np.isclose(value, times.mean(axis=0).max()):
         return "This is the mean of the slowest worker. In each step, another one may be the slowest."
-    if np.isclose(value, times.max(axis=1).sum()):
-        return "This is the time of all steps together."
+    yield np.isclose(value, times.max(axis=1).sum()), "This is the time of all steps together."
     if np.isclose(value, times.sum(axis=1).mean()):
         return "This adds the times of the workers, but they work at the same time."
-    if np.isclose(value, times.min(axis=1).mean()):
-        return "The fastest worker does not end the step."
+    yield np.isclose(value, times.min(axis=1).mean()), "The fastest worker does not end the step."
     return f"For the steps [1, 2, 7] and [6, 1, 2] your function gives {value:.4g}. When is each of them over?"
 
 
@@ -131,11 +118,9 @@ def staleness(function):
         return "This counts all updates before its end. Those before its begin are in its weights already."
     if got == [sum(other.begin < one.end and other.end > one.begin for other in work) - 1 for one in work]:
         return "This counts all that were at work at the same time. Which of them were applied before `one` ended?"
-    return (
-        f"For a gradient from {one.begin} s to {one.end} s, and others that end at "
-        f"{', '.join(f'{other.end:g}' for other in work if other is not one)} s, your function gives {got[5]:g}. "
-        "Which of these are in between?"
-    )
+    ends = ", ".join(f"{other.end:g}" for other in work if other is not one)
+    asked = f"a gradient from {one.begin} s to {one.end} s, and others that end at {ends} s"
+    return f"For {asked}, your function gives {got[5]:g}. Which of these are in between?"
 
 
 @judges("02.13")
@@ -147,8 +132,7 @@ def seconds_to(function):
     trials = {0.6: 3.0, 0.5: 3.0, 2.5: 0.0, 0.4: 6.0}
     got = {target: function(history, target) for target in [*trials, 0.1]}
     lists = [value for value in got.values() if isinstance(value, list | tuple | np.ndarray) and np.ndim(value)]
-    if lists:
-        return "These are several times: return the first one, a single number."
+    yield lists, "These are several times: return the first one, a single number."
     never = got.pop(0.1)
     if any(value is None for value in got.values()):
         return "For a target that is reached, your function returns nothing. Is there a `return` on every way?"
@@ -156,54 +140,49 @@ def seconds_to(function):
     if all(math.isclose(got[target], time) for target, time in trials.items()):
         if never is None:
             return "The times are right. A loss that is never reached gives None: return np.inf, which can be compared."
-        if float(never) == math.inf:
-            return None
+        yield float(never) == math.inf, None
         return f"The times are right. A loss that is never reached gives {float(never):g}: what does the docstring say?"
-    if got[0.6] == 2:
-        return "This is the number of the update. How many seconds have passed then?"
-    if got[0.6] == 0.5:
-        return "This is the loss. At which time was it reached?"
-    if math.isclose(got[0.5], 6.0) and math.isclose(got[0.6], 3.0):
-        return "A loss *equal* to the target has reached it, too."
-    if got[0.6] == 6.0:
-        return "This is the last time at which the loss is low enough. When was it so for the first time?"
-    if got[0.6] == 0.0:
-        return "At 0 s the loss is above the target. In which direction do you compare?"
-    if math.isclose(got[0.6], 4.5):
-        return "This time is one update too late: the loss was low enough before."
-    return (
-        f"With losses {', '.join(f'{loss:g}' for loss in losses)} at {', '.join(f'{s:g}' for s in seconds)} s "
-        f"your function gives {got[0.6]:g} s for a target of 0.6."
-    )
+    yield got[0.6] == 2, "This is the number of the update. How many seconds have passed then?"
+    yield got[0.6] == 0.5, "This is the loss. At which time was it reached?"
+    yield (got[0.5], got[0.6]) == (6.0, 3.0), "A loss *equal* to the target has reached it, too."
+    yield got[0.6] == 6.0, "This is the last time at which the loss is low enough. When was it so for the first time?"
+    yield got[0.6] == 0.0, "At 0 s the loss is above the target. In which direction do you compare?"
+    yield math.isclose(got[0.6], 4.5), "This time is one update too late: the loss was low enough before."
+    asked = f"losses {', '.join(f'{loss:g}' for loss in losses)} at {', '.join(f'{s:g}' for s in seconds)} s"
+    return f"With {asked} your function gives {got[0.6]:g} s for a target of 0.6."
+
+
+def _through_server(server):
+    """Cases of a wrong first function of 02.17."""
+    trials = [(2, 600, 1), (4, 600, 1), (8, 600, 4), (4, 1200, 2)]
+    got = [float(server(*trial)) for trial in trials]
+    (k, size, servers), are = np.array(trials).T, partial(np.allclose, got)
+    default = math.isclose(float(server(4, 600)), got[1])
+    yield not default, "Your server_bytes gives another number if `servers` is left out: its default is 1."
+    if are(2 * k * size / servers):
+        return
+    yield are(k * size / servers), "The server's link carries these bytes in. What must go out again?"
+    yield are(2 * k * size), "Right for one server. If several divide the gradient, how much of it goes through each?"
+    more = are(2 * k * size * servers)
+    yield more, "More servers would mean more bytes through each of them. They divide the gradient."
+    yield are((k + 1) * size / servers), "K gradients come in. The sum goes out, but how many times?"
+    own = are(2 * (k - 1) * size / servers)
+    yield own, "The server is a process of its own here: every worker's gradient goes through its link."
+    yield True, f"With 4 workers and 600 bytes your server_bytes gives {got[1]:g}. What comes in, and what goes out?"
 
 
 @judges("02.17")
 def bytes_moved(server, ring):
-    trials = [(2, 600, 1), (4, 600, 1), (8, 600, 4), (4, 1200, 2)]
-    got = [float(server(*trial)) for trial in trials]
-    if not math.isclose(float(server(4, 600)), got[1]):
-        return "Your server_bytes gives another number if `servers` is left out: its default is 1."
-    if not np.allclose(got, [2 * k * size / servers for k, size, servers in trials]):
-        if np.allclose(got, [k * size / servers for k, size, servers in trials]):
-            return "The server's link carries these bytes in. What must go out again?"
-        if np.allclose(got, [2 * k * size for k, size, _ in trials]):
-            return "Right for one server. If several divide the gradient, how much of it goes through each?"
-        if np.allclose(got, [2 * k * size * servers for k, size, servers in trials]):
-            return "More servers would mean more bytes through each of them. They divide the gradient."
-        if np.allclose(got, [(k + 1) * size / servers for k, size, servers in trials]):
-            return "K gradients come in. The sum goes out, but how many times?"
-        if np.allclose(got, [2 * (k - 1) * size / servers for k, size, servers in trials]):
-            return "The server is a process of its own here: every worker's gradient goes through its link."
-        return f"With 4 workers and 600 bytes your server_bytes gives {got[1]:g}. What comes in, and what goes out?"
-    got = [float(ring(workers, 600)) for workers in (1, 2, 4, 100)]
-    if np.allclose(got, [2 * (k - 1) / k * 600 for k in (1, 2, 4, 100)]):
-        return None
-    if np.allclose(got, [2 * (k - 1) * 600 for k in (1, 2, 4, 100)]):
+    yield from _through_server(server)
+    k = np.array([1, 2, 4, 100])
+    got = [float(ring(workers, 600)) for workers in k.tolist()]
+    are = partial(np.allclose, got)
+    yield are(2 * (k - 1) / k * 600), None
+    if are(2 * (k - 1) * 600):
         return "The server is right. In the ring, a message is not the whole gradient: how large is a chunk?"
-    if np.allclose(got, [(k - 1) / k * 600 for k in (1, 2, 4, 100)]):
-        return "The server is right. For the ring this is the reduce-scatter alone."
-    if np.allclose(got, [2 * 600] * 4):
+    yield are((k - 1) / k * 600), "The server is right. For the ring this is the reduce-scatter alone."
+    if are(2 * 600):
         return "The server is right. For the ring this is close for many workers. Count steps and chunks for 2 workers."
-    if np.allclose(got, [4 * (k - 1) / k * 600 for k in (1, 2, 4, 100)]):
+    if are(4 * (k - 1) / k * 600):
         return "The server is right. For the ring count what a worker sends, and not also what it receives."
     return f"The server is right. In a ring of 4 workers with 600 bytes, yours sends {got[2]:g}: steps times chunk?"

@@ -6,12 +6,9 @@ from labs.checks.reading import bytes_of_resnet50v2, near
 
 @judges("03.2")
 def plain(count):
-    if count == 4:
-        return "That is how many devices exist. Count those that `plain.device` names."
-    if count == 0:
-        return "A variable always lives somewhere: print `plain.device`."
-    if count != 1:
-        return "Count the devices that the output above names for this one variable."
+    yield count == 4, "That is how many devices exist. Count those that `plain.device` names."
+    yield count == 0, "A variable always lives somewhere: print `plain.device`."
+    yield count != 1, "Count the devices that the output above names for this one variable."
 
 
 @judges("03.3")
@@ -33,12 +30,9 @@ def mirrored(variable):
 @judges("03.4")
 def local_batch(sizes):
     sizes = [int(s) for s in sizes] if hasattr(sizes, "__len__") else [int(sizes)]
-    if set(sizes) == {4}:
-        return None
-    if set(sizes) == {16}:
-        return "16 is the global batch. Look at what each replica received in the output."
-    if set(sizes) == {64}:
-        return "The batch given is not multiplied by the replicas: it is the sum over all of them."
+    yield set(sizes) == {4}, None
+    yield set(sizes) == {16}, "16 is the global batch. Look at what each replica received in the output."
+    yield set(sizes) == {64}, "The batch given is not multiplied by the replicas: it is the sum over all of them."
     return "Global batch divided by replicas: read the sizes that the replicas printed."
 
 
@@ -48,17 +42,14 @@ def scaled_loss(function):
 
     losses = np.array([1.0, 2.0, 3.0, 6.0])  # of one replica out of 4, each with 4 images
     value = float(function(losses, 16))
-    if np.isclose(value, losses.sum() / 16):
-        return None
+    yield np.isclose(value, losses.sum() / 16), None
     if np.isclose(value, losses.mean()):
         return (
             "This is the mean over the replica's own images. Summed over K replicas, the gradient becomes K times "
             "too large. By which batch must the sum be divided?"
         )
-    if np.isclose(value, losses.sum()):
-        return "This sum is not divided at all: the gradient would grow with the batch."
-    if np.isclose(value, losses.mean() / 16):
-        return "Divided twice: `mean` has divided by the local batch already."
+    yield np.isclose(value, losses.sum()), "This sum is not divided at all: the gradient would grow with the batch."
+    yield np.isclose(value, losses.mean() / 16), "Divided twice: `mean` has divided by the local batch already."
     return "Sum the losses of the replica's images, then divide once. By what?"
 
 
@@ -82,10 +73,8 @@ def copies(function):
 @judges("03.7")
 def gradient_bytes(size):
     gradient, weights = bytes_of_resnet50v2()
-    if near(size, gradient, 0.001):
-        return None
-    if near(size, gradient / 4, 0.001):
-        return "This is the number of gradients. How many bytes has a float32?"
+    yield near(size, gradient, 0.001), None
+    yield near(size, gradient / 4, 0.001), "This is the number of gradients. How many bytes has a float32?"
     if near(size, weights, 0.001):
         return "These are all variables. Moving means of batch normalisation are not trained and have no gradient."
     if any(near(size, gradient * factor, 0.001) for factor in (2, 4, 8)):
@@ -95,13 +84,11 @@ def gradient_bytes(size):
 
 @judges("03.9")
 def model_in_scope(model):
-    if not hasattr(model, "variables"):
-        return f"This is a {type(model).__name__}, not a Keras model."
+    yield not hasattr(model, "variables"), f"This is a {type(model).__name__}, not a Keras model."
     plain = [v.path for v in model.variables if not hasattr(v.value, "values")]
     if not model.variables:
         return "The model has no variables yet: build it for images of a known size, as in the program above."
-    if len(plain) == len(model.variables):
-        return "No variable is mirrored: the model was built outside the scope."
+    yield len(plain) == len(model.variables), "No variable is mirrored: the model was built outside the scope."
     if plain:
         return f"{plain[0]} and perhaps others have one copy only: that part was built outside the scope."
     if not getattr(model, "optimizer", None):

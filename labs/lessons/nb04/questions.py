@@ -14,22 +14,17 @@ def weights(size):
         (8, "8 bytes would be float64; the weights are float32."),
         (32, "A float32 has 32 bits: how many bytes is that?"),
     ):
-        if near(size, count * factor, 0.001):
-            return hint
-    if not near(size, right, 0.001):
-        return "Number of weights (`network.count_params()`) times bytes per weight."
+        yield near(size, count * factor, 0.001), hint
+    yield not near(size, right, 0.001), "Number of weights (`network.count_params()`) times bytes per weight."
 
 
 @judges("04.4")
 def bisect(function):
     if function(64, 128) == 96:
         return None if function(96, 128) == 112 else "Right for the first step, not for the second: use both arguments."
-    if function(64, 128) in (64, 128):
-        return "This size has been tried already. Which size in between tells most?"
-    if function(64, 128) == 65:
-        return "One by one finds the border too, with up to 63 trials. Which size halves the gap?"
-    if function(64, 128) == 256:
-        return "Larger than a size that already failed: it will fail as well."
+    yield function(64, 128) in (64, 128), "This size has been tried already. Which size in between tells most?"
+    yield function(64, 128) == 65, "One by one finds the border too, with up to 63 trials. Which size halves the gap?"
+    yield function(64, 128) == 256, "Larger than a size that already failed: it will fail as well."
     return "Take the size in the middle of the largest that fits and the smallest that does not."
 
 
@@ -38,29 +33,19 @@ judges("04.5")(no_evidence)
 
 @judges("04.6")
 def linear_rule(batch, rate):
-    if batch == 256:
-        return "256 is the local batch. With MirroredStrategy you pass the images of a step over all workers."
-    if batch == 64:
-        return "The local batch stays 256: with more workers, a step takes more images, not smaller shares."
-    if batch != 1024:
-        return "Global batch = local batch x workers."
-    if abs(rate - 0.01) < 1e-9:
-        return "The rate of one worker: the linear rule multiplies it by the same factor as the batch."
-    if abs(rate - 0.02) < 1e-9:
-        return "That is the square-root rule. The course uses the linear one (Goyal et al. 2017)."
-    if abs(rate - 0.0025) < 1e-9:
+    yield batch == 256, "256 is the local batch. With MirroredStrategy you pass the images of a step over all workers."
+    yield batch == 64, "The local batch stays 256: with more workers, a step takes more images, not smaller shares."
+    yield batch != 1024, "Global batch = local batch x workers."
+    yield near(rate, 0.01), "The rate of one worker: the linear rule multiplies it by the same factor as the batch."
+    yield near(rate, 0.02), "That is the square-root rule. The course uses the linear one (Goyal et al. 2017)."
+    if near(rate, 0.0025):
         return "Divided instead of multiplied: a larger batch gives a less noisy gradient, so the step may be longer."
-    if abs(rate - 0.04) > 1e-9:
-        return "Rate = rate of one worker x number of workers."
+    yield not near(rate, 0.04), "Rate = rate of one worker x number of workers."
 
 
 @judges("04.7")
 def last_batch(steps, last):
-    if (steps, last) == (6, 848) or steps == 6:
-        return "6 full batches are 49,152 images. Where do the others go?"
-    if steps != 7:
-        return "Divide 50,000 by 8192 and round up: a rest needs a step too."
-    if last == 8192:
-        return "7 x 8192 would be 57,344 images: more than there are."
-    if last != 848:
-        return "The images that 6 full batches leave over."
+    yield (steps, last) == (6, 848) or steps == 6, "6 full batches are 49,152 images. Where do the others go?"
+    yield steps != 7, "Divide 50,000 by 8192 and round up: a rest needs a step too."
+    yield last == 8192, "7 x 8192 would be 57,344 images: more than there are."
+    yield last != 848, "The images that 6 full batches leave over."

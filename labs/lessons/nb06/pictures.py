@@ -125,11 +125,9 @@ def explorer(labels, *, classes=10):
         counts = shares.class_counts(share, here, batch, classes)
         _panel(axis, counts / batch, batch, 1, image)
         far, found = _far(counts, here), shares.coverage(share, len(here))
-        axis.set_title(
-            f"{order}; source {source}\naway from the mix of all: workers {far[0]:.2f}, batches "
-            f"{far[1]:.2f}; samples never read: {len(found.unseen)} of {len(here)}",
-            fontsize=9,
-        )
+        away = f"away from the mix of all: workers {far[0]:.2f}, batches {far[1]:.2f}"
+        unread = f"samples never read: {len(found.unseen)} of {len(here)}"
+        axis.set_title(f"{order}; source {source}\n{away}; {unread}", fontsize=9)
         title = f"{order}, source {source}, batches of {batch}"
         figure.alt = f"{_words(title, counts, here)} {shares.sentence(found, len(here))}"
         return figure
@@ -147,29 +145,17 @@ def unseen(counted, *, title="shuffle with own seeds, then shard"):
     fine = np.arange(1, max(workers) + 1)
     axis.plot(fine, [shares.expected_unseen(k) for k in fine], "--", color="0.4", label="$(1-1/K)^K$")
     axis.axhline(np.exp(-1), color=COLOURS[1], ls=":", label="1/e")
-    for number, k in enumerate(workers):
-        axis.plot(
-            [k] * len(counted[k]),
-            counted[k],
-            MARKERS[0],
-            color=COLOURS[0],
-            ms=5,
-            alpha=0.6,
-            label=None if number else "counted, a point for each epoch",
-        )
-    axis.set(
-        xlabel="workers K",
-        ylabel="share of samples never read\nin an epoch",
-        title=title,
-        ylim=(0, 0.45),
-        xticks=workers,
-    )
+    label = "counted, a point for each epoch"
+    points = np.array([(k, share) for k in workers for share in counted[k]])
+    axis.plot(*points.T, MARKERS[0], color=COLOURS[0], ms=5, alpha=0.6, label=label)
+    axis.set(xlabel="workers K", ylabel="share of samples never read\nin an epoch", title=title)
+    axis.set(ylim=(0, 0.45), xticks=workers)
     axis.legend(fontsize=8, loc="lower right")
     stamp(figure, "simulated")
     values = ", ".join(f"{np.mean(counted[k]):.3f} for {k}" for k in workers)
+    formula = f"formula (1 - 1/K)^K, which tends to 1/e = {np.exp(-1):.3f}"
     figure.alt = (
-        f"Share of samples that nobody reads in an epoch, by workers: counted {values}; beside it the "
-        f"formula (1 - 1/K)^K, which tends to 1/e = {np.exp(-1):.3f}."
+        f"Share of samples that nobody reads in an epoch, by workers: counted {values}; beside it the {formula}."
     )
     return figure
 
@@ -188,11 +174,8 @@ def epoch_times(records):
         axis.plot(workers, means, color=colour, marker=marker, ms=7, label=f"{name}, mean")
         for worker, values in zip(workers, seconds, strict=True):
             axis.plot([worker] * len(values), values, "_", color=colour, ms=14)
-        sentences.append(
-            f"Seconds per epoch of {name}: "
-            + ", ".join(f"{m:.2f} on {w}" for m, w in zip(means, workers, strict=True))
-            + "."
-        )
+        told = ", ".join(f"{mean:.2f} on {count}" for mean, count in zip(means, workers, strict=True))
+        sentences.append(f"Seconds per epoch of {name}: {told}.")
         ticks, first = ticks | set(workers), first or means[0] * workers[0]
     ticks = sorted(ticks)
     axis.plot(ticks, [first / worker for worker in ticks], "--", color="0.5", label="ideal: T(1)/K")

@@ -1,6 +1,7 @@
 """Judges of 06_horovod_sharding."""
 
 import ast
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,18 +15,14 @@ from labs.data.shares import coverage, some
 def by_hand(zero, one):
     zero, one = [int(x) for x in zero], [int(x) for x in one]
     both, missing = sorted(set(zero) & set(one)), sorted(set(range(1, 101)) - set(zero) - set(one))
-    if zero == list(range(1, 101, 2)) and one == list(range(2, 101, 2)):
-        return None
-    if both:
-        return f"Both workers read {some(both)}. At which place does the second worker begin?"
-    if missing:
-        return f"No worker reads {some(missing)}. Together they must read all numbers from 1 to 100."
+    yield zero == list(range(1, 101, 2)) and one == list(range(2, 101, 2)), None
+    yield both, f"Both workers read {some(both)}. At which place does the second worker begin?"
+    yield missing, f"No worker reads {some(missing)}. Together they must read all numbers from 1 to 100."
     if set(zero + one) != set(range(1, 101)):
         return f"{some(sorted(set(zero + one) - set(range(1, 101))))} is not among the numbers from 1 to 100."
     if len(zero) != len(one):
         return f"One worker reads {len(zero)} numbers and the other {len(one)}: shares must be as equal as possible."
-    if zero == list(range(2, 101, 2)):
-        return "Two fair shares, but exchanged: worker 0 takes the first number."
+    yield zero == list(range(2, 101, 2)), "Two fair shares, but exchanged: worker 0 takes the first number."
     if zero == list(range(1, 51)):
         return "These are two blocks: complete, but neighbours stay together. Take every second number."
     return "Take every second number, in order; worker 0 begins at the first, worker 1 at the second."
@@ -34,18 +31,14 @@ def by_hand(zero, one):
 @judges("06.2")
 def sizes(counts):
     counts = [int(count) if float(count).is_integer() else float(count) for count in counts]
-    if counts == [34, 33, 33]:
-        return None
-    if len(counts) != 3:
-        return f"This is a list of {len(counts)}: give one number for each of the three workers."
+    yield counts == [34, 33, 33], None
+    yield len(counts) != 3, f"This is a list of {len(counts)}: give one number for each of the three workers."
     if sum(counts) == 100 and any(isinstance(count, float) for count in counts):
         return "A worker reads whole samples: the shares cannot be equal. Which worker gets one more?"
     if sorted(counts) == [33, 33, 34]:
         return "The three shares are right, but not in the order of the workers. Which worker reads number 100?"
-    if sum(counts) < 100:
-        return f"These are {sum(counts)} samples together: some of the 100 would never be read."
-    if sum(counts) > 100:
-        return f"These are {sum(counts)} samples together, and there are 100: some would be read twice."
+    yield sum(counts) < 100, f"These are {sum(counts)} samples together: some of the 100 would never be read."
+    yield sum(counts) > 100, f"These are {sum(counts)} samples together, and there are 100: some would be read twice."
     return "The shares differ by one sample at the most: count 1, 4, 7, ..., then 2, 5, 8, ... and 3, 6, 9, ..."
 
 
@@ -66,19 +59,14 @@ def shard_of(function):
                     return f"Your function returns a {type(given).__name__}: return a tf.data.Dataset of `numbers`."
                 shares.setdefault(size, []).append(_numbers(given))
             except tf.errors.OpError as problem:
-                return (
-                    f"For rank {rank} of {size} TensorFlow stops with {type(problem).__name__}. Are the arguments "
-                    "in the order that the method wants?"
-                )
+                stops = f"For rank {rank} of {size} TensorFlow stops with {type(problem).__name__}."
+                return f"{stops} Are the arguments in the order that the method wants?"
     for size, reads in shares.items():
         found = coverage(reads, 24)
         if len(found.foreign):
             return f"Of the samples 0 to 23, your shares hold {some(found.foreign)}. Return elements of `numbers`."
-        if len(found.unseen) and len(found.repeated):
-            return (
-                f"For {size} ranks, {some(found.repeated)} are read more than once and {some(found.unseen)} by "
-                "nobody. Does each rank begin at a place of its own?"
-            )
+        read = f"For {size} ranks, {some(found.repeated)} are read more than once and {some(found.unseen)} by nobody."
+        yield len(found.unseen) and len(found.repeated), f"{read} Does each rank begin at a place of its own?"
         if len(found.repeated):
             return f"For {size} ranks, {some(found.repeated)} are read by more than one. What tells a rank its share?"
         if len(found.unseen):
@@ -93,16 +81,13 @@ def classes(function):
     counts[0, [0, 0, 1, 2, 3], [0, 1, 1, 2, 2]] = 3, 1, 4, 4, 4
     counts[1, :, 3] = 4
     seen, per_batch = map(float, function(counts))
-    if np.isclose(seen, 3) and np.isclose(per_batch, 1.25):
-        return None
+    yield np.isclose(seen, 3) and np.isclose(per_batch, 1.25), None
     if np.isclose(seen, 1.25) and np.isclose(per_batch, 3):
         return "Both numbers are there, in the other order: first the classes of the epoch, then those of a batch."
     if np.isclose(seen, 3) and np.isclose(per_batch, 4):
         return "The second number counts samples. In a batch, count the classes with at least one sample."
-    if np.isclose(seen, 3) and np.isclose(per_batch, 5):
-        return "The second is a sum over the batches: take the mean."
-    if np.isclose(seen, 16):
-        return "The first number counts samples of worker 0. How many classes have at least one sample?"
+    yield np.isclose(seen, 3) and np.isclose(per_batch, 5), "The second is a sum over the batches: take the mean."
+    yield seen == 16, "The first number counts samples of worker 0. How many classes have at least one sample?"
     if np.isclose(seen, 4) or np.isclose(per_batch, 9 / 8):
         return "This holds both workers. `counts[0]` is worker 0's, with one row for each batch."
     return "For worker 0: a class is seen if its count is above 0. First over the whole epoch, then in each batch."
@@ -115,34 +100,28 @@ def never_read(function):
     if any(isinstance(value, (list, set, tuple, np.ndarray)) for value in got):
         return "These are the samples themselves: return how many there are."
     got = [float(value) for value in got]
-    if got == [2, 2, 0]:
-        return None
-    if got == [4, 2, 6]:
-        return "This counts the samples that were read. How many were not?"
+    yield got == [2, 2, 0], None
+    yield got == [4, 2, 6], "This counts the samples that were read. How many were not?"
     if got == [1, 0, 0]:
         return "A sample that is read twice counts once here: subtracting the lengths of the lists is not enough."
-    if got[0] == 3:
-        return "This looks at one worker only. A sample counts as read if any of the workers has read it."
+    yield got[0] == 3, "This looks at one worker only. A sample counts as read if any of the workers has read it."
     return f"For the reads [0, 1, 2] and [2, 3] of 6 samples your function gives {got[0]:g}. Which did nobody read?"
 
 
 @judges("06.9")
 def expected(function):
-    got = [float(function(k)) for k in (1, 2, 4, 10)]
-    if np.allclose(got, [(1 - 1 / k) ** k for k in (1, 2, 4, 10)]):
-        return None
-    if np.allclose(got[1:], [1 / k**2 for k in (2, 4, 10)]) or np.allclose(got, 1 / 4):
+    k = np.array([1, 2, 4, 10])
+    got = [float(function(workers)) for workers in k.tolist()]
+    are = partial(np.allclose, got)
+    yield are((1 - 1 / k) ** k), None
+    if np.allclose(got[1:], 1 / k[1:] ** 2) or are(1 / 4):
         return "This fits your count for two workers. Count for four: then it is more, not less."
-    if np.allclose(got, [1 - 1 / k for k in (1, 2, 4, 10)]):
-        return "With this probability one worker leaves the sample out. All of them must."
-    if np.allclose(got, [1 / k for k in (1, 2, 4, 10)]):
-        return "With this probability one worker reads the sample. With which probability does it not?"
-    if np.allclose(got, np.exp(-1)):
-        return "This is where it tends to for many workers. Your count for two is below it."
-    if np.isclose(got[0], 0) and np.isclose(got[1], 0.75):
-        return "This is the share that is read. Which share is not?"
-    if not np.isclose(got[0], 0):
-        return f"A single worker reads everything, but your formula leaves out {got[0]:.3g} of it."
+    yield are(1 - 1 / k), "With this probability one worker leaves the sample out. All of them must."
+    yield are(1 / k), "With this probability one worker reads the sample. With which probability does it not?"
+    yield are(np.exp(-1)), "This is where it tends to for many workers. Your count for two is below it."
+    yield np.allclose(got[:2], [0, 0.75]), "This is the share that is read. Which share is not?"
+    alone = got[0]
+    yield abs(alone) > 1e-8, f"A single worker reads everything, but your formula leaves out {alone:.3g} of it."
     return "Begin with one worker and one sample: with which probability is the sample not in its share? Then all K."
 
 
@@ -162,33 +141,25 @@ def fair(function):
                 continue
             if all(len(read) == n for read in reads):
                 return f"Each of {size} ranks reads all {n} samples: nothing divides them."
-            if len(found.foreign):
-                return f"With n={n} there is no sample {some(found.foreign)}."
+            yield len(found.foreign), f"With n={n} there is no sample {some(found.foreign)}."
             if epoch > 1:
                 return f"Epoch 1 is right, but in epoch {epoch} with {size} ranks nobody reads {some(found.unseen)}."
-            return (
-                f"In epoch 1 with {size} ranks, {some(found.repeated)} are read more than once and "
-                f"{some(found.unseen)} by nobody. What must all ranks have in common to divide?"
-            )
+            read = f"{some(found.repeated)} are read more than once and {some(found.unseen)} by nobody"
+            return f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide?"
     first, second, _ = made[2]
     if first == second and any(read != sorted(read) for read in first):
         return "Disjoint and complete, but every epoch has the same order. Which argument of `shuffle` draws a new one?"
-    if first == second:
-        return "Disjoint and complete, but nothing is shuffled: a sorted source would stay sorted."
+    yield first == second, "Disjoint and complete, but nothing is shuffled: a sorted source would stay sorted."
 
 
 @judges("06.12")
 def batches(count, last):
-    if (count, last) == (13, 2):
-        return None
+    yield (count, last) == (13, 2), None
     if (count, last) == (2, 13):
         return "The two numbers are exchanged: first how many batches, then the samples of the last one."
-    if count == 12.5:
-        return "There is no half batch: one is smaller than the others."
-    if count == 12:
-        return "Full batches are counted here. The samples that remain make one more."
-    if count == 13:
-        return "The number of batches is right. How many samples are left for the last one?"
+    yield count == 12.5, "There is no half batch: one is smaller than the others."
+    yield count == 12, "Full batches are counted here. The samples that remain make one more."
+    yield count == 13, "The number of batches is right. How many samples are left for the last one?"
     return "Divide, round up; then see what the full batches leave for the last one."
 
 
@@ -210,24 +181,18 @@ def plan(function):
             return "The steps are right. What is left over counts what all workers read, not one of them."
         return "The steps are right. How many of the n samples are in none of these steps?"
     sizes = next(k for k in trials if got[k] != trials[k])
-    return (
-        f"For n={sizes[0]} on {sizes[1]} workers with local batch {sizes[2]} your function gives "
-        f"{got[sizes][0]:g} steps: how many samples does one step of all workers take?"
-    )
+    asked = f"For n={sizes[0]} on {sizes[1]} workers with local batch {sizes[2]} your function gives"
+    return f"{asked} {got[sizes][0]:g} steps: how many samples does one step of all workers take?"
 
 
 @judges("06.15")
 def equal_generators(never, twice):
-    if (never, twice) == (500, 500):
-        return None
+    yield (never, twice) == (500, 500), None
     if (never, twice) == (0, 0):
         return "That would be right if the ranks read different halves. What makes the generator of rank 1 different?"
-    if (never, twice) == (250, 250):
-        return "That is what different orders would give. Here both generators have one seed."
-    if never == 500:
-        return "What nobody reads is right. And how many samples do both ranks read?"
-    if twice == 500 or twice == 1000:
-        return "Each rank takes half of the steps. Which samples are in them, and which in none?"
+    yield (never, twice) == (250, 250), "That is what different orders would give. Here both generators have one seed."
+    yield never == 500, "What nobody reads is right. And how many samples do both ranks read?"
+    yield twice in (500, 1000), "Each rank takes half of the steps. Which samples are in them, and which in none?"
     return "Both ranks begin the same order at its beginning, and stop after half of the steps."
 
 
@@ -248,11 +213,8 @@ def folder_share(function, files, reads):
     shares = [[places.get(file, -1) for file in names] for names in opened]
     found = coverage(shares, len(files))
     if all(len(names) == len(files) for names in opened):
-        if sum(delivered) == len(files):
-            return (
-                f"The shares are right, but each rank opens and decodes all {len(files)} files and then drops half "
-                "of them. Where must the shard stand?"
-            )
+        waste = f"each rank opens and decodes all {len(files)} files and then drops half of them"
+        yield sum(delivered) == len(files), f"The shares are right, but {waste}. Where must the shard stand?"
         return f"Each rank reads all {len(files)} files: nothing divides them."
     if not any(opened):
         return "No file was opened: read with the given function `read`, which counts."
@@ -262,14 +224,10 @@ def folder_share(function, files, reads):
 
 @judges("06.17")
 def idle(count):
-    if count == 4:
-        return None
-    if count == 0:
-        return "A file cannot be shared: whoever takes part in `shard` gets whole files. Count the empty shares."
-    if count == 8:
-        return "Some workers do get a file. How many get none?"
-    if count == 2:
-        return "That is how many workers there would be for each file. How many of the 8 get none?"
+    yield count == 4, None
+    yield count == 0, "A file cannot be shared: whoever takes part in `shard` gets whole files. Count the empty shares."
+    yield count == 8, "Some workers do get a file. How many get none?"
+    yield count == 2, "That is how many workers there would be for each file. How many of the 8 get none?"
     return "There are 4 files and 8 workers: shard(8, r) of a list of 4."
 
 
@@ -285,14 +243,11 @@ def _steps(record, name):
 def processed(on_1, on_2, record_1, record_2):
     steps_1, batch_1, images = _steps(record_1, "the first")
     steps_2, batch_2, _ = _steps(record_2, "the second")
-    if (on_1, on_2) == (steps_1 * batch_1, steps_2 * batch_2):
-        return None
+    yield (on_1, on_2) == (steps_1 * batch_1, steps_2 * batch_2), None
     if (on_1, on_2) == (images, images) or on_1 == on_2:
         return "So many images exist, and an epoch ought to process each once. Do steps and batch in the record agree?"
-    if (on_1, on_2) == (steps_1, steps_2):
-        return "These are steps. Each of them takes a batch."
-    if (on_1, on_2) == (steps_2 * batch_2, steps_1 * batch_1):
-        return "The two records are exchanged."
+    yield (on_1, on_2) == (steps_1, steps_2), "These are steps. Each of them takes a batch."
+    yield (on_1, on_2) == (steps_2 * batch_2, steps_1 * batch_1), "The two records are exchanged."
     return "In each step all ranks together process the global batch: two fields of the record, multiplied."
 
 
@@ -314,11 +269,9 @@ def repaired(path):
             return f"{problem}."
         found = coverage([np.concatenate(batches) if batches else [] for batches in by_rank], n)
         reads = [sum(map(len, batches)) for batches in by_rank]
+        all_read = f"each of them still reads all {n} samples: {some(found.repeated)} are read {size} times"
         if size > 1 and all(read == n for read in reads):
-            return (
-                f"With {size} ranks, each of them still reads all {n} samples: {some(found.repeated)} are read "
-                f"{size} times. What does a rank know that the others do not?"
-            )
+            return f"With {size} ranks, {all_read}. What does a rank know that the others do not?"
         if len(found.repeated):
             lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
             return f"With {size} ranks, {some(found.repeated)} are read more than once{lost}. Do all divide one order?"
@@ -328,20 +281,18 @@ def repaired(path):
             return f"With {size} ranks, they take {', '.join(str(len(b)) for b in by_rank)} steps: some wait for ever."
         sizes = {len(batch) for batches in by_rank for batch in batches}
         if sizes != {local_batch}:
-            return (
-                f"The shares are right, but with --batch_size {size * local_batch} on {size} ranks, a rank takes "
-                f"{max(sizes)} samples per step. What is left for each rank?"
+            takes = (
+                f"with --batch_size {size * local_batch} on {size} ranks, a rank takes {max(sizes)} samples per step"
             )
+            return f"The shares are right, but {takes}. What is left for each rank?"
 
 
 @judges("06.22")
 def repaired_record(before, after):
     (steps_1, _, images), (steps_2, batch_2, _) = _steps(before, "before"), _steps(after, "after")
     ranks = before.configuration.workers, after.configuration.workers
-    if ranks[0] != ranks[1]:
-        return f"The runs had {ranks[0]} and {ranks[1]} ranks: compare two on as many."
-    if after.state != "finished":
-        return "The repaired script did not run to its end: look into its .err."
+    yield ranks[0] != ranks[1], f"The runs had {ranks[0]} and {ranks[1]} ranks: compare two on as many."
+    yield after.state != "finished", "The repaired script did not run to its end: look into its .err."
     if steps_2 == steps_1:
         return f"Both records have {steps_1} steps in an epoch. Was the repaired script saved before it ran?"
     if not images - batch_2 < steps_2 * batch_2 <= images:

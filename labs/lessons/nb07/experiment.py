@@ -64,13 +64,8 @@ def main():
 
         optimizer = DistributedOptimizer(optimizer)
 
-    dense = keras.Sequential(
-        [
-            keras.layers.Flatten(),
-            keras.layers.Dense(32, activation="relu"),
-            keras.layers.Dense(len(dataset.classes), activation="softmax"),
-        ]
-    )
+    hidden, last = keras.layers.Dense(32, "relu"), keras.layers.Dense(len(dataset.classes), "softmax")
+    dense = keras.Sequential([keras.layers.Flatten(), hidden, last])
     network = dense if args.network == "dense" else models.network("SmallCNN", args.image_size, len(dataset.classes))
     model = keras.Sequential([models.preprocessing(args.image_size), network])
     model.build((None, *dataset.images.shape[1:]))
@@ -79,16 +74,8 @@ def main():
     callbacks = [Disturb(args.slow, args.die)]
     if not args.unchecked:
         callbacks += [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
-        callbacks += [
-            training.Recorder(
-                args,
-                model=args.network,
-                strategy="horovod",
-                workers=hvd.size(),
-                images=len(dataset.labels),
-                learning_rate=args.rate,
-            )
-        ]
+        run = {"model": args.network, "strategy": "horovod", "workers": hvd.size(), "learning_rate": args.rate}
+        callbacks += [training.Recorder(args, images=len(dataset.labels), **run)]
 
     before = ranks.compare_weights(model)
     verbose = 0 if hvd.rank() else 2

@@ -6,34 +6,28 @@ from functools import cache
 
 from labs.checks import batch_scripts
 from labs.checks.judging import judges
-from labs.checks.reading import name_of
+from labs.checks.reading import name_of, near
 from labs.lessons.nb07.script import LOCAL_RANK, LOCAL_SIZE, RANK, SIZE, Numbers, step
+
+BROADCAST, AVERAGE = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
 
 
 @judges("07.2")
 def size(count):
-    if count == 2:
-        return "That would be one process per node: on each, three GPUs would stay idle."
-    if count == 4:
-        return "That is one node's share. How many nodes are there?"
-    if count == 6:
-        return "Nodes and tasks per node are multiplied, not added."
-    if count != 8:
-        return "K = nodes x tasks per node, with one task for each GPU of a node."
+    yield count == 2, "That would be one process per node: on each, three GPUs would stay idle."
+    yield count == 4, "That is one node's share. How many nodes are there?"
+    yield count == 6, "Nodes and tasks per node are multiplied, not added."
+    yield count != 8, "K = nodes x tasks per node, with one task for each GPU of a node."
 
 
 @judges("07.3")
 def place(node, local):
-    if local == 6:
-        return "No node has a GPU with this number: they have 4 each. Count anew on each node."
+    yield local == 6, "No node has a GPU with this number: they have 4 each. Count anew on each node."
     if (node, local) in ((0, 2), (2, 2)):
         return "The local rank is right. Which node is it, if the first one is node 0 and holds the ranks 0 to 3?"
-    if (node, local) == (2, 1):
-        return "The two numbers are swapped: first the node, then the local rank."
-    if node == 1 and local == 3:
-        return "Both counts begin at 0: the first rank of a node has local rank 0."
-    if (node, local) != (1, 2):
-        return "Write the ranks 0 to 7 in two rows of four, one row for each node, and find 6."
+    yield (node, local) == (2, 1), "The two numbers are swapped: first the node, then the local rank."
+    yield node == 1 and local == 3, "Both counts begin at 0: the first rank of a node has local rank 0."
+    yield (node, local) != (1, 2), "Write the ranks 0 to 7 in two rows of four, one row for each node, and find 6."
 
 
 @judges("07.4")
@@ -79,34 +73,26 @@ def shard(script):
     value = script.value("mine")
     if isinstance(value, Numbers):
         return "Not sharded: every rank would read all samples, and an epoch on K ranks would be K epochs."
-    if value == (RANK, SIZE):
-        return "The two numbers are swapped: first into how many shards, then which of them."
+    yield value == (RANK, SIZE), "The two numbers are swapped: first into how many shards, then which of them."
     if not isinstance(value, tuple) or len(value) != 2:
         return "`mine` is no shard of `numbers`: take every size-th number, from this rank's on."
     if value == (LOCAL_SIZE, LOCAL_RANK):
         return "These numbers begin anew on each node: two nodes would read the same samples."
-    if value[0] != SIZE:
-        return "Into how many shards? As many as there are ranks, over all nodes."
+    yield value[0] != SIZE, "Into how many shards? As many as there are ranks, over all nodes."
     if value[1] == LOCAL_RANK:
         return "Which shard is counted per node here: ranks of different nodes would read the same one."
-    if value[1] != RANK:
-        return "Each rank must take another shard: which number tells all of them apart?"
+    yield value[1] != RANK, "Each rank must take another shard: which number tells all of them apart?"
 
 
 def _rate(script):
     one, many = script.value("learning_rate", size=1, rank=0, local_size=1, local_rank=0), script.value("learning_rate")
-    if not isinstance(one, float | int) or not isinstance(many, float | int):
-        return "The learning rate must be a number."
-    if abs(many - 0.01) < 1e-9:
-        return "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
-    if abs(one - 0.01) > 1e-9:
-        return "With one rank the learning rate must be 0.01."
-    if abs(many - 0.01 * LOCAL_SIZE) < 1e-9:
-        return "Scaled by the ranks of one machine. The global batch grows with all ranks."
-    if abs(many - 0.01 / SIZE) < 1e-9:
-        return "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
-    if abs(many - 0.01 * SIZE) > 1e-9:
-        return "With 8 ranks the linear rule gives another rate than your script."
+    yield not isinstance(one, float | int) or not isinstance(many, float | int), "The learning rate must be a number."
+    fixed, less = near(many, 0.01), near(many, 0.01 / SIZE)
+    yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
+    yield not near(one, 0.01), "With one rank the learning rate must be 0.01."
+    yield near(many, 0.01 * LOCAL_SIZE), "Scaled by the ranks of one machine. The global batch grows with all ranks."
+    yield less, "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
+    yield not near(many, 0.01 * SIZE), "With 8 ranks the linear rule gives another rate than your script."
 
 
 @judges("07.7")
@@ -119,19 +105,16 @@ def optimizer(script):
             "Horovod's own Keras classes do not know Keras 3: they average nothing, without any error, and every "
             "rank trains a network of its own. Take them from `labs.hvd`."
         )
-    hint = _rate(script)
-    if hint:
-        return hint
+    yield from _rate(script)
     value = script.value("optimizer")
-    if not isinstance(value, tuple) or value[0] in ("broadcast", "average", "pin"):
+    if not isinstance(value, tuple) or value[0] in (BROADCAST, AVERAGE, "pin"):
         return "`optimizer` must be one of keras.optimizers, wrapped so that it averages gradients."
-    if value[0] != "distributed":
+    if value[0] != "DistributedOptimizer":
         return "The optimizer is not wrapped: nobody averages the gradients, and each rank would train its own network."
     inner = [*value[1], *value[2].values()][:1]
     if not inner or not isinstance(inner[0], tuple):
         return "The distributed optimizer wraps an optimizer of keras.optimizers: give it one."
-    if inner[0][0] != "SGD":
-        return "Runs with different optimizers cannot be compared: take SGD, as in ResNet50.py."
+    yield inner[0][0] != "SGD", "Runs with different optimizers cannot be compared: take SGD, as in ResNet50.py."
     if [*inner[0][1], *inner[0][2].values()][:1] != ["learning_rate"]:
         return "The rate is computed, but the optimizer does not get it."
 
@@ -143,18 +126,15 @@ def callbacks(script):
     if not isinstance(value, list | tuple) or (value and isinstance(value[0], str)):
         return "`callbacks` must be a list: in square brackets, with a comma between the two."
     kinds = {item[0]: item for item in value if isinstance(item, tuple)}
-    if "broadcast" not in kinds:
+    if BROADCAST not in kinds:
         return (
             "No broadcast: the ranks begin with different random weights. Equal gradients added to different "
             "weights leave them different for ever."
         )
-    if "average" not in kinds:
-        return "Metrics are not averaged: your log would show the loss of rank 0's share only."
-    root, elsewhere = (_root(item) for item in (kinds["broadcast"], dict((i[0], i) for i in other)["broadcast"]))
-    if root != elsewhere:
-        return "Each rank names another root, so none takes the weights of another: all must name the same one."
-    if root != 0:
-        return "Any root would do, if all ranks name the same one; but with one rank, only one number exists."
+    yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss of rank 0's share only."
+    root, own = (_root(item) for item in (kinds[BROADCAST], dict((i[0], i) for i in other)[BROADCAST]))
+    yield root != own, "Each rank names another root, so none takes the weights of another: all must name the same one."
+    yield root != 0, "Any root would do, if all ranks name the same one; but with one rank, only one number exists."
 
 
 def _root(item):
@@ -166,59 +146,42 @@ def _root(item):
 def log(script):
     here = script.value("verbose", rank=0, local_rank=0)
     there, next_node = script.value("verbose"), script.value("verbose", rank=4, local_rank=0)
-    if here == there == 2:
-        return "Every rank would print every epoch: with K ranks, each line comes K times."
-    if here != 2 and there == 2:
-        return "The wrong way round: one rank is to print, all others to be silent."
-    if here == 1:
-        return "1 is a progress bar, which fills a log with half lines. Which value gives one line per epoch?"
-    if here != 2:
-        return "Rank 0 prints nothing: there would be no log. Which value of verbose gives one line per epoch?"
-    if there != 0:
-        return "The other ranks still print: which value of verbose is silence?"
-    if next_node != 0:
-        return "One rank of each node would print. Which number is 0 on a single rank of the whole job?"
+    yield here == there == 2, "Every rank would print every epoch: with K ranks, each line comes K times."
+    yield here != 2 and there == 2, "The wrong way round: one rank is to print, all others to be silent."
+    yield here == 1, "1 is a progress bar, which fills a log with half lines. Which value gives one line per epoch?"
+    yield here != 2, "Rank 0 prints nothing: there would be no log. Which value of verbose gives one line per epoch?"
+    yield there != 0, "The other ranks still print: which value of verbose is silence?"
+    yield next_node != 0, "One rank of each node would print. Which number is 0 on a single rank of the whole job?"
 
 
 @judges("07.11")
-def evidence(record):
+def evidence(run):
     from labs.results.record import Record
 
-    if not isinstance(record, Record):
-        return "Give the run record of your job on 2 ranks, as `run_record.load(...)` read it."
-    has = record.configuration
+    yield not isinstance(run, Record), "Give the run record of your job on 2 ranks, as `run_record.load(...)` read it."
+    has = run.configuration
     if has.strategy != "horovod":
         return f"This record is of a run with strategy {has.strategy!r}. Which file did your ranks write?"
-    if record.state != "finished":
-        return f"This run is {record.state}: weights are compared when it has ended. Look at its .err."
-    if (has.workers or 1) < 2:
-        return "One rank is always equal to itself. Give the record of the run on 2 ranks."
-    if not (record.weights or {}).get("identical"):
+    yield run.state != "finished", f"This run is {run.state}: weights are compared when it has ended. Look at its .err."
+    yield (has.workers or 1) < 2, "One rank is always equal to itself. Give the record of the run on 2 ranks."
+    if not (run.weights or {}).get("identical"):
         return "The ranks hold different networks: look again at steps 4 and 5 of your script."
 
 
 @judges("07.15")
 def networks(count):
-    if count == 1:
-        return "They began as one. What do the first weights say that the ranks printed?"
-    if count == 2:
-        return "That is how many there were in the run above, which had two ranks."
-    if count == 0:
-        return "Each rank does train: its loss goes down."
-    if count != 4:
-        return "Every rank that updates with its own gradient alone has a network of its own: count the ranks."
+    yield count == 1, "They began as one. What do the first weights say that the ranks printed?"
+    yield count == 2, "That is how many there were in the run above, which had two ranks."
+    yield count == 0, "Each rank does train: its loss goes down."
+    yield count != 4, "Every rank that updates with its own gradient alone has a network of its own: count the ranks."
 
 
 @judges("07.16")
 def effective(batch):
-    if batch == 8:
-        return "That is what one rank sees. Over how many images is the gradient averaged?"
-    if batch == 2:
-        return "Divided: 8 images is already the share of one rank."
-    if batch == 4:
-        return "That is the number of ranks; each of them brings several images."
-    if batch != 32:
-        return "Local batch times number of ranks."
+    yield batch == 8, "That is what one rank sees. Over how many images is the gradient averaged?"
+    yield batch == 2, "Divided: 8 images is already the share of one rank."
+    yield batch == 4, "That is the number of ranks; each of them brings several images."
+    yield batch != 32, "Local batch times number of ranks."
 
 
 @judges("07.17")
@@ -227,15 +190,13 @@ def rules(function):
     values = [function(rate, ranks) for rate, ranks in cases]
     if any(not hasattr(value, "__len__") or len(value) != 3 for value in values):
         return "Return three rates: by the linear, the square-root and the 2/3-power rule, in this order."
-    if max(abs(rate - 0.01) for rate in values[0]) > 1e-9:
-        return "For a single rank no rule changes the rate."
+    yield max(abs(rate - 0.01) for rate in values[0]) > 1e-9, "For a single rank no rule changes the rate."
     rows = [(list(value), rate, ranks) for value, (rate, ranks) in zip(values[1:], cases[1:], strict=True)]
 
     def wrong(place, power):
         return any(abs(value[place] / (rate * ranks**power) - 1) > 1e-6 for value, rate, ranks in rows)
 
-    if wrong(0, 1):
-        return "The first one, the linear rule: as many times the rate as there are ranks."
+    yield wrong(0, 1), "The first one, the linear rule: as many times the rate as there are ranks."
     if wrong(1, 0.5):
         return "The linear rule is right. The second one takes the square root of the number of ranks as its factor."
     if wrong(2, 2 / 3):
@@ -247,16 +208,13 @@ def tensors(count, size):
     trained, every, layers, gradient = _resnet()
     if count == every:
         return "These are all variables. Moving means and variances are not trained, so they have no gradient."
-    if count == layers:
-        return "These are the layers. A layer may have two variables with a gradient, or none."
-    if count != trained:
-        return "One tensor for each trainable variable: how long is `network.trainable_weights`?"
+    yield count == layers, "These are the layers. A layer may have two variables with a gradient, or none."
+    yield count != trained, "One tensor for each trainable variable: how long is `network.trainable_weights`?"
     if abs(size - gradient / 4) < 1e-3 * gradient:
         return "The tensors are right; this is how many numbers they hold. How many bytes has a float32?"
     if abs(size - 2 * gradient) < 1e-3 * gradient:
         return "The tensors are right. The bytes of one rank's gradient are asked, not of both ranks."
-    if abs(size - gradient) > 1e-3 * gradient:
-        return "The tensors are right. Add up the sizes of all of them, in float32."
+    yield abs(size - gradient) > 1e-3 * gradient, "The tensors are right. Add up the sizes of all of them, in float32."
 
 
 @cache
@@ -279,20 +237,16 @@ def waits(rank):
 
 @judges("07.21")
 def died(rank):
-    if rank == 0:
-        return "This one was left waiting in its all-reduce. Whose traceback stands first, and what does it say?"
-    if rank != 1:
-        return "Find the experiment's RuntimeError in the .err: the launcher writes the rank before each line."
+    yield rank == 0, "This one was left waiting in its all-reduce. Whose traceback stands first, and what does it say?"
+    yield rank != 1, "Find the experiment's RuntimeError in the .err: the launcher writes the rank before each line."
 
 
 @judges("07.22")
 def cores_per_rank(cores):
-    if cores == 160:
-        return "With 4 tasks on the node this asks for 640 threads, more than it has."
+    yield cores == 160, "With 4 tasks on the node this asks for 640 threads, more than it has."
     if cores in (4, 1):
         return "That leaves most threads of the node idle. The rule speaks of the threads of all GPUs together."
-    if cores != 40:
-        return "All threads of the node, divided among its ranks."
+    yield cores != 40, "All threads of the node, divided among its ranks."
 
 
 @judges("07.23")

@@ -9,9 +9,8 @@ from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
 
-from labs import blanks
-from labs.checks import reading
-from labs.checks.judging import NotDone
+from labs.checks import reading, stage
+from labs.checks.judging import decided
 
 SIZE, RANK, LOCAL_SIZE, LOCAL_RANK = 8, 5, 4, 1
 
@@ -24,16 +23,13 @@ class Script:
     """A script as a syntax tree, with the values that its expressions give."""
 
     def __init__(self, path):
-        self.name, text = Path(path).name, Path(path).read_text()
-        self.tree, self.blanks = ast.parse(text), blanks.blanks(Path(path))
+        self.path, text = Path(path), Path(path).read_text()
+        self.tree = ast.parse(text)
         begins = {int(m[1]): text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^# ([1-6])\. ", text, re.M)}
         self.ranges = {step: (line, begins.get(step + 1, 10**6)) for step, line in begins.items()}
 
     def refuse_blanks(self, step):
-        first, last = self.ranges.get(step, (0, 10**6))
-        for line, text in self.blanks:
-            if first <= line < last:
-                raise NotDone(f"Line {line} of {self.name} is still blank: {text.strip()}")
+        reading.refuse_blanks(self.path, lines=range(*self.ranges.get(step, (0, 10**6))))
 
     def calls(self, name):
         return reading.calls(self.tree).get(name, [])
@@ -53,10 +49,8 @@ class Script:
         except Refused:
             raise
         except Exception as problem:
-            raise Refused(
-                f"`{name}` cannot be followed without running the script ({problem}). Use the functions of "
-                "`hvd` that the comment above it needs."
-            ) from None
+            stuck = f"`{name}` cannot be followed without running the script ({problem})."
+            raise Refused(f"{stuck} Use the functions of `hvd` that the comment above it needs.") from None
 
 
 class Numbers:
@@ -72,20 +66,10 @@ class Numbers:
 
 
 def _names(size=SIZE, rank=RANK, local_size=LOCAL_SIZE, local_rank=LOCAL_RANK):
-    def made(kind):
-        return lambda *args, **options: (kind, args, options)
+    def made(name):
+        return lambda *args, **options: (name, args, options)
 
-    hvd = SimpleNamespace(
-        size=lambda: size,
-        rank=lambda: rank,
-        local_rank=lambda: local_rank,
-        local_size=lambda: local_size,
-        cross_size=lambda: size // local_size,
-        DistributedOptimizer=made("distributed"),
-        callbacks=SimpleNamespace(
-            BroadcastGlobalVariablesCallback=made("broadcast"), MetricAverageCallback=made("average")
-        ),
-    )
+    hvd = stage.horovod(size, rank, local_size, local_rank, made)
     optimizers = SimpleNamespace(**{name: made(name) for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")})
     devices = SimpleNamespace(pin=made("pin"))
     return {"hvd": hvd, "numbers": Numbers(), "keras": SimpleNamespace(optimizers=optimizers), "devices": devices}
@@ -100,7 +84,7 @@ def step(number):
             script = Script(path)
             script.refuse_blanks(number)
             try:
-                return judge(script)
+                return decided(judge(script))
             except Refused as problem:
                 return str(problem)
 

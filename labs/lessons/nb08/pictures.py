@@ -12,6 +12,7 @@ from labs.costs.anchor import anchored
 from labs.costs.memory import largest_batch
 from labs.costs.model import Model
 from labs.costs.parameter import CostError
+from labs.lessons.drawing import logarithmic
 from labs.measure import breakdown as measured
 from labs.models import counts
 from labs.show.canvas import canvas, done
@@ -21,12 +22,11 @@ NAMES = ("ResNet50V2", "ResNet152V2")
 MACHINE = "v100-ethernet25"
 WORKERS = tuple(2**k for k in range(13))  # 1, 2, 4, ..., 4096
 REACHED = 0.7  # of a network's bandwidth that an all-reduce over TCP reaches, as in the machine's file
-PARTS = {
-    "computation": COLOURS[5],
-    "waiting for the slowest": COLOURS[4],
-    "all-reduce that backward does not hide": COLOURS[1],
+PARTS = {  # of a step: the field of labs.costs.model.Breakdown, name and colour
+    "computation": ("computation", COLOURS[5]),
+    "stragglers": ("waiting for the slowest", COLOURS[4]),
+    "exposed": ("all-reduce that backward does not hide", COLOURS[1]),
 }
-KEYS = ("computation", "stragglers", "exposed")  # the same in labs.costs.model.Breakdown
 
 
 @lru_cache(1)
@@ -53,23 +53,15 @@ def steps(network, batch=64, bandwidth=25, latency=30, precision="float32", fusi
         raise CostError(f"{network!r} is not in this picture: it knows {' and '.join(NAMES)}.")
     found = networks()
     # Their V2 networks stand for the networks that were measured: the operations are nearly the same.
-    computation, _ = anchored(
-        network,
-        found[network],
-        machine(),
-        precision,
-        batch,
-        224,
-        lambda name, size: found.get(f"{name.removesuffix('V2')}V2", found[network]),
-    )
-    model = Model(
-        computation, found[network].tensor_bytes, machine().parameters, machine().devices, machine().algorithm
-    )
-    values = model.values(
-        bandwidth_between=REACHED * bandwidth * 1e9 / 8,
-        latency_between=latency * 1e-6,
-        fusion_threshold=fusion * 2.0**20,
-    )
+    facts, here = found[network], machine()
+
+    def near(name, size):
+        return found.get(f"{name.removesuffix('V2')}V2", facts)
+
+    computation, _ = anchored(network, facts, here, precision, batch, 224, near)
+    model = Model(computation, facts.tensor_bytes, here.parameters, here.devices, here.algorithm)
+    speed, wait = REACHED * bandwidth * 1e9 / 8, latency * 1e-6  # bytes/s, s
+    values = model.values(bandwidth_between=speed, latency_between=wait, fusion_threshold=fusion * 2.0**20)
     return {workers: model.breakdown(workers, batch, accumulation, values) for workers in WORKERS}
 
 
@@ -94,14 +86,8 @@ def fits(network, precision="float32"):
 def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):
     """Left: efficiency of both networks over the number of workers, and where it falls below 0.8. Right: the parts of a
     step of `network`, as shares. Arguments as of `steps`."""
-    settings = {
-        "batch": batch,
-        "bandwidth": bandwidth,
-        "latency": latency,
-        "precision": precision,
-        "fusion": fusion,
-        "accumulation": accumulation,
-    }
+    settings = {"batch": batch, "bandwidth": bandwidth, "latency": latency, "precision": precision}
+    settings |= {"fusion": fusion, "accumulation": accumulation}
     figure, (axis, parts) = canvas(2, 5.2, 3.6)
     sentences = []
     axis.axhline(0.8, color="0.5", ls="--", lw=1)
@@ -116,7 +102,7 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
     _over_workers(axis, ylabel="efficiency S(p)/p", title="efficiency", ylim=(0, 1.05))
     found = steps(network, **settings)
     low = [0.0] * len(WORKERS)
-    for place, ((part, colour), key) in enumerate(zip(PARTS.items(), KEYS, strict=True)):
+    for place, (key, (part, colour)) in enumerate(PARTS.items()):
         high = [a + float(getattr(step, key) / step.step) for a, step in zip(low, found.values(), strict=True)]
         parts.fill_between(WORKERS, low, high, color=colour, lw=0)
         _say(parts, place, "■", part, colour)
@@ -145,10 +131,7 @@ def _say(axis, line, mark, text, colour):
 
 
 def _over_workers(axis, **labels):
-    ticks = WORKERS[::3]
-    axis.set_xscale("log", base=2)
-    axis.set_xticks(ticks, [str(tick) for tick in ticks])
-    axis.minorticks_off()
+    logarithmic(axis, WORKERS[::3])
     axis.set(xlabel="workers", xlim=(0.9, 4800), **labels)
 
 
@@ -168,16 +151,9 @@ def breakdown(results, runs=()):
             for number, (part, seconds) in enumerate(shares.items()):
                 if workers == 1 and part != "computation":
                     continue
-                axis.barh(
-                    place,
-                    1e3 * seconds,
-                    0.6,
-                    left=1e3 * left,
-                    color=COLOURS[number],
-                    edgecolor="white",
-                    hatch=hatches[number],
-                    label=part if place == 1 else None,
-                )
+                look = {"color": COLOURS[number], "edgecolor": "white", "hatch": hatches[number]}
+                label = part if place == 1 else None
+                axis.barh(place, 1e3 * seconds, 0.6, left=1e3 * left, label=label, **look)
                 left += seconds
             names.append(f"{found['model']}, {workers} worker{'s' if workers > 1 else ''}")
             for row in runs:
