@@ -2,12 +2,13 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from math import exp, log
 from statistics import fmean
 
 import numpy as np
 
-from labs.costs.computation import Roofline, roofline, values
+from labs.costs.computation import roofline, values
 from labs.costs.parameter import Parameter
 from labs.simulate.given import number
 
@@ -80,6 +81,6 @@ def _between(rows, ratios, local_batch):
 
 def _corrected(plain, ratio, reach, source):
     # The range of the correction stands for those of peak, share and passes together.
-    known = {name: Parameter(p.value, p.unit, None, None, p.source) for name, p in plain.parameters.items()}
-    correction = Parameter(ratio, "", (ratio / (1 + reach), ratio * (1 + reach)), None, source)
-    return Roofline(plain.multiply_adds, plain.activation_bytes, plain.tensors, known | {"correction": correction})
+    known = {name: replace(p, interval=None) for name, p in plain.parameters.items()}
+    correction = Parameter(ratio, "", (ratio / (1 + reach), ratio * (1 + reach)), source)
+    return replace(plain, parameters=known | {"correction": correction})

@@ -159,7 +159,6 @@ def observations(found):
             singles = [step / fmean(round_) for round_ in kinds[kind] for step in round_]
             made.append(
                 Observation(
-                    f"{found['model']}, {kind}, batch {batch}",
                     found["model"],
                     workers,
                     float(batch),
@@ -167,12 +166,10 @@ def observations(found):
                     0.0,
                     pstdev(singles) if len(singles) > 3 else None,
                     len(kinds[kind][0]),
-                    1,
                     found["image_size"],
                     "float32",
                     hardware,
                     found["classes"],
-                    found["kind"],
                     workers > 1 and any(note.startswith("oversubscribed") for note in found["notes"]),
                 )
             )
