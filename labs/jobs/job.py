@@ -140,11 +140,6 @@ class Job:
     def _advice(self):
         return f"Read the end of {self.err}."
 
-    def remove_old(self):
-        """Delete the records of an older job with the same files: a run that fails early must not leave them."""
-        for old in (*self.records, *self._of_trainings(".progress")):
-            old.unlink(missing_ok=True)
-
     def _close_records(self):
         """A process that was killed could not say so: its record says it now. Earlier trainings keep their state."""
         from labs.results import record as records

@@ -55,8 +55,7 @@ def state(job_id):
 
     Raises SlurmError if SLURM does not answer: the job itself may go on.
     """
-    asks = (_squeue, _scontrol, _sacct, _sacct_completion)
-    problems = []
+    asks, problems = (_squeue, _scontrol, _sacct, _sacct_completion), []
     for ask in asks:
         try:
             found = ask(job_id)
@@ -143,16 +142,9 @@ def _code(text):
 
 def _run(command, seconds=30, **options):
     """What a command of SLURM's prints. Raises SlurmError with what it says: not there, no answer, refused."""
+    options |= {"capture_output": True, "text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            stdin=subprocess.DEVNULL,
-            **options,
-        )
+        done = subprocess.run(command, timeout=seconds, **options)
     except FileNotFoundError:
         raise SlurmError(f"{command[0]} is not installed here. Load the site's SLURM, or use a login node.") from None
     except subprocess.TimeoutExpired:

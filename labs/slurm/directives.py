@@ -199,6 +199,21 @@ def _options(words, refused):
     return found
 
 
+def launched(words):
+    """What follows a launcher's name: (number of processes as text or None, options, the command)."""
+    options, count, own, words = OPTIONS["launchers"], None, [], list(words)
+    while words and words[0].startswith("-"):
+        own.append(words.pop(0))
+        name, equals, value = own[-1].partition("=")
+        if re.fullmatch(r"-n\d+", name):
+            name, value = "-n", name[2:]
+        elif not equals and words and name in options["processes"] + options["with_value"]:
+            own.append(value := words.pop(0))
+        if name in options["processes"]:
+            count = value
+    return count, own, words
+
+
 def _long(name):
     """The option that a long name or its unique beginning means, or None."""
     if name in _NAMES:

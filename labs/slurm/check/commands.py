@@ -2,8 +2,8 @@
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from labs import presets
 from labs.slurm.check import program
@@ -12,8 +12,7 @@ from labs.slurm.check.finding import finding
 _ALIKE = {"mpirun": "mpiexec"}
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(NamedTuple):
     """One start of a Python script. kind: "horovod", "mirrored" or None; tasks: processes; workers: what shares the
     global batch; rate: --learning_rate as text. None: not given or not to be told."""
 
@@ -21,7 +20,7 @@ class Training:
     path: Path
     program: program.Program
     launcher: str | None
-    launcher_options: tuple
+    launcher_options: list
     tasks: int | None
     workers: int | None
     global_batch: int | None
@@ -39,20 +38,13 @@ def trainings(commands, root):
         if one.script is None or not (Path(root) / one.script).is_file():
             continue
         read = program.read(Path(root) / one.script)
-        workers = one.tasks if one.launcher else 1
-        if read.kind != "horovod":
-            workers = _whole(one.options.get("n_gpus"))
+        whole = {name: int(text) for name, text in one.options.items() if text.isdecimal() and int(text) > 0}
+        workers = (one.tasks if one.launcher else 1) if read.kind == "horovod" else whole.get("n_gpus")
         names = (read.option, "learning_rate", "lr")
         rate = next((one.options[name] for name in names if one.options.get(name)), None)
-        batch, options = _whole(one.options.get("batch_size")), tuple(one.launcher_options)
-        found.append(
-            Training(one.line_number, one.script, read, one.launcher, options, one.tasks, workers, batch, rate)
-        )
+        started = one.line_number, one.script, read, one.launcher, one.launcher_options, one.tasks
+        found.append(Training(*started, workers, whole.get("batch_size"), rate))
     return found
-
-
-def _whole(text):
-    return int(text) if text and text.isdigit() and int(text) > 0 else None
 
 
 def findings(subject, started):
@@ -68,13 +60,10 @@ def findings(subject, started):
 
 
 def _missing(subject):
-    told = set()
-    for one in subject.commands:
-        if one.script is None or one.script in told or one.script.is_absolute():
-            continue
-        told.add(one.script)
-        if not (subject.root / one.script).is_file():
-            yield finding("no_script", one.line_number, script=one.script)
+    first = {one.script: one for one in reversed(subject.commands) if one.script}
+    for script, one in first.items():
+        if not script.is_absolute() and not (subject.root / script).is_file():
+            yield finding("no_script", one.line_number, script=script)
 
 
 def _modules(subject):
@@ -92,21 +81,19 @@ def _modules(subject):
 
 
 def _launcher(subject, started):
-    site, ranked = subject.site, [one for one in started if one.kind == "horovod"]
-    wrong = set()
-    for one in ranked:
-        if _ALIKE.get(one.launcher, one.launcher) != site.launcher and one.line_number not in wrong:
-            wrong.add(one.line_number)
-            name = "no_launcher" if one.launcher is None else "other_launcher"
-            yield finding(name, one.line_number, one=one, site=site)
-    tasks, counts = subject.asked["tasks"], [one.tasks for one in ranked if one.launcher]
+    site, asked, ranked = subject.site, subject.asked, [one for one in started if one.kind == "horovod"]
+    wrong = {
+        one.line_number: one for one in reversed(ranked) if _ALIKE.get(one.launcher, one.launcher) != site.launcher
+    }
+    for line, one in wrong.items():
+        yield finding("other_launcher" if one.launcher else "no_launcher", line, one=one, site=site)
+    tasks, counts = asked["tasks"], [one.tasks for one in ranked]
     if wrong or not tasks or not counts or None in counts or max(counts) == tasks:
         return
-    most = max((one for one in ranked if one.launcher), key=lambda one: one.tasks)
-    if subject.asked["tasks_per_node"] != subject.asked["gpus_per_node"] and subject.asked["gpus_per_node"]:
-        return  # that is what is wrong
-    name = "idle_ranks" if most.tasks < tasks else "too_many_ranks"
-    yield finding(name, most.line_number, most=most, tasks=tasks)
+    if asked["gpus_per_node"] in (0, None, asked["tasks_per_node"]):  # else that is what is wrong
+        most = max(ranked, key=lambda one: one.tasks)
+        name = "idle_ranks" if most.tasks < tasks else "too_many_ranks"
+        yield finding(name, most.line_number, most=most, tasks=tasks)
 
 
 def _srun_cores(subject, started):
@@ -115,12 +102,10 @@ def _srun_cores(subject, started):
         return
     if any(re.search(r"\bSRUN_CPUS_PER_TASK\b", text) for _, text in subject.code()):
         return
-    told = set()
     for one in started:
         said = any(re.match(r"--cpus-per-task|-c", word) for word in one.launcher_options)
         copies = one.kind == "mirrored" and one.tasks != 1
-        if one.launcher == "srun" and not said and not copies and one.line_number not in told:
-            told.add(one.line_number)
+        if one.launcher == "srun" and not said and not copies:
             yield finding("one_core", one.line_number, cpus=given)
 
 

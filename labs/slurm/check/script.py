@@ -52,14 +52,11 @@ def check(path_or_text, site, root=None, scheduler=True):
     subject, broken = _subject(text, site, root)
     started = commands.trainings(subject.commands, root)
     found = [finding("blank", number, line=line) for number, line in blanks.blanks_of_batch(text)]
-    found += [broken] if broken else []
-    found += form.findings(subject)
-    found += resources.findings(subject, started)
-    found += commands.findings(subject, started)
+    found += [broken, *form.findings(subject), *resources.findings(subject, started)]
+    found = [one for one in (*found, *commands.findings(subject, started)) if one]
     if scheduler and site.id == sites.default() and not subject.blank and not any(one.refused for one in found):
-        said = refusal(text, site, root)
-        found += [said] if said else []
-    return sorted(set(found))
+        found.append(refusal(text, site, root))
+    return sorted({one for one in found if one})
 
 
 def _subject(text, site, root):
@@ -95,25 +92,14 @@ def refusal(text, site, root):
         return None
     personal = {f"SBATCH_{key.upper()}": site.personal[key] for key in ("account", "qos") if key in site.personal}
     try:
-        done = subprocess.run(
-            ["sbatch", "--test-only"],
-            input=text,
-            capture_output=True,
-            text=True,
-            cwd=root,
-            timeout=SECONDS,
-            env=os.environ | personal,
-        )
+        options = {"capture_output": True, "text": True, "cwd": root, "timeout": SECONDS, "env": os.environ | personal}
+        done = subprocess.run(["sbatch", "--test-only"], input=text, **options)
     except (OSError, subprocess.TimeoutExpired):
         return None
     if done.returncode == 0 or _NO_ANSWER.search(done.stderr):
         return None
-    lines = [
-        re.sub(r"^(sbatch|allocation failure): (error: |fatal: )?", "", line).strip()
-        for line in done.stderr.splitlines()
-        if line.strip()
-    ]
-    said = "; ".join(dict.fromkeys(lines)) or f"exit code {done.returncode}"
+    lines = re.sub(r"(?m)^(sbatch|allocation failure): (error: |fatal: )?", "", done.stderr).splitlines()
+    said = "; ".join(dict.fromkeys(line.strip() for line in lines if line.strip())) or f"exit code {done.returncode}"
     return finding("scheduler_refuses", 1, said=said)
 
 
