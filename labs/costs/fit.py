@@ -11,6 +11,7 @@ from labs.costs.parameter import CostError, Parameter
 from labs.costs.stragglers import slowest
 from labs.models import counts
 from labs.results import intervals
+from labs.simulate.reduce import ring_bytes
 
 SPREAD = Parameter(0.0, "", (0.0, 0.03), "no single steps on record: stragglers are part of what is exposed")
 OTHER = 0.3  # relative reach of a computation that is carried over from another network
@@ -150,31 +151,21 @@ def _network(model, size, precision, runs, facts_of, spread):
     facts = facts_of(model, size or 224, alone[0].classes)
     if size is None:
         notes.append(f"the image size of {model} is not on record: its facts are those of 224 pixels")
-    pairs, size_bytes = [], sum(facts.tensor_bytes)
+    pairs, level = [], found.level
+    low, high = level.interval or (level.value, level.value)
     for o in runs:
         if o.workers == 1:
             continue
         at = found.seconds(o.local_batch, values(found.parameters))
-        low, high = found.level.interval or (found.level.value,) * 2
-        doubt = (high - low) / 2 / found.level.value * at  # of the computation: the same for all these runs
-        x = 2 * (o.workers - 1) / o.workers * size_bytes
-        for seconds in o.seconds:
-            pairs.append((x, seconds - at * slowest(o.workers, spread.value), seconds, doubt + o.resolution / 2))
+        slow = at * slowest(o.workers, spread.value)
+        doubt = (high - low) / 2 / level.value * at  # of the computation: the same for all these runs
+        x = ring_bytes(o.workers, sum(facts.tensor_bytes))
+        pairs += [(x, seconds - slow, seconds, doubt + o.resolution / 2) for seconds in o.seconds]
     own = _exposed(pairs)
     if own and not own.value:
         notes.append(f"steps of {model} on several workers are not longer than on one: the exposed part is taken as 0")
-    network = Network(
-        model=model,
-        facts=facts,
-        line=found,
-        fixed=fixed,
-        exposed=own,
-        batches=tuple(sorted({o.local_batch for o in runs})),
-        image_size=size,
-        precision=precision or "float32",
-        notes=tuple(notes),
-    )
-    return network, pairs
+    batches, precision = tuple(sorted({o.local_batch for o in runs})), precision or "float32"
+    return Network(model, facts, found, fixed, own, batches, size, precision, tuple(notes)), pairs
 
 
 def _exposed(pairs):
@@ -186,11 +177,9 @@ def _exposed(pairs):
     ratio, error = through_origin(x, y, weights)
     doubt = max(d / a for d, a in zip(doubts, x, strict=True))
     reach = (intervals.t_quantile(len(x) - 1) * error if error else 0.0) + doubt
-    value, source = (
-        max(0.0, ratio),
-        "steps of several workers less the computation, least squares over the ring's bytes",
-    )
-    return Parameter(value, "s/byte", (max(0.0, ratio - reach), max(value, ratio + reach)), source)
+    span = max(0.0, ratio - reach), max(0.0, ratio + reach)
+    source = "steps of several workers less the computation, least squares over the ring's bytes"
+    return Parameter(max(0.0, ratio), "s/byte", span, source)
 
 
 def _spread(observations):

@@ -7,6 +7,7 @@ from labs.costs.computation import values as values_of
 from labs.costs.parameter import CostError
 from labs.costs.stragglers import slowest
 from labs.simulate.given import number, whole
+from labs.simulate.reduce import ring_bytes
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Model:
 
     def _exchange(self, workers, backward, values):
         if "exposed_per_byte" in values:  # fitted from step times: it is the exposed part already
-            seconds = values["exposed_per_byte"] * 2 * (workers - 1) / workers * sum(self.tensor_bytes)
+            seconds = values["exposed_per_byte"] * ring_bytes(workers, sum(self.tensor_bytes))
             return seconds, seconds, seconds
         names = ("latency_inside", "bandwidth_inside", "latency_between", "bandwidth_between")
         fabric = Fabric(self.devices, **{name: values[name] for name in names}, algorithm=self.algorithm)

@@ -42,11 +42,10 @@ class Job:
         """Existing files <stem><ending>, or of a batch script <stem>_w<workers><ending>; the newest is the last."""
         pattern = re.escape(self.stem.name) + (r"_w\d+" if self.batch else "") + re.escape(ending)
         found = []
-        with contextlib.suppress(OSError):
-            for path in self.stem.parent.iterdir():
-                with contextlib.suppress(OSError):
-                    if re.fullmatch(pattern, path.name):
-                        found.append((path.stat().st_mtime_ns, path))
+        for path in self.stem.parent.glob("*"):
+            with contextlib.suppress(OSError):
+                if re.fullmatch(pattern, path.name):
+                    found.append((path.stat().st_mtime_ns, path))
         return [path for _, path in sorted(found)]
 
     @property

@@ -154,7 +154,7 @@ def submit(script, arguments, name, runs, env, root, asked, place):
 def find(job, runs):
     """The SlurmJob of a job id, or the newest of a name; runs: folder of its files if SLURM has forgotten it."""
     pattern = r"(.+)_(\d+)\.(?:out|err)"
-    files = [match for path in (runs.iterdir() if runs.is_dir() else ()) if (match := re.fullmatch(pattern, path.name))]
+    files = [match for path in runs.glob("*") if (match := re.fullmatch(pattern, path.name))]
     if not job.isdecimal():
         ids = [match[2] for match in files if match[1] == job] + [queue.newest(job) or ""]
         job_id = max(filter(None, ids), key=int, default=None)

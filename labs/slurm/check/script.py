@@ -51,7 +51,7 @@ def check(path_or_text, site, root=None, scheduler=True):
             raise ScriptError(f"{path_or_text} cannot be checked: {problem.strerror}.") from None
     subject, broken = _subject(text, site, root)
     started = commands.trainings(subject.commands, root)
-    found = [finding("blank", number, line=line) for number, line in blanks.blanks_of_batch(text)]
+    found = [finding("blank", number, line=line) for number, line in subject.blank.items()]
     found += [broken, *form.findings(subject), *resources.findings(subject, started)]
     found = [one for one in (*found, *commands.findings(subject, started)) if one]
     if scheduler and site.id == sites.default() and not subject.blank and not any(one.refused for one in found):
@@ -79,7 +79,7 @@ def _subject(text, site, root):
         script=script,
         meant=meant,
         asked=meant.resources(),
-        blank={number for number, _ in blanks.blanks_of_batch(text)},
+        blank=dict(blanks.blanks_of_batch(text)),
         commands=started(1),
         more=lambda: started(2),
     ), broken
