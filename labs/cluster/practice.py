@@ -264,7 +264,3 @@ def main():
         print(export if args.command == "env" else cluster.run("sinfo", "-N", "-l").stdout.rstrip())
     except LabsError as problem:
         sys.exit(str(problem))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """What a training would take elsewhere: step time, throughput, speedup, efficiency, largest batch, with intervals."""
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from labs.costs.anchor import anchored
 from labs.costs.fit import ANY
@@ -38,8 +38,8 @@ class Prediction:
     quantities: dict
     breakdown: Breakdown
     parameters: dict
-    notes: tuple = ()
-    about: dict = field(default_factory=dict)
+    notes: tuple
+    about: dict
 
     def __getattr__(self, name):
         try:  # a quantity as an attribute; __dict__, as copies ask for names before there are quantities
@@ -54,7 +54,7 @@ class Prediction:
             "model": self.model,
             "workers": self.workers,
             "local_batch": self.local_batch,
-            "global_batch": self.about.get("accumulation", 1) * self.workers * self.local_batch,
+            "global_batch": self.about["accumulation"] * self.workers * self.local_batch,
             **self.about,
         }
         for name, found in self.quantities.items():

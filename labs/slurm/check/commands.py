@@ -140,12 +140,11 @@ def _follows(subject, one):
 
 def _rate(runs):
     runs = [one for one in runs if one.workers]
-    workers = sorted({one.workers for one in runs})
-    if not runs or workers[-1] == 1 or runs[0].program.rate is None:
+    most = max(runs, key=lambda one: one.workers, default=None)
+    if not most or most.workers == 1 or most.program.rate is None:
         return
-    made, rates = runs[0].program, {one.rate for one in runs}
-    most = max(runs, key=lambda one: one.workers)
-    line, where = most.line_number, f"{runs[0].path.name} (line {made.line_number})"
+    made, rates, workers = most.program, {one.rate for one in runs}, sorted({one.workers for one in runs})
+    line, where = most.line_number, f"{most.path.name} (line {made.line_number})"
     if not made.rate:
         yield finding("constant_rate", line, where=where, most=most)
     elif "workers" in made.rate and len(workers) > 1 and len(rates) > 1 and None not in rates:

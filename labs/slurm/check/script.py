@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 from labs import blanks
@@ -66,11 +66,7 @@ def _subject(text, site, root):
     meant = script.meant()
     broken = form.syntax(unix)
     known = os.environ | {name: site.personal[key] for key, name in sites.PERSONAL.items() if key in site.personal}
-
-    @cache
-    def started(scale):
-        return [] if broken else rehearse(unix, root, known, scale)
-
+    rehearsed = partial(rehearse, unix, root, known)
     return Subject(
         text=text,
         lines=unix.split("\n"),
@@ -80,8 +76,8 @@ def _subject(text, site, root):
         meant=meant,
         asked=meant.resources(),
         blank=dict(blanks.blanks_of_batch(text)),
-        commands=started(1),
-        more=lambda: started(2),
+        commands=[] if broken else rehearsed(),
+        more=partial(rehearsed, scale=2),
     ), broken
 
 
