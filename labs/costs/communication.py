@@ -68,7 +68,6 @@ def buckets(tensor_bytes, threshold=THRESHOLD):
     """
     threshold, found, room = number("threshold", threshold), [], 0
     for size in reversed(tuple(tensor_bytes)):
-        size = number("tensor_bytes", size)
         if found and size <= room:
             found[-1] += size
             room -= size
@@ -91,7 +90,6 @@ def exposed(workers, tensor_bytes, fabric, backward, threshold=THRESHOLD, cycle=
     tensor_bytes = tuple(tensor_bytes)
     if whole("workers", workers) == 1 or not tensor_bytes:
         return 0.0, 0.0, 0.0
-    backward, cycle = number("backward", backward), number("cycle", cycle)
     total = sum(all_reduce_seconds(workers, size, fabric) for size in buckets(tensor_bytes, threshold))
     sizes, count = tensor_bytes[::-1], len(tensor_bytes)
     may_go = [backward * number / count + 2 * cycle for number in range(1, count + 1)]

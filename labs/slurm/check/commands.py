@@ -2,26 +2,23 @@
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from labs import presets
 from labs.slurm.check import program
 from labs.slurm.check.finding import finding
+from labs.slurm.check.rehearse import Command
 
 _ALIKE = {"mpirun": "mpiexec"}
 
 
-class Training(NamedTuple):
-    """One start of a Python script. kind: "horovod", "mirrored" or None; tasks: processes; workers: what shares the
-    global batch; rate: --learning_rate as text. None: not given or not to be told."""
+@dataclass(kw_only=True)
+class Training(Command):
+    """One start of a Python script. workers: what shares the global batch; rate: --learning_rate as text. None: not
+    given or not to be told."""
 
-    line_number: int
-    path: Path
     program: program.Program
-    launcher: str | None
-    launcher_options: list
-    tasks: int | None
     workers: int | None
     global_batch: int | None
     rate: str | None
@@ -40,10 +37,9 @@ def trainings(commands, root):
         read = program.read(Path(root) / one.script)
         whole = {name: int(text) for name, text in one.options.items() if text.isdecimal() and int(text) > 0}
         workers = (one.tasks if one.launcher else 1) if read.kind == "horovod" else whole.get("n_gpus")
-        names = (read.option, "learning_rate", "lr")
-        rate = next((one.options[name] for name in names if one.options.get(name)), None)
-        started = one.line_number, one.script, read, one.launcher, one.launcher_options, one.tasks
-        found.append(Training(*started, workers, whole.get("batch_size"), rate))
+        rates = map(one.options.get, (read.option, "learning_rate", "lr"))
+        more = {"workers": workers, "global_batch": whole.get("batch_size"), "rate": next(filter(None, rates), None)}
+        found.append(Training(**vars(one), program=read, **more))
     return found
 
 
@@ -53,8 +49,8 @@ def findings(subject, started):
     yield from _modules(subject)
     yield from _launcher(subject, started)
     yield from _srun_cores(subject, started)
-    for path in dict.fromkeys(one.path for one in started):
-        runs = [one for one in started if one.path == path]
+    for path in dict.fromkeys(one.script for one in started):
+        runs = [one for one in started if one.script == path]
         yield from _batch(subject, runs)
         yield from _rate(runs)
 
@@ -144,7 +140,7 @@ def _rate(runs):
     if not most or most.workers == 1 or most.program.rate is None:
         return
     made, rates, workers = most.program, {one.rate for one in runs}, sorted({one.workers for one in runs})
-    line, where = most.line_number, f"{most.path.name} (line {made.line_number})"
+    line, where = most.line_number, f"{most.script.name} (line {made.line_number})"
     if not made.rate:
         yield finding("constant_rate", line, where=where, most=most)
     elif "workers" in made.rate and len(workers) > 1 and len(rates) > 1 and None not in rates:
