@@ -296,7 +296,3 @@ def main(argv=None):
     except KeyboardInterrupt:
         print(f"labs {args.name}: interrupted; what was measured so far is kept.", file=sys.stderr)
         return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

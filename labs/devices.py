@@ -2,7 +2,9 @@
 
 import os
 import platform
+import re
 import warnings
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -28,11 +30,9 @@ def cores():
     That `workers` has pinned the process to some of them does not change the number.
     """
     count = len(_allowed())
-    try:  # a container's limit: "quota period" in microseconds, or "max period"
+    with suppress(OSError, ValueError):  # a container's limit: "quota period" in microseconds, or "max period"
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         count = min(count, max(1, int(quota) // int(period)))
-    except (OSError, ValueError):
-        pass
     return count
 
 
@@ -41,12 +41,9 @@ def memory():
     import psutil
 
     free = psutil.virtual_memory().available
-    try:
-        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+    with suppress(OSError, ValueError):
+        limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
         free = min(free, limit - used)
-    except (OSError, ValueError):
-        pass
     return free
 
 
@@ -156,17 +153,12 @@ def machine():
     import psutil
     import tensorflow as tf
 
-    cpu = platform.processor() or platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                cpu = line.split(":", 1)[1].strip()
-                break
-    except OSError:
-        pass
+    named = None
+    with suppress(OSError):
+        named = re.search(r"(?m)^model name\s*:(.*)", Path("/proc/cpuinfo").read_text())
     details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
     return {
-        "cpu": cpu,
+        "cpu": named[1].strip() if named else platform.processor() or platform.machine(),
         "cores": cores(),
         "memory": psutil.virtual_memory().total,
         "gpus": [d.get("device_name", "GPU") for d in details],
@@ -181,18 +173,11 @@ def hardware(machine):
 
 def versions():
     """Versions of everything that shapes a measurement, as a dict; None for what is not installed."""
-    found = {"python": platform.python_version()}
-    for name, packages in {
-        "tensorflow": ("tensorflow-cpu", "tensorflow"),
-        "keras": ("keras",),
-        "horovod": ("horovod",),
-        "labs": ("labs",),
-    }.items():
-        found[name] = None
+
+    def version(*packages):
         for package in packages:
-            try:
-                found[name] = metadata.version(package)
-                break
-            except metadata.PackageNotFoundError:
-                continue
-    return found
+            with suppress(metadata.PackageNotFoundError):
+                return metadata.version(package)
+
+    found = {"python": platform.python_version(), "tensorflow": version("tensorflow-cpu", "tensorflow")}
+    return found | {name: version(name) for name in ("keras", "horovod", "labs")}

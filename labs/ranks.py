@@ -82,10 +82,12 @@ def shard_problem(by_rank, n, dropped=0):
     twice, which are equally long, and which leave out at most `dropped` samples.
     """
     by_rank = [np.asarray(numbers, np.int64) for numbers in by_rank]
-    outside = [(rank, numbers[(numbers < 0) | (numbers >= n)]) for rank, numbers in enumerate(by_rank)]
-    for rank, wrong in outside:
-        if len(wrong):
-            return f"Rank {rank} reads {_some(wrong)}, but the {n} samples have the numbers 0 to {n - 1}."
+    for rank, numbers in enumerate(by_rank):
+        outside = numbers[(numbers < 0) | (numbers >= n)]
+        if len(outside):
+            return f"Rank {rank} reads {_some(outside)}, but the {n} samples have the numbers 0 to {n - 1}."
+    lost = np.setdiff1d(np.arange(n), np.concatenate(by_rank))
+    unread = f" No rank reads {_some(lost)}." if len(lost) > dropped else ""
     reader = np.full(n, -1)  # rank that reads each sample
     for rank, numbers in enumerate(by_rank):
         unique, count = np.unique(numbers, return_counts=True)
@@ -95,8 +97,6 @@ def shard_problem(by_rank, n, dropped=0):
         if len(shared):
             first = reader[shared[0]]
             both = shared[reader[shared] == first]
-            lost = np.setdiff1d(np.arange(n), np.concatenate(by_rank))
-            unread = f" No rank reads {_some(lost)}." if len(lost) > dropped else ""
             return (
                 f"Ranks {first} and {rank} both read {_some(both)}: the data are not sharded, or not in one "
                 f"common order.{unread} Give each rank numbers.shard(size, rank) of the same order."
@@ -109,10 +109,7 @@ def shard_problem(by_rank, n, dropped=0):
             f"Rank {many} reads {max(lengths)} samples and rank {few} {min(lengths)}: one may take a step more "
             "than the other and wait for it for ever. Cut the order to whole global batches."
         )
-    lost = np.flatnonzero(reader < 0)
-    if len(lost) > dropped:
-        return f"No rank reads {_some(lost)}. Is the number of shards the number of ranks ({len(by_rank)})?"
-    return None
+    return f"{unread[1:]} Is the number of shards the number of ranks ({len(by_rank)})?" if unread else None
 
 
 def _some(numbers, show=5):

@@ -43,14 +43,10 @@ def start_node(folder, number):
 def reap():
     """Collect what has ended; returns the ids."""
     ended = []
-    while True:
-        try:
-            pid = os.waitpid(-1, os.WNOHANG)[0]
-        except ChildProcessError:
-            return ended
-        if not pid:
-            return ended
-        ended.append(pid)
+    with contextlib.suppress(ChildProcessError):
+        while pid := os.waitpid(-1, os.WNOHANG)[0]:
+            ended.append(pid)
+    return ended
 
 
 def end_orphans(own):
@@ -92,15 +88,8 @@ def main():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.append(1))
     try:
-        options = [
-            f"--{name}-file={folder}/{file}"
-            for name, file in (
-                ("key", "munge.key"),
-                ("pid", "munged.pid"),
-                ("log", "log/munged.log"),
-                ("seed", "munged.seed"),
-            )
-        ]
+        files = {"key": "munge.key", "pid": "munged.pid", "log": "log/munged.log", "seed": "munged.seed"}
+        options = [f"--{name}-file={folder}/{file}" for name, file in files.items()]
         daemons = [start("munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *options)]
         begin = time.monotonic()
         while not (folder / "munge.socket").exists() and time.monotonic() - begin < 10:

@@ -91,24 +91,16 @@ class Cluster:
     def _start_keeper(self, nodes, owned):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_")}
         command = [sys.executable, str(HERE / "keeper.py"), str(self.folder), str(nodes), *["--owned"] * owned]
+        environment |= self.environment | {"PATH": _path()}
         with open(self.folder / "log/keeper.log", "ab") as log:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE if owned else subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**environment, **self.environment, "PATH": _path()},
-                start_new_session=True,
-                cwd="/",
-            )
-        self._process = process  # its standard input closes when this process ends
-        (self.folder / KEEPER).write_text(str(process.pid))
+            # Its standard input closes when this process ends.
+            pipes = {"stdin": subprocess.PIPE if owned else subprocess.DEVNULL, "stdout": log, "stderr": log}
+            self._process = subprocess.Popen(command, env=environment, start_new_session=True, cwd="/", **pipes)
+        (self.folder / KEEPER).write_text(str(self._process.pid))
 
     def _wait(self, nodes, seconds=30):
         begin = time.monotonic()
-        while time.monotonic() - begin < seconds:
-            if self._process.poll() is not None:
-                break
+        while time.monotonic() - begin < seconds and self._process.poll() is None:
             done = self.run("sinfo", "-h", "-o", "%T %D", timeout=10)
             if done.stdout.split() == ["idle", str(nodes)]:
                 return self
@@ -145,9 +137,8 @@ class Cluster:
                 environment = _environment(process)
                 step = re.match(r"slurmstepd: \[(\d+)\.", " ".join(process.cmdline()))
                 of = step[1] if step else environment.get("SLURM_JOB_ID")
-                if not keeper and environment.get("SLURM_CONF") != self.environment["SLURM_CONF"]:
-                    continue
-                if of and process.status() != psutil.STATUS_ZOMBIE and str(job or of) == of:
+                ours = keeper or environment.get("SLURM_CONF") == self.environment["SLURM_CONF"]
+                if ours and of and str(job or of) == of and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
             except (psutil.Error, OSError):
                 continue  # it has ended
@@ -189,8 +180,6 @@ def _prepare(folder):
     """An empty folder with what the daemons expect."""
     if folder.exists() and any(folder.iterdir()) and not (folder / KEEPER).exists():
         raise ClusterError(f"{folder} holds files that are not a cluster's: name a new or an empty folder.")
-    if len(str(folder)) > 80:  # a socket's path has at most 107 characters
-        raise ClusterError(f"{folder}: the path is too long for the daemons' sockets; choose one under /tmp.")
     shutil.rmtree(folder, ignore_errors=True)
     for part in ("log", "dev", "state"):
         (folder / part).mkdir(parents=True)
@@ -224,9 +213,9 @@ def _configure(folder, site, nodes):
         "qos": str(site.qos).lower(),
         "rule": ", ".join(f"[{gpus}] = {{{low}, {high}}}" for gpus, (low, high) in spans.items()),
     }
-    for name in ("slurm.conf", "gres.conf", "cgroup.conf", "job_submit.lua"):
-        text = re.sub(r"@(\w+)@", lambda match: str(fields[match[1]]), (HERE / name).read_text())
-        (folder / name).write_text(text)
+    for file in (*HERE.glob("*.conf"), HERE / "job_submit.lua"):
+        text = re.sub(r"@(\w+)@", lambda match: str(fields[match[1]]), file.read_text())
+        (folder / file.name).write_text(text)
     names = " ".join(f"node{number}" for number in range(1, nodes + 1))
     (folder / "hosts").write_text(f"{Path('/etc/hosts').read_text().rstrip()}\n127.0.0.1 {names}\n")
     for number in range(site.gpus):
@@ -275,7 +264,3 @@ def main():
         print(export if args.command == "env" else cluster.run("sinfo", "-N", "-l").stdout.rstrip())
     except LabsError as problem:
         sys.exit(str(problem))
-
-
-if __name__ == "__main__":
-    main()

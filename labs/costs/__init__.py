@@ -17,20 +17,9 @@ predict        step time, throughput, speedup, efficiency, largest batch, each w
 command        `labs predict`
 """
 
-from labs.costs.fit import Fit, fit
-from labs.costs.machine import Machine, MachineError, load
+from labs.costs.fit import fit
+from labs.costs.machine import MachineError, load
 from labs.costs.parameter import CostError, Parameter
-from labs.costs.predict import Prediction, predict, predict_from_fit
+from labs.costs.predict import predict, predict_from_fit
 
-__all__ = [
-    "Fit",
-    "Machine",
-    "MachineError",
-    "Parameter",
-    "Prediction",
-    "CostError",
-    "fit",
-    "load",
-    "predict",
-    "predict_from_fit",
-]
+__all__ = ["CostError", "MachineError", "Parameter", "fit", "load", "predict", "predict_from_fit"]

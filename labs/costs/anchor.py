@@ -2,12 +2,13 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from math import exp, log
 from statistics import fmean
 
 import numpy as np
 
-from labs.costs.computation import Roofline, roofline, values
+from labs.costs.computation import roofline, values
 from labs.costs.parameter import Parameter
 from labs.simulate.given import number
 
@@ -36,29 +37,27 @@ def anchored(model, facts, machine, precision, local_batch, image_size, facts_of
     if rate is not None:
         ratio = local_batch / number("rate", rate, above=True) / _seconds(plain, local_batch)
         return _corrected(plain, ratio, 0.02, f"one worker's {rate:g} images/s at batch {local_batch:g}, as given"), []
-    rows = [row for row in machine.measured if row.precision == precision]
+    rows = [row for row in machine.measured if row.precision == precision and family(row.model) == family(model)]
+    if not rows:
+        note = (
+            f"no measured rate of {model} or its family in {precision} on this machine: computation is from operations "
+            f"and bytes alone, +- {100 * NONE:.0f} %"
+        )
+        return _corrected(plain, 1.0, NONE, "arithmetic and memory alone"), [note]
     same = [row for row in rows if row.model == model]
-    for found, reach in ((same, ITSELF), ([row for row in rows if family(row.model) == family(model)], FAMILY)):
-        if not found:
-            continue
-        sizes = {row.model: _size(row) for row in found}
-        with ThreadPoolExecutor() as pool:  # the first time, each of them is counted in a process of its own
-            counted = dict(zip(sizes, pool.map(facts_of, sizes, sizes.values()), strict=True))
-        near = min(counted, key=lambda name: abs(log(counted[name].multiply_adds / facts.multiply_adds)))
-        chosen = sorted((row for row in rows if row.model == near), key=lambda row: row.local_batch)
-        ratios = []
-        for row in chosen:
-            alone = roofline(facts_of(near, _size(row)), device, precision)
-            ratios.append(row.local_batch / row.images_per_second / _seconds(alone, row.local_batch))
-        rates = ", ".join(f"{row.images_per_second:g} images/s at batch {row.local_batch:g}" for row in chosen)
-        text = f"computation is anchored to {near} in {precision} on one worker: {rates}"
-        sources = "; ".join(dict.fromkeys(row.source for row in chosen))
-        return _corrected(plain, _between(chosen, ratios, local_batch), reach, f"{text} ({sources})"), [text]
-    note = (
-        f"no measured rate of {model} or its family in {precision} on this machine: computation is from operations "
-        f"and bytes alone, +- {100 * NONE:.0f} %"
-    )
-    return _corrected(plain, 1.0, NONE, "arithmetic and memory alone"), [note]
+    sizes = {row.model: _size(row) for row in same or rows}
+    with ThreadPoolExecutor() as pool:  # the first time, each of them is counted in a process of its own
+        counted = dict(zip(sizes, pool.map(facts_of, sizes, sizes.values()), strict=True))
+    near = min(counted, key=lambda name: abs(log(counted[name].multiply_adds / facts.multiply_adds)))
+    chosen = sorted((row for row in rows if row.model == near), key=lambda row: row.local_batch)
+    ratios = []
+    for row in chosen:
+        alone = roofline(facts_of(near, _size(row)), device, precision)
+        ratios.append(row.local_batch / row.images_per_second / _seconds(alone, row.local_batch))
+    rates = ", ".join(f"{row.images_per_second:g} images/s at batch {row.local_batch:g}" for row in chosen)
+    text = f"computation is anchored to {near} in {precision} on one worker: {rates}"
+    source = f"{text} ({'; '.join(dict.fromkeys(row.source for row in chosen))})"
+    return _corrected(plain, _between(chosen, ratios, local_batch), ITSELF if same else FAMILY, source), [text]
 
 
 def _size(row):
@@ -80,6 +79,6 @@ def _between(rows, ratios, local_batch):
 
 def _corrected(plain, ratio, reach, source):
     # The range of the correction stands for those of peak, share and passes together.
-    known = {name: Parameter(p.value, p.unit, None, None, p.source) for name, p in plain.parameters.items()}
-    correction = Parameter(ratio, "", (ratio / (1 + reach), ratio * (1 + reach)), None, source)
-    return Roofline(plain.multiply_adds, plain.activation_bytes, plain.tensors, known | {"correction": correction})
+    known = {name: replace(p, interval=None) for name, p in plain.parameters.items()}
+    correction = Parameter(ratio, "", (ratio / (1 + reach), ratio * (1 + reach)), source)
+    return replace(plain, parameters=known | {"correction": correction})

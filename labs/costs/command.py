@@ -19,8 +19,7 @@ def run(args):
     if args.workers < 1:
         raise CostError(f"--workers is {args.workers}: a training has 1 or more.")
     found = predict_command(args)
-    row = found.as_dict()
-    print(json.dumps(row, indent=1) if args.json else text(row, found))
+    print(json.dumps(found.as_dict(), indent=1) if args.json else text(found))
     return 0
 
 
@@ -30,7 +29,7 @@ def predict_command(args):
         raise CostError("Give --machine FILE, or --records DIR with your runs, or both.")
     if args.benchmark and not args.records:
         raise CostError("--benchmark needs --records: it says how long messages take, not how long a step computes.")
-    machine = load(args.machine) if args.machine else None
+    machine, given = load(args.machine) if args.machine else None, args.local_batch
     settings = {
         "accumulation": args.accumulation,
         "images": args.images,
@@ -39,7 +38,7 @@ def predict_command(args):
     }
     if not args.records:
         size = args.image_size or SIZES.get(args.model, 224)
-        network, local_batch = counts.of(args.model, size, args.classes), _given(args.local_batch, 64)
+        network, local_batch = counts.of(args.model, size, args.classes), 64 if given is None else given
         settings |= {"precision": args.precision, "image_size": size, "rate": args.one_worker}
         return predict(args.model, network, machine, args.workers, local_batch, **settings)
     if args.one_worker:
@@ -49,14 +48,9 @@ def predict_command(args):
     fitted = fit(observations, benchmark=benchmark)
     known = [n for n in fitted.networks.values() if n.model == args.model and args.image_size in (None, n.image_size)]
     other = None if known else counts.of(args.model, args.image_size or observations[0].image_size or 224, args.classes)
-    measured = (known or list(fitted.networks.values()))[0].batches
-    local_batch = _given(args.local_batch, max(measured))
+    local_batch = max((known or list(fitted.networks.values()))[0].batches) if given is None else given
     found = predict_from_fit(fitted, args.model, args.workers, local_batch, facts=other, machine=machine, **settings)
     return replace(found, notes=tuple(dict.fromkeys((*found.notes, *fitted.notes, *skipped))))
-
-
-def _given(value, usual):
-    return usual if value is None else value
 
 
 def _benchmark(path):
@@ -66,34 +60,43 @@ def _benchmark(path):
         raise CostError(f"{path}: cannot be read as JSON of `labs allreduce --json` ({problem}).") from None
 
 
-def text(row, found):
+# quantity: (label, format, unit)
+LINES = {
+    "step_seconds": ("step", ".4g", "s"),
+    "images_per_second": ("images/s", ".4g", ""),
+    "images_per_second_per_worker": ("images/s per worker", ".4g", ""),
+    "speedup": ("speedup", ".4g", ""),
+    "efficiency": ("efficiency", ".3f", ""),
+    "epoch_seconds": ("epoch", ".4g", "s"),
+    "largest_batch": ("largest batch", ".0f", "images per worker"),
+}
+PARTS = {
+    "computation": "computation",
+    "stragglers": "waiting for the slowest",
+    "exposed": "all-reduce, exposed",
+    "all_reduce": "all-reduce, whole",
+}
+
+
+def text(found):
     """The prediction as aligned text: quantities with intervals, where the time goes, notes."""
-
-    def line(label, key, form="{:.4g}", unit=""):
-        value, span = row.get(key), row.get(f"{key}_interval")
-        if value is None:
-            return None
-        inside = f"  [{form.format(span[0])}, {form.format(span[1])}]" if span else ""
-        return f"  {label:<24}{form.format(value)}{inside} {unit}".rstrip()
-
+    row = found.as_dict()
     passes = f", {row['accumulation']} passes" if row["accumulation"] > 1 else ""
     lines = [
-        f"{row['model']} on {row['workers']} worker(s), batch {row['local_batch']:g} each{passes}, {row['precision']}, "
+        f"{found.model} on {found.workers} worker(s), batch {found.local_batch:g} each{passes}, {row['precision']}, "
         f"{row['image_size']} pixels; {row['machine']}",
         "Predicted [95 % interval]:",
-        line("step", "step_seconds", unit="s"),
-        line("images/s", "images_per_second"),
-        line("images/s per worker", "images_per_second_per_worker"),
-        line("speedup", "speedup"),
-        line("efficiency", "efficiency", "{:.3f}"),
-        line("epoch", "epoch_seconds", unit="s"),
-        line("largest batch", "largest_batch", "{:.0f}", "images per worker"),
-        "Seconds of a step:",
-        f"  {'computation':<24}{found.breakdown.computation:.4g}",
-        f"  {'waiting for the slowest':<24}{found.breakdown.stragglers:.4g}",
-        f"  {'all-reduce, exposed':<24}{found.breakdown.exposed:.4g}",
-        f"  {'all-reduce, whole':<24}{found.breakdown.all_reduce:.4g}",
-        f"Backward, {BACKWARD:.0%} of the computation, can hide the all-reduce.",
-        *(f"Note: {note}." for note in row["notes"]),
     ]
-    return "\n".join(entry for entry in lines if entry)
+    for name, (label, form, unit) in LINES.items():
+        if quantity := found.quantities.get(name):
+            low, high = quantity.interval
+            lines.append(f"  {label:<24}{quantity.value:{form}}  [{low:{form}}, {high:{form}}] {unit}".rstrip())
+    return "\n".join(
+        [
+            *lines,
+            "Seconds of a step:",
+            *(f"  {label:<24}{row['breakdown_seconds'][part]:.4g}" for part, label in PARTS.items()),
+            f"Backward, {BACKWARD:.0%} of the computation, can hide the all-reduce.",
+            *(f"Note: {note}." for note in found.notes),
+        ]
+    )

@@ -6,7 +6,7 @@ from math import ceil, log2
 
 from labs.costs.parameter import CostError
 from labs.simulate.given import number, whole
-from labs.simulate.reduce import ring_seconds
+from labs.simulate.reduce import ring_bytes, ring_seconds
 
 ALGORITHMS = ("two-level", "ring", "tree")
 THRESHOLD = 128 * 2**20  # bytes; Horovod's default from 0.21 on (64 MiB before), see its changelog
@@ -28,6 +28,7 @@ class Fabric:
     algorithm: str = "two-level"
 
 
+@lru_cache(65536)
 def all_reduce_seconds(workers, size, fabric):
     """Seconds of one all-reduce of `size` bytes over K workers; 0 for one worker.
 
@@ -44,20 +45,19 @@ def all_reduce_seconds(workers, size, fabric):
     devices = whole("devices per node", fabric.devices)
     if fabric.algorithm not in ALGORITHMS:
         raise CostError(f"Algorithm {fabric.algorithm!r} is not known: choose one of {', '.join(ALGORITHMS)}.")
-    inside, nodes = min(workers, devices), ceil(workers / devices)
-    within = ring_seconds(inside, size, fabric.latency_inside, fabric.bandwidth_inside)
+    per_node, nodes = min(workers, devices), ceil(workers / devices)
+    inside = fabric.latency_inside, fabric.bandwidth_inside
+    between = fabric.latency_between, fabric.bandwidth_between
+    within = ring_seconds(per_node, size, *inside)
     if nodes == 1:
         return within
-    between = fabric.latency_between, fabric.bandwidth_between
     if fabric.algorithm == "two-level":
         return within + ring_seconds(nodes, size, *between)
-    slow = max(fabric.latency_inside, between[0]), min(fabric.bandwidth_inside, between[1])
-    if inside == 1:
-        slow = between
+    slow = between if per_node == 1 else (max(inside[0], between[0]), min(inside[1], between[1]))
     if fabric.algorithm == "ring":
         return ring_seconds(workers, size, *slow)
-    hops = 2 * (inside - 1) * fabric.latency_inside + 2 * ceil(log2(nodes)) * between[0]
-    return hops + 2 * (workers - 1) / workers * number("size", size) / slow[1]
+    hops = 2 * (per_node - 1) * inside[0] + 2 * ceil(log2(nodes)) * between[0]
+    return hops + ring_bytes(workers, size) / slow[1]
 
 
 def buckets(tensor_bytes, threshold=THRESHOLD):
@@ -68,7 +68,6 @@ def buckets(tensor_bytes, threshold=THRESHOLD):
     """
     threshold, found, room = number("threshold", threshold), [], 0
     for size in reversed(tuple(tensor_bytes)):
-        size = number("tensor_bytes", size)
         if found and size <= room:
             found[-1] += size
             room -= size
@@ -91,20 +90,15 @@ def exposed(workers, tensor_bytes, fabric, backward, threshold=THRESHOLD, cycle=
     tensor_bytes = tuple(tensor_bytes)
     if whole("workers", workers) == 1 or not tensor_bytes:
         return 0.0, 0.0, 0.0
-    backward, cycle = number("backward", backward), number("cycle", cycle)
-    total = sum(_cached(workers, size, fabric) for size in buckets(tensor_bytes, threshold))
-    count = len(tensor_bytes)
+    total = sum(all_reduce_seconds(workers, size, fabric) for size in buckets(tensor_bytes, threshold))
+    sizes, count = tensor_bytes[::-1], len(tensor_bytes)
     may_go = [backward * number / count + 2 * cycle for number in range(1, count + 1)]
-    sizes = [float(size) for size in reversed(tensor_bytes)]
     free, first = 0.0, 0
     while first < count:
         start = max(free, may_go[first])
         last, size = first + 1, sizes[first]
         while last < count and may_go[last] <= start and size + sizes[last] <= threshold:
             size, last = size + sizes[last], last + 1
-        free, first = start + _cached(workers, size, fabric), last
+        free, first = start + all_reduce_seconds(workers, size, fabric), last
     none = total + 2 * cycle
     return total, none, min(none, max(0.0, free - backward))
-
-
-_cached = lru_cache(65536)(all_reduce_seconds)

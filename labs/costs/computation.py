@@ -28,9 +28,8 @@ class Line:
     def seconds(self, local_batch, values):
         level = values["computation_level"]
         line = level + values["computation_slope"] * (local_batch - self.centre)
-        return max(
-            line, 0.05 * level * min(1, local_batch / self.centre)
-        )  # the end of an interval may cross 0 far outside
+        # The end of an interval may cross 0 far outside.
+        return max(line, 0.05 * level * min(1, local_batch / self.centre))
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Roofline:
 
 
 def roofline(facts, device, precision="float32"):
-    """The Roofline of a network (labs.models.counts) on a device, {name: Parameter} as `Machine.device` gives it."""
+    """The Roofline of a network (labs.models.counts) on a device, {name: Parameter} as `Machine.computes` gives it."""
     correction = {"correction": Parameter(1.0, "", source="none: no measurement of this network is used")}
     activations = facts.activation_bytes * BYTES.get(precision, 4) / 4
     return Roofline(facts.multiply_adds, activations, facts.tensors, device | correction)

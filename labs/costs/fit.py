@@ -11,8 +11,9 @@ from labs.costs.parameter import CostError, Parameter
 from labs.costs.stragglers import slowest
 from labs.models import counts
 from labs.results import intervals
+from labs.simulate.reduce import ring_bytes
 
-SPREAD = Parameter(0.0, "", (0.0, 0.03), None, "no single steps on record: stragglers are part of what is exposed")
+SPREAD = Parameter(0.0, "", (0.0, 0.03), "no single steps on record: stragglers are part of what is exposed")
 OTHER = 0.3  # relative reach of a computation that is carried over from another network
 ANY = 10**9  # workers of a node, where nothing is known of nodes
 
@@ -28,7 +29,6 @@ class Network:
     fixed: Parameter | None
     exposed: Parameter | None
     batches: tuple
-    workers: tuple
     image_size: int | None
     precision: str
     notes: tuple = ()
@@ -47,49 +47,37 @@ class Fit:
     workers: int
     hardware: str
     notes: tuple
-    devices: int = ANY
 
     def network(self, name, facts=None):
-        """(Network, notes) of a key or a model's name; of another network, by its `facts`, computation and gradient are
+        """The Network of a key or a model's name; of another network, by its `facts`, computation and gradient are
         scaled from the closest one. Raises CostError."""
         found = [n for key, n in self.networks.items() if name in (key, n.model)]
         for n in found:
-            if facts is None or n.image_size == getattr(facts, "image_size", n.image_size):
-                return n, n.notes
+            if facts is None or n.image_size == facts.image_size:
+                return n
         if facts is None:
             have = ", ".join(self.networks)
             raise CostError(f"{name} was not measured, only {have}: give its facts (labs.models.counts).")
         near = min(found or self.networks.values(), key=lambda n: abs(log(n.facts.multiply_adds / facts.multiply_adds)))
         ratio = facts.multiply_adds / near.facts.multiply_adds
-        size = getattr(facts, "image_size", near.image_size)
         note = (
-            f"{name} at {size} pixels was not measured: its computation is {ratio:.3g} times that of {near.model}, "
-            f"as its multiply-adds are, +- {OTHER:.0%}"
+            f"{name} at {facts.image_size} pixels was not measured: its computation is {ratio:.3g} times that of "
+            f"{near.model}, as its multiply-adds are, +- {OTHER:.0%}"
         )
         ends = ratio / (1 + OTHER), ratio * (1 + OTHER)
         scaled = [
-            Parameter(p.value * ratio, p.unit, (p.value * ends[0], p.value * ends[1]), None, note)
+            Parameter(p.value * ratio, p.unit, (p.value * ends[0], p.value * ends[1]), note)
             for p in (near.line.level, near.line.slope)
         ]
-        other = replace(
-            near,
-            model=name,
-            facts=facts,
-            line=Line(*scaled, near.line.centre),
-            fixed=None,
-            exposed=None,
-            image_size=size,
-            notes=(note, *near.notes),
-        )
-        return other, other.notes
+        line, notes = Line(*scaled, near.line.centre), (note, *near.notes)
+        given = {"model": name, "facts": facts, "image_size": facts.image_size}
+        return replace(near, **given, line=line, fixed=None, exposed=None, notes=notes)
 
     def communication(self, network):
         """{name: Parameter} of the model's communication and stragglers."""
         if self.links:
             return self.links | {"spread": self.spread}
-        found = network.exposed or self.exposed
-        if found is None:
-            found = Parameter(0.0, "s/byte", None, None, "not measured")
+        found = network.exposed or self.exposed or Parameter(0.0, "s/byte", source="not measured")
         return {"exposed_per_byte": found, "spread": self.spread}
 
     def parameters(self):
@@ -98,11 +86,9 @@ class Fit:
         for key, network in self.networks.items():
             found[f"{key}: computation at batch {network.line.centre:.4g}"] = network.line.level
             found[f"{key}: computation per image"] = network.line.slope
-            if network.fixed:
-                found[f"{key}: fixed computation"] = network.fixed
-            if network.exposed:
-                found[f"{key}: exposed communication"] = network.exposed
-        return found
+            found[f"{key}: fixed computation"] = network.fixed
+            found[f"{key}: exposed communication"] = network.exposed
+        return {name: parameter for name, parameter in found.items() if parameter}
 
 
 def fit(observations, facts_of=None, benchmark=None):
@@ -165,32 +151,21 @@ def _network(model, size, precision, runs, facts_of, spread):
     facts = facts_of(model, size or 224, alone[0].classes)
     if size is None:
         notes.append(f"the image size of {model} is not on record: its facts are those of 224 pixels")
-    pairs, size_bytes = [], sum(facts.tensor_bytes)
+    pairs, level = [], found.level
+    low, high = level.interval or (level.value, level.value)
     for o in runs:
         if o.workers == 1:
             continue
         at = found.seconds(o.local_batch, values(found.parameters))
-        low, high = found.level.interval or (found.level.value,) * 2
-        doubt = (high - low) / 2 / found.level.value * at  # of the computation: the same for all these runs
-        x = 2 * (o.workers - 1) / o.workers * size_bytes
-        for seconds in o.seconds:
-            pairs.append((x, seconds - at * slowest(o.workers, spread.value), seconds, doubt + o.resolution / 2))
+        slow = at * slowest(o.workers, spread.value)
+        doubt = (high - low) / 2 / level.value * at  # of the computation: the same for all these runs
+        x = ring_bytes(o.workers, sum(facts.tensor_bytes))
+        pairs += [(x, seconds - slow, seconds, doubt + o.resolution / 2) for seconds in o.seconds]
     own = _exposed(pairs)
     if own and not own.value:
         notes.append(f"steps of {model} on several workers are not longer than on one: the exposed part is taken as 0")
-    network = Network(
-        model=model,
-        facts=facts,
-        line=found,
-        fixed=fixed,
-        exposed=own,
-        batches=tuple(sorted({o.local_batch for o in runs})),
-        workers=tuple(sorted({o.workers for o in runs})),
-        image_size=size,
-        precision=precision or "float32",
-        notes=tuple(notes),
-    )
-    return network, pairs
+    batches, precision = tuple(sorted({o.local_batch for o in runs})), precision or "float32"
+    return Network(model, facts, found, fixed, own, batches, size, precision, tuple(notes)), pairs
 
 
 def _exposed(pairs):
@@ -202,31 +177,26 @@ def _exposed(pairs):
     ratio, error = through_origin(x, y, weights)
     doubt = max(d / a for d, a in zip(doubts, x, strict=True))
     reach = (intervals.t_quantile(len(x) - 1) * error if error else 0.0) + doubt
-    value = max(0.0, ratio)
-    return Parameter(
-        value,
-        "s/byte",
-        (max(0.0, min(value, ratio - reach)), max(value, ratio + reach)),
-        error,
-        "steps of several workers less the computation, least squares over the ring's bytes",
-    )
+    span = max(0.0, ratio - reach), max(0.0, ratio + reach)
+    source = "steps of several workers less the computation, least squares over the ring's bytes"
+    return Parameter(max(0.0, ratio), "s/byte", span, source)
 
 
 def _spread(observations):
     """Relative standard deviation of a worker's single steps: of the runs on one worker, else of all."""
-    found = [o.spread for o in observations if o.workers == 1 and o.spread is not None]
-    found = found or [o.spread for o in observations if o.spread is not None]
+    known = [o for o in observations if o.spread is not None]
+    found = [o.spread for o in known if o.workers == 1] or [o.spread for o in known]
     if not found:
         return SPREAD
-    return Parameter(fmean(found), "", (min(found) / 2, max(found)), None, "spread of single steps, and half of it")
+    return Parameter(fmean(found), "", (min(found) / 2, max(found)), "spread of single steps, and half of it")
 
 
 def _links(benchmark, networks, observations, spread, notes):
     """{name: Parameter} of a benchmark's links with the overlap that the runs show; None where they contradict it."""
     try:
         latency, bandwidth = (
-            Parameter(**{**benchmark[name], "interval": tuple(benchmark[name]["interval"] or ()) or None})
-            for name in ("latency", "bandwidth")
+            Parameter(told["value"], told["unit"], told["interval"] and tuple(told["interval"]), told.get("source", ""))
+            for told in (benchmark["latency"], benchmark["bandwidth"])
         )
     except (KeyError, TypeError):
         raise CostError("The benchmark is no result of `labs allreduce`: latency or bandwidth is missing.") from None
@@ -235,8 +205,8 @@ def _links(benchmark, networks, observations, spread, notes):
         "bandwidth_inside": bandwidth,
         "latency_between": latency,
         "bandwidth_between": bandwidth,
-        "cycle": Parameter(CYCLE, "s", None, None, "Horovod's default"),
-        "fusion_threshold": Parameter(float(THRESHOLD), "bytes", None, None, "Horovod's default"),
+        "cycle": Parameter(CYCLE, "s", source="Horovod's default"),
+        "fusion_threshold": Parameter(float(THRESHOLD), "bytes", source="Horovod's default"),
     }
     fabric, seen = Fabric(ANY, latency.value, bandwidth.value), []
     for network in networks:
@@ -247,7 +217,7 @@ def _links(benchmark, networks, observations, spread, notes):
             _, none, full = exposed(o.workers, network.facts.tensor_bytes, fabric, BACKWARD * at)
             slow = at * slowest(o.workers, spread.value)
             seen += [(seconds - slow, none, full) for seconds in o.seconds]
-    overlap = Parameter(OVERLAP, "", (0.0, 1.0), None, "not measured: between none and full")
+    share, source = OVERLAP, "not measured: between none and full"
     if seen:
         lost, none, full = (fmean(column) for column in zip(*seen, strict=True))
         excess = [row[0] - row[1] for row in seen]
@@ -260,5 +230,5 @@ def _links(benchmark, networks, observations, spread, notes):
             )
             return None
         share = min(1.0, max(0.0, (none - lost) / (none - full))) if none > full else OVERLAP
-        overlap = Parameter(share, "", (0.0, 1.0), None, "from runs on several workers; the interval is none to full")
-    return links | {"overlap": overlap}
+        source = "from runs on several workers; the interval is none to full"
+    return links | {"overlap": Parameter(share, "", (0.0, 1.0), source)}

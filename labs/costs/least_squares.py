@@ -46,30 +46,27 @@ def line(batches, seconds, resolution=0.0, spread=None):
         errors = math.sqrt(variance / total), math.sqrt(variance / square)
     if not free and not spread:
         notes.append("two measurements for two parameters: no interval; repeat each run")
-        return _line(level, slope, centre, (None, None), (None, None), notes)
-    t = intervals.t_quantile(free) if free else 1.96
-    reach = [t * error for error in errors]
-    reach = reach[0] + resolution / 2, reach[1] + resolution / (max(batches) - min(batches))
-    return _line(level, slope, centre, errors, reach, notes)
+        reach = None
+    else:
+        t = intervals.t_quantile(free) if free else 1.96
+        reach = t * errors[0] + resolution / 2, t * errors[1] + resolution / (max(batches) - min(batches))
+    return *_line(float(level), float(slope), float(centre), reach), notes
 
 
-def _line(level, slope, centre, errors, reach, notes):
-    """What `line` returns. errors, reach: of level and slope, standard errors and half intervals; None: unknown."""
-    level, slope, centre = float(level), float(slope), float(centre)
-    fixed, spans, error, far = level - slope * centre, (None, None), None, None
-    if reach[0] is not None:
+def _line(level, slope, centre, reach):
+    """(Line, Parameter of the fixed cost). reach: half intervals of level and slope, or None."""
+    fixed, spans, far = level - slope * centre, (None, None), None
+    if reach:
         # Downwards on a logarithmic scale, as for all times: however large the error, no step takes no time.
         spans = [(v * math.exp(-r / v), v + r) for v, r in zip((level, slope), map(float, reach), strict=True)]
         width = math.hypot(reach[0], reach[1] * centre)
         far = (max(0.0, fixed - width), fixed + width)
-        errors = tuple(map(float, errors))
-        error = math.hypot(errors[0], errors[1] * centre)
     found = Line(
-        Parameter(level, "s", spans[0], errors[0], f"step at batch {centre:.4g}, least squares"),
-        Parameter(slope, "s/image", spans[1], errors[1], "least squares"),
+        Parameter(level, "s", spans[0], f"step at batch {centre:.4g}, least squares"),
+        Parameter(slope, "s/image", spans[1], "least squares"),
         centre,
     )
-    return found, Parameter(max(0.0, fixed), "s", far, error, "level - slope x centre"), notes
+    return found, Parameter(max(0.0, fixed), "s", far, "level - slope x centre")
 
 
 def _one_batch(batch, seconds, resolution):
@@ -77,8 +74,8 @@ def _one_batch(batch, seconds, resolution):
     slope = estimate.value / batch
     text = "step / batch: as if nothing of the step were fixed"
     found = Line(
-        Parameter(estimate.value, "s", estimate.interval, None, f"mean step at batch {batch:g}"),
-        Parameter(slope, "s/image", (ONE_BATCH * slope, slope), None, text),
+        Parameter(estimate.value, "s", estimate.interval, f"mean step at batch {batch:g}"),
+        Parameter(slope, "s/image", (ONE_BATCH * slope, slope), text),
         batch,
     )
     note = (

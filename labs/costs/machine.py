@@ -6,7 +6,7 @@ machine's file can take over with [device] base = "V100".
 """
 
 import re
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -47,11 +47,8 @@ def quantity(unit, least, most):
     return Annotated[Parameter, BeforeValidator(parameter)]
 
 
-def usual(value, unit, span=None, source="not in the machine's file: the kit's default"):
-    """What a quantity is where the file does not say it."""
-    return Parameter(value, unit, span, source=source)
-
-
+# What a quantity is where the file does not say it.
+usual = partial(Parameter, source="not in the machine's file: the kit's default")
 # What is plausible, so that a slip in a unit is told.
 Bytes, BytesPerSecond = quantity("bytes", 1e8, 1e13), quantity("bytes/s", 1e6, 1e14)
 Seconds, Share, Passes = quantity("s", 0, 1), quantity("", 0.001, 4), quantity("", 0, 200)
@@ -123,7 +120,7 @@ class Software(Section):
 
     fusion_threshold: quantity("bytes", 0, 1e12) = usual(THRESHOLD, "bytes")
     cycle: Seconds = usual(CYCLE, "s")
-    overlap: quantity("", 0, 1) = usual(OVERLAP, "", (0.0, 1.0), _BRACKET)
+    overlap: quantity("", 0, 1) = usual(OVERLAP, "", (0.0, 1.0), source=_BRACKET)
     spread: quantity("", 0, 2) = usual(0.015, "", (0.005, 0.03))
 
 
@@ -138,10 +135,10 @@ class Rate(Section):
     source: str = ""
 
 
-class MachineFile(Section):
-    """All of a machine's file."""
+class Machine(Section):
+    """A machine, as its file says. measured: of one worker."""
 
-    name: str | None = None
+    name: str
     about: str = ""
     device: Device
     node: Node
@@ -155,25 +152,28 @@ class MachineFile(Section):
             raise wrong("network", "is missing: with one worker in a node, workers need a network")
         return self
 
+    @property
+    def devices(self):
+        """Workers of a node."""
+        return self.node.devices
 
-@dataclass(frozen=True)
-class Machine:
-    """A machine. devices: workers of a node; networked: whether the file describes a network between nodes; parameters:
-    {name: Parameter} of the fabric and the software; precisions: {precision: {name: Parameter}} of a device; measured:
-    Rates of one worker; notes: what the file left to defaults."""
+    @property
+    def algorithm(self):
+        """Of the all-reduce, one of ALGORITHMS."""
+        return self.network.algorithm if self.network else "two-level"
 
-    id: str
-    name: str
-    about: str
-    device: str
-    devices: int
-    algorithm: str
-    networked: bool
-    memory: Parameter
-    precisions: dict
-    parameters: dict
-    measured: tuple = ()
-    notes: tuple = field(default=(), compare=False)
+    @property
+    def parameters(self):
+        """{name: Parameter} of the fabric and the software."""
+        inside = self.node if self.node.bandwidth else self.network
+        links = {"inside": inside, "between": self.network or inside}
+        fabric = {f"{key}_{level}": getattr(link, key) for level, link in links.items() for key in Link.model_fields}
+        return fabric | dict(self.software)
+
+    @property
+    def precisions(self):
+        """{name: Precision} of the device."""
+        return {name: found for name in PRECISIONS if (found := getattr(self.device, name))}
 
     def computes(self, precision):
         """{name: Parameter} of a device in this precision. Raises MachineError: the file does not have it."""
@@ -182,7 +182,22 @@ class Machine:
                 f"{self.name} has no {precision}: its file describes {', '.join(self.precisions)}. "
                 f"Add [device.{precision}] with its peak, or ask for another precision."
             )
-        return self.precisions[precision]
+        common = {name: getattr(self.device, name) for name in ("memory_bandwidth", "overhead")}
+        return dict(self.precisions[precision]) | common
+
+    @property
+    def notes(self):
+        """What the file left to the kit, a list of one sentence or none."""
+        used = {"device": self.device} | {f"device.{name}": found for name, found in self.precisions.items()}
+        used |= {"node": self.node} if self.node.bandwidth else {}
+        used |= {"network": self.network} if self.network else {}
+        left = [
+            f"{where}.{name} {value.value:g} {value.unit}".rstrip()
+            for where, section in used.items()
+            for name, value in section
+            if isinstance(value, Parameter) and name not in section.model_fields_set
+        ]
+        return [f"not in the machine's file, so the kit's usual values: {', '.join(left)}"] if left else []
 
 
 def names():
@@ -200,32 +215,8 @@ def load(machine):
             f"{machine}: no such machine file. The kit has {', '.join(names())}; for your own, copy "
             "labs/machines/template.toml and give its path."
         )
-    table = _on_its_base(schema.read(path, path, MachineError), path)
-    file = schema.check(MachineFile, table, path, MachineError, "labs/machines/template.toml")
-    device, node, network = file.device, file.node, file.network
-    precisions = {name: found for name in PRECISIONS if (found := getattr(device, name))}
-    inside = node if node.bandwidth else network
-    links = {"inside": inside, "between": network or inside}
-    read = {"device": device} | {f"device.{name}": found for name, found in precisions.items()}
-    read |= {"node": node} if node.bandwidth else {}
-    read |= {"network": network} if network else {}
-    left = ", ".join(text for where, section in read.items() for text in _left_out(where, section))
-    common = {"memory_bandwidth": device.memory_bandwidth, "overhead": device.overhead}
-    return Machine(
-        id=path.stem,
-        name=file.name or path.stem,
-        about=file.about,
-        device=device.name,
-        devices=node.devices,
-        algorithm=network.algorithm if network else "two-level",
-        networked=bool(network),
-        memory=device.memory,
-        precisions={name: dict(found) | common for name, found in precisions.items()},
-        parameters={f"{key}_{level}": getattr(link, key) for level, link in links.items() for key in Link.model_fields}
-        | dict(file.software),
-        measured=tuple(file.measured),
-        notes=(f"not in the machine's file, so the kit's usual values: {left}",) if left else (),
-    )
+    table = {"name": path.stem} | _on_its_base(schema.read(path, path, MachineError), path)
+    return schema.check(Machine, table, path, MachineError, "labs/machines/template.toml")
 
 
 def _on_its_base(table, path):
@@ -239,13 +230,6 @@ def _on_its_base(table, path):
     base = schema.read(bases[device["base"]], path, MachineError)
     measured = [*table.get("measured", []), *base.get("measured", [])]
     return table | {"device": base["device"] | device, "measured": measured}
-
-
-def _left_out(where, section):
-    """ "key value unit" of the quantities that a file leaves to the kit."""
-    for name, value in section:
-        if isinstance(value, Parameter) and name not in section.model_fields_set:
-            yield f"{where}.{name} {value.value:g} {value.unit}".rstrip()
 
 
 def _number(given, unit, least, most):

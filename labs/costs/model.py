@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
-from labs.costs.communication import BACKWARD, THRESHOLD, Fabric, exposed
+from labs.costs.communication import BACKWARD, Fabric, exposed
+from labs.costs.computation import values as values_of
 from labs.costs.parameter import CostError
 from labs.costs.stragglers import slowest
 from labs.simulate.given import number, whole
+from labs.simulate.reduce import ring_bytes
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,9 @@ class Model:
 
     def values(self, **changed):
         """{name: value} of all parameters, some of them `changed`."""
-        found = {name: parameter.value for name, parameter in self.all_parameters.items()}
-        for name in changed:
-            if name not in found:
-                raise CostError(f"{name} is no parameter of this model; they are {', '.join(found)}.")
+        found = values_of(self.all_parameters)
+        if unknown := changed.keys() - found.keys():
+            raise CostError(f"{unknown.pop()} is no parameter of this model; they are {', '.join(found)}.")
         return found | changed
 
     def breakdown(self, workers, local_batch, accumulation=1, values=None):
@@ -69,9 +70,8 @@ class Model:
 
     def _exchange(self, workers, backward, values):
         if "exposed_per_byte" in values:  # fitted from step times: it is the exposed part already
-            seconds = values["exposed_per_byte"] * 2 * (workers - 1) / workers * sum(self.tensor_bytes)
+            seconds = values["exposed_per_byte"] * ring_bytes(workers, sum(self.tensor_bytes))
             return seconds, seconds, seconds
         names = ("latency_inside", "bandwidth_inside", "latency_between", "bandwidth_between")
         fabric = Fabric(self.devices, **{name: values[name] for name in names}, algorithm=self.algorithm)
-        threshold = values.get("fusion_threshold", THRESHOLD)
-        return exposed(workers, self.tensor_bytes, fabric, backward, threshold, values["cycle"])
+        return exposed(workers, self.tensor_bytes, fabric, backward, values["fusion_threshold"], values["cycle"])

@@ -18,7 +18,6 @@ class Observation:
     """Steps of one configuration. seconds: mean step of each repeat, without its first epoch; resolution: rounding of
     these (s); spread: standard deviation of single steps / their mean, None where only epochs are known."""
 
-    source: str
     model: str
     workers: int
     local_batch: float
@@ -26,12 +25,10 @@ class Observation:
     resolution: float = 0.0
     spread: float | None = None
     steps: int = 1
-    nodes: int | None = None
     image_size: int | None = None
     precision: str | None = None
     hardware: str | None = None
     classes: int = 1000
-    kind: str = "measured"
     oversubscribed: bool = False
 
 
@@ -87,7 +84,6 @@ def observe(run, **known):
             "Train 2 epochs or more."
         )
     return Observation(
-        source=run.source,
         model=model,
         workers=workers,
         local_batch=local_batch,
@@ -95,12 +91,10 @@ def observe(run, **known):
         resolution=resolution / run.steps,
         spread=_spread(run),
         steps=run.steps,
-        nodes=has.nodes,
         image_size=image_size,
         precision=has.precision or known.get("precision"),
         hardware=run.hardware,
         classes=CLASSES.get(has.dataset, 1000),
-        kind=run.kind,
         oversubscribed=bool(run.oversubscribed),
     )
 
@@ -108,9 +102,6 @@ def observe(run, **known):
 def _spread(run):
     """Standard deviation of the steps of a run's steady epochs, each divided by its epoch's mean; None: no steps.
     The first step of an epoch is left out: it also starts the epoch."""
-    shares = []
-    for epoch in (epoch for repeat in run.steady for epoch in repeat):
-        steps = epoch.step_seconds[1:]
-        if len(steps) > 1:
-            shares += [step / fmean(steps) for step in steps]
+    epochs = [epoch.step_seconds[1:] for repeat in run.steady for epoch in repeat]
+    shares = [step / fmean(steps) for steps in epochs if len(steps) > 1 for step in steps]
     return pstdev(shares) if len(shares) > 3 else None

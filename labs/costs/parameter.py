@@ -1,6 +1,6 @@
 """A parameter of the model: value, unit, 95 % interval, and where it comes from."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from labs.errors import LabsError
 
@@ -13,22 +13,16 @@ class CostError(LabsError):
 
 @dataclass(frozen=True)
 class Parameter:
-    """value in `unit`; interval: (low, high) of 95 %, None where nothing is known; error: the standard error where the
-    value was fitted; source: text."""
+    """value in `unit`; interval: (low, high) of 95 %, None where nothing is known; source: text."""
 
     value: float
     unit: str
     interval: tuple[float, float] | None = None
-    error: float | None = None
     source: str = ""
 
     def __post_init__(self):
         if self.interval and not self.interval[0] <= self.value <= self.interval[1]:
             raise CostError(f"{self.value:g} {self.unit} is not within its interval {self.interval}.")
-
-    def as_dict(self):
-        """The parameter for JSON."""
-        return asdict(self) | {"interval": self.interval and list(self.interval)}
 
     def __str__(self):
         span = f" [{self.interval[0]:.4g}, {self.interval[1]:.4g}]" if self.interval else ""

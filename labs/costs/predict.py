@@ -1,10 +1,11 @@
 """What a training would take elsewhere: step time, throughput, speedup, efficiency, largest batch, with intervals."""
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from labs.costs.anchor import anchored
-from labs.costs.machine import Machine, MachineError
+from labs.costs.fit import ANY
+from labs.costs.machine import MachineError
 from labs.costs.memory import largest_batch
 from labs.costs.model import Breakdown, Model
 from labs.costs.parameter import CostError, Parameter
@@ -37,8 +38,8 @@ class Prediction:
     quantities: dict
     breakdown: Breakdown
     parameters: dict
-    notes: tuple = ()
-    about: dict = field(default_factory=dict)
+    notes: tuple
+    about: dict
 
     def __getattr__(self, name):
         try:  # a quantity as an attribute; __dict__, as copies ask for names before there are quantities
@@ -53,7 +54,7 @@ class Prediction:
             "model": self.model,
             "workers": self.workers,
             "local_batch": self.local_batch,
-            "global_batch": self.about.get("accumulation", 1) * self.workers * self.local_batch,
+            "global_batch": self.about["accumulation"] * self.workers * self.local_batch,
             **self.about,
         }
         for name, found in self.quantities.items():
@@ -62,7 +63,7 @@ class Prediction:
         return row | {
             "breakdown_seconds": asdict(self.breakdown),
             "notes": list(self.notes),
-            "parameters": {name: p.as_dict() for name, p in self.parameters.items()},
+            "parameters": {name: asdict(p) for name, p in self.parameters.items()},
         }
 
 
@@ -124,122 +125,96 @@ def predict(
     *,
     precision="float32",
     image_size=224,
-    accumulation=1,
-    images=None,
-    slots=1,
-    compression=None,
     rate=None,
     facts_of=None,
+    **asked,
 ):
     """Prediction of a training of network `model`, from its facts and a machine's data alone: nothing is trained.
 
     facts: of labs.models.counts, for this image size; machine: Machine; local_batch: images per worker and pass;
-    accumulation: passes per update; images: of an epoch; slots: of the optimizer; compression: None or "float16", of
-    gradients in the all-reduce; rate: images/s of one worker, where you know it; facts_of(model, image_size): for rates
-    of other networks in the machine's file (default: labs.models.counts.of).
+    rate: images/s of one worker, where you know it; facts_of(model, image_size): for rates of other networks in the
+    machine's file (default: labs.models.counts.of). asked: accumulation=1, passes per update; images=None, of an epoch;
+    slots=1, of the optimizer; compression=None or "float16", of gradients in the all-reduce.
     Raises MachineError, CostError, SimulationError for what cannot be predicted.
     """
-    workers, passes = whole("workers", workers), whole("accumulation", accumulation)
-    measured = facts_of or counts.of
-    computation, notes = anchored(model, facts, machine, precision, local_batch, image_size, measured, rate)
-    cost = Model(computation, exchanged(facts, compression), machine.parameters, machine.devices, machine.algorithm)
-    notes += machine.notes
-    check_workers(machine, workers)
-    about = {"machine": machine.name, "precision": precision, "image_size": image_size, "accumulation": passes}
-    memory = largest_batch(facts, machine.memory.value, precision, slots, workers)
-    return _finish(model, cost, workers, local_batch, passes, images, memory, notes, about)
+    workers = whole("workers", workers)
+    line, notes = anchored(model, facts, machine, precision, local_batch, image_size, facts_of or counts.of, rate)
+    about = {"machine": machine.name, "precision": precision, "image_size": image_size}
+    notes, ask = [*notes, *machine.notes], (workers, local_batch)
+    return _predicted(model, line, facts, machine, machine.parameters, ask, notes, about, **asked)
 
 
-def exchanged(facts, compression=None):
-    """Bytes of each gradient on the wire: float32 also in mixed precision, whose weights are float32; half with
-    compression "float16"."""
-    if compression not in (None, "float16"):
-        raise CostError(f"compression is {compression!r}: it must be None or 'float16'.")
-    return tuple(size / (2 if compression else 1) for size in facts.tensor_bytes)
-
-
-def check_workers(machine, workers):
-    """Raise MachineError where a machine's file does not describe the network that so many workers need."""
-    if workers > machine.devices and not machine.networked:
-        raise MachineError(
-            f"{machine.name} describes one node of {machine.devices} worker(s) and no network, so "
-            f"{workers} workers cannot be predicted. Add [network] to its file."
-        )
-
-
-def predict_from_fit(
-    fitted,
-    model,
-    workers,
-    local_batch,
-    *,
-    facts=None,
-    machine: Machine | None = None,
-    accumulation=1,
-    images=None,
-    slots=1,
-    compression=None,
-):
+def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine=None, **asked):
     """Prediction from a Fit (labs.costs.fit): a key of it or the name of a network.
 
     facts: needed for a network that was not fitted; its computation is then that of the closest fitted one, times the
     ratio of multiply-adds. machine: its nodes and network instead of the fitted communication; the computation stays
-    that of the fitted hardware. Says in notes where it leaves what was fitted. Raises as `predict`.
+    that of the fitted hardware. asked: as of `predict`. Says in notes where it leaves what was fitted. Raises as
+    `predict`.
     """
-    workers, passes = whole("workers", workers), whole("accumulation", accumulation)
-    network, notes = fitted.network(model, facts)
-    facts = facts or network.facts
-    local_batch = number("local_batch", local_batch, above=True)
-    notes = [*notes, *_extrapolations(fitted, network, workers, local_batch, machine)]
-    parameters, devices, algorithm = fitted.communication(network), fitted.devices, "two-level"
-    if machine:
-        check_workers(machine, workers)
-        parameters = machine.parameters | {"spread": fitted.spread}
-        devices, algorithm = machine.devices, machine.algorithm
-    cost = Model(network.line, exchanged(facts, compression), parameters, devices, algorithm)
-    memory = machine and largest_batch(facts, machine.memory.value, network.precision, slots, workers)
+    workers, local_batch = whole("workers", workers), number("local_batch", local_batch, above=True)
+    network = fitted.network(model, facts)
+    notes = [*network.notes, *_extrapolations(fitted, network, workers, local_batch, machine)]
+    parameters = machine.parameters | {"spread": fitted.spread} if machine else fitted.communication(network)
     about = {
         "machine": machine.name if machine else fitted.hardware,
         "precision": network.precision,
         "image_size": network.image_size,
-        "accumulation": passes,
     }
-    return _finish(network.model, cost, workers, local_batch, passes, images, memory, notes, about)
+    facts, ask = facts or network.facts, (workers, local_batch)
+    return _predicted(network.model, network.line, facts, machine, parameters, ask, notes, about, **asked)
+
+
+def _predicted(
+    name, line, facts, machine, parameters, ask, notes, about, accumulation=1, images=None, slots=1, compression=None
+):
+    """The Prediction. line: of the computation; ask: workers, local batch; machine: of which nodes and memory are
+    taken, None: all workers in one node, memory unknown."""
+    (workers, local_batch), passes, memory = ask, whole("accumulation", accumulation), None
+    if machine and workers > machine.devices and not machine.network:
+        raise MachineError(
+            f"{machine.name} describes one node of {machine.devices} worker(s) and no network, so "
+            f"{workers} workers cannot be predicted. Add [network] to its file."
+        )
+    if compression not in (None, "float16"):
+        raise CostError(f"compression is {compression!r}: it must be None or 'float16'.")
+    # On the wire gradients are float32 also in mixed precision, whose weights are float32.
+    exchanged = tuple(size / (2 if compression else 1) for size in facts.tensor_bytes)
+    nodes = (machine.devices, machine.algorithm) if machine else (ANY, "two-level")
+    cost = Model(line, exchanged, parameters, *nodes)
+    if machine:
+        memory = largest_batch(facts, machine.device.memory.value, about["precision"], slots, workers)
+    if workers > 1 and "overlap" in parameters:
+        notes.append(BRACKET.format(share=f"{parameters['overlap'].value:.0%} of the way to full"))
+    if memory and memory.interval[0] < local_batch:
+        how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
+        notes.append(f"batch {local_batch:g} {how} into the memory of a worker: about {memory.value:g} images do")
+    quantities = with_intervals(cost, *ask, passes, images) | {"largest_batch": memory}
+    notes, about = tuple(dict.fromkeys(notes)), about | {"accumulation": passes}
+    return Prediction(name, *ask, quantities, cost.breakdown(*ask, passes), cost.all_parameters, notes, about)
 
 
 def _extrapolations(fitted, network, workers, local_batch, machine):
     """Notes on where a prediction from a Fit leaves what was fitted: said in sentences, never refused."""
-    notes = []
+    measured = fitted.workers
     if not min(network.batches) <= local_batch <= max(network.batches):
         side = "larger than all" if local_batch > max(network.batches) else "smaller than all"
         fitted_ones = ", ".join(f"{batch:g}" for batch in network.batches)
-        notes.append(f"extrapolation: batch {local_batch:g} is {side} that were fitted ({fitted_ones})")
-    if workers > FAR * fitted.workers:
-        notes.append(
-            f"extrapolation: {workers} workers are more than {FAR} times the {fitted.workers} that were "
+        yield f"extrapolation: batch {local_batch:g} is {side} that were fitted ({fitted_ones})"
+    if workers > FAR * measured:
+        yield (
+            f"extrapolation: {workers} workers are more than {FAR} times the {measured} that were "
             "measured; what shows only with many, as a network's upper levels, is not in the fit"
         )
+    elif workers > measured and not machine:
+        yield f"extrapolation: {workers} workers, up to {measured} were measured"
     if machine:
-        notes.append(
+        yield (
             f"extrapolation: another machine. Communication is that of {machine.name} by its file and was not "
             f"measured; computation is that of {fitted.hardware}"
         )
-    elif workers > fitted.workers and workers <= FAR * fitted.workers:
-        notes.append(f"extrapolation: {workers} workers, up to {fitted.workers} were measured")
-    if not machine and workers > fitted.workers:
-        notes.append(
+    elif workers > measured:
+        yield (
             "extrapolation: all links are taken to be as those that were measured; give a machine if the "
             "workers are on several nodes"
         )
-    return notes
-
-
-def _finish(name, cost, workers, local_batch, passes, images, memory, notes, about):
-    quantities = with_intervals(cost, workers, local_batch, passes, images) | {"largest_batch": memory}
-    if workers > 1 and "overlap" in cost.parameters:
-        notes = [*notes, BRACKET.format(share=f"{cost.parameters['overlap'].value:.0%} of the way to full")]
-    if memory and memory.interval[0] < local_batch:
-        how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
-        notes = [*notes, f"batch {local_batch:g} {how} into the memory of a worker: about {memory.value:g} images do"]
-    parts, notes = cost.breakdown(workers, local_batch, passes), tuple(dict.fromkeys(notes))
-    return Prediction(name, workers, local_batch, quantities, parts, cost.all_parameters, notes, about)

@@ -10,10 +10,8 @@ from pathlib import Path
 
 from labs import blanks
 from labs.jobs import batch, launch, slurm
-from labs.jobs.job import Job, JobError
+from labs.jobs.job import JobError
 from labs.jobs.local import not_done, start_here
-
-__all__ = ["Job", "JobError", "find", "folder", "run", "start"]
 
 
 def folder():

@@ -15,7 +15,7 @@ def _in_notebook():
 
 
 class Bar:
-    """Progress in a notebook as one line of HTML, in a terminal as tqdm's bar."""
+    """Progress of the job `name`."""
 
     def __init__(self, name):
         self.name, self.handle, self.tqdm, self.rate = name, None, None, None

@@ -27,7 +27,9 @@ def start(script, arguments, name, runs, env, site):
     except sites.SiteError as problem:
         raise JobError(f"{problem} Nothing was started.") from None
     script = script.resolve()
-    env = {"LABS_RUNS": str(runs.resolve()), "LABS_PYTHON": sys.executable} | _personal(place) | env
+    # Of the personal settings account and QOS are options of sbatch.
+    personal = {sites.PERSONAL[key]: value for key, value in place.personal.items() if key not in ("account", "qos")}
+    env = {"LABS_RUNS": str(runs.resolve()), "LABS_PYTHON": sys.executable} | personal | env
     scripts = Path(env.get("SCRIPTS", "scripts"))  # without the variable those beside the notebook
     if scripts.is_dir():  # the job starts in another folder
         env["SCRIPTS"] = str(scripts.resolve())
@@ -38,24 +40,12 @@ def start(script, arguments, name, runs, env, site):
     return start_here(script, arguments, name, runs, env, root, asked.resources())
 
 
-def _personal(place):
-    """Environment variables of a site's personal settings; account and QOS are options of sbatch."""
-    return {sites.PERSONAL[key]: value for key, value in place.personal.items() if key not in ("account", "qos")}
-
-
 def start_here(script, arguments, name, runs, env, root, resources):
     """Let bash run a batch script on this machine, in the folder `root`. Returns the LocalJob; raises JobError."""
     stem = runs / f"{name}_local"  # not <name>: its <name>_w1.json may be the record of another job
-    tasks = resources["tasks"] or 1
-    here = {
-        "SLURM_NTASKS": tasks,
-        "SLURM_TASKS_PER_NODE": tasks,
-        "SLURM_NTASKS_PER_NODE": tasks,
-        "SLURM_NNODES": 1,
-        "SLURM_JOB_NUM_NODES": 1,
-        "SLURM_CPUS_PER_TASK": resources["cpus_per_task"] or 1,
-    }
-    env = {key: str(value) for key, value in here.items()} | {
+    here = dict.fromkeys(("NTASKS", "TASKS_PER_NODE", "NTASKS_PER_NODE"), resources["tasks"] or 1)
+    here |= {"NNODES": 1, "JOB_NUM_NODES": 1, "CPUS_PER_TASK": resources["cpus_per_task"] or 1}
+    env = {f"SLURM_{key}": str(value) for key, value in here.items()} | {
         "LABS_JOB": stem.name,
         "LABS_PYTHON_HERE": sys.executable,
         "BASH_FUNC_srun%%": _SRUN,

@@ -42,11 +42,10 @@ class Job:
         """Existing files <stem><ending>, or of a batch script <stem>_w<workers><ending>; the newest is the last."""
         pattern = re.escape(self.stem.name) + (r"_w\d+" if self.batch else "") + re.escape(ending)
         found = []
-        with contextlib.suppress(OSError):
-            for path in self.stem.parent.iterdir():
-                with contextlib.suppress(OSError):
-                    if re.fullmatch(pattern, path.name):
-                        found.append((path.stat().st_mtime_ns, path))
+        for path in self.stem.parent.glob("*"):
+            with contextlib.suppress(OSError):
+                if re.fullmatch(pattern, path.name):
+                    found.append((path.stat().st_mtime_ns, path))
         return [path for _, path in sorted(found)]
 
     @property
@@ -139,11 +138,6 @@ class Job:
 
     def _advice(self):
         return f"Read the end of {self.err}."
-
-    def remove_old(self):
-        """Delete the records of an older job with the same files: a run that fails early must not leave them."""
-        for old in (*self.records, *self._of_trainings(".progress")):
-            old.unlink(missing_ok=True)
 
     def _close_records(self):
         """A process that was killed could not say so: its record says it now. Earlier trainings keep their state."""

@@ -12,9 +12,7 @@ from labs.jobs.job import Job, JobError
 class LocalJob(Job):
     """A job of this machine. It ends, with all that it started, when the process that started it ends."""
 
-    def __init__(self, name, stem, command, batch=False):
-        super().__init__(name, stem, batch)
-        self.command, self.process = command, None
+    process = None  # subprocess.Popen
 
     @property
     def state(self):
@@ -51,25 +49,20 @@ def not_done(script, open_lines):
 
 def start_here(name, stem, command, env, batch=False, cwd=None):
     """Start a command on this machine, with output in <stem>.out and .err. Returns the LocalJob; raises JobError."""
-    job = LocalJob(name, stem, command, batch)
+    job = LocalJob(name, stem, batch)
     try:
         job.out.parent.mkdir(parents=True, exist_ok=True)
-        job.remove_old()
+        for old in (*job.records, *job._of_trainings(".progress")):  # a run that fails early must not leave them
+            old.unlink(missing_ok=True)
         out, err = job.out.open("wb"), job.err.open("wb")
     except OSError as problem:
         raise unwritable(job.out.parent, problem) from None
     # Where this process is itself in a job of SLURM's, the new job is another one.
     outside = {key: value for key, value in os.environ.items() if key not in ("SLURM_JOB_ID", "LABS_JOB")}
     with out, err:
-        job.process = subprocess.Popen(
-            [*launch.MORTAL, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            env=outside | env,
-            cwd=cwd,
-            start_new_session=True,
-        )
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+        command = [*launch.MORTAL, *command]
+        job.process = subprocess.Popen(command, env=outside | env, cwd=cwd, start_new_session=True, **pipes)
     return job
 
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from functools import partial
 from typing import NamedTuple
 
 from labs.errors import LabsError
@@ -55,8 +56,7 @@ def state(job_id):
 
     Raises SlurmError if SLURM does not answer: the job itself may go on.
     """
-    asks = (_squeue, _scontrol, _sacct, _sacct_completion)
-    problems = []
+    asks, problems = (_squeue, _scontrol, _sacct, partial(_sacct, source="-c", columns="State")), []
     for ask in asks:
         try:
             found = ask(job_id)
@@ -119,18 +119,10 @@ def _reason(text):
     return "" if text == "None" else text
 
 
-def _sacct(job_id):
-    return _accounted(_run(["sacct", "-X", "-n", "-P", "-j", job_id, "-o", "State,ExitCode"]).strip())
-
-
-def _sacct_completion(job_id):
-    return _accounted(_run(["sacct", "-c", "-n", "-P", "-j", job_id, "-o", "State"]).strip())
-
-
-def _accounted(answer):
-    """State of sacct's lines "CANCELLED by 1000|0:0": the last one, of the newest start of the job."""
-    if not answer:
-        return None
+def _sacct(job_id, source="-X", columns="State,ExitCode"):
+    """State of sacct's lines "CANCELLED by 1000|0:0": the last one, of the newest start of the job. source: accounts,
+    or with -c the log of completed jobs."""
+    answer = _run(["sacct", source, "-n", "-P", "-j", job_id, "-o", columns]).strip()
     word, _, code = answer.split("\n")[-1].partition("|")
     return State(word.split()[0], "", *_code(code)) if word.strip() else None
 
@@ -143,16 +135,9 @@ def _code(text):
 
 def _run(command, seconds=30, **options):
     """What a command of SLURM's prints. Raises SlurmError with what it says: not there, no answer, refused."""
+    options |= {"capture_output": True, "text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            stdin=subprocess.DEVNULL,
-            **options,
-        )
+        done = subprocess.run(command, timeout=seconds, **options)
     except FileNotFoundError:
         raise SlurmError(f"{command[0]} is not installed here. Load the site's SLURM, or use a login node.") from None
     except subprocess.TimeoutExpired:

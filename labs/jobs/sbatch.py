@@ -3,6 +3,7 @@
 When it ends or is told to, nothing of it stays.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -22,16 +23,13 @@ def main(arguments):
 
     def end(*_):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        limit = time.monotonic() + _PATIENCE
-        sign = "terminate"
+        limit, sign = time.monotonic() + _PATIENCE, signal.SIGTERM
         while left := psutil.Process().children(recursive=True):
             for child in left:
-                try:
-                    getattr(child, sign)()
-                except psutil.NoSuchProcess:
-                    pass
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    child.send_signal(sign)
             psutil.wait_procs(left, timeout=max(0.1, limit - time.monotonic()))
-            sign = "kill"
+            sign = signal.SIGKILL
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def stop(*_):

@@ -11,6 +11,7 @@ from labs.jobs import queue
 from labs.jobs.job import GOING, Job, JobError
 from labs.jobs.local import unwritable
 
+_AGAIN = "The script is not to blame: submit it again."
 _ENDS = {  # SLURM's word for the end -> (what happened, what to do where the files name no failure)
     "TIMEOUT": ("was ended at its time limit", "Ask for more time (--time) or train for fewer epochs."),
     "DEADLINE": ("was ended at its deadline", "Submit it again without --deadline."),
@@ -18,9 +19,9 @@ _ENDS = {  # SLURM's word for the end -> (what happened, what to do where the fi
         "used more memory than it may",
         "Halve the batch size, or ask for more host memory (--mem or more --cpus-per-task).",
     ),
-    "NODE_FAIL": ("lost a node", "The script is not to blame: submit it again."),
-    "BOOT_FAIL": ("got a node that did not start", "The script is not to blame: submit it again."),
-    "PREEMPTED": ("had to make room for another job", "The script is not to blame: submit it again."),
+    "NODE_FAIL": ("lost a node", _AGAIN),
+    "BOOT_FAIL": ("got a node that did not start", _AGAIN),
+    "PREEMPTED": ("had to make room for another job", _AGAIN),
     "CANCELLED": ("was cancelled", "Submit it again if you want its results."),
     queue.UNKNOWN: (
         "is not known to SLURM any more",
@@ -135,9 +136,8 @@ def submit(script, arguments, name, runs, env, root, asked, place):
         raise unwritable(runs, problem) from None
     output = str(runs.resolve()).replace("%", "%%") + "/%x_%j"
     options = [f"--job-name={name}", f"--output={output}.out", f"--error={output}.err", "--export=ALL"]
-    for key in ("account", "qos"):
-        if place.personal.get(key) and not asked.value(key):
-            options.append(f"--{key}={place.personal[key]}")
+    own = {key: place.personal.get(key) for key in ("account", "qos") if not asked.value(key)}
+    options += [f"--{key}={value}" for key, value in own.items() if value]
     # What an enclosing job of SLURM's is must not be taken for what this one is.
     outside = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_") or key == "SLURM_CONF"}
     outside.pop("LABS_JOB", None)
@@ -154,7 +154,7 @@ def submit(script, arguments, name, runs, env, root, asked, place):
 def find(job, runs):
     """The SlurmJob of a job id, or the newest of a name; runs: folder of its files if SLURM has forgotten it."""
     pattern = r"(.+)_(\d+)\.(?:out|err)"
-    files = [match for path in (runs.iterdir() if runs.is_dir() else ()) if (match := re.fullmatch(pattern, path.name))]
+    files = [match for path in runs.glob("*") if (match := re.fullmatch(pattern, path.name))]
     if not job.isdecimal():
         ids = [match[2] for match in files if match[1] == job] + [queue.newest(job) or ""]
         job_id = max(filter(None, ids), key=int, default=None)

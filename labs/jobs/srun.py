@@ -7,34 +7,13 @@ import os
 import sys
 
 from labs.jobs.launch import MORTAL, LaunchError, command
-
-# Options of srun's that take no value, or only one that is written onto them ("--kill-on-bad-exit=1").
-_FLAGS = {f"-{letter}" for letter in "lukKvQEX"} | {
-    "--exact",
-    "--exclusive",
-    "--kill-on-bad-exit",
-    "--label",
-    "--overlap",
-    "--preserve-env",
-    "--quiet",
-    "--unbuffered",
-    "--verbose",
-}
+from labs.slurm.directives import launched
 
 
 def split(arguments):
     """(number of ranks as a text, the command to start) of srun's arguments; without a number that of the job."""
-    ranks, rest = os.environ.get("SLURM_NTASKS", "1"), list(arguments)
-    while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        name, _, value = option.partition("=")
-        if not option.startswith("--"):  # -n 2 or -n2
-            name, value = option[:2], option[2:]
-        if not value and name not in _FLAGS and rest:
-            value = rest.pop(0)
-        if name in ("-n", "--ntasks"):
-            ranks = value
-    return ranks, rest
+    ranks, _, rest = launched(arguments)
+    return os.environ.get("SLURM_NTASKS", "1") if ranks is None else ranks, rest
 
 
 def main(arguments):

@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 
@@ -67,7 +68,7 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
             "messages, or caches, are at work"
         )
     result = {"kind": "measured", "ranks": ranks, "launcher": launcher or launch.LAUNCHERS[0], "cycle_seconds": CYCLE}
-    result |= {"rows": rows, "latency": latency.as_dict(), "bandwidth": bandwidth.as_dict()}
+    result |= {"rows": rows, "latency": asdict(latency), "bandwidth": asdict(bandwidth)}
     return result | {"machine": found["machine"], "versions": found["versions"], "notes": notes}
 
 
@@ -105,11 +106,7 @@ def fit(ranks, sizes, seconds):
     ends = (ends[0], ends[1] or 1e3 * bandwidth) if ends else None  # a slope down to 0: no upper end from these sizes
     span = fixed.interval and tuple(end / messages for end in fixed.interval)
     relative = [abs(fixed.value + slope.value * size - t) / t for size, t in zip(sizes, seconds, strict=True)]
-    return (
-        Parameter(value, "s", span, fixed.error and fixed.error / messages, source),
-        Parameter(bandwidth, "bytes/s", ends, slope.error and bandwidth * slope.error / slope.value, source),
-        max(relative),
-    )
+    return (Parameter(value, "s", span, source), Parameter(bandwidth, "bytes/s", ends, source), max(relative))
 
 
 def table(result):

@@ -124,15 +124,14 @@ def observations(found):
     from labs.costs.observe import Observation
 
     made, shared = [], any(note.startswith("oversubscribed") for note in found["notes"])
-    known = {key: found[key] for key in ("model", "image_size", "classes", "kind")}
-    known |= {"hardware": devices.hardware(found["machine"]), "precision": "float32", "nodes": 1}
+    known = {key: found[key] for key in ("model", "image_size", "classes")}
+    known |= {"hardware": devices.hardware(found["machine"]), "precision": "float32"}
     for batch, kinds in found["seconds"].items():
         for kind, workers in (("alone", 1), ("exchange", found["ranks"])):
             rounds = kinds[kind]
             singles = [step / fmean(round_) for round_ in rounds for step in round_]
             made.append(
                 Observation(
-                    f"{found['model']}, {kind}, batch {batch}",
                     workers=workers,
                     local_batch=float(batch),
                     seconds=tuple(map(fmean, rounds)),

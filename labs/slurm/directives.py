@@ -123,12 +123,9 @@ def minutes(text):
         return None
     days, *rest = match.groups()
     parts = [int(part) for part in rest if part is not None]
-    if days is not None:  # days-hours[:minutes[:seconds]]
-        hours, mins, seconds = [*parts, 0, 0][:3]
-    elif len(parts) == 3:
-        hours, mins, seconds = parts
-    else:  # minutes[:seconds]
-        hours, (mins, seconds) = 0, [*parts, 0][:2]
+    if days is None and len(parts) < 3:  # minutes[:seconds], else hours[:minutes[:seconds]]
+        parts = [0, *parts]
+    hours, mins, seconds = [*parts, 0, 0][:3]
     return int(days or 0) * 1440 + hours * 60 + mins + seconds / 60
 
 
@@ -199,11 +196,24 @@ def _options(words, refused):
     return found
 
 
+def launched(words):
+    """What follows a launcher's name: (number of processes as text or None, options, the command)."""
+    options, count, own, words = OPTIONS["launchers"], None, [], list(words)
+    while words and words[0].startswith("-"):
+        own.append(words.pop(0))
+        name, equals, value = own[-1].partition("=")
+        if re.fullmatch(r"-n\d+", name):
+            name, value = "-n", name[2:]
+        elif not equals and words and name in options["processes"] + options["with_value"]:
+            own.append(value := words.pop(0))
+        if name in options["processes"]:
+            count = value
+    return count, own, words
+
+
 def _long(name):
     """The option that a long name or its unique beginning means, or None."""
-    if name in _NAMES:
-        return name
-    meant = [option for option in _NAMES if option.startswith(name)]
+    meant = [name] if name in _NAMES else [option for option in _NAMES if option.startswith(name)]
     return meant[0] if len(meant) == 1 else None
 
 

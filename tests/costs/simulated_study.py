@@ -59,16 +59,13 @@ class Truth:
         mean = self.step(network, workers, batch)
         seconds = tuple(float(mean * np.exp(self.random.normal(0, self.noise))) for _ in range(repeats))
         return Observation(
-            f"{network.model} {workers} {batch}",
             network.model,
             workers,
             batch,
             seconds,
             spread=self.spread,
             steps=50,
-            nodes=1,
             image_size=network.image_size,
             precision="float32",
             hardware="a simulated machine",
-            kind="simulated",
         )

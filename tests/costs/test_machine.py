@@ -44,7 +44,7 @@ def test_machines_load_and_predict():
         assert machine.name and machine.about and machine.parameters["bandwidth_inside"].value > 1e8
         for precision in machine.precisions:
             found = predict("Net", network, machine, machine.devices, 32, precision=precision)
-            assert 0.2 < found.efficiency.value <= 1 and found.largest_batch.value > 0, machine.id
+            assert 0.2 < found.efficiency.value <= 1 and found.largest_batch.value > 0, machine.name
 
 
 def test_the_template_is_a_valid_machine():
@@ -73,7 +73,7 @@ def test_every_number_names_its_source():
 
 def test_values_come_with_units():
     machine = load("p100-ethernet25")
-    assert machine.memory.value == 16e9 and machine.parameters["cycle"].value == pytest.approx(0.005)
+    assert machine.device.memory.value == 16e9 and machine.parameters["cycle"].value == pytest.approx(0.005)
     assert machine.parameters["fusion_threshold"].value == 64 * 2**20
     assert machine.computes("float32")["peak"].value == 10.6e12
     assert machine.parameters["bandwidth_between"].interval == (2.2e9, 3.05e9)
@@ -88,7 +88,7 @@ def test_units():
 
 def test_a_short_file_is_enough_and_says_what_is_usual(tmp_path):
     machine = load(write(tmp_path, GOOD))
-    assert machine.id == "mine" and machine.parameters["bandwidth_between"].value == 25e9 / 8
+    assert machine.name == "mine" and machine.parameters["bandwidth_between"].value == 25e9 / 8
     assert len(machine.notes) == 1 and "device.float32.share 1.6" in machine.notes[0]
     assert "node.latency 1e-05 s" in machine.notes[0]
     numbers = GOOD.replace('"16 GB"', "16e9").replace('"25 Gbit/s"', "3.125e9")
@@ -98,13 +98,13 @@ def test_a_short_file_is_enough_and_says_what_is_usual(tmp_path):
 def test_a_base_is_taken_over_and_overridden(tmp_path):
     text = '[device]\nbase = "V100"\nmemory = "32 GB"\n[node]\ndevices = 1\n[network]\nbandwidth = 1e9\n'
     machine = load(write(tmp_path, text))
-    assert machine.memory.value == 32e9 and machine.computes("float16")["peak"].value == 125e12
+    assert machine.device.memory.value == 32e9 and machine.computes("float16")["peak"].value == 125e12
     assert any(row.model == "ResNet152" for row in machine.measured)
 
 
 def test_without_network_only_one_node(tmp_path):
     machine = load(write(tmp_path, GOOD.split("[network]")[0]))
-    assert not machine.networked
+    assert not machine.network
     assert predict("Net", facts(image_size=224), machine, 4, 32).efficiency.value < 1
     with pytest.raises(MachineError, match=r"one node of 4 worker\(s\) and no network, so 5 workers cannot"):
         predict("Net", facts(image_size=224), machine, 5, 32)

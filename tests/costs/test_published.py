@@ -4,8 +4,6 @@ The bounds are generous: the sources differ in programs, network versions and da
 with these rows in sight; the rates of one GPU anchor the computation.
 """
 
-from dataclasses import replace
-
 import pytest
 
 from labs.costs import load, predict
@@ -89,7 +87,7 @@ def test_every_measured_rate_is_within_the_reach_of_the_roofline():
 def test_one_resnet_gives_the_rate_of_another(name, model, other):
     machine = load(name)
     rows = [row for row in machine.measured if (row.model, row.precision, row.local_batch) == (model, "float32", 64)]
-    rest = replace(machine, measured=tuple(row for row in machine.measured if row.model == other))
+    rest = machine.model_copy(update={"measured": [row for row in machine.measured if row.model == other]})
     line, notes = anchored(model, facts_of(model), rest, "float32", 64, 224, facts_of)
     rate = 64 / line.seconds(64, values(line.parameters))
     print(f"{name} {model} from {other}: {rate:.1f} against {rows[0].images_per_second}")

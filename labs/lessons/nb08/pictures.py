@@ -80,7 +80,7 @@ def first_below(network, limit=0.8, **settings):
 @lru_cache(64)
 def fits(network, precision="float32"):
     """About how many images per worker fit into the machine's memory, with SGD and momentum."""
-    return int(largest_batch(networks()[network], machine().memory.value, precision, slots=1, workers=2).value)
+    return int(largest_batch(networks()[network], machine().device.memory.value, precision, slots=1, workers=2).value)
 
 
 def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision="float32", fusion=128, accumulation=1):

@@ -8,21 +8,17 @@ from pathlib import Path
 from labs import presets
 from labs.slurm.check import program
 from labs.slurm.check.finding import finding
+from labs.slurm.check.rehearse import Command
 
 _ALIKE = {"mpirun": "mpiexec"}
 
 
-@dataclass(frozen=True)
-class Training:
-    """One start of a Python script. kind: "horovod", "mirrored" or None; tasks: processes; workers: what shares the
-    global batch; rate: --learning_rate as text. None: not given or not to be told."""
+@dataclass(kw_only=True)
+class Training(Command):
+    """One start of a Python script. workers: what shares the global batch; rate: --learning_rate as text. None: not
+    given or not to be told."""
 
-    line_number: int
-    path: Path
     program: program.Program
-    launcher: str | None
-    launcher_options: tuple
-    tasks: int | None
     workers: int | None
     global_batch: int | None
     rate: str | None
@@ -39,20 +35,12 @@ def trainings(commands, root):
         if one.script is None or not (Path(root) / one.script).is_file():
             continue
         read = program.read(Path(root) / one.script)
-        workers = one.tasks if one.launcher else 1
-        if read.kind != "horovod":
-            workers = _whole(one.options.get("n_gpus"))
-        names = (read.option, "learning_rate", "lr")
-        rate = next((one.options[name] for name in names if one.options.get(name)), None)
-        batch, options = _whole(one.options.get("batch_size")), tuple(one.launcher_options)
-        found.append(
-            Training(one.line_number, one.script, read, one.launcher, options, one.tasks, workers, batch, rate)
-        )
+        whole = {name: int(text) for name, text in one.options.items() if text.isdecimal() and int(text) > 0}
+        workers = (one.tasks if one.launcher else 1) if read.kind == "horovod" else whole.get("n_gpus")
+        rates = map(one.options.get, (read.option, "learning_rate", "lr"))
+        more = {"workers": workers, "global_batch": whole.get("batch_size"), "rate": next(filter(None, rates), None)}
+        found.append(Training(**vars(one), program=read, **more))
     return found
-
-
-def _whole(text):
-    return int(text) if text and text.isdigit() and int(text) > 0 else None
 
 
 def findings(subject, started):
@@ -61,20 +49,17 @@ def findings(subject, started):
     yield from _modules(subject)
     yield from _launcher(subject, started)
     yield from _srun_cores(subject, started)
-    for path in dict.fromkeys(one.path for one in started):
-        runs = [one for one in started if one.path == path]
+    for path in dict.fromkeys(one.script for one in started):
+        runs = [one for one in started if one.script == path]
         yield from _batch(subject, runs)
         yield from _rate(runs)
 
 
 def _missing(subject):
-    told = set()
-    for one in subject.commands:
-        if one.script is None or one.script in told or one.script.is_absolute():
-            continue
-        told.add(one.script)
-        if not (subject.root / one.script).is_file():
-            yield finding("no_script", one.line_number, script=one.script)
+    first = {one.script: one for one in reversed(subject.commands) if one.script}
+    for script, one in first.items():
+        if not script.is_absolute() and not (subject.root / script).is_file():
+            yield finding("no_script", one.line_number, script=script)
 
 
 def _modules(subject):
@@ -92,21 +77,19 @@ def _modules(subject):
 
 
 def _launcher(subject, started):
-    site, ranked = subject.site, [one for one in started if one.kind == "horovod"]
-    wrong = set()
-    for one in ranked:
-        if _ALIKE.get(one.launcher, one.launcher) != site.launcher and one.line_number not in wrong:
-            wrong.add(one.line_number)
-            name = "no_launcher" if one.launcher is None else "other_launcher"
-            yield finding(name, one.line_number, one=one, site=site)
-    tasks, counts = subject.asked["tasks"], [one.tasks for one in ranked if one.launcher]
+    site, asked, ranked = subject.site, subject.asked, [one for one in started if one.kind == "horovod"]
+    wrong = {
+        one.line_number: one for one in reversed(ranked) if _ALIKE.get(one.launcher, one.launcher) != site.launcher
+    }
+    for line, one in wrong.items():
+        yield finding("other_launcher" if one.launcher else "no_launcher", line, one=one, site=site)
+    tasks, counts = asked["tasks"], [one.tasks for one in ranked]
     if wrong or not tasks or not counts or None in counts or max(counts) == tasks:
         return
-    most = max((one for one in ranked if one.launcher), key=lambda one: one.tasks)
-    if subject.asked["tasks_per_node"] != subject.asked["gpus_per_node"] and subject.asked["gpus_per_node"]:
-        return  # that is what is wrong
-    name = "idle_ranks" if most.tasks < tasks else "too_many_ranks"
-    yield finding(name, most.line_number, most=most, tasks=tasks)
+    if asked["gpus_per_node"] in (0, None, asked["tasks_per_node"]):  # else that is what is wrong
+        most = max(ranked, key=lambda one: one.tasks)
+        name = "idle_ranks" if most.tasks < tasks else "too_many_ranks"
+        yield finding(name, most.line_number, most=most, tasks=tasks)
 
 
 def _srun_cores(subject, started):
@@ -115,12 +98,10 @@ def _srun_cores(subject, started):
         return
     if any(re.search(r"\bSRUN_CPUS_PER_TASK\b", text) for _, text in subject.code()):
         return
-    told = set()
     for one in started:
         said = any(re.match(r"--cpus-per-task|-c", word) for word in one.launcher_options)
         copies = one.kind == "mirrored" and one.tasks != 1
-        if one.launcher == "srun" and not said and not copies and one.line_number not in told:
-            told.add(one.line_number)
+        if one.launcher == "srun" and not said and not copies:
             yield finding("one_core", one.line_number, cpus=given)
 
 
@@ -155,12 +136,11 @@ def _follows(subject, one):
 
 def _rate(runs):
     runs = [one for one in runs if one.workers]
-    workers = sorted({one.workers for one in runs})
-    if not runs or workers[-1] == 1 or runs[0].program.rate is None:
+    most = max(runs, key=lambda one: one.workers, default=None)
+    if not most or most.workers == 1 or most.program.rate is None:
         return
-    made, rates = runs[0].program, {one.rate for one in runs}
-    most = max(runs, key=lambda one: one.workers)
-    line, where = most.line_number, f"{runs[0].path.name} (line {made.line_number})"
+    made, rates, workers = most.program, {one.rate for one in runs}, sorted({one.workers for one in runs})
+    line, where = most.line_number, f"{most.script.name} (line {made.line_number})"
     if not made.rate:
         yield finding("constant_rate", line, where=where, most=most)
     elif "workers" in made.rate and len(workers) > 1 and len(rates) > 1 and None not in rates:

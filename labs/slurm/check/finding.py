@@ -40,7 +40,7 @@ class Subject:
     """A script in all the forms that checks look at.
 
     script: directives.Script as written; meant: with the directives that sbatch ignores; asked: what `meant` asks for.
-    blank: line numbers of blanks. commands: what it would start (rehearse.Command), [] if that cannot be told.
+    blank: {line number: line} of blanks. commands: what it would start (rehearse.Command), [] if that cannot be told.
     more: the same if it were submitted with twice the nodes; a function, as it costs another rehearsal.
     """
 
@@ -51,7 +51,7 @@ class Subject:
     script: object
     meant: object
     asked: dict
-    blank: set
+    blank: dict
     commands: list
     more: object
 

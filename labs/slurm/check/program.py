@@ -69,12 +69,10 @@ def _rate(tree):
 
 def _set_later(tree):
     """Is the rate changed after the optimizer is made (by an assignment or a callback)?"""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in ("learning_rate", "lr") and isinstance(node.ctx, ast.Store):
-            return True
-        if isinstance(node, ast.Call) and _name(node.func) in ("LearningRateScheduler", "LearningRateWarmupCallback"):
-            return True
-    return False
+    nodes = list(ast.walk(tree))
+    stored = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    called = {_name(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return bool(stored & {"learning_rate", "lr"} or called & {"LearningRateScheduler", "LearningRateWarmupCallback"})
 
 
 def _follow(node, assigned, rate, option, seen):

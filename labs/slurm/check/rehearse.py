@@ -19,10 +19,8 @@ from labs.slurm import directives, sites
 LAUNCHERS = (*sites.LAUNCHERS, "mpirun")
 LIMIT = 5  # seconds
 _HERE = Path(__file__).with_name("rehearse.bash")
-_TASKS = re.compile(r"(?:-n|-np|--n|--np|--ntasks|--num-proc)(?:=(.*))?|-n(\d+)")
 # a redirection of output, but not >( ...
 _WRITES = r"(?:\d*|&)>[>|]?(?!\()[ \t]*(?:&[\d-]|\"[^\"\n]*\"|[^\s;|&<>()\"]+)"
-_TAKES = directives.OPTIONS["launchers"]["with_value"]
 
 
 @dataclass
@@ -93,27 +91,16 @@ def _run(command, folder, env):
 
 def _environment(script, asked, text, env):
     """The variables of a job with these directives; whatever the script demands from outside has some value."""
-    env = dict(os.environ if env is None else env)
-    kept = {
-        name: value
-        for name, value in env.items()
-        if not re.match(r"SLURM_|SBATCH_|BASH|SHELL|ENV$|PROMPT_COMMAND|PS\d|POSIXLY", name)
-    }
-    nodes = asked["nodes"] or 1
+    env = os.environ if env is None else env
+    inner = re.compile(r"SLURM_|SBATCH_|BASH|SHELL|ENV$|PROMPT_COMMAND|PS\d|POSIXLY")
+    kept = {name: value for name, value in env.items() if not inner.match(name)}
+    nodes, gpus = asked["nodes"] or 1, asked["gpus_per_node"] or 0
     hosts = f"node[1-{nodes}]" if nodes > 1 else "node1"
-    gpus = asked["gpus_per_node"] or 0
-    told = {
-        "JOB_ID": 1,
-        "JOBID": 1,
+    told = dict.fromkeys(("JOB_ID", "JOBID"), 1) | dict.fromkeys(("NODEID", "PROCID", "LOCALID"), 0)
+    told |= dict.fromkeys(("NNODES", "JOB_NUM_NODES"), nodes) | dict.fromkeys(("NODELIST", "JOB_NODELIST"), hosts)
+    told |= {
         "JOB_NAME": script.value("job-name") or "script.sh",
-        "NNODES": nodes,
-        "JOB_NUM_NODES": nodes,
-        "JOB_NODELIST": hosts,
-        "NODELIST": hosts,
         "SUBMIT_DIR": ".",
-        "NODEID": 0,
-        "PROCID": 0,
-        "LOCALID": 0,
         "CPUS_ON_NODE": asked["cpus_per_node"] or 1,
         "TASKS_PER_NODE": asked["tasks_per_node"] or 1,
         "CPUS_PER_TASK": asked["cpus_per_task"],
@@ -140,28 +127,12 @@ def _command(line_number, folder, words, asked):
     launch = next((index for index, name in enumerate(names[:limit]) if name in LAUNCHERS), None)
     if launch is not None:
         found.launcher = names[launch]
-        found.tasks, found.launcher_options = _tasks(words[launch + 1 : limit], asked)
+        count, found.launcher_options, _ = directives.launched(words[launch + 1 : limit])
+        found.tasks = asked["tasks"] if count is None else directives.number(count)
     if start is not None:
         found.script = Path(os.path.normpath(Path(folder) / words[start]))
         found.options = _options(words[start + 1 :])
     return found
-
-
-def _tasks(words, asked):
-    """(number of processes, the launcher's own words); without an option of its own it takes the job's tasks."""
-    tasks, own = asked["tasks"], []
-    words = list(words)
-    while words and words[0].startswith("-"):
-        own.append(words.pop(0))
-        match = _TASKS.fullmatch(own[-1])
-        if match and match[1] is None and match[2] is None and words:
-            own.append(words.pop(0))
-            tasks = directives.number(own[-1])
-        elif match:
-            tasks = directives.number(match[1] or match[2])
-        elif own[-1] in _TAKES and words:
-            own.append(words.pop(0))
-    return tasks, own
 
 
 def _options(words):

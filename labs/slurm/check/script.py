@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 from labs import blanks
@@ -51,15 +51,12 @@ def check(path_or_text, site, root=None, scheduler=True):
             raise ScriptError(f"{path_or_text} cannot be checked: {problem.strerror}.") from None
     subject, broken = _subject(text, site, root)
     started = commands.trainings(subject.commands, root)
-    found = [finding("blank", number, line=line) for number, line in blanks.blanks_of_batch(text)]
-    found += [broken] if broken else []
-    found += form.findings(subject)
-    found += resources.findings(subject, started)
-    found += commands.findings(subject, started)
+    found = [finding("blank", number, line=line) for number, line in subject.blank.items()]
+    found += [broken, *form.findings(subject), *resources.findings(subject, started)]
+    found = [one for one in (*found, *commands.findings(subject, started)) if one]
     if scheduler and site.id == sites.default() and not subject.blank and not any(one.refused for one in found):
-        said = refusal(text, site, root)
-        found += [said] if said else []
-    return sorted(set(found))
+        found.append(refusal(text, site, root))
+    return sorted({one for one in found if one})
 
 
 def _subject(text, site, root):
@@ -69,11 +66,7 @@ def _subject(text, site, root):
     meant = script.meant()
     broken = form.syntax(unix)
     known = os.environ | {name: site.personal[key] for key, name in sites.PERSONAL.items() if key in site.personal}
-
-    @cache
-    def started(scale):
-        return [] if broken else rehearse(unix, root, known, scale)
-
+    rehearsed = partial(rehearse, unix, root, known)
     return Subject(
         text=text,
         lines=unix.split("\n"),
@@ -82,9 +75,9 @@ def _subject(text, site, root):
         script=script,
         meant=meant,
         asked=meant.resources(),
-        blank={number for number, _ in blanks.blanks_of_batch(text)},
-        commands=started(1),
-        more=lambda: started(2),
+        blank=dict(blanks.blanks_of_batch(text)),
+        commands=[] if broken else rehearsed(),
+        more=partial(rehearsed, scale=2),
     ), broken
 
 
@@ -95,25 +88,14 @@ def refusal(text, site, root):
         return None
     personal = {f"SBATCH_{key.upper()}": site.personal[key] for key in ("account", "qos") if key in site.personal}
     try:
-        done = subprocess.run(
-            ["sbatch", "--test-only"],
-            input=text,
-            capture_output=True,
-            text=True,
-            cwd=root,
-            timeout=SECONDS,
-            env=os.environ | personal,
-        )
+        options = {"capture_output": True, "text": True, "cwd": root, "timeout": SECONDS, "env": os.environ | personal}
+        done = subprocess.run(["sbatch", "--test-only"], input=text, **options)
     except (OSError, subprocess.TimeoutExpired):
         return None
     if done.returncode == 0 or _NO_ANSWER.search(done.stderr):
         return None
-    lines = [
-        re.sub(r"^(sbatch|allocation failure): (error: |fatal: )?", "", line).strip()
-        for line in done.stderr.splitlines()
-        if line.strip()
-    ]
-    said = "; ".join(dict.fromkeys(lines)) or f"exit code {done.returncode}"
+    lines = re.sub(r"(?m)^(sbatch|allocation failure): (error: |fatal: )?", "", done.stderr).splitlines()
+    said = "; ".join(dict.fromkeys(line.strip() for line in lines if line.strip())) or f"exit code {done.returncode}"
     return finding("scheduler_refuses", 1, said=said)
 
 
