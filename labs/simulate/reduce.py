@@ -61,6 +61,12 @@ def ring(vectors):
     return steps
 
 
+def ring_bytes(workers, size):
+    """Bytes that each worker sends in a ring all-reduce of `size` bytes: 2 (K - 1) / K of them."""
+    workers, size = whole("workers", workers), number("size", size)
+    return 2 * (workers - 1) / workers * size
+
+
 def ring_seconds(workers, size, latency, bandwidth):
     """Seconds of a ring all-reduce: 2 (K - 1) messages, one after the other, of size / K bytes each.
 
