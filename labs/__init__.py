@@ -13,15 +13,18 @@ From the command line down, and nothing imports what stands above it (pyproject.
     training, hvd                inside a training process; Horovod's names on Keras 3
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
     results, simulate, recorded  records and logs in numbers; concepts computed; runs that come with the kit
-    compat, ranks, devices, presets, blanks, files, errors    single modules that the rooms share
+    compat, ranks, devices, presets, blanks, files, schema, errors, quiet    single modules that the rooms share
 
-TensorFlow's start-up messages are silenced here, in the environment, before anything imports it: the standard error
-of a run is evidence and stays readable.
+TensorFlow's start-up messages are silenced here, before anything imports it: the standard error of a run is evidence and
+stays readable.
 """
 
 import os
 
+from labs import quiet
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors stay visible
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+quiet.install()
 
 __version__ = "0.1.0"

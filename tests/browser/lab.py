@@ -206,7 +206,7 @@ class Notebook:
         self.page.locator(".lm-MenuBar-itemLabel").get_by_text(bar, exact=True).click()
         self.page.locator(".lm-Menu-itemLabel").get_by_text(entry, exact=True).click()
 
-    def run(self, last=None, seconds=300):
+    def run(self, last=None, seconds=1500):
         """Run All Cells, or the cells up to number `last`, and wait for the end or for an error.
 
         Then `counts` holds the execution counts of these code cells, None for what did not run to its end.
