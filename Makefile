@@ -6,9 +6,18 @@
 .PHONY: help lab setup horovod cluster cluster-stop cluster-test browser-test test test-quick test-full notebooks check \
   student benchmarks clean
 
-ENV := $(or $(UV_PROJECT_ENVIRONMENT),.venv)
+# The environment: one that is active and complete (conda's, a site's), else a folder that the set-up fills.
+ACTIVE := $(or $(VIRTUAL_ENV),$(CONDA_PREFIX))
+OWN := $(or $(UV_PROJECT_ENVIRONMENT),$(if $(filter 1,$(GPU)),.venv-gpu,.venv))
+ifneq ($(ACTIVE),)
+LACKS := $(shell [ "$(ACTIVE)" -ef "$(OWN)" ] && echo own || "$(ACTIVE)/bin/python" setup/lacks.py 2>&1)
+ifeq ($(LACKS)$(GPU)$(UV_PROJECT_ENVIRONMENT),)
+COMPLETE := yes
+endif
+endif
+ENV := $(if $(COMPLETE),$(ACTIVE),$(OWN))
 BIN := $(if $(filter /%,$(ENV)),,$(CURDIR)/)$(ENV)/bin
-STAMP := $(ENV)/.synced
+STAMP := $(OWN)/.synced
 LOG := build/horovod.log
 UV_MIN := $(shell sed -n 's/^required-version = ">=\([0-9.]*\).*/\1/p' pyproject.toml)
 
@@ -32,13 +41,14 @@ lab: setup ## Open JupyterLab at the first notebook, after the set-up; options: 
 	exec jupyter lab --ServerApp.root_dir="$(CURDIR)" $(if $(filter 0,$(shell id -u)),--allow-root) \
 	  $(ARGS) $(wildcard notebooks/00_start_here.ipynb)
 
-setup: $(STAMP) ## Install or update the environment, and nothing else
-	@cat "$(STAMP)"
+setup: $(if $(COMPLETE),,$(STAMP)) ## Install or update the environment, and nothing else; make setup GPU=1: for NVIDIA GPUs
+	@$(if $(COMPLETE),echo "The active environment has all that the course needs: nothing is installed.",cat "$(STAMP)")
 
 # The stamp is empty, or holds the line that says why Horovod is missing; it is shown at every start.
-$(STAMP): pyproject.toml uv.lock
+$(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patches/*)
 	@say() { printf '%s\n' "$$*"; }
-	say "Set-up. The first one downloads about 500 MB (2.5 GB on disk) and compiles Horovod, 3 minutes on 2 cores."
+	$(if $(filter-out own,$(LACKS)),say "The active environment is left alone ($(LACKS)): the set-up makes $(OWN) instead.")
+	say "Set-up. The first one downloads about $(SIZE) and compiles Horovod, 3 minutes on 2 cores."
 	find_uv() {
 	  for uv in uv .tools/bin/uv "$$HOME/.local/bin/uv"; do
 	    version=$$("$$uv" --version 2>/dev/null | cut -d ' ' -f 2)
@@ -47,7 +57,7 @@ $(STAMP): pyproject.toml uv.lock
 	  return 1
 	}
 	if ! find_uv; then
-	  say "1/3 uv, the installer: no version $(UV_MIN) or newer here, so pip puts one into .tools (about 20 MB)."
+	  say "uv, the installer: no version $(UV_MIN) or newer here, so pip puts one into .tools (about 20 MB)."
 	  for python in python3 python3.11 python; do
 	    PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 "$$python" -m pip install --quiet --disable-pip-version-check \
 	      --root-user-action=ignore --upgrade --target .tools "uv>=$(UV_MIN)" && break
@@ -58,39 +68,71 @@ $(STAMP): pyproject.toml uv.lock
 	    exit 1
 	  fi
 	fi
-	say "2/3 Python packages, as locked in uv.lock: one to five minutes, seconds if they are cached."
-	if ! "$$uv" sync --locked --inexact; then
+	mkdir -p build
+	export UV_PROJECT_ENVIRONMENT="$(OWN)" UV_COMPILE_BYTECODE="$${UV_COMPILE_BYTECODE:-1}"  # or each first import compiles
+	sync() { "$$uv" sync --locked $(GROUPS) "$$@"; }
+	logged() { { "$$@" 2>&1 && rm -f build/failed || touch build/failed; } | tee "$(LOG)"; [ ! -e build/failed ]; }
+	compiler() { command -v "$${CXX:-c++}" || command -v g++ || command -v clang++; } >/dev/null
+	( seconds=0; while sleep 30 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do
+	    seconds=$$((seconds + 30)); say "    working, $$seconds s (packages one to five minutes, Horovod about three)"; done ) & clock=$$!
+	trap 'kill $$clock 2>/dev/null || true' EXIT
+	missing= synced=
+	$(HOROVOD)
+	if [ -z "$$synced" ] && ! sync; then
 	  say "Set-up stopped: the packages could not be installed; uv says why above (network, disk space, ...)." \
 	    "This part needs no compiler. Run make again when it is solved." >&2
 	  exit 1
 	fi
-	say "3/3 Horovod, compiled for this TensorFlow: about 3 minutes on 2 cores, half a minute if it is cached; log: $(LOG)"
-	mkdir -p build
-	( seconds=0; while sleep 30 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do
-	    seconds=$$((seconds + 30)); say "    compiling, $$seconds s"; done ) & clock=$$!
-	trap 'kill $$clock 2>/dev/null || true' EXIT
-	export UV_COMPILE_BYTECODE="$${UV_COMPILE_BYTECODE:-1}"  # 20 s once; without it each first import compiles
-	missing=
-	if ! "$$uv" sync --locked --extra horovod >"$(LOG)" 2>&1; then
-	  if grep -Eq '$(OFFLINE)' "$(LOG)"; then
-	    missing='its parts could not be downloaded): $(AFFECTED); check the network, then run `make horovod`'
-	  elif grep -q 'No space left on device' "$(LOG)"; then
-	    missing='the disk is full): $(AFFECTED); free 2 GB, then run `make horovod`'
-	  elif ! command -v "$${CXX:-c++}" >/dev/null && ! command -v g++ >/dev/null && ! command -v clang++ >/dev/null; then
-	    missing='no C++ compiler here): $(AFFECTED); $(COMPILER)'
-	  else
-	    missing='it could not be compiled): $(AFFECTED); if the log names no other cause, $(COMPILER)'
-	  fi
-	  missing="Horovod is missing ($$missing; log: $(LOG)"
-	  "$$uv" sync --locked >>"$(LOG)" 2>&1
-	fi
-	ln -sfn "$$(readlink -f "$$(command -v "$$uv")")" "$(BIN)/uv"
+	$(HOROVOD_GPU)
+	missing="$${missing:+Horovod is missing ($$missing; log: $(LOG)}"
+	ln -sfn "$$(readlink -f "$$(command -v "$$uv")")" "$(OWN)/bin/uv"
 	printf '%s' "$${missing:+$$missing
 	}" >"$(STAMP)"
 
+# Why Horovod could not be installed, from its log, as the end of a line.
+define WHY
+if grep -Eq '$(OFFLINE)' "$(LOG)"; then
+  missing='its parts could not be downloaded): $(AFFECTED); check the network, then run `make horovod`'
+elif grep -q 'No space left on device' "$(LOG)"; then
+  missing='the disk is full): $(AFFECTED); free 2 GB, then run `make horovod`'
+else
+  missing='it could not be compiled): $(AFFECTED); if the log names no other cause, $(COMPILER)'
+fi
+endef
+
+ifneq ($(GPU),1)
+SIZE := 500 MB (2.5 GB on disk)
+GROUPS :=
+# Packages and Horovod in one step where a compiler is there.
+define HOROVOD
+if ! compiler; then
+  missing='no C++ compiler here): $(AFFECTED); $(COMPILER)'
+  echo "No C++ compiler: Horovod was not tried." >"$(LOG)"
+elif logged sync --extra horovod; then
+  synced=yes
+else
+  $(WHY)
+fi
+endef
+else
+SIZE := 4 GB (9 GB on disk)
+GROUPS := --no-group cpu --group gpu
+# Compiled against what the environment holds, with NCCL from its wheel; CUDA's compiler comes from the system or a module.
+define HOROVOD_GPU
+if ! compiler; then
+  missing='no C++ compiler here): $(AFFECTED); $(COMPILER)'
+elif ! command -v nvcc >/dev/null; then
+  missing='no nvcc here): $(AFFECTED); load a module of CUDA 12 or newer, then run `make horovod GPU=1`'
+elif ! HOROVOD_GPU_OPERATIONS=NCCL logged "$$uv" pip install --no-config --python "$(OWN)" --no-build-isolation --no-deps \
+    ./setup/horovod; then
+  $(WHY)
+fi
+endef
+endif
+
 horovod: ## Try again to compile Horovod, for example after installing a compiler
 	@rm -f "$(STAMP)"
-	make --no-print-directory setup  # as a plain command: `make -n` runs no line that names make by its variable
+	make --no-print-directory setup GPU=$(GPU) # as a plain command: `make -n` runs no line that names make by its variable
 	if [ -s "$(STAMP)" ]; then tail -n 20 "$(LOG)"; exit 1; fi
 	echo "Horovod is installed."
 
@@ -108,7 +150,7 @@ cluster-test: setup ## Run the tests that submit the scripts to such a SLURM, an
 
 browser-test: setup ## Run the tests that move the widgets in a real browser, and nothing else; needs chromium
 	@$(ACTIVATE)
-	uv sync --locked --inexact --group browser
+	$(if $(COMPLETE),,uv sync --locked --inexact --group browser)
 	CI=true python -m pytest tests/browser $(ARGS)
 
 test: setup ## Run every test, then the solution notebooks on the small preset; make test ROOM=costs, ROOM=nb05: of one room, lesson

@@ -15,8 +15,8 @@ From the command line down, and nothing imports what stands above it (pyproject.
     results, simulate, recorded  records and logs in numbers; concepts computed; runs that come with the kit
     compat, ranks, devices, presets, blanks, files, schema, errors, quiet    single modules that the rooms share
 
-TensorFlow's start-up messages are silenced here, before anything imports it: the standard error of a run is evidence and
-stays readable.
+TensorFlow's start-up messages are silenced here, before anything imports it: the standard error of a run is evidence
+and stays readable.
 """
 
 import os

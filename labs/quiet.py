@@ -1,7 +1,7 @@
 """TensorFlow imported without its greeting: what it writes to standard error before it reads TF_CPP_MIN_LOG_LEVEL.
 
-From 2.20 on its libraries log two lines while they are loaded, at every level: no setting is read that early. Here, and
-only while `import tensorflow` runs, standard error goes through a filter that leaves out these two lines, in exactly these
+The libraries of 2.21 log two lines while they are loaded, at every level: no setting is read that early. Here, and only
+while `import tensorflow` runs, standard error goes through a filter that leaves out these two lines, in exactly these
 words. Everything else passes at once, also if the import ends in an exception or kills the process.
 """
 

@@ -21,13 +21,13 @@
 # TensorFlow treats them as it treats 4 GPUs.
 
 # %%
+from labs import data, devices, models  # first: it silences TensorFlow's start-up messages
+from labs.checks import check, predict
+from labs.show import plots, tables
+
 import keras
 import numpy as np
 import tensorflow as tf
-
-from labs import data, devices, models
-from labs.checks import check, predict
-from labs.show import plots, tables
 
 tf.get_logger().setLevel("ERROR")
 workers = devices.workers(4, pin=False, kind="cpu")

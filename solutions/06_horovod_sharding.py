@@ -18,16 +18,16 @@
 # %%
 from importlib.util import find_spec
 
-import numpy as np
-import tensorflow as tf
-
-from labs import data, jobs, presets
+from labs import data, jobs, presets  # first: it silences TensorFlow's start-up messages
 from labs.checks import check, predict
 from labs.data import formats
 from labs.data import shares as sharding
 from labs.lessons.nb06 import pictures
 from labs.results import record as run_record
 from labs.show import plots, tables, widgets
+
+import numpy as np
+import tensorflow as tf
 
 tf.get_logger().setLevel("ERROR")
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 from tree import ROOT, clean_environment, tracked
 
 # The targets that `make help` has to list: those with a line of help behind `##`.
@@ -42,23 +43,53 @@ def make(folder, *arguments, **environment):
 # ---- files that must agree ----------------------------------------------------------------------------------------
 
 
-def test_environment_yml_agrees_with_the_lock():
+def as_conda(requirement):
+    """(name, version range) as environment.yml writes a requirement of pyproject.toml."""
+    name, version = re.fullmatch(r"([\w-]+)(?:\[[\w-]+\])?(.*)", requirement).groups()
+    return {"tensorflow-cpu": "tensorflow"}.get(name, name), version.replace("==", "=")
+
+
+def disagreements(environment):
+    """What environment.yml says otherwise than pyproject.toml and uv.lock, as a list of (name, there, here)."""
+    conda = yaml.safe_load(environment)
+    lines = [line for line in conda["dependencies"] if isinstance(line, str)]
+    there = dict(re.fullmatch(r"([\w-]+)(.*)", line).groups() for line in lines)
+    groups = PROJECT["dependency-groups"]
+    direct = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["horovod"]]
+    here = dict(map(as_conda, [*direct, *groups["cpu"], *groups["dev"]]))
+    here |= {"python": f"={(ROOT / '.python-version').read_text().strip()}", "make": "", "pip": ""}
+    locked = {p["name"]: p["version"] for p in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
+    locked["tensorflow"] = locked.pop("tensorflow-cpu")
+    found = [(name, there.get(name), here.get(name)) for name in {*there, *here} if there.get(name) != here.get(name)]
+    for name, versions in there.items():
+        specifier = SpecifierSet(re.sub(r"^=(?=\d)", "==", versions))
+        if name in locked and not specifier.contains(locked[name]):
+            found.append((name, versions, locked[name]))
+    pip = [line for part in conda["dependencies"] if isinstance(part, dict) for line in part["pip"]]
+    return found + ([] if pip == ["-e ."] and conda["channels"][0] == "conda-forge" else [("labs", pip, "-e .")])
+
+
+def test_environment_yml_agrees_with_project_and_lock():
     text = (ROOT / "environment.yml").read_text()
-    conda = yaml.safe_load(text)
-    assert conda["channels"][0] == "conda-forge" and all(isinstance(line, str) for line in conda["dependencies"])
-    versions = dict(re.fullmatch(r"([a-z-]+)([=>]=?.*)?", line).groups() for line in conda["dependencies"])
-    assert versions == {
-        "python": "=3.11",
-        "cxx-compiler": None,
-        "make": None,
-        "uv": PROJECT["tool"]["uv"]["required-version"],
-    }
-    assert PROJECT["project"]["requires-python"] == ">=3.11,<3.12"
-    assert (ROOT / ".python-version").read_text().strip() == "3.11"
-    locked = {package["name"] for package in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
+    assert disagreements(text) == []
+    names = {line.partition("=")[0].partition(">")[0] for line in re.findall(r"^  - (\S+)", text, flags=re.MULTILINE)}
+    assert set(NAMED) <= names
     for name in NAMED:
-        assert re.search(rf"\b{name}\b", text), f"environment.yml does not say where {name} comes from"
-        assert (name if name != "tensorflow" else "tensorflow-cpu") in locked
+        without = re.sub(rf"^  - {name}\b(?!-).*\n", "", text, count=1, flags=re.MULTILINE)
+        drifted = re.sub(rf"^  - {name}\b(?!-)\S*", f"  - {name}=0.1", text, count=1, flags=re.MULTILINE)
+        for changed in (without, drifted):
+            assert changed != text and {found[0] for found in disagreements(changed)} == {name}
+    assert disagreements(text.replace("-e .", "-e ..")) and disagreements(text.replace("  - make\n", ""))
+
+
+def test_horovod_is_the_one_of_the_project_and_its_source_is_pinned():
+    folder = ROOT / "setup/horovod"
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    backend = (folder / "backend.py").read_text()
+    assert f"horovod=={project['version']}" in PROJECT["project"]["optional-dependencies"]["horovod"]
+    assert f'VERSION = "{project["version"]}"' in backend and re.search(r'SHA256 = "[0-9a-f]{64}"', backend)
+    patches = sorted((folder / "patches").glob("*.patch"))
+    assert patches and all(re.match(r"[A-Z][^\n]+\.\n\n--- a/", patch.read_text()) for patch in patches)
 
 
 def test_playwright_is_not_part_of_the_set_up(uv):
@@ -66,7 +97,7 @@ def test_playwright_is_not_part_of_the_set_up(uv):
         command = [uv, "export", "--locked", "--offline", "--no-hashes", "--extra", "horovod", *options]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
-    assert "\nplaywright==" not in installed() and "\nhorovod==" in installed()
+    assert "\nplaywright==" not in installed() and "setup/horovod" in installed()
     assert "\nplaywright==" in installed("--group", "browser")
 
 
@@ -79,6 +110,7 @@ def test_help_lists_every_target_with_its_line():
 
 
 def test_every_target_can_be_planned_and_a_plan_changes_nothing(tmp_path):
+    shutil.copytree(ROOT / "setup", tmp_path / "setup")
     for name in ("Makefile", "pyproject.toml", "uv.lock"):
         shutil.copy(ROOT / name, tmp_path)
     for name in (".venv/.synced", "build/installed", "tests/costs/test_x.py"):
@@ -178,8 +210,10 @@ PRETENDER = """#!/bin/sh
 echo "$*" >> calls
 case "$*" in
   --version) echo "uv ${FAKE_UV:-99.0.0}" ;;
-  *--extra*) printf '%s' "$FAKE_HOROVOD" >&2; test -z "$FAKE_HOROVOD" ;;
-  sync*) mkdir -p .venv/bin; printf '%s' "$FAKE_SYNC" >&2; test -z "$FAKE_SYNC" ;;
+  *--extra*) mkdir -p .venv/bin; printf '%s\n' "$FAKE_HOROVOD$FAKE_SYNC" >&2; test -z "$FAKE_HOROVOD$FAKE_SYNC" ;;
+  "pip install"*) echo "operations $HOROVOD_GPU_OPERATIONS" >> calls
+                  printf '%s\n' "$FAKE_HOROVOD" >&2; test -z "$FAKE_HOROVOD" ;;
+  sync*) mkdir -p "$UV_PROJECT_ENVIRONMENT/bin"; printf '%s\n' "$FAKE_SYNC" >&2; test -z "$FAKE_SYNC" ;;
 esac
 """
 # The python3 of this machine can only install: a uv new enough, or nothing.
@@ -193,62 +227,68 @@ mkdir -p .tools/bin; sed 's/FAKE_UV/OWN_UV/' bin/uv > .tools/bin/uv; chmod +x .t
 @pytest.fixture
 def pretend(tmp_path, plain_path):
     """Function: run make in a small checkout whose uv pretends; gives (process, lines about Horovod, calls)."""
+    folder = tmp_path / "a course, é"
+    shutil.copytree(ROOT / "setup", folder / "setup")
     for name in ("Makefile", "pyproject.toml", "uv.lock"):
-        shutil.copy(ROOT / name, tmp_path)
+        shutil.copy(ROOT / name, folder)
     programs = {
         "uv": PRETENDER,
         "python3": INSTALLER,
         "python3.11": "#!/bin/sh\nexit 1\n",
         "python": "#!/bin/sh\nexit 1\n",
     }
-    (tmp_path / "bin").mkdir()
+    (folder / "bin").mkdir()
 
-    def run(*arguments, compiler=False, **environment):
-        for name, text in {**programs, **({"c++": "#!/bin/sh\n"} if compiler else {})}.items():
-            (tmp_path / "bin" / name).write_text(text)
-            (tmp_path / "bin" / name).chmod(0o755)
-        (tmp_path / "calls").write_text("")
-        done = make(tmp_path, *arguments, PATH=f"{tmp_path}/bin:{plain_path}", HOME=str(tmp_path), **environment)
+    def run(*arguments, compiler=True, nvcc=False, **environment):
+        for name, text in {**programs, **dict.fromkeys(["c++"] * compiler + ["nvcc"] * nvcc, "#!/bin/sh\n")}.items():
+            (folder / "bin" / name).write_text(text)
+            (folder / "bin" / name).chmod(0o755)
+        (folder / "calls").write_text("")
+        done = make(folder, *arguments, PATH=f"{folder}/bin:{plain_path}", HOME=str(folder), **environment)
         about = [line for line in done.stdout.splitlines() if "Horovod is missing" in line]
-        return done, about, (tmp_path / "calls").read_text()
+        return done, about, (folder / "calls").read_text()
 
+    run.folder = folder
     return run
 
 
-def test_set_up_runs_once_and_again_after_a_change(pretend, tmp_path):
+def test_set_up_runs_once_and_again_after_a_change(pretend):
     done, about, calls = pretend("setup")
     assert done.returncode == 0 and about == [] and "500 MB" in done.stdout and "3 minutes" in done.stdout
-    assert "sync --locked --inexact" in calls and "sync --locked --extra horovod" in calls
-    assert (tmp_path / ".venv/bin/uv").resolve() == tmp_path / "bin/uv"
+    assert calls.splitlines()[-1] == "sync --locked --extra horovod" and calls.count("sync") == 1
+    assert (pretend.folder / ".venv/bin/uv").resolve() == pretend.folder / "bin/uv"
     assert pretend("setup")[2] == ""
     later = time.time() + 10
-    os.utime(tmp_path / "uv.lock", (later, later))
-    assert "sync --locked --extra horovod" in pretend("setup")[2]
+    for name in ("uv.lock", "setup/horovod/backend.py"):
+        os.utime(pretend.folder / name, (later, later))
+        assert "sync --locked --extra horovod" in pretend("setup")[2]
+        os.utime(pretend.folder / ".venv/.synced", (later + 10, later + 10))
+        later += 20
 
 
 @pytest.mark.parametrize(
     ("log", "compiler", "says", "never"),
     [
-        ("CMake Error: CMAKE_CXX_COMPILER not set", False, "no C++ compiler here", "network"),
+        ("", False, "no C++ compiler here", "network"),
         ("error: no member named 'x'", True, "could not be compiled", "network"),
         (
             "  Caused by: Failed to fetch: `https://pypi.org/simple/cmake/`",
-            False,
+            True,
             "check the network",
             "build-essential",
         ),
         ("os error 28: No space left on device", True, "the disk is full", "build-essential"),
     ],
 )
-def test_a_set_up_without_horovod_ends_and_says_why_in_one_line(pretend, tmp_path, log, compiler, says, never):
+def test_a_set_up_without_horovod_ends_and_says_why_in_one_line(pretend, log, compiler, says, never):
     done, about, calls = pretend("setup", compiler=compiler, FAKE_HOROVOD=log)
     assert done.returncode == 0 and len(about) == 1, done.stdout
     for part in (says, "notebooks 06 and 07", "MirroredStrategy", "`make horovod`", "build/horovod.log"):
         assert part in about[0]
     assert ("build-essential" in about[0] and "cxx-compiler" in about[0]) == (never != "build-essential")
-    assert never not in about[0] and log in (tmp_path / "build/horovod.log").read_text()
+    assert never not in about[0] and log in (pretend.folder / "build/horovod.log").read_text()
     assert calls.strip().endswith("sync --locked")  # an older Horovod does not stay beside a newer TensorFlow
-    again, about_again, calls = pretend("setup")
+    again, about_again, calls = pretend("setup", compiler=compiler)
     assert about_again == about and calls == "", "the line is shown at each start"
     failed = pretend("horovod", compiler=compiler, FAKE_HOROVOD=log)[0]
     assert failed.returncode != 0 and log in failed.stdout
@@ -256,11 +296,31 @@ def test_a_set_up_without_horovod_ends_and_says_why_in_one_line(pretend, tmp_pat
     assert repaired.returncode == 0 and about == [] and "Horovod is installed" in repaired.stdout
 
 
-def test_a_failed_sync_is_not_taken_for_a_missing_compiler(pretend, tmp_path):
+def test_a_failed_sync_is_not_taken_for_a_missing_compiler(pretend):
     done, about, calls = pretend("setup", FAKE_SYNC="error: Failed to fetch: `https://pypi.org/simple/keras/`")
-    assert done.returncode != 0 and about == [] and "--extra" not in calls
+    assert done.returncode != 0 and about == []
     assert "Set-up stopped: the packages could not be installed" in done.stdout
-    assert not (tmp_path / ".venv/.synced").exists() and pretend("setup")[0].returncode == 0
+    assert not (pretend.folder / ".venv/.synced").exists() and pretend("setup")[0].returncode == 0
+
+
+def test_the_set_up_for_gpus_has_a_folder_of_its_own_and_compiles_horovod_with_nccl(pretend):
+    done, about, calls = pretend("setup", "GPU=1", nvcc=True)
+    assert done.returncode == 0 and about == [] and "4 GB" in done.stdout, done.stdout
+    assert "sync --locked --no-group cpu --group gpu" in calls and "--extra horovod" not in calls
+    assert re.search(
+        r"pip install .*--python .venv-gpu --no-build-isolation .*\./setup/horovod\noperations NCCL", calls
+    )
+    assert (pretend.folder / ".venv-gpu/.synced").exists() and not (pretend.folder / ".venv").exists()
+    assert pretend("setup", "GPU=1")[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({}, "no nvcc here"), ({"nvcc": True, "FAKE_HOROVOD": "nccl.h: No such file"}, "could not be compiled")],
+)
+def test_gpus_without_horovod(pretend, options, says):
+    done, about, _ = pretend("setup", "GPU=1", **options)
+    assert done.returncode == 0 and len(about) == 1 and says in about[0] and "06 and 07" in about[0], done.stdout
 
 
 def test_an_old_uv_is_not_used(pretend):

@@ -13,6 +13,8 @@ from labs.jobs import batch, launch, slurm
 from labs.jobs.job import JobError
 from labs.jobs.local import not_done, start_here
 
+STARTUP = Path(__file__).parent / "startup"  # what Python does first in each process of a job
+
 
 def folder():
     """Folder of the runs: $LABS_RUNS, or `runs` beside the notebook."""
@@ -61,6 +63,8 @@ def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launch
         "TF_CPP_MIN_LOG_LEVEL": "2",
         **(env or {}),
     }
+    paths = str(STARTUP), environment.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     if launcher == "mpiexec":
         environment["PYTHONUNBUFFERED"] = ""  # it forwards pieces of lines as they come, of all ranks in a jumble
     return start_here(name, runs / name, command, environment)

@@ -2,8 +2,8 @@
 
 It is compiled for TensorFlow and, where MPI is found, MPI, both as installed where it is built, and for Gloo, which is
 part of it. With HOROVOD_GPU_OPERATIONS=NCCL and nvcc it is compiled for GPUs too. Any HOROVOD_* variable of Horovod's
-guide wins over what is chosen here. A wheel is kept in the user's cache: the next checkout on this machine with the same
-TensorFlow, MPI, compiler and corrections does not compile again.
+guide wins over what is chosen here. A wheel is kept in the user's cache: the next checkout on this machine with the
+same TensorFlow, MPI, compiler and corrections does not compile again.
 """
 
 import hashlib
@@ -107,7 +107,8 @@ def _key():
     parts += [
         f"{name}={value}"
         for name, value in sorted(os.environ.items())
-        if name.startswith(("HOROVOD_", "CXXFLAGS", "LDFLAGS")) and name not in ("HOROVOD_NCCL_INCLUDE", "HOROVOD_NCCL_LIB")
+        if name.startswith(("HOROVOD_", "CXXFLAGS", "LDFLAGS"))
+        and name not in ("HOROVOD_NCCL_INCLUDE", "HOROVOD_NCCL_LIB")
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
 

@@ -13,7 +13,9 @@ def resnet():
 
 @pytest.fixture(scope="module")
 def small():
-    return models.build("SmallCNN", 32, 10)
+    model = models.build("SmallCNN", 32, 10)
+    model.build((None, 32, 32, 3))
+    return model
 
 
 def test_parameters_of_resnet50v2(resnet):
