@@ -3,8 +3,8 @@
 .ONESHELL:
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-.PHONY: help lab setup horovod cluster cluster-stop cluster-test browser-test test test-quick test-full notebooks check \
-  student benchmarks clean
+.PHONY: help lab setup horovod kernel cluster cluster-stop cluster-test browser-test test test-quick test-full \
+  test-versions notebooks check student benchmarks clean
 
 # The environment: one that is active and complete (conda's, a site's), else a folder that the set-up fills.
 ACTIVE := $(or $(VIRTUAL_ENV),$(CONDA_PREFIX))
@@ -136,6 +136,12 @@ horovod: ## Try again to compile Horovod, for example after installing a compile
 	if [ -s "$(STAMP)" ]; then tail -n 20 "$(LOG)"; exit 1; fi
 	echo "Horovod is installed."
 
+# The kernel finds the environment's programs (labs, horovodrun, mpiexec); Jupyter replaces $${PATH} when it starts one.
+kernel: setup ## Register the environment as the Jupyter kernel "labs", for a site's JupyterHub and for editors; ARGS="--prefix=DIR"
+	@$(ACTIVATE)
+	python -m ipykernel install $(or $(ARGS),--user) --name labs --display-name "Python (labs)" \
+	  --env PATH "$(BIN):"'$${PATH}'
+
 cluster: setup ## Start a small SLURM on this machine to practise on, and say how to use it; needs root and Debian's SLURM
 	@$(ACTIVATE)
 	python -m labs.cluster start $(ARGS)
@@ -163,6 +169,18 @@ test-quick: setup ## Run the tests that start no processes and train nothing, in
 test-full: setup ## Every test, with the real installation, and the notebooks on the preset that a student measures with
 	@rm -f build/installed
 	$(call run-tests,laptop,1800)
+
+# Both ends of what the course runs on: the TensorFlow of sites' older containers with the Keras of its time, and the newest.
+# Throw-away environments in build/versions; Horovod is not part of them.
+VERSIONS := tensorflow-cpu==2.16.2,keras==3.3.3 tensorflow-cpu,keras
+test-versions: setup ## Run the parts without Horovod on the oldest TensorFlow that the README names, and on the newest
+	@$(ACTIVATE)
+	for versions in $(VERSIONS); do
+	  folder="build/versions/$$versions"
+	  uv venv --quiet --clear --python "$(BIN)/python" "$$folder"
+	  uv pip install --quiet --python "$$folder" $$(echo "$$versions" | tr , ' ') $$(python tests/versions/needed.py)
+	  "$$folder/bin/python" -m pytest -q tests/versions tests/test_compat.py tests/test_quiet.py $(ARGS)
+	done
 
 # Tests that start ranks, a cluster or a browser run one after the other, all others beside them (tests/conftest.py).
 PARALLEL := --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
@@ -214,5 +232,5 @@ benchmarks: setup ## Run the benchmarks behind the README's table "Measured"
 	for file in benchmarks/*.py; do echo "$$file"; python "$$file" $(ARGS); done
 
 clean: ## Remove what can be made again: .venv, .tools, build, caches; your runs stay
-	@rm -rf .venv .tools build .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .venv-gpu .tools build .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

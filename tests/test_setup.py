@@ -323,6 +323,45 @@ def test_gpus_without_horovod(pretend, options, says):
     assert done.returncode == 0 and len(about) == 1 and says in about[0] and "06 and 07" in about[0], done.stdout
 
 
+def an_environment(folder, python):
+    """An active environment whose Python is a shell script."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin/python").write_text(f"#!/bin/sh\n{python}\n")
+    (folder / "bin/python").chmod(0o755)
+    return str(folder)
+
+
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_an_incomplete_active_environment_is_left_alone(pretend, tmp_path, variable):
+    active = an_environment(tmp_path / "an active one", "echo 'keras is missing'; exit 1")
+    done, about, calls = pretend("setup", **{variable: active})
+    assert done.returncode == 0 and about == [] and "sync --locked --extra horovod" in calls
+    assert "The active environment is left alone (keras is missing)" in done.stdout
+
+
+def test_a_complete_active_environment_is_taken_and_nothing_installed(tmp_path):
+    active = an_environment(tmp_path / "an active one", f'exec "{sys.executable}" "$@"')
+    done = make(ROOT, "setup", VIRTUAL_ENV=active)
+    assert done.returncode == 0 and "nothing is installed" in done.stdout, done.stdout
+    planned = make(ROOT, "--dry-run", "lab", VIRTUAL_ENV=active).stdout
+    assert f'PATH="{active}/bin:$PATH"' in planned and "sync" not in planned
+    assert "nothing is installed" not in make(ROOT, "--dry-run", "setup", VIRTUAL_ENV=str(ROOT / ".venv")).stdout
+
+
+def test_what_an_environment_lacks_is_named(tmp_path):
+    shutil.copytree(ROOT / "setup", tmp_path / "setup")
+    text = (ROOT / "pyproject.toml").read_text()
+    changed = text.replace('"scipy>=', '"scipy>=900.').replace('"tqdm>=4.67"', '"no-such-package"')
+    (tmp_path / "pyproject.toml").write_text(changed)
+    command = [sys.executable, "setup/lacks.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.fullmatch(
+        r"scipy is [\d.]+, no-such-package is missing, labs is that of another folder\n", done.stderr
+    ), done.stderr
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stderr == ""
+
+
 def test_an_old_uv_is_not_used(pretend):
     done, _, calls = pretend("setup", FAKE_UV="0.4.30")
     assert done.returncode != 0 and "pip could not install uv" in done.stdout and "sync" not in calls
@@ -438,6 +477,29 @@ def in_a_terminal(port, token, command):
         shown += content[0] if kind == "stdout" else ""
     connection.close()
     return shown
+
+
+@pytest.mark.slow
+def test_the_kernel_finds_the_environment(tmp_path, monkeypatch):
+    from jupyter_client.manager import start_new_kernel
+
+    done = make(ROOT, "kernel", f"ARGS=--prefix={tmp_path}")
+    assert done.returncode == 0, done.stdout
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "share/jupyter"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    manager, client = start_new_kernel(kernel_name="labs", cwd=str(ROOT / "notebooks"))
+    try:
+        shown = []
+        client.execute_interactive(
+            "import sys\n!labs doctor\nfrom labs import jobs\nprint(sys.prefix)",
+            output_hook=lambda message: shown.append(message["content"].get("text", "")),
+            timeout=120,
+        )
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    text = "".join(shown)
+    assert re.search(r"TensorFlow +2\.21", text) and text.rstrip().endswith(sys.prefix), text
 
 
 def marked(mark):

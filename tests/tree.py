@@ -21,6 +21,7 @@ def clean_environment(**changes):
         "CC",
         "CXX",
         "VIRTUAL_ENV",
+        "CONDA_PREFIX",
         "UV",
         "UV_NO_SYNC",
         "UV_PROJECT_ENVIRONMENT",

@@ -14,7 +14,7 @@ from labs.blanks import BuildError
 
 # Everything that students get besides what is generated in notebooks/ and slurm/<site>/; nothing else goes to them.
 GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock", ".python-version"]
-GIVEN += [".jupyter/", "labs/", "slurm/sites/"]
+GIVEN += [".jupyter/", "labs/", "setup/", "slurm/sites/"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
 
 
