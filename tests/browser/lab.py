@@ -162,10 +162,11 @@ def browser():
         none_left(lambda: [p for p in started if p.is_running() and p.status() != psutil.STATUS_ZOMBIE])
 
 
-# These run in the page. [execution counts of the code cells up to number `last`, texts of error outputs], from the
-# model that JupyterLab saves: on the page an error looks like any text on stderr.
-STATE = """last => {
-  const cells = jupyterapp.shell.currentWidget.content.widgets.slice(0, last + 1).map(cell => cell.model)
+# These run in the page. [execution counts of the code cells with these numbers, or of all; texts of error outputs], from
+# the model that JupyterLab saves: on the page an error looks like any text on stderr.
+STATE = """numbers => {
+  const every = jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model)
+  const cells = every.filter((model, number) => !numbers || numbers.includes(number))
   const code = cells.filter(model => model.type === 'code' && model.sharedModel.getSource().trim())
   const outputs = code.flatMap(({outputs}) => Array.from({length: outputs.length}, (_, n) => outputs.get(n).toJSON()))
   return [code.map(model => model.executionState === 'idle' ? model.executionCount : null),
@@ -206,23 +207,21 @@ class Notebook:
         self.page.locator(".lm-MenuBar-itemLabel").get_by_text(bar, exact=True).click()
         self.page.locator(".lm-Menu-itemLabel").get_by_text(entry, exact=True).click()
 
-    def run(self, last=None, seconds=1500):
-        """Run All Cells, or the cells up to number `last`, and wait for the end or for an error.
+    def run(self, numbers=None, seconds=1500):
+        """Run All Cells, or the cells with these numbers in their order, and wait for the end or for an error.
 
         Then `counts` holds the execution counts of these code cells, None for what did not run to its end.
         """
-        if last is None:
+        if numbers is None:
             self.menu("Run", "Run All Cells")
-        else:
-            self.cell(last).locator(".jp-InputPrompt").click()
-            self.menu("Run", "Run All Above Selected Cell")
+        for number in numbers or []:
+            self.cell(number).locator(".jp-InputPrompt").click()
             self.menu("Run", "Run Selected Cell")
-        last = 10**6 if last is None else last
-        done = f"last => {{ const [counts, errors] = ({STATE})(last); return errors.length || counts.every(Number) }}"
-        self.page.wait_for_function(done, arg=last, polling=200, timeout=1000 * seconds)
+        done = f"some => {{ const [counts, errors] = ({STATE})(some); return errors.length || counts.every(Number) }}"
+        self.page.wait_for_function(done, arg=numbers, polling=200, timeout=1000 * seconds)
         self.idle(30)
-        self.counts = self.page.evaluate(STATE, last)[0]
+        self.counts = self.page.evaluate(STATE, numbers)[0]
 
     def problems(self):
         """Error outputs, alerts, dialogs, and widgets that could not be shown, as texts."""
-        return self.page.evaluate(STATE, 10**6)[1] + self.page.locator(WRONG).all_inner_texts()
+        return self.page.evaluate(STATE, None)[1] + self.page.locator(WRONG).all_inner_texts()

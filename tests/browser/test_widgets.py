@@ -1,6 +1,7 @@
 """Every widget of every student notebook: its keys move its picture, in JupyterLab as `make lab` starts it.
 
-A notebook that imports TensorFlow runs up to its last widget only; the others run from top to bottom.
+Of a notebook that imports TensorFlow or starts jobs only the imports and the widgets are run; the others run from top to
+bottom. That those run, too, is shown without a browser by tests/notebooks.
 """
 
 import re
@@ -14,9 +15,13 @@ WIDGETS = lab.widgets()
 CASES = [(name, number) for name, calls in WIDGETS.items() for number in calls]
 
 
-def only_to_the_last_widget(name):
-    heavy = any(kind == "code" and re.search(r"\bimport tensorflow\b", text) for kind, text in lab.cells(name))
-    return max(WIDGETS[name]) if heavy else None
+def only(name):
+    """Numbers of the cells to run, of a notebook that computes for long; None for all cells of another."""
+    code = {number: text for number, (kind, text) in enumerate(lab.cells(name)) if kind == "code"}
+    if not any(re.search(r"\bimport tensorflow\b|\bjobs\.\w+\(", text) for text in code.values()):
+        return None
+    imports = next(number for number, text in code.items() if re.search(r"^from labs\b", text, flags=re.MULTILINE))
+    return [imports, *WIDGETS[name]]
 
 
 @pytest.fixture
@@ -26,7 +31,7 @@ def run(open_notebook):
     def opened(name):
         notebook = open_notebook(name)
         if notebook.counts is None:
-            notebook.run(only_to_the_last_widget(name))
+            notebook.run(only(name))
         return notebook
 
     return opened
@@ -37,7 +42,7 @@ def test_there_are_widgets_to_test():
 
 
 @pytest.mark.parametrize("name", WIDGETS)
-def test_it_runs_from_top_to_bottom(run, name):
+def test_it_runs(run, name):
     notebook = run(name)
     assert notebook.problems() == []
     assert notebook.counts == [*range(1, len(notebook.counts) + 1)]
