@@ -162,8 +162,8 @@ def browser():
         none_left(lambda: [p for p in started if p.is_running() and p.status() != psutil.STATUS_ZOMBIE])
 
 
-# These run in the page. [execution counts of the code cells with these numbers, or of all; texts of error outputs], from
-# the model that JupyterLab saves: on the page an error looks like any text on stderr.
+# These run in the page. [execution counts of the code cells with these numbers, or of all; texts of error outputs],
+# from the model that JupyterLab saves: on the page an error looks like any text on stderr.
 STATE = """numbers => {
   const every = jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model)
   const cells = every.filter((model, number) => !numbers || numbers.includes(number))

@@ -1,7 +1,7 @@
 """Every widget of every student notebook: its keys move its picture, in JupyterLab as `make lab` starts it.
 
-Of a notebook that imports TensorFlow or starts jobs only the imports and the widgets are run; the others run from top to
-bottom. That those run, too, is shown without a browser by tests/notebooks.
+A notebook that starts trainings is run as far as that, and its widgets; the others run from top to bottom. That all of
+them run from top to bottom is shown without a browser by tests/notebooks.
 """
 
 import re
@@ -16,12 +16,14 @@ CASES = [(name, number) for name, calls in WIDGETS.items() for number in calls]
 
 
 def only(name):
-    """Numbers of the cells to run, of a notebook that computes for long; None for all cells of another."""
+    """Numbers of the cells to run, of a notebook that starts trainings; None for all cells of another."""
     code = {number: text for number, (kind, text) in enumerate(lab.cells(name)) if kind == "code"}
-    if not any(re.search(r"\bimport tensorflow\b|\bjobs\.\w+\(", text) for text in code.values()):
+    starts = re.compile(r"\b(jobs\.(run|start)|study\.run|maxbatch\.search|breakdown\.measure)\(")
+    first = next((number for number, text in code.items() if starts.search(text)), None)
+    if first is None:
         return None
-    imports = next(number for number, text in code.items() if re.search(r"^from labs\b", text, flags=re.MULTILINE))
-    return [imports, *WIDGETS[name]]
+    last = max(WIDGETS[name])
+    return [number for number, text in code.items() if number <= last and (number < first or number in WIDGETS[name])]
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ Started as `python -m labs.lessons.nb07.experiment OPTIONS` in each rank; `--hel
 import argparse
 import time
 
-import keras
+from labs import data, devices, hvd, models, ranks, training  # first: it silences TensorFlow's start-up messages
 
-from labs import data, devices, hvd, models, ranks, training
+# isort: split
+import keras
 
 
 class Disturb(keras.callbacks.Callback):
