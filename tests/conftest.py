@@ -30,7 +30,7 @@ SLOW = ALONE | {"measure", "models", "training"}
 SLOW |= {"batch", "counts", "devices", "facts", "launch", "published", "scaling_published", "student_notebooks"}
 
 
-@pytest.hookimpl(wrapper=True)  # around all others: pytest-xdist reads the groups when the names are as it wants them
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config, items):
     """Mark what is slow, and group the tests for `--dist loadgroup`: those of a file share its fixtures."""
 
@@ -45,7 +45,6 @@ def pytest_collection_modifyitems(config, items):
         item.add_marker(pytest.mark.xdist_group(group))
         if names & SLOW:
             item.add_marker(pytest.mark.slow)
-    result = yield
     items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("alone",))  # they take longest
 
 
