@@ -11,8 +11,9 @@ from tree import ROOT, clean_environment
 
 
 def rooms(root):
-    """The rooms of labs/ below `root`: its folders with modules; those of lessons are all of one form."""
-    folders = {path.parent for path in root.glob("labs/*/**/*.py")}
+    """The rooms of labs/ below `root`: its folders with modules; those of lessons are all of one form. jobs/startup is
+    none: a folder for PYTHONPATH, from which Python takes sitecustomize."""
+    folders = {path.parent for path in root.glob("labs/*/**/*.py")} - {root / "labs/jobs/startup"}
     return sorted(folder for folder in folders if folder.parent.name != "lessons")
 
 

@@ -8,6 +8,7 @@ slurm       a job in SLURM's queue; queue: SLURM's own commands
 launch      the command that starts connected ranks
 sbatch      what sbatch does, and srun: what srun does, on this machine
 bar         the progress bar
+startup/    what Python runs first in each process of a job
 """
 
 from labs.jobs.anywhere import find, folder, run, start

@@ -68,7 +68,9 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
             "messages, or caches, are at work"
         )
     result = {"kind": "measured", "ranks": ranks, "launcher": launcher or launch.LAUNCHERS[0], "cycle_seconds": CYCLE}
-    result |= {"rows": rows, "latency": asdict(latency), "bandwidth": asdict(bandwidth)}
+    result["rows"] = rows
+    for name, fitted in (("latency", latency), ("bandwidth", bandwidth)):
+        result[name] = asdict(fitted) | {"interval": fitted.interval and list(fitted.interval)}  # as JSON has it
     return result | {"machine": found["machine"], "versions": found["versions"], "notes": notes}
 
 
