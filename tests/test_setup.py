@@ -92,6 +92,15 @@ def test_horovod_is_the_one_of_the_project_and_its_source_is_pinned():
     assert patches and all(re.match(r"[A-Z][^\n]+\.\n\n--- a/", patch.read_text()) for patch in patches)
 
 
+def test_the_environment_for_gpus_holds_what_builds_horovod(uv):
+    command = [uv, "export", "--locked", "--offline", "--no-hashes", "--no-group", "cpu", "--group", "gpu"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    there = set(re.findall(r"^([\w-]+)==", listed, flags=re.MULTILINE))
+    build = tomllib.loads((ROOT / "setup/horovod/pyproject.toml").read_text())["build-system"]["requires"]
+    assert {re.match(r"[\w-]+", line)[0] for line in build} <= there
+    assert {"tensorflow", "nvidia-nccl-cu12", "mpich"} <= there and "tensorflow-cpu" not in there
+
+
 def test_playwright_is_not_part_of_the_set_up(uv):
     def installed(*options):
         command = [uv, "export", "--locked", "--offline", "--no-hashes", "--extra", "horovod", *options]
