@@ -96,13 +96,14 @@ if grep -Eq '$(OFFLINE)' "$(LOG)"; then
 elif grep -q 'No space left on device' "$(LOG)"; then
   missing='the disk is full): $(AFFECTED); free 2 GB, then run `make horovod`'
 else
-  missing='it could not be compiled): $(AFFECTED); if the log names no other cause, $(COMPILER)'
+  missing='it could not be compiled): $(AFFECTED); $(HINT)'
 fi
 endef
 
 ifneq ($(GPU),1)
 SIZE := 500 MB (2.5 GB on disk)
 GROUPS :=
+HINT := if the log names no other cause, $(COMPILER)
 # Packages and Horovod in one step where a compiler is there.
 define HOROVOD
 if ! compiler; then
@@ -117,6 +118,7 @@ endef
 else
 SIZE := 4 GB (9 GB on disk)
 GROUPS := --no-group cpu --group gpu
+HINT := the log says why; CUDA_PATH names the folder of CUDA, HOROVOD_NCCL_HOME that of NCCL, if they are not found
 # Compiled against what the environment holds, with NCCL from its wheel; CUDA's compiler comes from the system or a module.
 define HOROVOD_GPU
 if ! compiler; then
