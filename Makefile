@@ -116,7 +116,7 @@ else
 fi
 endef
 else
-SIZE := 4 GB (9 GB on disk)
+SIZE := some GB (7 GB on disk)
 GROUPS := --no-group cpu --group gpu
 HINT := the log says why; CUDA_PATH names the folder of CUDA, HOROVOD_NCCL_HOME that of NCCL, if they are not found
 # Compiled against what the environment holds, with NCCL from its wheel; CUDA's compiler comes from the system or a module.

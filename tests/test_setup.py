@@ -314,7 +314,7 @@ def test_a_failed_sync_is_not_taken_for_a_missing_compiler(pretend):
 
 def test_the_set_up_for_gpus_has_a_folder_of_its_own_and_compiles_horovod_with_nccl(pretend):
     done, about, calls = pretend("setup", "GPU=1", nvcc=True)
-    assert done.returncode == 0 and about == [] and "4 GB" in done.stdout, done.stdout
+    assert done.returncode == 0 and about == [] and "7 GB" in done.stdout, done.stdout
     assert "sync --locked --no-group cpu --group gpu" in calls and "--extra horovod" not in calls
     assert re.search(
         r"pip install .*--python .venv-gpu --no-build-isolation .*\./setup/horovod\noperations NCCL", calls
