@@ -89,10 +89,15 @@ class Configuration(_Part):
 
 
 class Epoch(_Part):
-    """One finished epoch of one repeat (both counted from 0): seconds, images processed, and each step's seconds."""
+    """One finished epoch of one repeat (both counted from 0): seconds, images processed, and each step's seconds.
+
+    Where trainings took turns: the round (from 1; None for warm-up), and the place in its order (from 0).
+    """
 
     repeat: Count = 0
     epoch: Count = 0
+    round: Count | None = None
+    order: Count | None = None
     seconds: Seconds
     images: Count | None = None
     step_seconds: list[Annotated[float, Field(ge=0)]] = []
@@ -100,7 +105,10 @@ class Epoch(_Part):
 
 
 class Record(_Part):
-    """One run: its configuration, its epochs so far, and where, when and with what it was made."""
+    """One run: its configuration, its epochs so far, and where, when and with what it was made.
+
+    study: what the records of trainings have in common that took turns; sharing: how they shared the machine.
+    """
 
     version: Literal[2] = VERSION
     name: str | None = None
@@ -110,6 +118,8 @@ class Record(_Part):
     steps: Count | None = None
     dataset_images: Count | None = None
     oversubscribed: bool | None = None
+    study: str | None = None
+    sharing: str | None = None
     epochs: list[Epoch]
     machine: dict[str, Any] = {}
     versions: dict[str, str | None] = {}

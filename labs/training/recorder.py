@@ -20,6 +20,7 @@ from labs import devices, ranks
 from labs.errors import LabsError
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
+from labs.training import turns
 from labs.training.arguments import check
 
 
@@ -29,6 +30,8 @@ class Recorder(keras.callbacks.Callback):
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
     model: name of the network; strategy: "single", "mirrored" or "horovod"; workers: how many take part
     images: number of images in the data set; learning_rate: the rate in use (after scaling)
+
+    Where trainings take turns (labs.jobs.turns), an epoch begins when it is this one's turn.
 
     With "horovod" every rank has a recorder, and they compare: equal settings before the training, equal weights after
     it. Rank 0 alone writes; if it dies, the others mark its record as failed.
@@ -79,6 +82,9 @@ class Recorder(keras.callbacks.Callback):
             started=_now(),
             job_id=os.environ.get("SLURM_JOB_ID"),
         )
+        self._turns = turns.join(self.rank, workers if strategy == "horovod" else 1)
+        if self._turns:
+            self.record.study, self.record.sharing = self._turns.study, self._turns.sharing
         if self.rank == 0:
             records.save(self.path, self.record)  # an unwritable folder is found before the training, not after
         atexit.register(self._close)
@@ -94,6 +100,9 @@ class Recorder(keras.callbacks.Callback):
             ranks.same_weights(self.model, "before the first step")
 
     def on_epoch_begin(self, epoch, logs=None):
+        self._turn = self._turns.wait() if self._turns else {}
+        if epoch == 0:
+            self._turn["round"] = None  # warm-up
         self._steps, self._running = [], False
         self._begin = self._last = time.perf_counter()
 
@@ -137,7 +146,7 @@ class Recorder(keras.callbacks.Callback):
         seconds, record = time.perf_counter() - self._begin, self.record
         record.steps = len(self._steps)
         images = min(record.dataset_images, record.steps * record.configuration.global_batch)
-        done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "images": images}
+        done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "images": images, **self._turn}
         record.epochs.append(Epoch(**done, step_seconds=self._steps, metrics=metrics))
         if self.rank:
             return
@@ -157,6 +166,8 @@ class Recorder(keras.callbacks.Callback):
 
     def _close(self):
         """The program ends. If the training has not, the record says so, whichever rank is left to write it."""
+        if self._turns:
+            self._turns.close()
         if self.record.state == "finished":
             return
         with contextlib.suppress(OSError, LabsError):

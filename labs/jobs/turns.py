@@ -1,0 +1,221 @@
+"""Trainings that are compared, started together, computing in turns: an epoch of one, an epoch of the other.
+
+A machine's speed drifts, by a factor of two within minutes. What is measured one after the other then differs for that
+reason alone; within a round of a few seconds, the drift is nearly the same for all.
+
+Each training gives back its turn when its next epoch begins (labs.training.recorder), and all its processes are stopped
+until its next turn comes (labs.training.keeper). Round 0 is warm-up; the order in a round is turned around from
+one to the next (A B, B A, A B, ...), so that a steady drift cancels.
+"""
+
+import contextlib
+import json
+import secrets
+import selectors
+import socket
+import time
+from dataclasses import dataclass, field
+
+from labs.jobs import anywhere
+from labs.jobs.job import GOING, Job, JobError
+from labs.training.turns import VARIABLE
+
+LONG = str(30 * 24 * 3600)  # seconds: Gloo ends ranks that do not answer for 30 s, and these are stopped
+# Of a GPU each training takes the memory that it needs, not all there is.
+_ENV = {"HOROVOD_GLOO_TIMEOUT_SECONDS": LONG, "HOROVOD_STALL_CHECK_DISABLE": "1", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+
+
+@dataclass
+class _Process:
+    """A process of a training, as its keeper tells of it: the beginning of a line, its training, whether it waits."""
+
+    said: bytes = b""
+    training: object = None
+    waits: bool = False
+
+
+@dataclass(eq=False)
+class _Training:
+    """One of the trainings: its job, its processes by their sockets, and how many of them wait for a turn."""
+
+    job: Job
+    ranks: int | None = None
+    processes: dict = field(default_factory=dict)
+    waiting: int = 0
+    going: bool = True
+
+    @property
+    def ready(self):
+        return self.going and self.waiting > 0 and self.waiting == self.ranks
+
+
+class Turns:
+    """Trainings in turns: `start` each of them, then `wait` for all. As a context manager it waits at its end.
+
+    study: a new identifier, which the records of all of them hold. What is measured before an interrupt, a crash or a
+    kill is on record; then the others end, too, since they have nothing to be compared with.
+    """
+
+    def __init__(self, show=True):
+        self.study, self.show, self.jobs = secrets.token_hex(8), show, []
+        self._token, self._trainings = secrets.token_hex(16), {}
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._select = selectors.DefaultSelector()
+        self._select.register(self._listener, selectors.EVENT_READ)
+        self._round, self._order, self._turn = -1, [], None
+
+    def start(self, script, *arguments, name, env=None, **options):
+        """Start a training as `labs.jobs.start` does, which says what the arguments are; returns the Job."""
+        if str(script).endswith(".sh"):
+            raise JobError("A batch script cannot take turns: start the training programs themselves.")
+        if name in self._trainings:
+            raise JobError(f"Two trainings are called {name!r}, and would write over each other: name them apart.")
+        settings = {"address": self._listener.getsockname()[:2], "token": self._token, "job": name}
+        settings |= {"study": self.study, "sharing": "stopped between turns"}
+        env = {VARIABLE: json.dumps(settings)} | _ENV | (env or {})
+        job = anywhere.start(script, *arguments, name=name, env=env, **options)
+        self._trainings[name] = _Training(job)
+        self.jobs.append(job)
+        return job
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            self.stop()
+        else:
+            self.wait()
+
+    def wait(self, timeout=None):
+        """Give turns until all trainings have ended, with a progress bar; an interrupt stops them. Returns the jobs.
+
+        timeout: seconds after which they are stopped (None: no limit). Says in a printed line how each ended.
+        """
+        from labs.jobs.bar import Bar
+
+        bar = Bar(", ".join(self._trainings)) if self.show and self.jobs else None
+        begin = time.monotonic()
+        try:
+            while any(training.going for training in self._trainings.values()):
+                spent = time.monotonic() - begin
+                if timeout is not None and spent > timeout:
+                    self.stop()
+                    break
+                if bar:
+                    bar.update(self.progress(), spent)
+                self._listen(0.3)
+                if any(job.state in ("failed", "stopped") for job in self.jobs):
+                    self.stop()
+                    break
+        except KeyboardInterrupt:
+            self.stop()
+        finally:
+            self._close()
+            for job in self.jobs:
+                job._close_records()
+            if bar:
+                bar.close(self)
+        for job in self.jobs:
+            if self.show or job.state != "finished":
+                print(job.explain())
+        return self.jobs
+
+    @property
+    def state(self):
+        """The state of them all: running while one is, finished when all are, else failed or stopped."""
+        states = [job.state for job in self.jobs]
+        return next((s for s in ("running", "waiting", "failed", "stopped", "unknown") if s in states), "finished")
+
+    def progress(self):
+        """Where the trainings are together, as `Job.progress` says it of the one whose turn it is; or {}."""
+        every = [training.job.progress() for training in self._trainings.values()]
+        now = self._turn.job.progress() if self._turn else {}
+        done = [1.0 if job.state == "finished" else p.get("fraction", 0.0) for job, p in zip(self.jobs, every)]
+        return now | {"fraction": sum(done) / len(done), "name": self._turn.job.name} if now else {}
+
+    def stop(self):
+        """End all trainings that are not over; what they have measured is on record."""
+        self._close()
+        for job in self.jobs:
+            job.stop()
+
+    def _close(self):
+        """Give no turns any more: what waits for one is ended by its keeper."""
+        for training in self._trainings.values():
+            training.going = False
+        for key in list(self._select.get_map().values()):
+            self._drop(key.fileobj)
+
+    def _drop(self, connection):
+        self._select.unregister(connection)
+        connection.close()
+
+    def _listen(self, seconds):
+        """Hear what keepers say, for at most so many seconds, and give the next turn if it is time."""
+        for key, _ in self._select.select(seconds):
+            if key.fileobj is self._listener:
+                connection, _ = self._listener.accept()
+                self._select.register(connection, selectors.EVENT_READ, _Process())
+            else:
+                self._hear(key.fileobj, key.data)
+        for training in self._trainings.values():
+            if training.going and training.job.state not in GOING:
+                training.going = False
+        self._give()
+
+    def _hear(self, connection, process):
+        try:
+            data = connection.recv(4096)
+        except OSError:
+            data = b""
+        *lines, process.said = (process.said + data).split(b"\n")
+        for line in lines:
+            if process.training:
+                process.waits = True
+                process.training.waiting += 1
+            elif not self._introduce(line, connection, process):
+                self._drop(connection)
+                return
+        if not data:
+            self._drop(connection)
+            if process.training:
+                process.training.processes.pop(connection)
+                if process.waits:  # it stands still for ever, since its keeper is gone
+                    process.training.job.stop()
+
+    def _introduce(self, line, connection, process):
+        """Note of which training the process is that says who it is; False for a stranger."""
+        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+            who = json.loads(line)
+            if secrets.compare_digest(who["token"], self._token):
+                training = process.training = self._trainings[who["job"]]
+                training.ranks = who["ranks"]
+                training.processes[connection] = process
+                return True
+        return False
+
+    def _give(self):
+        """Give the next turn, if nobody has one."""
+        if self._turn and self._turn.going and not self._turn.ready:
+            return  # still computing
+        self._turn = None
+        if not self._order:
+            going = [training for training in self._trainings.values() if training.going]
+            if not going or not all(training.ready for training in going):
+                return  # a round begins with all of them
+            self._round += 1
+            self._order = going if self._round % 2 else going[::-1]
+            self._place = 0
+        while self._order and not self._order[0].going:
+            self._order.pop(0)
+        if not self._order:
+            return
+        turn = self._turn = self._order.pop(0)
+        said = json.dumps({"round": self._round, "order": self._place}).encode() + b"\n"
+        self._place += 1
+        turn.waiting = 0
+        for connection, process in turn.processes.items():
+            process.waits = False
+            with contextlib.suppress(OSError):  # seen at its end
+                connection.sendall(said)
