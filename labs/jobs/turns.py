@@ -4,7 +4,7 @@ A machine's speed drifts, by a factor of two within minutes. What is measured on
 reason alone; within a round of a few seconds, the drift is nearly the same for all.
 
 Each training gives back its turn when its next epoch begins (labs.training.recorder), and all its processes are stopped
-until its next turn comes (labs.training.keeper). Round 0 is warm-up; the order in a round is turned around from
+until its next turn comes (labs.waiting). Round 0 is warm-up; the order in a round is turned around from
 one to the next (A B, B A, A B, ...), so that a steady drift cancels.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from labs.jobs import anywhere
 from labs.jobs.job import GOING, Job, JobError
-from labs.training.turns import VARIABLE
+from labs.waiting import VARIABLE
 
 LONG = str(30 * 24 * 3600)  # seconds: Gloo ends ranks that do not answer for 30 s, and these are stopped
 # Of a GPU each training takes the memory that it needs, not all there is.
@@ -131,7 +131,9 @@ class Turns:
         """Where the trainings are together, as `Job.progress` says it of the one whose turn it is; or {}."""
         every = [training.job.progress() for training in self._trainings.values()]
         now = self._turn.job.progress() if self._turn else {}
-        done = [1.0 if job.state == "finished" else p.get("fraction", 0.0) for job, p in zip(self.jobs, every)]
+        done = [
+            1.0 if job.state == "finished" else p.get("fraction", 0.0) for job, p in zip(self.jobs, every, strict=True)
+        ]
         return now | {"fraction": sum(done) / len(done), "name": self._turn.job.name} if now else {}
 
     def stop(self):

@@ -93,7 +93,10 @@ def _search(path):
 def _read(stem, files, options):
     log = next((files[kind] for kind in LOGS if kind in files), None)
     if "records" in files:
-        return _batch(files["records"], log, files.get(".err"), options)
+        found = _batch(files["records"], log, files.get(".err"), options)
+        for run in found:  # one job, also where no record says its number
+            run.job, run.folder = run.job or stem.name, stem.resolve().parent
+        return found
     record = load_record(files[".json"]) if ".json" in files else None
     err = files.get(".err") or stem.with_name(stem.name + ".err")
     if record and (record.repeats or not log):
@@ -171,6 +174,7 @@ _COLUMNS = {  # heading: (key, format)
     "batch (global)": ("global_batch", "{}"),
     "steps": ("steps", "{}"),
     "repeats": ("repeats", "{}"),
+    "rounds": ("rounds", "{}"),
     "epoch (s)": ("epoch_seconds", "{:.4g}"),
     "images/s": ("images_per_second", "{:.4g}"),
     "images/s per worker": ("images_per_second_per_worker", "{:.4g}"),
@@ -200,16 +204,30 @@ def table(rows) -> str:
         failed = [f"failed: {problem['kind']} ({where}: {problem['line'][:200]})"] if problem else []
         for note in [*failed, *row["notes"]]:
             notes.setdefault(note, []).append(str(number))
-    legend = ["", "[low, high]: 95 % interval over repeats, widened by the rounding of the log."]
+    legend = ["", "[low, high]: 95 % interval over rounds or repeats, widened by the rounding of the log."]
+    if any("(1 run" in line for line in text):
+        legend.append("(1 run): no interval; low to high is what the log's rounding leaves open.")
     text += legend if rows else ["(no runs)"]
     text += [f"Run {', '.join(which)}: {note}" for note, which in notes.items()]
     return "\n".join(map(str.rstrip, text))
 
 
 def _cell(row, key, form):
-    value, interval = row[key], row.get(f"{key}_interval")
+    value = row[key]
     if value is None:
         return "-"
     mark = "*" if key == "workers" and row["oversubscribed"] else ""
-    span = f" [{form.format(interval[0])}, {form.format(interval[1])}]" if interval else ""
-    return form.format(value) + span + mark
+    return form.format(value) + span(row, key, form.format) + mark
+
+
+def span(row, key, text) -> str:
+    """What stands behind a value of a row: " [low, high]", its 95 % interval; of 1 run " (1 run, low to high)", what its
+    rounding leaves open, or " (1 run)"; nothing behind counts and the 1 of a baseline. `text` writes a number."""
+    if f"{key}_interval" not in row or (row["workers"] == 1 and key in ("speedup", "efficiency")):
+        return ""
+    if interval := row[f"{key}_interval"]:
+        return " [{}, {}]".format(*map(text, interval))
+    if key.startswith("final_"):
+        return ""
+    low, high = map(text, row[f"{key}_rounded"] or (0, 0))
+    return f" (1 run, {low} to {high})" if low != high else " (1 run)"

@@ -8,15 +8,15 @@ import math
 from dataclasses import dataclass, replace
 from statistics import fmean, variance
 
-ONE_REPEAT = "one repeat: the interval holds the rounding of the log only, not the spread between repeats"
+ONE_RUN = "1 run: no interval; repeat it 3 times or more, or measure in turns"
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A value, its 95 % interval (low, high) or None, and what a reader must know about them.
 
-    Of an interval over repeats also its parts: the standard error of the logarithm with its degrees of freedom, and the
-    factors (low, high) of the rounding.
+    Also its parts: the standard error of the logarithm with its degrees of freedom (None where a sample is one value,
+    which has no spread and so no interval), and the factors (low, high) of the rounding.
     """
 
     value: float | None
@@ -25,6 +25,12 @@ class Estimate:
     error: float | None = None
     degrees: float | None = None
     rounding: tuple[float, float] = (1.0, 1.0)
+
+    @property
+    def rounded(self) -> tuple[float, float] | None:
+        """(low, high): what the value can be, since times were rounded; no 95 % of anything. None: not rounded."""
+        low, high = self.rounding
+        return None if self.value is None or low == high else (self.value * low, self.value * high)
 
     def scaled(self, factor: float) -> "Estimate":
         """The same estimate in another unit: value and interval times `factor` (> 0)."""
@@ -52,13 +58,29 @@ def mean(sample, resolution: float = 0.0) -> Estimate:
     return product([sample], [], [resolution])
 
 
+def paired(above, below) -> Estimate:
+    """The ratio of two samples of values > 0 that belong together in pairs, as two epochs of one round do.
+
+    The geometric mean of the pairs' ratios, with Student's t on their logarithms: what changes from pair to pair, but
+    not within one, is not in the interval. One pair gives no interval.
+    """
+    logs = [math.log(a / b) for a, b in zip(above, below, strict=True)]
+    centre = fmean(logs)
+    if len(logs) < 2:
+        return Estimate(math.exp(centre), None, ("1 round: no interval; measure 3 or more",))
+    error = math.sqrt(variance(logs) / len(logs))
+    reach = t_quantile(len(logs) - 1) * error
+    interval = math.exp(centre - reach), math.exp(centre + reach)
+    return Estimate(math.exp(centre), interval, (), error, len(logs) - 1)
+
+
 def product(above, below, resolutions=None) -> Estimate:
     """The product of the means of the samples `above`, divided by that of the samples `below`; all values > 0.
 
     On logarithms this is a sum of means: Welch's t with the degrees of freedom of Satterthwaite (F. Satterthwaite,
     Biometrics Bulletin 2, 1946; B. Welch, Biometrika 34, 1947). The worst case of rounding, half a step of each sample
     (`resolutions`, in the order of above and below) in one direction, is added to both ends. Where a sample is one
-    value, the interval holds the rounding only, or there is none.
+    value there is no interval.
     """
     samples = [*above, *below]
     signs = [1] * len(above) + [-1] * len(below)
@@ -72,9 +94,7 @@ def product(above, below, resolutions=None) -> Estimate:
         for side in (-1, 1)
     ]
     if min(map(len, samples)) < 2:
-        if any(halves):
-            return Estimate(value, (value * rounding[0], value * rounding[1]), (ONE_REPEAT,))
-        return Estimate(value, None, ("one repeat: no interval; repeat the whole run at least 3 times",))
+        return Estimate(value, None, (ONE_RUN,), rounding=tuple(rounding))
     logs = [[math.log(x) for x in sample] for sample in samples]
     centre = sum(sign * fmean(values) for sign, values in zip(signs, logs, strict=True))
     errors = [variance(values) / len(values) for values in logs]

@@ -55,10 +55,12 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
         run.kind, run.name = beside.kind, beside.name
         known = set(Configuration.model_fields) - {"images"}
         run.fill(beside.configuration.model_dump(include=known), "the run record")
-        run.fill({key: getattr(beside, key) for key in ("images", "hardware", "oversubscribed")}, "the run record")
+        for key in ("images", "hardware", "oversubscribed", "study", "job"):
+            run.fill({key: getattr(beside, key)}, "the run record")
     elif beside:
         runs[0].notes.append(f"the run record beside this log is not used: the log holds {len(runs)} runs")
     for run in runs:
+        run.folder = path.resolve().parent
         run.fill(options, "the option")
         _complete(run)
     _blame(runs, problem)

@@ -2,8 +2,10 @@
 
 The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Systems", SC15):
 
-- Epoch 0 of each repeat is warm-up and is left out. The repeat is the sample, not the epoch or the step: one
+- Epoch 0 of each repeat is warm-up and is left out. Where trainings took turns (labs.jobs.turns), the round is the
+  sample: one epoch of each, and ratios are taken within a round. Else the repeat is, not the epoch or the step: one
   number per repeat, the mean of its steady epochs. Intervals over them: labs.results.intervals.
+- Baselines are only looked for within one study. Runs of different studies are shown beside each other.
 - A rounded time (`45s`) is uncertain by half a rounding step either way; this widens every interval.
 - Speedup is the ratio of images/second. It equals the ratio of epoch times when both runs process equally
   many images per epoch, which they don't when each drops another remainder.
@@ -68,18 +70,42 @@ def throughput(run: Run) -> Estimate:
     seconds, (images, why) = epoch_seconds(run), epoch_images(run)
     if images is None or seconds.value is None:
         return Estimate(None, None, (why,) if why else seconds.notes)
-    low, high = seconds.interval or (0, 0)
-    return Estimate(images / seconds.value, (images / high, images / low) if low else None, seconds.notes)
+    interval = seconds.interval and (images / seconds.interval[1], images / seconds.interval[0])
+    low, high = seconds.rounding
+    return Estimate(images / seconds.value, interval, seconds.notes, rounding=(1 / high, 1 / low if low else math.inf))
 
 
-def comparable(run: Run, baseline: Run) -> bool:
-    """Whether dividing run by baseline is scaling: comparable configurations, and the same kind of hardware.
+def apart(run: Run, baseline: Run) -> str | None:
+    """Why dividing run by baseline would not be scaling, as a reason; None if they may be divided.
 
-    Runs whose network is not known are comparable within one file only.
+    Their configurations must be comparable and their hardware of one kind, known where they are of different jobs. What was measured in turns is one study; runs of different studies, or folders, do not belong together.
     """
-    same = run.kind == baseline.kind and run.hardware == baseline.hardware
-    known = run.model is not None or run.source == baseline.source
-    return same and known and run.configuration.comparable(baseline.configuration)
+    if run.study != baseline.study:
+        return "measured in another study"
+    if run.kind != baseline.kind:
+        return f"it is {baseline.kind}, not {run.kind}"
+    if not run.configuration.comparable(baseline.configuration):
+        return "trained otherwise: model, strategy, data or precision"
+    if run.hardware != baseline.hardware:
+        return "on other hardware"
+    if together(run, baseline):
+        return None
+    if run.model is None:
+        return "in another file, and neither says its model"
+    if run.hardware is None:
+        return "in another file, and neither says its hardware"
+    if run.folder != baseline.folder:
+        return "in another folder, so of another study"
+    return None
+
+
+def together(run: Run, other: Run) -> bool:
+    """Whether two runs come from one study, one job, or one file: then equal ones are repeats of each other."""
+    if run.study or other.study:
+        return run.study == other.study
+    if run.job or other.job:
+        return run.job == other.job
+    return (run.source, run.folder) == (other.source, other.folder)
 
 
 def scaling(run: Run, baseline: Run) -> str | None:
@@ -94,29 +120,42 @@ def scaling(run: Run, baseline: Run) -> str | None:
 
 
 def find_baseline(run: Run, runs) -> Run:
-    """The 1-worker run among `runs` by which `run` may be divided; equal ones become one with all repeats.
+    """The 1-worker run among `runs` by which `run` may be divided; equal ones of one study, job or file become one.
 
-    Preferred: the run's own strategy before "single", then weak scaling before strong, then the same file.
-    Errors: MetricsError with the reason when there is none.
+    Preferred: the run's own strategy before "single", then weak scaling before strong, then the same study, job or file.
+    Errors: MetricsError with the reason when there is none, or when several have an equal claim.
     """
     if run.workers == 1:
         return run
     if run.workers is None:
         raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give --workers.")
-    ones = [other for other in runs if other.workers == 1 and comparable(run, other)]
+    reasons, ones = {}, []
+    for other in (other for other in runs if other.workers == 1):
+        if reason := apart(run, other):
+            reasons.setdefault(reason, []).append(other)
+        elif epoch_seconds(other).value is None:
+            reasons.setdefault("without a steady epoch", []).append(other)
+        else:
+            ones.append(other)
     ones = [other for other in ones if other.configuration.strategy == run.configuration.strategy] or ones
-    ones = [other for other in ones if epoch_seconds(other).value is not None]
     chosen = []
     for wanted in ("weak", "strong", None):
         chosen = chosen or [other for other in ones if scaling(run, other) == wanted]
     if not chosen:
-        reason = "its batch is neither the local nor the global one" if ones else "none is in the input"
+        if ones:
+            reasons["its batch is neither the local nor the global one"] = ones
+        said = "; ".join(f"{others[0].source}: {reason}" for reason, others in reasons.items())
         raise MetricsError(
-            f"{run}: no 1-worker run to divide by ({reason}; model, strategy, data, precision and "
-            "hardware must be the same). Run it with one worker, and pass both."
+            f"{run}: no 1-worker run to divide by ({said or 'none is in the input'}). Measure 1 and {run.workers} "
+            "workers in one study (labs study), and pass both."
         )
-    chosen = [other for other in chosen if other.source == run.source] or chosen
+    chosen = [other for other in chosen if together(run, other)] or chosen
     first = chosen[0]
+    if strangers := [other for other in chosen if not together(first, other)]:
+        raise MetricsError(
+            f"{run}: {first.source} and {strangers[0].source} could both be its 1-worker run, and which of them belongs "
+            "to it is not known. Pass only the one that was measured with it."
+        )
     equal = [
         other
         for other in chosen
@@ -126,9 +165,18 @@ def find_baseline(run: Run, runs) -> Run:
     return replace(first, repeats=[repeat for other in equal for repeat in other.repeats])
 
 
+def in_turns(run: Run, baseline: Run) -> list[int]:
+    """The rounds in which both were measured, one after the other; empty where they did not take turns."""
+    return sorted(run.rounds.keys() & baseline.rounds.keys()) if run.study and run.study == baseline.study else []
+
+
+NOT_PAIRED = "not paired: the runs did not take turns, so drift of the machine counts in"
+
+
 def speedup(run: Run, baseline) -> Estimate:
     """images/second of `run` / images/second of its 1-worker baseline, S(p) = T(1) / T(p) for equal epochs.
 
+    Where they took turns it is the ratio within each round, geometric mean over rounds.
     Args: `baseline` is a 1-worker Run, or a list of runs in which find_baseline looks for one.
     Errors: MetricsError when no baseline may be used, or when `run` has no steady epoch.
     """
@@ -141,7 +189,17 @@ def speedup(run: Run, baseline) -> Estimate:
     factor, notes = _image_ratio(run, base)
     if run.model is None:
         notes.append("the file does not name the model; taken as the same network within this file")
-    estimate = intervals.product([theirs], [ours], (their_step, our_step)).scaled(factor)
+    if rounds := in_turns(run, base):
+        estimate = intervals.paired([base.rounds[n] for n in rounds], [run.rounds[n] for n in rounds])
+    else:
+        estimate = intervals.product([theirs], [ours], (their_step, our_step))
+        notes.append(NOT_PAIRED)
+    estimate = estimate.scaled(factor)
+    least = (estimate.interval or estimate.rounded or (estimate.value,))[0]
+    if least > run.workers:
+        notes.append(
+            "efficiency above 1: more than its share can be a matter of caches or memory, or the baseline does not belong"
+        )
     return replace(estimate, notes=(*notes, *estimate.notes))
 
 
@@ -209,7 +267,9 @@ def _row(run: Run, pool: list[Run]) -> dict:
         **run.configuration.model_dump(),
         **{key: getattr(run, key) for key in _OWN},
         "images_per_epoch": epoch_images(run)[0],
-        "repeats": len(_times(run)[0]),
+        "repeats": len(run.steady),
+        "rounds": len(run.rounds) or None,
+        "study": run.study,
         "epoch_seconds_resolution": _times(run)[1] if seconds.value is not None else None,
         "images_per_second_per_worker": rate.value / run.workers if rate.value and run.workers else None,
         "scaling": kind,
@@ -221,6 +281,7 @@ def _row(run: Run, pool: list[Run]) -> dict:
         found[f"final_{key}"] = Estimate(row[key][-1] if row[key] else None, interval)
     for key, estimate in found.items():
         row[key], row[f"{key}_interval"] = estimate.value, estimate.interval and list(estimate.interval)
+        row[f"{key}_rounded"] = estimate.rounded and list(estimate.rounded)
     if None in (loss := row["loss"]):
         notes.append(f"loss is not a finite number in epoch {loss.index(None) + 1}: the training diverged")
     if _has(run, "val_loss"):

@@ -15,13 +15,17 @@ class MetricsError(UseError):
 
 @dataclass
 class Epoch:
-    """One finished epoch: seconds, their rounding step in seconds (0 = not rounded), images processed."""
+    """One finished epoch: seconds, their rounding step in seconds (0 = not rounded), images processed.
+
+    round: where trainings took turns, the number of the round that it belongs to; None for warm-up.
+    """
 
     seconds: float
     resolution: float = 0.0
     images: int | None = None
     metrics: dict = field(default_factory=dict)
     step_seconds: list = field(default_factory=list)
+    round: int | None = None
 
 
 @dataclass
@@ -29,7 +33,8 @@ class Run:
     """One configuration and its repeats (lists of epochs). What is not known is None, never guessed.
 
     `steps` are steps per epoch; `images` the images of the data set or, in the kit's own logs, of an epoch;
-    `hardware` the name of what computed; `index` counts the runs of a file from 1.
+    `hardware` the name of what computed; `index` counts the runs of a file from 1. `study` is what runs have in common
+    that were measured in turns; `job` SLURM's number of a job; `folder` where the file lies.
     """
 
     source: str
@@ -41,6 +46,9 @@ class Run:
     images: int | None = None
     hardware: str | None = None
     oversubscribed: bool | None = None
+    study: str | None = None
+    job: str | None = None
+    folder: Path | None = None
     repeats: list[list[Epoch]] = field(default_factory=list)
     failure: dict | None = None
     truncated: bool = False
@@ -63,10 +71,15 @@ class Run:
         """The repeats without their first epoch, which is warm-up; those that had no other are left out."""
         return [repeat[1:] for repeat in self.repeats if len(repeat) > 1]
 
+    @property
+    def rounds(self) -> dict[int, float]:
+        """Seconds of the epoch of each round, {number: seconds}, where trainings took turns; else empty."""
+        return {e.round: e.seconds for repeat in self.steady for e in repeat if e.round is not None}
+
     def steady_times(self) -> tuple[list[float], float]:
-        """(mean seconds of the steady epochs of each repeat, mean width of their rounding)."""
+        """(the sample: seconds of an epoch, one for each round or else the mean of each repeat, width of rounding)."""
         steady = self.steady
-        times = [fmean(epoch.seconds for epoch in repeat) for repeat in steady]
+        times = list(self.rounds.values()) or [fmean(epoch.seconds for epoch in repeat) for repeat in steady]
         return times, fmean(epoch.resolution for repeat in steady for epoch in repeat) if steady else 0.0
 
     def fill(self, values: dict, origin: str | None = None) -> None:
@@ -87,12 +100,13 @@ def from_record(record: Record, source: str | None = None) -> Run:
     """The run that a record describes; `source` names it."""
     repeats = {}
     for epoch in sorted(record.epochs, key=lambda epoch: (epoch.repeat, epoch.epoch)):
-        entry = Epoch(epoch.seconds, 0.0, epoch.images, dict(epoch.metrics), list(epoch.step_seconds))
+        entry = Epoch(epoch.seconds, 0.0, epoch.images, dict(epoch.metrics), list(epoch.step_seconds), epoch.round)
         repeats.setdefault(epoch.repeat, []).append(entry)
     images = {epoch.images for epoch in record.epochs}
     run = Run(
         source or record.name or "run record",
-        **{key: getattr(record, key) for key in ("kind", "name", "steps", "hardware", "oversubscribed")},
+        **{key: getattr(record, key) for key in ("kind", "name", "steps", "hardware", "oversubscribed", "study")},
+        job=record.job_id,
         configuration=record.configuration.model_copy(),
         images=images.pop() if len(images) == 1 else None,
         repeats=list(repeats.values()),
@@ -105,4 +119,6 @@ def from_record(record: Record, source: str | None = None) -> Run:
 
 def load_record(path) -> Run:
     """The run that a record file (runs/<name>.json) describes; errors are those of labs.results.record.load."""
-    return from_record(records.load(path), Path(path).name)
+    run = from_record(records.load(path), Path(path).name)
+    run.folder = Path(path).resolve().parent
+    return run

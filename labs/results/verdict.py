@@ -1,6 +1,7 @@
 """Is the difference real? The efficiencies of two networks compared, with an interval, as yes, no or can't tell.
 
-The ratio of two efficiencies is a ratio of four mean times (labs.results.intervals.product). "no" needs evidence as
+Each efficiency is a ratio of times within the rounds of its study; the two samples of ratios are divided by
+labs.results.intervals.product. Of runs that did not take turns, four mean times are. "no" needs evidence as
 well: the whole interval must lie within the differences that do not matter (equivalence: D. Schuirmann, J.
 Pharmacokinetics and Biopharmaceutics 15, 1987).
 """
@@ -88,15 +89,20 @@ def power(estimate):
 def compare(runs, first, second, workers=2, *, matters=MATTERS):
     """The Verdict on efficiency(first) / efficiency(second) on `workers`, from labs.results.run.Run objects.
 
-    first, second: names of the networks. Runs of the same configuration are taken together.
-    Raises MetricsError: a run or its 1-worker baseline is missing, or has no steady epoch.
+    first, second: names of the networks. Runs of the same configuration in one study are taken together.
+    Raises MetricsError: a run or its 1-worker baseline is missing, has no steady epoch, or comes from several studies.
     """
-    runs, parts, factor = list(runs), [], 1.0
+    runs, parts, factor, unpaired = list(runs), [], 1.0, False  # parts: (sample, its rounding step, 1 or -1)
     for name, sign in ((first, 1), (second, -1)):
         chosen = [run for run in runs if run.model == name and run.workers == workers]
         if not chosen:
             have = ", ".join(sorted({f"{run.model} on {run.workers}" for run in runs})) or "none"
             raise MetricsError(f"There is no run of {name} on {workers} workers, only {have}: run it, and pass it.")
+        if strangers := [run for run in chosen if not metrics.together(run, chosen[0])]:
+            raise MetricsError(
+                f"{name} on {workers} workers was measured in different studies ({chosen[0].source}, "
+                f"{strangers[0].source}), which are not taken together. Pass the runs of one."
+            )
         same = [run for run in chosen if run.configuration.same_training(chosen[0].configuration)]
         run = replace(chosen[0], repeats=[repeat for other in same for repeat in other.repeats])
         base = metrics.find_baseline(run, runs)
@@ -104,14 +110,20 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
         if None in images:
             raise MetricsError(f"{name}: the images of an epoch are not known, so no efficiency. Pass run records.")
         factor *= (images[0] / images[1]) ** sign
-        parts.append((_times(base), _times(run)))
-    (base_1, run_1), (base_2, run_2) = parts
-    samples, steps = zip(base_1, run_2, run_1, base_2, strict=True)
-    estimate = intervals.product(samples[:2], samples[2:], steps).scaled(factor)
+        (ours, our_step), (theirs, their_step) = _times(run), _times(base)
+        if rounds := metrics.in_turns(run, base):
+            parts.append(([base.rounds[n] / run.rounds[n] for n in rounds], 0.0, sign))
+        else:
+            unpaired = True
+            parts += [(theirs, their_step, sign), (ours, our_step, -sign)]
+    parts.sort(key=lambda part: -part[2])
+    above, below = ([sample for sample, _, sign in parts if sign == wanted] for wanted in (1, -1))
+    estimate = intervals.product(above, below, [step for _, step, _ in parts]).scaled(factor)
     interval, notes = estimate.interval, []
-    if estimate.error is None:
-        interval = None
+    if interval is None:
         notes.append("one repeat, or times shorter than their rounding: repeat each run 3 times or more")
+    if unpaired:
+        notes.append(metrics.NOT_PAIRED)
     if any(run.oversubscribed for run in runs if run.workers == workers):
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
     return Verdict(

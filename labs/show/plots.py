@@ -44,7 +44,8 @@ def _groups(rows):
 
 
 def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
-    """Quantities of QUANTITIES over the number of workers, with 95 % intervals; one curve per model and strategy."""
+    """Quantities of QUANTITIES over the number of workers; one curve per model and strategy. Bars are 95 % intervals or,
+    of a single run, what the rounding of its log leaves open."""
     rows = [row for row in rows if row["workers"]]
     figure, axes = new_figure(len(quantities))
     sentences = []
@@ -59,7 +60,7 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
             if not points:
                 continue
             x, y = [p["workers"] for p in points], [p[key] for p in points]
-            bounds = [p.get(f"{key}_interval") or (p[key], p[key]) for p in points]
+            bounds = [p.get(f"{key}_interval") or p.get(f"{key}_rounded") or (p[key], p[key]) for p in points]
             error = [(max(0, v - low), max(0, high - v)) for v, (low, high) in zip(y, bounds, strict=True)]
             axis.errorbar(x, y, yerr=np.transpose(error), color=colour, marker=marker, capsize=4, label=name)
             if shared := [(p["workers"], p[key]) for p in points if p.get("oversubscribed")]:
@@ -73,7 +74,7 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
     axes[-1].legend(unique.values(), unique.keys(), fontsize=7)
     stamp(figure, *(row["kind"] for row in rows))
-    figure.alt = " ".join(sentences) + " Bars show 95 % intervals where there are repeats."
+    figure.alt = " ".join(sentences) + " Bars show 95 % intervals; of a single run, what rounding leaves open."
     return figure
 
 

@@ -2,6 +2,8 @@
 
 import html
 
+from labs.results.collect import span
+
 
 def _text(value):
     if value is None:
@@ -67,12 +69,11 @@ def scaling(rows):
     """Display rows of labs.results.collect as a table for a notebook: values with their 95 % intervals in brackets."""
 
     def cell(row, key):
-        value, interval = row.get(key), row.get(f"{key}_interval")
-        if value is None or not interval:
-            return _text(value)
-        return f"{_digits(value)} [{_digits(interval[0])}, {_digits(interval[1])}]"
+        value, behind = row.get(key), None if row.get(key) is None else span(row, key, _digits)
+        return f"{_digits(value)}{behind}" if behind else _text(value)
 
-    columns = ("model", "workers", "global_batch", "steps", "repeats", "epoch_seconds", "images_per_second")
+    rounds = "rounds" if any(row.get("rounds") for row in rows) else "repeats"
+    columns = ("model", "workers", "global_batch", "steps", rounds, "epoch_seconds", "images_per_second")
     columns += ("speedup", "efficiency", "final_accuracy", "kind")
     headers = {"global_batch": "global batch (images)", "steps": "steps per epoch", "epoch_seconds": "epoch (s)"}
     headers |= {"images_per_second": "images/s", "final_accuracy": "final accuracy"}

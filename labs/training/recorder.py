@@ -16,11 +16,10 @@ from pathlib import Path
 
 import keras
 
-from labs import devices, ranks
+from labs import devices, ranks, waiting
 from labs.errors import LabsError
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
-from labs.training import turns
 from labs.training.arguments import check
 
 
@@ -82,9 +81,9 @@ class Recorder(keras.callbacks.Callback):
             started=_now(),
             job_id=os.environ.get("SLURM_JOB_ID"),
         )
-        self._turns = turns.join(self.rank, workers if strategy == "horovod" else 1)
-        if self._turns:
-            self.record.study, self.record.sharing = self._turns.study, self._turns.sharing
+        self._gate = waiting.join(self.rank, workers if strategy == "horovod" else 1)
+        if self._gate:
+            self.record.study, self.record.sharing = self._gate.study, self._gate.sharing
         if self.rank == 0:
             records.save(self.path, self.record)  # an unwritable folder is found before the training, not after
         atexit.register(self._close)
@@ -100,7 +99,7 @@ class Recorder(keras.callbacks.Callback):
             ranks.same_weights(self.model, "before the first step")
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._turn = self._turns.wait() if self._turns else {}
+        self._turn = self._gate.wait() if self._gate else {}
         if epoch == 0:
             self._turn["round"] = None  # warm-up
         self._steps, self._running = [], False
@@ -166,8 +165,8 @@ class Recorder(keras.callbacks.Callback):
 
     def _close(self):
         """The program ends. If the training has not, the record says so, whichever rank is left to write it."""
-        if self._turns:
-            self._turns.close()
+        if self._gate:
+            self._gate.close()
         if self.record.state == "finished":
             return
         with contextlib.suppress(OSError, LabsError):

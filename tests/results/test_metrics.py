@@ -88,10 +88,11 @@ def test_warm_up_is_left_out_and_the_repeat_is_the_sample():
 
 
 @pytest.mark.parametrize("resolution, expected", [(1.0, (11.5, 12.5)), (0.05, (11.975, 12.025)), (0.0, None)])
-def test_one_repeat_has_the_rounding_only(resolution, expected):
+def test_one_repeat_has_no_interval_but_what_rounding_leaves_open(resolution, expected):
     estimate = metrics.epoch_seconds(run(times=[(14, 12, 12)], resolution=resolution))
-    assert estimate.interval == (pytest.approx(expected) if expected else None)
-    assert any("one repeat" in note for note in estimate.notes)
+    assert estimate.interval is None
+    assert estimate.rounded == (pytest.approx(expected) if expected else None)
+    assert any("1 run" in note for note in estimate.notes)
 
 
 def test_rounding_widens_the_interval_of_repeats():
@@ -141,7 +142,8 @@ def test_data_that_nobody_sharded_is_named():
 
 def test_throughput_is_images_over_seconds():
     estimate = metrics.throughput(run(times=[(9, 4, 4)], resolution=1.0))
-    assert estimate.value == 448 and estimate.interval == pytest.approx((1792 / 4.5, 1792 / 3.5))
+    assert estimate.value == 448 and estimate.interval is None
+    assert estimate.rounded == pytest.approx((1792 / 4.5, 1792 / 3.5))
     row = metrics.summarise([run(2, times=[(9, 4, 4)])])[0]
     assert row["images_per_second"] == 448 and row["images_per_second_per_worker"] == 224
 
@@ -152,10 +154,11 @@ def test_throughput_is_images_over_seconds():
 def test_cte_power():
     rows = metrics.summarise(log.read(RECORDED, images=50000))
     assert [row["epoch_seconds"] for row in rows] == [45, 24, 12]
-    assert [row["epoch_seconds_interval"] for row in rows] == [[44.5, 45.5], [23.5, 24.5], [11.5, 12.5]]
+    assert [row["epoch_seconds_interval"] for row in rows] == [None] * 3
+    assert [row["epoch_seconds_rounded"] for row in rows] == [[44.5, 45.5], [23.5, 24.5], [11.5, 12.5]]
     assert [row["speedup"] for row in rows] == pytest.approx([1, 1.875, 3.75])
     assert [row["efficiency"] for row in rows] == pytest.approx([1, 0.9375, 0.9375])
-    assert rows[2]["speedup_interval"] == pytest.approx([44.5 / 12.5, 45.5 / 11.5])
+    assert rows[2]["speedup_rounded"] == pytest.approx([44.5 / 12.5, 45.5 / 11.5])
     assert [row["images_per_second"] for row in rows] == pytest.approx([50000 / 45, 50000 / 24, 50000 / 12])
     assert {row["kind"] for row in rows} == {"recorded"} and [row["scaling"] for row in rows] == [None, "weak", "weak"]
     assert rows[0]["final_loss"] == 1.3539 and rows[2]["final_accuracy"] == 0.5010
@@ -209,7 +212,7 @@ def test_rounded_logs_still_cover_the_truth():
     random.seed(9)
     for _ in range(300):
         one, two = 40 + random.random(), 11 + random.random()
-        rounded = intervals.product([[round(one)]], [[round(two)]], (1.0, 1.0)).interval
+        rounded = intervals.product([[round(one)]], [[round(two)]], (1.0, 1.0)).rounded
         assert rounded[0] <= one / two <= rounded[1]
 
 
@@ -267,11 +270,83 @@ def test_weak_before_strong_scaling_and_no_third():
         metrics.speedup(two, run(batch=32))
 
 
-def test_own_file_first_else_all_repeats_of_equal_runs():
-    two = run(2, times=[(9, 2, 2)], source="b.json")
-    files = [run(times=[(9, t, t)], source=f"{t}.json") for t in (4.0, 4.4)]
+def test_repeats_are_taken_together_within_one_job_only():
+    two = run(2, times=[(9, 2, 2)], source="b.json", job="7", hardware="CPU")
+    files = [run(times=[(9, t, t)], source=f"{t}.json", job="7", hardware="CPU") for t in (4.0, 4.4)]
     assert metrics.speedup(two, files).value == pytest.approx(2.1)
-    assert metrics.speedup(two, [*files, run(times=[(9, 6, 6)], source="b.json")]).value == 3
+    others = [but(file, job=None) for file in files]
+    assert metrics.speedup(two, [*files, *others]).value == pytest.approx(2.1), "its own job comes first"
+    assert metrics.speedup(two, others[:1]).value == 2
+    with pytest.raises(MetricsError, match="4.0.json and 4.4.json could both be its 1-worker run"):
+        metrics.speedup(two, others)
+
+
+# Studies whose trainings took turns
+
+
+def turns(workers, seconds, study="s", first=1, **fields):
+    """A run with a warm-up epoch and one epoch in each round from `first` on."""
+    epochs = [Epoch(99.0, 0.0, 1792), *(Epoch(s, 0.0, 1792, round=n) for n, s in enumerate(seconds, first))]
+    return run(workers, repeats=[epochs], study=study, **fields)
+
+
+def test_ratios_are_taken_within_a_round_so_drift_cancels():
+    one, two = turns(1, [4.0, 8.0, 6.0, 4.0]), turns(2, [2.0, 4.04, 3.0, 1.98])
+    estimate = metrics.speedup(two, one)
+    from scipy import stats
+
+    logs = [math.log(a / b) for a, b in zip((4, 8, 6, 4), (2, 4.04, 3, 1.98), strict=True)]
+    low, high = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
+    assert estimate.value == pytest.approx(math.exp(sum(logs) / 4))
+    assert estimate.interval == pytest.approx((math.exp(low), math.exp(high))) and high - low < 0.03
+    assert not any("not paired" in note for note in estimate.notes)
+    unpaired = metrics.speedup(*(but(each, study=None) for each in (two, one)))
+    assert unpaired.interval[1] / unpaired.interval[0] > 2 and metrics.NOT_PAIRED in unpaired.notes
+
+
+def test_only_common_rounds_count_and_one_round_has_no_interval():
+    one, two = turns(1, [4.0, 8.0, 6.0]), turns(2, [4.0, 3.0], first=2)
+    assert metrics.speedup(two, one).value == pytest.approx(2)
+    assert metrics.speedup(turns(2, [3.0], first=3), one).interval is None
+
+
+def test_rounds_are_the_sample_of_a_time():
+    row = metrics.summarise([turns(1, [4.0, 4.2, 4.4])])[0]
+    assert (row["repeats"], row["rounds"], row["epoch_seconds"]) == (1, 3, pytest.approx(4.2))
+    assert row["epoch_seconds_interval"][0] < 4.1 < 4.3 < row["epoch_seconds_interval"][1]
+
+
+@pytest.mark.parametrize(
+    "own, other, reason",
+    [
+        ({"study": "a"}, {"study": "b"}, "another study"),
+        ({"study": "a"}, {}, "another study"),
+        ({}, {"study": "b"}, "another study"),
+        ({"folder": Path("x"), "hardware": "CPU"}, {"folder": Path("y"), "hardware": "CPU"}, "another folder"),
+        ({"source": "b.out", "hardware": None}, {"hardware": None}, "neither says its hardware"),
+        ({"source": "b.out", "model": None}, {"model": None}, "neither says its model"),
+        ({"hardware": "V100"}, {"hardware": "A100"}, "other hardware"),
+        ({"hardware": "V100"}, {"hardware": None}, "other hardware"),
+        ({}, {"kind": "recorded"}, "recorded, not measured"),
+        ({}, {"image_size": 64}, "trained otherwise"),
+    ],
+)
+def test_runs_that_do_not_belong_together_are_not_divided_and_the_reason_is_said(own, other, reason):
+    with pytest.raises(MetricsError, match=reason):
+        metrics.speedup(run(2, times=[(9, 2, 2)], **own), run(**other))
+
+
+def test_efficiency_above_one_always_gets_a_note():
+    said = [
+        any("above 1" in note for note in metrics.speedup(run(2, times=times), run(times=alone)).notes)
+        for times, alone in (
+            ([(9, 1.5, 1.5)], [(9, 4, 4)]),
+            ([(9, 1.5), (9, 1.52), (9, 1.48)], [(9, 4), (9, 4.1), (9, 3.9)]),
+            ([(9, 1.5), (9, 2.5), (9, 1.9)], [(9, 4), (9, 4.1), (9, 3.9)]),
+            ([(9, 2.1, 2.1)], [(9, 4, 4)]),
+        )
+    ]
+    assert said == [True, True, False, False]
 
 
 def test_unknown_models_are_divided_within_one_file_only():
@@ -346,11 +421,13 @@ def test_record_is_preferred_to_the_log_of_the_same_stem(tmp_path):
         assert (row["source"], row["epoch_seconds"]) == ("a.json", 6.5)
 
 
-def test_logs_across_files_share_a_baseline(tmp_path):
+def test_logs_in_different_files_that_do_not_say_their_hardware_are_not_divided(tmp_path):
     for workers, seconds in ((1, 45), (2, 24)):
         lines = "".join(f"Epoch {e}/2\n196/196 - {seconds}s - loss: 2.0000\n" for e in (1, 2))
         (tmp_path / f"w{workers}.out").write_text(f"Model ResNet50V2 {workers} GPUs\n{lines}")
-    assert [row["speedup"] for row in collect.rows([tmp_path])] == [1, 1.875]
+    one, two = collect.rows([tmp_path])
+    assert (one["speedup"], two["speedup"]) == (1, None)
+    assert "neither says its hardware" in " ".join(two["notes"])
 
 
 def test_failed_job_is_a_row_beside_others_and_an_error_alone(tmp_path):
@@ -382,6 +459,11 @@ def test_table_shows_values_intervals_units_and_notes():
     text = collect.table(collect.rows([RECORDED, LOGS / "oom.out"], images=50000))
     lines = text.splitlines()
     assert "epoch (s)" in lines[0] and "images/s per worker" in lines[0]
-    assert "12 [11.5, 12.5]" in lines[4] and "3.75 [3.56, 3.96]" in lines[4]
-    assert "FAILED" in lines[5] and "Run 1, 2, 3: one repeat" in text and "failed: out of memory" in text
+    assert "12 (1 run, 11.5 to 12.5)" in lines[4] and "3.75 (1 run, 3.56 to 3.96)" in lines[4]
+    assert (
+        "FAILED" in lines[5]
+        and "Run 1, 2, 3: 1 run" in text
+        and "Run 2, 3: not paired" in text
+        and "failed: out of memory" in text
+    )
     assert "(no runs)" in collect.table([])

@@ -157,4 +157,6 @@ def test_jobs_of_the_cluster_and_of_this_machine_in_one_folder(job, capsys):
     assert [source for source, *_ in rows(job)] == sources
     assert cli.main(["results", str(job)]) == 0
     text = capsys.readouterr().out
-    assert all(text.count(source) == 1 for source in sources) and "FAILED" not in text
+    lines = text.split("\n\n")[0].splitlines()[2:]
+    assert [line.split()[1] for line in lines] == sources and "FAILED" not in text
+    assert "in another file, and neither says its hardware" in text

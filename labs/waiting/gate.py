@@ -14,8 +14,8 @@ VARIABLE = "LABS_TURNS"
 _KEEPER = Path(__file__).with_name("keeper.py")
 
 
-class Turns:
-    """The turns of this process, one of the `ranks` of its training; `study` and `sharing` are for the run record."""
+class Gate:
+    """Where this process waits, one of the `ranks` of its training; `study` and `sharing` are for the run record."""
 
     def __init__(self, settings, rank, ranks):
         self.study, self.sharing = settings.pop("study"), settings.pop("sharing")
@@ -48,6 +48,6 @@ class Turns:
 
 
 def join(rank=0, ranks=1):
-    """The Turns that this process was started with, or None: it trains alone."""
+    """The Gate of a process that was started to take turns, or None: it trains alone."""
     settings = os.environ.get(VARIABLE)
-    return Turns(json.loads(settings), rank, ranks) if settings else None
+    return Gate(json.loads(settings), rank, ranks) if settings else None

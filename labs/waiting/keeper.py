@@ -5,7 +5,7 @@ Between its parent (a process of a training, over pipes) and the coordinator (la
     parent       {"address", "token", "job", "rank", "ranks"} once, then a line whenever it waits for its turn
     coordinator  {"round", "order"}: the turn, handed on to the parent
 
-A process that waits is stopped (SIGSTOP), as sleeping threads of Horovod and MPI are not: these keep a core busy. Who is
+A process that waits is stopped (SIGSTOP): merely asleep, threads of Horovod and MPI would keep a core busy. Who is
 stopped cannot notice that the coordinator has died. The keeper does, since the socket closes: it lets the parent go on,
 ends it with SIGTERM and, if it is still there after PATIENCE seconds, with SIGKILL. Only the standard library is used.
 """
