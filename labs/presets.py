@@ -16,7 +16,8 @@ class PresetError(LabsError):
 @dataclasses.dataclass(frozen=True)
 class Preset:
     """Sizes of a study. local_batch: images per step and worker, so more workers see larger global batches
-    (weak scaling). The first epoch of each repeat is warm-up. images: None means all of the data set.
+    (weak scaling). The first epoch of each repeat is warm-up; the others are the rounds of a study whose trainings take
+    turns (labs.jobs.Turns). images: None means all of the data set.
     memory: bytes for the search of the largest batch; None means all of the device's."""
 
     name: str
@@ -39,10 +40,10 @@ class Preset:
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("test", ("SmallCNN",), (1, 2), "digits", 256, 32, 32, 2, 2, 2**27),
-        Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 512, 32, 64, 3, 3, 2**30),
-        # CTE-POWER's: CIFAR-10 at 128x128, 256 images per GPU, 5 epochs
-        Preset("course", ("ResNet50V2",), (1, 2, 4), "cifar10", None, 128, 256, 5, 3),
+        Preset("test", ("SmallCNN",), (1, 2), "digits", 256, 32, 32, 4, 1, 2**27),
+        Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 512, 32, 64, 7, 1, 2**30),
+        # CTE-POWER's: CIFAR-10 at 128x128, 256 images per GPU
+        Preset("course", ("ResNet50V2",), (1, 2, 4), "cifar10", None, 128, 256, 7, 1),
     )
 }
 

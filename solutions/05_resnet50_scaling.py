@@ -20,15 +20,14 @@
 from labs import devices, jobs, presets, recorded
 from labs.checks import check, predict
 from labs.results import collect, log
+from labs.results.run import load_record
 from labs.show import plots, tables
 from labs.slurm import sites
 
 plan = presets.choose()
 unit = "GPU" if devices.gpus() else "CPU core"
 print(f"preset {plan.name}: {plan.images or 'all'} images of {plan.dataset}, {plan.local_batch} per worker and step,")
-print(
-    f"{plan.epochs} epochs, {plan.repeats} repeats. A worker is one {unit}; this machine has {devices.cores()} cores."
-)
+print(f"{plan.epochs} epochs, the first as warm-up. A worker is one {unit}; this machine has {devices.cores()} cores.")
 
 # %% [markdown]
 # ## Predict first
@@ -71,20 +70,25 @@ ready = check("05.3", script)
 # %% [markdown]
 # ## Run it
 #
-# One job for each number of workers. Each trains several times from new weights: one measurement is no measurement. While
-# a job runs, the line below shows where it is. *Kernel, Interrupt* stops it and keeps what was measured.
+# One job for each number of workers, and every one of them measured several times: one measurement is no measurement.
+#
+# The speed of a machine drifts: another program runs, a laptop gets warm. Measured one after the other, the jobs would differ
+# for that reason alone. So they take **turns**: one trains for an epoch while the others are stopped, then the next. An epoch of
+# each is a **round**, and what slows a whole round down is in all of them. The first epoch of each is warm-up.
+#
+# The line below shows where they are. *Kernel, Interrupt* stops them and keeps what was measured.
 #
 # As long as the script has blanks, this notebook goes on with *recorded* runs, made on a machine with 2 cores.
 
 # %%
-finished = []
-for workers in plan.workers if ready else ():
-    batch = workers * plan.local_batch  # the global batch
-    name = f"ResNet50_w{workers}"
-    job = jobs.run(script, "--n_gpus", workers, "--batch_size", batch, *plan.arguments(), name=name)
-    finished.append(job.state == "finished")
+turns = jobs.Turns()
+with turns:
+    for workers in plan.workers if ready else ():
+        batch = workers * plan.local_batch  # the global batch
+        asked = ["--n_gpus", workers, "--batch_size", batch, *plan.arguments()]
+        turns.start(script, *asked, name=f"ResNet50_w{workers}")
 
-own = bool(finished) and all(finished)
+own = bool(turns.jobs) and turns.state == "finished"
 if own:
     files = [jobs.folder() / f"ResNet50_w{workers}.out" for workers in plan.workers]
 else:
@@ -111,7 +115,7 @@ print(files[0].read_text())
 # less than a second, that time is in milliseconds and is the finer number: 12 steps of 763 ms are 9.16 s, where the log says 9 s.
 # Longer steps are rounded to whole seconds as well.
 #
-# **By hand:** how many seconds does a *steady* epoch take on 1 worker? Use the first repeat, and think about which epochs count.
+# **By hand:** how many seconds does a *steady* epoch take on 1 worker? Think about which epochs count.
 
 # %% labs={"id": "05.4"}
 first = log.read(files[0])[0]
@@ -160,8 +164,8 @@ def efficiency(speedup, workers):
 check("05.7", efficiency)
 
 # %% [markdown]
-# `labs` computes the same from all your runs, with a 95 % interval over the repeats. (In a terminal:
-# `uv run labs results runs`.) It takes the times from the run records, which hold every step.
+# `labs` computes the same from all your runs, with 95 % intervals. (In a terminal: `uv run labs results runs`.) It takes the
+# times from the run records, which hold every step. The speedup is taken within each round.
 
 # %%
 rows = collect.rows([file.with_suffix(".json") for file in files])
@@ -171,8 +175,17 @@ tables.scaling(rows)
 check("05.8", rows if own else ...)
 
 # %% [markdown]
-# An interval says: with other repeats, on the same machine, the true value would lie inside in 95 of 100 such studies. Few
-# repeats and a busy machine make it wide; that is not a defect of the interval but of the measurement.
+# Look at the rounds themselves: on the left the epochs, which drift as your machine does, on the right what each round says of
+# the speedup.
+
+# %%
+if own or files[0].with_suffix(".json").exists():
+    one, two = (load_record(file.with_suffix(".json")) for file in files[:2])
+    plots.show(plots.rounds(two, one))
+
+# %% [markdown]
+# The interval comes from the spread of these ratios. What slows a whole round down leaves its ratio as it is; what comes and
+# goes within a round makes the interval wider. That is not a defect of the interval but of the measurement.
 #
 # ## T6: the three plots
 #
@@ -220,7 +233,7 @@ check("05.11", why)
 # %% [markdown]
 # ## Do they learn the same?
 #
-# Faster is worth nothing if the network learns less. Loss and accuracy after each epoch, averaged over the repeats:
+# Faster is worth nothing if the network learns less. Loss and accuracy after each epoch:
 
 # %%
 plots.show(plots.learning(rows))
@@ -236,8 +249,8 @@ updates_1, updates_2 = (row["steps"] for row in rows if row["workers"] in (1, 2)
 check("05.9", updates_1, updates_2, rows)
 
 # %% [markdown]
-# With so few updates the difference shows. In a long training with a scaled rate it can nearly vanish: look at the
-# accuracies of the cluster log below.
+# These few epochs of one training on each number of workers say little about learning: another seed gives other curves. In the
+# log of the cluster below, look at the accuracies after 5 epochs with 4 times fewer updates.
 
 # %% [markdown]
 # ## More workers than cores
@@ -249,12 +262,13 @@ check("05.9", updates_1, updates_2, rows)
 if not own or plan.name == "test":
     print("Skipped: this run comes after your own runs on fewer workers, with the preset laptop or course.")
 elif 4 not in plan.workers:
-    arguments = [*plan.arguments(), "--n_gpus", 4, "--batch_size", 4 * plan.local_batch, "--repeats", 1]
-    job = jobs.run(script, *arguments, name="ResNet50_w4")
-    if job.state == "finished":
-        files.append(job.out)
-        rows = collect.rows([file.with_suffix(".json") for file in files])
-        tables.scaling(rows)
+    crowd = jobs.Turns()
+    with crowd:
+        for workers in (1, 4):
+            asked = ["--n_gpus", workers, "--batch_size", workers * plan.local_batch, *plan.arguments(), "--epochs", 4]
+            crowd.start(script, *asked, name=f"ResNet50_w{workers}_crowded")
+    if crowd.state == "finished":
+        tables.scaling(collect.rows([job.record for job in crowd.jobs]))
 
 # %% [markdown]
 # ## A log from a cluster
@@ -281,7 +295,8 @@ check("05.10", low, high)
 
 # %% [markdown]
 # The interval is wider than most differences that people argue about. From this log nobody can say whether the efficiency is
-# 0.92 or 0.97. Your own record keeps every step to the microsecond, and repeats.
+# 0.92 or 0.97. And each number was measured once, so there is no 95 % interval of anything. Your own record keeps every step to
+# the microsecond, and rounds.
 #
 # One more trap: these are ratios between GPUs and GPUs. "75 times faster than on the CPU" is *acceleration*, other hardware; *speedup*
 # counts more of the same. Never divide one by the other.
@@ -384,9 +399,9 @@ else:
 # ### T5: your answer
 # ### BEGIN SOLUTION
 # The scripts are scripts/ResNet50.py and slurm/local/ResNet50.sh. I ran them on 1 and 2 workers (one worker is one CPU core, or one GPU where there are GPUs),
-# with the batch per worker fixed, several repeats each; the files are runs/ResNet50_w1 and _w2 with .out, .err and .json.
+# with the batch per worker fixed, in turns, several rounds; the files are runs/ResNet50_w1 and _w2 with .out, .err and .json.
 # From .out: the header names model, workers and global batch; the lines `N/N - ..s - ..ms/step - accuracy: .. - loss: ..` after
-# the first epoch of each repeat are what I averaged. The .err files hold no error. Epoch time, images/second, speedup
+# the first epoch of each are what I averaged. The .err files hold no error. Epoch time, images/second, speedup
 # and efficiency with their 95 % intervals are in the table above. With 2 workers an epoch has half the updates, so after the same few
 # epochs the loss is not the same; the rate was doubled to make up for it. The speedup stays below 2: at each step the
 # replicas wait for the slowest one and sum 94 MB of gradients, and they share the memory of one machine. The run on 4 workers is
@@ -396,7 +411,7 @@ else:
 # %% [markdown]
 # ## What you take along
 #
-# - Steady epochs only, several repeats, an interval with every ratio.
+# - Steady epochs only, several rounds in turns, an interval with every ratio.
 # - Weak scaling: fixed batch per worker; the same epochs are then fewer updates.
 # - Speed without accuracy is half a result.
 # - Whole seconds hide more than they show.

@@ -231,23 +231,18 @@ print(f"activations per image of {pair[1]}: {kept[1] / kept[0]:.2f} times those 
 # %% [markdown]
 # ## T9: the runs
 #
-# First **one worker**. Each job trains several times from new weights; the first epoch of each repeat is warm-up and is
-# left out. As long as the script has blanks, the notebook goes on with *recorded* runs of a machine with 2 cores.
+# One job for each number of workers, **in turns**, as in notebook 05: an epoch of each is a round, and the first one is
+# warm-up. Look at the run on **one worker** only; what the others took is for later. As long as the script has blanks, the
+# notebook goes on with *recorded* runs of a machine with 2 cores.
 
 # %%
 sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
-
-
-def train(workers):
-    """Train with your script on so many workers, as a job; True if it finished."""
-    if not ready:
-        return False
-    batch = workers * plan.local_batch  # the global batch
-    job = jobs.run(script, "--n_gpus", workers, "--batch_size", batch, *sizes, name=f"ResNet152V2_w{workers}")
-    return job.state == "finished"
-
-
-finished = {1: train(1)}
+turns = jobs.Turns()
+with turns:
+    for workers in plan.workers if ready else ():
+        asked = ["--n_gpus", workers, "--batch_size", workers * plan.local_batch, *sizes]
+        turns.start(script, *asked, name=f"ResNet152V2_w{workers}")
+own = bool(turns.jobs) and turns.state == "finished"
 
 # %% [markdown]
 # Beside it stand the runs of ResNet50V2: yours of notebook 05 if they are there and of the same sizes, else recorded ones.
@@ -262,12 +257,12 @@ mine = [jobs.folder() / f"ResNet50_w{n}.json" for n in plan.workers]
 settings = [study.configuration(plan, small, n, "mirrored") for n in plan.workers]
 own_small = all(study.reusable(file, setting) for file, setting in zip(mine, settings))
 small_files = mine if own_small else of_recorded(small)
-large_1 = jobs.folder() / "ResNet152V2_w1.json" if finished[1] else of_recorded(large)[0]
+large_files = [jobs.folder() / f"ResNet152V2_w{n}.json" for n in plan.workers] if own else of_recorded(large)
 print("ResNet50V2: ", "your runs" if own_small else "recorded runs")
-print("ResNet152V2:", "your run" if finished[1] else "recorded runs")
+print("ResNet152V2:", "your runs" if own else "recorded runs")
 
 # %% [markdown]
-# **Predict the step on 2 workers before you run it**, by hand. What 2 workers add to the step of ResNet50V2 is exchange and
+# **Predict the step on 2 workers before you look at it**, by hand. What 2 workers add to the step of ResNet50V2 is exchange and
 # waiting. Suppose that this grows as the bytes of the gradient do, and add it to the step of ResNet152V2 on one worker.
 
 
@@ -277,7 +272,7 @@ def step(row):
 
 
 small_step = {row["workers"]: step(row) for row in collect.rows(small_files)}
-large_step = {1: step(collect.rows([large_1])[0])}
+large_step = {1: step(collect.rows(large_files[:1])[0])}
 print(f"{small}: {small_step[1]:.3f} s on 1 worker, {small_step[2]:.3f} s on 2; {large}: {large_step[1]:.3f} s on 1")
 ### BEGIN SOLUTION
 step_expected = (
@@ -287,13 +282,9 @@ step_expected = (
 by_hand = check("08.10", step_expected, small_step, large_step[1], size[small], size[large])
 
 # %% [markdown]
-# Now run it. The same number of images per worker and step, so twice as many per step in all.
+# Now look. The same number of images per worker and step, so twice as many per step in all.
 
 # %%
-for workers in plan.workers[1:]:
-    finished[workers] = train(workers)
-own = all(finished.values())
-large_files = [jobs.folder() / f"ResNet152V2_w{n}.json" for n in plan.workers] if own else of_recorded(large)
 rows = collect.rows([*small_files, *large_files])
 tables.scaling(rows)
 if own != own_small:
@@ -311,7 +302,8 @@ else:
 # Keep the residual in mind; further down you find out what a step is made of.
 #
 # Images per second count the images that were really processed: 512 images are 8 steps of 64, or 4 of 128. Where a batch
-# does not divide the data, the last, partial step costs most of a full one; the kit's pipeline leaves it out.
+# does not divide the data, a last, partial step costs its share of a full one and what every step costs, whatever its size; the
+# kit's pipeline leaves it out.
 
 # %% labs={"id": "08.11"}
 check("08.11", rows if own else ...)
@@ -345,14 +337,15 @@ launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiex
 horovod_files = [jobs.folder() / f"ResNet50_horovod_w{n}.json" for n in plan.workers]
 settings = [study.configuration(plan, small, n, "horovod") for n in plan.workers]
 own_horovod = all(study.reusable(file, setting) for file, setting in zip(horovod_files, settings))
-for workers in plan.workers if many and own_horovod else (2,) if many and quick and find_spec("horovod") else ():
-    target = jobs.folder() / "ResNet152V2_horovod.py"
-    target.write_text(changed)
-    options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
-    job = jobs.run(target, "--batch_size", workers * plan.local_batch, *sizes, **options)
-    horovod_files.append(job.record)
-    own_horovod = own_horovod and job.state == "finished"
-if not (many and own_horovod):
+horovod_turns = jobs.Turns()
+with horovod_turns:
+    for workers in plan.workers if many and own_horovod else (2,) if many and quick and find_spec("horovod") else ():
+        target = jobs.folder() / "ResNet152V2_horovod.py"
+        target.write_text(changed)
+        options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
+        horovod_turns.start(target, "--batch_size", workers * plan.local_batch, *sizes, **options)
+horovod_files += [job.record for job in horovod_turns.jobs]
+if not (many and own_horovod and horovod_turns.state == "finished"):
     horovod_files = recorded.laptop_two_networks_horovod()
     print("Recorded runs: yours need your script and runs of notebook 07.")
 horovod_rows = collect.rows(horovod_files)
@@ -406,9 +399,9 @@ for file in large_files:
 # ### T9: your answer
 # ### BEGIN SOLUTION
 # The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I ran them on 1 and 2 workers (a worker is one CPU
-# core, or one GPU where there are GPUs) with the batch per worker fixed and several repeats; the files are
+# core, or one GPU where there are GPUs) with the batch per worker fixed, in turns, several rounds; the files are
 # runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of .out names model, workers, global batch and rate; the
-# lines `N/N - ..s` after the first epoch of each repeat are what counts. The .err files hold no error. Epoch time, images
+# lines `N/N - ..s` after the first epoch of each are what counts. The .err files hold no error. Epoch time, images
 # per second, speedup and efficiency with 95 % intervals stand in the table above; the accuracy after the same epochs is
 # lower on 2 workers, which make half as many updates. From ResNet50V2's runs I had predicted the step on 2 workers; the
 # residual is printed below the table. With Horovod the same network ran on 1 and 2 ranks; its table stands below that of
@@ -452,7 +445,8 @@ plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
 plots.show(plots.scaling(horovod_rows, ("epoch time", "speedup", "efficiency")))
 
 # %% [markdown]
-# How many times as long is the epoch of ResNet152V2 on one worker? Compute it from `rows`.
+# How many times as long is the epoch of ResNet152V2 on one worker? Compute it from `rows`. (The two networks were measured in two
+# studies, so drift of the machine counts in: `rows` does not divide them.)
 
 # %% labs={"id": "08.15"}
 ### BEGIN SOLUTION
@@ -488,14 +482,14 @@ plots.show(plots.learning(rows))
 #
 # ## Is the difference real?
 #
-# The two speedups differ, for two runs always differ. Is it more than chance? You have epoch times of several repeats in four
-# configurations. Take logarithms: then the ratio of the efficiencies is a sum of means,
+# The two speedups differ, for two runs always differ. Is it more than chance? Each network has rounds, and in each round an epoch
+# on 1 worker and one on 2, seconds apart. Take the logarithm of their ratio, $d = \log(t_1 / t_2)$: what slowed the whole round
+# down is not in it. Then the ratio of the efficiencies is a difference of means over rounds,
 #
-# $$ \log\frac{E_\text{large}}{E_\text{small}} = (\ell_1 - \ell_2)_\text{large} - (\ell_1 - \ell_2)_\text{small} , $$
+# $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
 #
-# where $\ell_p$ is the mean logarithm of the epoch time on p workers. Each mean of n values with variance $s^2$ has the
-# variance
-# $s^2/n$, and the variances of independent means add up. Write both: the sum, and its standard error.
+# A mean of n values with variance $s^2$ has the variance $s^2/n$, and the variances of independent means add up. Write
+# both: the difference, and its standard error.
 
 # %% labs={"id": "08.16"}
 from math import exp, log, sqrt
@@ -503,18 +497,19 @@ from statistics import mean, median, variance
 
 
 def contrast(small_1, small_2, large_1, large_2):
-    """(log of E(large) / E(small), its standard error); each argument: epoch seconds of the repeats, on 1 or 2 workers."""
+    """(log of E(large) / E(small), its standard error); each argument: epoch seconds by round, on 1 or 2 workers."""
     ### BEGIN SOLUTION
-    logs = [[log(seconds) for seconds in times] for times in (small_1, small_2, large_1, large_2)]
-    m = [mean(values) for values in logs]
-    return (m[2] - m[3]) - (m[0] - m[1]), sqrt(sum(variance(values) / len(values) for values in logs))
+    d_small, d_large = (
+        [log(one / two) for one, two in zip(*times)] for times in ((small_1, small_2), (large_1, large_2))
+    )
+    return mean(d_large) - mean(d_small), sqrt(variance(d_large) / len(d_large) + variance(d_small) / len(d_small))
     ### END SOLUTION
 
 
 right = check("08.16", contrast)
 
 # %% [markdown]
-# With Student's t instead of 1.96, for there are few repeats, this gives a 95 % interval of the ratio. Three answers are
+# With Student's t instead of 1.96, for there are few rounds, this gives a 95 % interval of the ratio. Three answers are
 # possible:
 #
 # - `"yes"`: the interval leaves out 1. The difference is real, even if it is a small one.
@@ -553,7 +548,7 @@ print(found)
 # %%
 if right and decided and found.interval:
     times = [
-        [mean(epoch.seconds for epoch in repeat[1:]) for repeat in run.repeats]
+        list(run.rounds.values())
         for name in (small, large)
         for run in sorted(runs, key=lambda run: run.workers)
         if run.model == name and run.workers <= 2
@@ -562,7 +557,7 @@ if right and decided and found.interval:
     print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
     print("your answer:", answer(*found.interval, 0.05))
 else:
-    print("Skipped: this needs both functions, and runs with several repeats.")
+    print("Skipped: this needs both functions, and runs with several rounds.")
 
 # %% [markdown]
 # And with Horovod?
@@ -574,13 +569,17 @@ print(verdict.compare([load_record(file) for file in horovod_files], large, smal
 # The two verdicts are two measurements, on the same machine at other minutes and with another exchange. Where they agree,
 # you may say more than either alone.
 #
-# **What no interval here knows:** the runs came one after the other. If the machine was slower during one of them (another
-# user, a hot laptop), this looks like a property of the network. So look at the epochs of each run in its `.out`: do they
-# drift? And is the epoch on one worker about the same in both tables? If not, do not believe a "yes": measure again, or in
-# turns, as the kinds of steps further down.
-#
+# **Why in turns?** Had the runs come one after the other, a machine that was slower during one of them (another user, a hot
+# laptop) would have looked like a property of the network. Here are the rounds of ResNet152V2:
+
+# %%
+if all(file.exists() for file in large_files[:2]):
+    one, two = (load_record(file) for file in large_files[:2])
+    plots.show(plots.rounds(two, one))
+
+# %% [markdown]
 # "Can't tell" is a result. It says what to do: the last sentence names the smallest difference that such data can show. To
-# halve it, you need about four times as many repeats, or a quieter machine.
+# halve it, you need about four times as many rounds, or a quieter machine.
 #
 # ### What a log in whole seconds would have said
 #
@@ -608,11 +607,11 @@ for name, several in versions.items():
 tables.show(shown, tuple(shown[0]))
 
 # %% [markdown]
-# A log says 12 s for every epoch of every repeat. What do you know of the epoch time?
+# A log says 12 s for every epoch. What do you know of the epoch time?
 #
-# - **a**: it is 12.0 s, and since all repeats agree, the interval has no width
-# - **b**: it is anything from 11.5 s to 12.5 s, however many repeats say so
-# - **c**: the more repeats, the closer to 12.0 s
+# - **a**: it is 12.0 s, and since all epochs agree, the interval has no width
+# - **b**: it is anything from 11.5 s to 12.5 s, however many epochs say so
+# - **c**: the more epochs, the closer to 12.0 s
 # - **d**: nothing at all
 
 # %% labs={"id": "08.19"}

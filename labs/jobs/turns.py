@@ -52,12 +52,13 @@ class _Training:
 class Turns:
     """Trainings in turns: `start` each of them, then `wait` for all. As a context manager it waits at its end.
 
-    study: a new identifier, which the records of all of them hold. What is measured before an interrupt, a crash or a
+    show: a progress bar; explain: a printed line on how each ended, at the end. study: a new identifier, which the
+    records of all of them hold. What is measured before an interrupt, a crash or a
     kill is on record; then the others end, too, since they have nothing to be compared with.
     """
 
-    def __init__(self, show=True):
-        self.study, self.show, self.jobs = secrets.token_hex(8), show, []
+    def __init__(self, show=True, explain=True):
+        self.study, self.show, self.explain, self.jobs = secrets.token_hex(8), show, explain, []
         self._token, self._trainings = secrets.token_hex(16), {}
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._select = selectors.DefaultSelector()
@@ -90,7 +91,7 @@ class Turns:
     def wait(self, timeout=None):
         """Give turns until all trainings have ended, with a progress bar; an interrupt stops them. Returns the jobs.
 
-        timeout: seconds after which they are stopped (None: no limit). Says in a printed line how each ended.
+        timeout: seconds after which they are stopped (None: no limit).
         """
         from labs.jobs.bar import Bar
 
@@ -116,9 +117,8 @@ class Turns:
                 job._close_records()
             if bar:
                 bar.close(self)
-        for job in self.jobs:
-            if self.show or job.state != "finished":
-                print(job.explain())
+        if self.explain:
+            print(*(job.explain() for job in self.jobs), sep="\n")
         return self.jobs
 
     @property

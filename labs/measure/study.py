@@ -1,4 +1,4 @@
-"""A scaling study: models x workers x repeats, as jobs; their records, a table and plots."""
+"""A scaling study: models x workers, as jobs that take turns; their records, a table and plots."""
 
 from pathlib import Path
 
@@ -35,12 +35,24 @@ def reusable(path, wanted):
     return same and found.state == "finished" and found.versions == devices.versions()
 
 
+def pairs(workers):
+    """Numbers of workers that are measured together, in turns: 1 with each of the others; without 1, each alone."""
+    counts = sorted(set(workers))
+    if counts[0] != 1 or len(counts) == 1:
+        return [(count,) for count in counts]
+    return [(1, count) for count in counts[1:]]
+
+
 def run(
     plan, *, models=None, workers=None, strategy="mirrored", out="runs", fresh=False, seed=0, show=True, report=print
 ):
-    """Run every combination of the plan that is not on record yet; return the paths of all records.
+    """Measure what of the plan is not on record yet; return the paths of all records.
 
-    Raises RunError at the first run that fails, with the reason that its .err gives; records of the runs
+    Of each network, 1 worker and one of the other numbers train in turns (labs.jobs.Turns), an epoch of each in a
+    round, so that drift of the machine does not look like scaling; never more than two, since both stay in memory. With
+    a third number of workers, 1 worker is measured again beside it, as <name>_beside_w<workers>.
+
+    Raises RunError at the first run that fails, with the reason that its .err gives; records of the pairs
     before it stay, and the next call goes on from there. Raises StudyError or models.ModelError, before
     anything runs, for a study that cannot be run.
     """
@@ -53,29 +65,43 @@ def run(
             raise StudyError(f"{value} {what}: a study needs at least 1.")
     if strategy == "single" and counts != (1,):
         raise StudyError(f"Strategy single is for 1 worker, not {max(counts)}: use --strategy mirrored.")
-    combinations = [(name, count) for name in names for count in counts]
+    together = [(name, pair) for name in names for pair in pairs(counts)]
     paths = []
-    for number, (name, count) in enumerate(combinations, 1):
-        wanted = configuration(plan, name, count, strategy, seed)
-        run_name = f"{name}_{strategy}_w{count}_b{wanted.global_batch}"
-        path = Path(out) / f"{run_name}.json"
-        paths.append(path)
-        title = f"[{number}/{len(combinations)}] {run_name}"
-        if not fresh and reusable(path, wanted):
+    for number, (name, pair) in enumerate(together, 1):
+        wanted = {count: configuration(plan, name, count, strategy, seed) for count in pair}
+        run_names = {count: f"{name}_{strategy}_w{count}_b{wanted[count].global_batch}" for count in pair}
+        if pair not in pairs(counts)[:1] and 1 in pair:
+            run_names[1] += f"_beside_w{pair[1]}"
+        files = [Path(out) / f"{run_name}.json" for run_name in run_names.values()]
+        paths += files
+        shared = any(devices.oversubscribed(count) for count in pair)
+        title = f"[{number}/{len(together)}] {' and '.join(run_names.values())}"
+        if not fresh and _on_record(files, wanted.values()):
             report(f"{title}: on record, reused (--fresh measures again)")
             continue
-        shared = " (oversubscribed: workers share cores)" if devices.oversubscribed(count) else ""
-        report(f"{title}: {plan.repeats} x {plan.epochs} epochs{shared}")
-        asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
-        asked["batch_size"] = wanted.global_batch
-        arguments = [f"--{key}={value}" for key, value in asked.items()] + plan.arguments()
-        options = {}
-        if strategy == "horovod":  # MPI is faster, but its waiting ranks keep cores busy: Gloo where cores are shared
-            options = {"ranks": count, "launcher": "horovodrun" if shared else "mpiexec"}
-        job = jobs.start("-m", "labs.training.program", *arguments, name=run_name, runs=out, **options).wait(show=show)
-        if job.state != "finished":
-            raise RunError(f"The study stops here. {job.explain()}")
+        turns = " each, in turns" if len(pair) > 1 else ""
+        crowded = " (oversubscribed: workers share cores)" if shared else ""
+        report(f"{title}: {plan.repeats} x {plan.epochs} epochs{turns}{crowded}")
+        with jobs.Turns(show, explain=False) as turns:
+            for count, run_name in run_names.items():
+                asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
+                asked["batch_size"] = wanted[count].global_batch
+                arguments = [f"--{key}={value}" for key, value in asked.items()] + plan.arguments()
+                options = {"runs": out, "name": run_name}
+                if strategy == "horovod":  # MPI is faster, but where cores are shared its waiting ranks keep them busy
+                    options |= {"ranks": count, "launcher": "horovodrun" if shared else "mpiexec"}
+                turns.start("-m", "labs.training.program", *arguments, **options)
+        if turns.state != "finished":
+            first = next((job for job in turns.jobs if job.state == "failed"), turns.jobs[0])
+            raise RunError(f"The study stops here. {first.explain()}")
     return paths
+
+
+def _on_record(paths, wanted):
+    """Whether these records are there, finished, and of one study."""
+    if not all(reusable(path, each) for path, each in zip(paths, wanted, strict=True)):
+        return False
+    return len({record.load(path).study for path in paths}) == 1
 
 
 def verdicts(paths):

@@ -221,7 +221,7 @@ def _cell(row, key, form):
 
 
 def span(row, key, text) -> str:
-    """What stands behind a value of a row: " [low, high]", its 95 % interval; of 1 run " (1 run, low to high)", what its
+    """What stands behind a value of a row: " [low, high]", its 95 % interval; of 1 run " (1 run, low to high)", what
     rounding leaves open, or " (1 run)"; nothing behind counts and the 1 of a baseline. `text` writes a number."""
     if f"{key}_interval" not in row or (row["workers"] == 1 and key in ("speedup", "efficiency")):
         return ""

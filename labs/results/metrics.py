@@ -49,7 +49,7 @@ def _times(run: Run) -> tuple[list[float], float, list[str]]:
     """(seconds per steady epoch of each repeat, width of their rounding, notes)."""
     times, resolution = run.steady_times()
     notes = []
-    if short := len(run.repeats) - len(times):
+    if short := len(run.repeats) - len(run.steady):
         notes.append(f"{short} repeat(s) with a single epoch: that is warm-up, so no time is left")
     if any(time <= 0 for time in times):
         return [], 0.0, [*notes, "epochs rounded to 0 s: too short for a log in whole seconds"]
@@ -78,7 +78,8 @@ def throughput(run: Run) -> Estimate:
 def apart(run: Run, baseline: Run) -> str | None:
     """Why dividing run by baseline would not be scaling, as a reason; None if they may be divided.
 
-    Their configurations must be comparable and their hardware of one kind, known where they are of different jobs. What was measured in turns is one study; runs of different studies, or folders, do not belong together.
+    Their configurations must be comparable, and their hardware of one kind, known where they are of different jobs.
+    What was measured in turns is one study; runs of different studies, or folders, do not belong together.
     """
     if run.study != baseline.study:
         return "measured in another study"
@@ -122,7 +123,7 @@ def scaling(run: Run, baseline: Run) -> str | None:
 def find_baseline(run: Run, runs) -> Run:
     """The 1-worker run among `runs` by which `run` may be divided; equal ones of one study, job or file become one.
 
-    Preferred: the run's own strategy before "single", then weak scaling before strong, then the same study, job or file.
+    Preferred: the run's own strategy before "single", then weak scaling before strong, then the same job.
     Errors: MetricsError with the reason when there is none, or when several have an equal claim.
     """
     if run.workers == 1:
@@ -153,8 +154,8 @@ def find_baseline(run: Run, runs) -> Run:
     first = chosen[0]
     if strangers := [other for other in chosen if not together(first, other)]:
         raise MetricsError(
-            f"{run}: {first.source} and {strangers[0].source} could both be its 1-worker run, and which of them belongs "
-            "to it is not known. Pass only the one that was measured with it."
+            f"{run}: {first.source} and {strangers[0].source} could both be its 1-worker run, and which of them "
+            "belongs to it is not known. Pass only the one that was measured with it."
         )
     equal = [
         other
@@ -198,7 +199,7 @@ def speedup(run: Run, baseline) -> Estimate:
     least = (estimate.interval or estimate.rounded or (estimate.value,))[0]
     if least > run.workers:
         notes.append(
-            "efficiency above 1: more than its share can be a matter of caches or memory, or the baseline does not belong"
+            "efficiency above 1: either workers have more cache and memory together, or the baseline does not belong"
         )
     return replace(estimate, notes=(*notes, *estimate.notes))
 

@@ -8,9 +8,11 @@ from itertools import cycle
 
 import numpy as np
 
+from labs.results import metrics
+from labs.results.run import MetricsError
 from labs.show.figure import COLOURS, MARKERS, new_figure, png, show, stamp
 
-__all__ = ["curves", "learning", "memory", "png", "scaling", "search", "show"]
+__all__ = ["curves", "learning", "memory", "png", "rounds", "scaling", "search", "show"]
 
 # quantity: (key in a row of metrics.summarise, axis label, unit)
 QUANTITIES = {
@@ -44,7 +46,7 @@ def _groups(rows):
 
 
 def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
-    """Quantities of QUANTITIES over the number of workers; one curve per model and strategy. Bars are 95 % intervals or,
+    """Quantities of QUANTITIES over the number of workers; one curve per model and strategy. Bars: 95 % intervals or,
     of a single run, what the rounding of its log leaves open."""
     rows = [row for row in rows if row["workers"]]
     figure, axes = new_figure(len(quantities))
@@ -98,6 +100,43 @@ def learning(rows):
     if rows:
         axes[0].legend(fontsize=7)
     stamp(figure, *(row["kind"] for row in rows))
+    figure.alt = " ".join(sentences)
+    return figure
+
+
+def rounds(run, baseline):
+    """What trainings that took turns measured in each round: the epochs of both, and their ratio with the speedup.
+
+    run, baseline: labs.results.run.Run on several workers and on 1, of one study. Raises MetricsError: they did not take
+    turns, or may not be divided.
+    """
+    numbers = metrics.in_turns(run, baseline)
+    if not numbers:
+        raise MetricsError("These runs did not take turns, so there are no rounds to compare: measure them together.")
+    found = metrics.speedup(run, baseline)
+    ratios = [baseline.rounds[n] / run.rounds[n] for n in numbers]
+    factor = found.value / np.exp(np.mean(np.log(ratios)))  # their epochs may hold different numbers of images
+    figure, (times, gain) = new_figure(2)
+    sentences = []
+    for each, (colour, marker) in zip((baseline, run), _styles(), strict=False):
+        name = f"{each.workers} worker{'s' if each.workers != 1 else ''} ({each.kind})"
+        seconds = [each.rounds[n] for n in numbers]
+        times.plot(numbers, seconds, color=colour, marker=marker, label=name)
+        sentences.append(f"Seconds of an epoch on {name} by round: {', '.join(map(_digits, seconds))}.")
+    ratios = [factor * ratio for ratio in ratios]
+    gain.plot(numbers, ratios, "D", color=COLOURS[2], label=f"each round ({run.kind})")
+    gain.axhline(found.value, color="0.3", label="speedup, geometric mean")
+    if found.interval:
+        gain.axhspan(*found.interval, color="0.85", label="its 95 % interval")
+        sentences.append("Its 95 % interval reaches from {:.3g} to {:.3g}.".format(*found.interval))
+    gain.axhline(run.workers, color="0.5", ls="--", label="ideal")
+    times.set(title="epochs of both", ylabel="seconds per epoch", ylim=(0, None))
+    gain.set(title="speedup within each round", ylabel="speedup (times)", ylim=(0, None))
+    for axis in (times, gain):
+        axis.set(xlabel="round", xticks=numbers)
+        axis.legend(fontsize=7)
+    stamp(figure, run.kind, baseline.kind)
+    sentences.insert(2, f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")
     figure.alt = " ".join(sentences)
     return figure
 

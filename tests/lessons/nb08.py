@@ -71,11 +71,14 @@ def kits_figure():
     return plots.scaling([row | {"strategy": "mirrored"} for row in ROWS])
 
 
-def contrast(signs=(-1, 1, 1, -1), error=lambda logs: sqrt(sum(variance(x) / len(x) for x in logs)), centre=float):
+def contrast(
+    signs=(-1, 1, 1, -1), error=lambda d: sqrt(sum(variance(x) / len(x) for x in d)), centre=float, paired=True
+):
     def function(*times):
         logs = [[log(t) for t in seconds] for seconds in times]
         total = sum(sign * fmean(x) for sign, x in zip(signs, logs, strict=True))
-        return centre(total), error(logs)
+        within = [[a - b for a, b in zip(*pair, strict=True)] for pair in (logs[:2], logs[2:])]
+        return centre(total), error(within if paired else logs)
 
     return (function,)
 
@@ -233,16 +236,13 @@ ANSWERS = {
             contrast((-1, -1, 1, 1)),
             contrast(centre=exp),
             contrast((1, 1, 1, 1)),
-            contrast(error=lambda logs: sum(variance(x) / len(x) for x in logs)),
-            contrast(error=lambda logs: sqrt(sum(map(variance, logs)))),
-            contrast(error=lambda logs: sum(sqrt(variance(x) / len(x)) for x in logs)),
-            contrast(
-                error=lambda logs: sqrt(
-                    abs(sum(sign * variance(x) / len(x) for sign, x in zip((-1, 1, 1, -1), logs, strict=True)))
-                )
-            ),
-            contrast(error=lambda logs: sqrt(sum(pvariance(x) / len(x) for x in logs))),
-            contrast(error=lambda logs: 1.0),
+            contrast(error=lambda d: sum(variance(x) / len(x) for x in d)),
+            contrast(error=lambda d: sqrt(sum(map(variance, d)))),
+            contrast(error=lambda d: sum(sqrt(variance(x) / len(x)) for x in d)),
+            contrast(error=lambda d: sqrt(abs(variance(d[1]) / len(d[1]) - variance(d[0]) / len(d[0])))),
+            contrast(paired=False),
+            contrast(error=lambda d: sqrt(sum(pvariance(x) / len(x) for x in d))),
+            contrast(error=lambda d: 1.0),
         ],
         secret=None,
     ),

@@ -180,7 +180,7 @@ def epoch_ratio(ratio, rows):
     return "Epoch seconds of ResNet152V2 on 1 worker, over those of ResNet50V2 on 1 worker."
 
 
-TIMES = ([8.0, 8.2, 8.1], [4.4, 4.5, 4.3], [13.0, 13.3, 12.9, 13.1], [7.4, 7.2, 7.5])
+TIMES = ([8.0, 9.1, 8.1, 8.4], [4.4, 5.2, 4.3, 4.7], [13.0, 16.3, 12.9, 14.1, 13.5], [7.4, 9.1, 7.5, 7.8, 7.7])
 
 
 @judges("08.16")
@@ -198,23 +198,30 @@ def contrast(function):
     yield sums((l1 - s1) - (s2 - l2)), "The signs are mixed up: write the formula with its four terms first."
     yield sums(math.exp(right)), "This is the ratio itself. Give its logarithm."
     if not sums(right):
-        return "The first number is not the sum of the formula. Take the mean of the logarithms of each list."
-    squares = list(map(variance, logs))
-    parts = a, b, c, d = [square / len(v) for square, v in zip(squares, logs, strict=True)]
+        return "The first number is not the difference of the formula. Take the mean of the logarithms of the ratios."
+    ratios = [[a - b for a, b in zip(*logs[k : k + 2], strict=True)] for k in (0, 2)]
+    squares = list(map(variance, ratios))
+    parts = [square / len(v) for square, v in zip(squares, ratios, strict=True)]
     wanted = math.sqrt(sum(parts))
 
     def errs(value):
         return abs(error - value) < 2e-3 * wanted
 
     yield errs(wanted), None
-    yield errs(wanted**2), "This is the variance of the sum. The standard error is its square root."
+    yield errs(wanted**2), "This is the variance of the difference. The standard error is its square root."
     if errs(math.sqrt(sum(squares))):
         return "The variance of a mean of n values is smaller than that of one value: divide by n."
     yield errs(sum(map(math.sqrt, parts))), "Standard errors were added. Of independent means the *variances* add up."
-    yield errs(math.sqrt(abs(a + d - b - c))), "Variances were subtracted: a difference is as uncertain as a sum."
-    if abs(error - wanted * math.sqrt(2 / 3)) < 0.05 * wanted:
-        return "Close: `variance` divides by n - 1, `pvariance` by n. The repeats are a sample."
-    return "The second number is not the standard error: root of the sum of (variance of the logarithms / repeats)."
+    if errs(math.sqrt(abs(parts[0] - parts[1]))):
+        return "Variances were subtracted: a difference is as uncertain as a sum."
+    if errs(math.sqrt(sum(variance(values) / len(values) for values in logs))):
+        return (
+            "These are the variances of all four lists of times. What slowed a whole round down is in them, on 1 and on "
+            "2 workers: take the logarithm of the ratio within each round first, then its variance."
+        )
+    if abs(error - wanted * math.sqrt(3 / 4)) < 0.05 * wanted:
+        return "Close: `variance` divides by n - 1, `pvariance` by n. The rounds are a sample."
+    return "The second number is not the standard error: root of the sum of (variance of the logarithms / rounds)."
 
 
 @judges("08.17")
