@@ -138,8 +138,11 @@ class Turns:
 
     def stop(self):
         """End all trainings that are not over; what they have measured is on record."""
+        going = [job for job in self.jobs if job.state in GOING]
+        for job in going:
+            job.stopped = True  # and not failed, though its keeper ends it before we do
         self._close()
-        for job in self.jobs:
+        for job in going:
             job.stop()
 
     def _close(self):
@@ -157,14 +160,17 @@ class Turns:
         """Hear what keepers say, for at most so many seconds, and give the next turn if it is time."""
         for key, _ in self._select.select(seconds):
             if key.fileobj is self._listener:
-                connection, _ = self._listener.accept()
-                self._select.register(connection, selectors.EVENT_READ, _Process())
+                self._accept()
             else:
                 self._hear(key.fileobj, key.data)
         for training in self._trainings.values():
             if training.going and training.job.state not in GOING:
                 training.going = False
         self._give()
+
+    def _accept(self):
+        connection, _ = self._listener.accept()
+        self._select.register(connection, selectors.EVENT_READ, _Process())
 
     def _hear(self, connection, process):
         try:

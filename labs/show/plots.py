@@ -107,8 +107,8 @@ def learning(rows):
 def rounds(run, baseline):
     """What trainings that took turns measured in each round: the epochs of both, and their ratio with the speedup.
 
-    run, baseline: labs.results.run.Run on several workers and on 1, of one study. Raises MetricsError: they did not take
-    turns, or may not be divided.
+    run, baseline: labs.results.run.Run on several workers and on 1, of one study. Raises MetricsError: they did not
+    take turns, or may not be divided.
     """
     numbers = metrics.in_turns(run, baseline)
     if not numbers:

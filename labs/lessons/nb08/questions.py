@@ -216,8 +216,8 @@ def contrast(function):
         return "Variances were subtracted: a difference is as uncertain as a sum."
     if errs(math.sqrt(sum(variance(values) / len(values) for values in logs))):
         return (
-            "These are the variances of all four lists of times. What slowed a whole round down is in them, on 1 and on "
-            "2 workers: take the logarithm of the ratio within each round first, then its variance."
+            "These are the variances of all four lists of times. What slowed a whole round down is in them, on 1 and "
+            "on 2 workers: take the logarithm of the ratio within each round first, then its variance."
         )
     if abs(error - wanted * math.sqrt(3 / 4)) < 0.05 * wanted:
         return "Close: `variance` divides by n - 1, `pvariance` by n. The rounds are a sample."

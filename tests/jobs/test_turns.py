@@ -1,0 +1,205 @@
+"""Trainings in turns: who computes when, what waiting costs, and that nobody waits for ever."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from waiting import until
+
+from labs import jobs
+from labs.results import record
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "tests/programs/takes_turns.py"
+
+
+def told(folder, name):
+    """[(round, order, begin, end), ...] of a program's turns."""
+    lines = (folder / f"{name}.turns").read_text().splitlines()
+    return [tuple(map(float, line.split())) for line in lines]
+
+
+def of(folder):
+    """All processes that were started to leave files in this folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("LABS_RUNS") == str(folder):
+                found.append(process)
+        except psutil.Error:
+            pass
+    return found
+
+
+def start(folder, *programs, **options):
+    turns = jobs.Turns(show=False, explain=False)
+    for name, arguments in zip("ab", programs, strict=False):
+        turns.start(PROGRAM, *arguments, name=name, runs=folder, **options)
+    return turns
+
+
+def test_one_computes_at_a_time_and_the_order_turns_around(tmp_path):
+    turns = start(tmp_path, [5], [5])
+    turns.wait(timeout=120)
+    assert turns.state == "finished"
+    a, b = told(tmp_path, "a"), told(tmp_path, "b")
+    assert [turn[0] for turn in a] == [turn[0] for turn in b] == [0, 1, 2, 3, 4]
+    assert [turn[1] for turn in a[1:]] == [0, 1, 0, 1] and [turn[1] for turn in b[1:]] == [1, 0, 1, 0]
+    spans = sorted((begin, end) for _, _, begin, end in a + b)
+    assert all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:], strict=False))
+    assert until(lambda: not of(tmp_path), 20), "a process stayed behind"
+
+
+def test_more_turns_than_the_other_are_taken_alone(tmp_path):
+    turns = start(tmp_path, [2], [4])
+    turns.wait(timeout=120)
+    assert turns.state == "finished" and [len(told(tmp_path, name)) for name in "ab"] == [2, 4]
+
+
+def test_a_crash_ends_the_other_and_what_was_measured_stays(tmp_path):
+    turns = start(tmp_path, [9], [9, "crash", 3])
+    turns.wait(timeout=120)
+    assert [job.state for job in turns.jobs] == ["stopped", "failed"] and turns.state == "failed"
+    assert len(told(tmp_path, "b")) == 3 and 3 <= len(told(tmp_path, "a")) <= 4
+    assert "this training crashes" in (tmp_path / "b.err").read_text()
+    assert until(lambda: not of(tmp_path), 20), "a process stayed behind"
+
+
+def test_an_interrupt_stops_all(tmp_path, monkeypatch):
+    turns = start(tmp_path, [900], [900])
+    heard = turns._listen
+
+    def interrupted(seconds):
+        heard(seconds)
+        if (tmp_path / "b.turns").exists() and len(told(tmp_path, "b")) > 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(turns, "_listen", interrupted)
+    turns.wait(timeout=120)
+    assert [job.state for job in turns.jobs] == ["stopped", "stopped"]
+    assert until(lambda: not of(tmp_path), 20), "a process stayed behind"
+
+
+COORDINATOR = """
+import sys
+from labs import jobs
+with jobs.Turns(show=False) as turns:
+    for name in "ab":
+        turns.start(sys.argv[1], 900, name=name, runs=sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_stays_behind_when_the_coordinator_is_killed(tmp_path, sign):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", COORDINATOR, PROGRAM, tmp_path], env=environment)
+    assert until(lambda: (tmp_path / "b.turns").exists() and len(told(tmp_path, "b")) > 1, 60), "no turn was taken"
+    process.send_signal(sign)
+    process.wait(30)
+    assert until(lambda: not of(tmp_path), 30), "a process stayed behind"
+    assert len(told(tmp_path, "a")) > 0
+
+
+def test_a_training_whose_keeper_is_killed_does_not_wait_for_ever(tmp_path):
+    turns = start(tmp_path, [900], [900])
+    begin = time.monotonic()
+
+    def kill_one():
+        while not (found := [p for p in of(tmp_path) if "keeper.py" in " ".join(p.cmdline())][:1]):
+            assert time.monotonic() - begin < 60
+            time.sleep(0.1)
+        return found[0]
+
+    victim = kill_one()
+    assert until(lambda: victim.parent().status() == psutil.STATUS_STOPPED, 60), "it never waited"
+    victim.kill()
+    turns.wait(timeout=60)
+    assert time.monotonic() - begin < 60 and all(job.state == "stopped" for job in turns.jobs)
+    assert until(lambda: not of(tmp_path), 20), "a process stayed behind"
+
+
+def test_a_stranger_gets_no_turn_and_disturbs_nobody(tmp_path):
+    turns = start(tmp_path, [3], [3])
+    address = turns._listener.getsockname()
+    strangers = [socket.create_connection(address) for _ in range(3)]
+    strangers[0].sendall(b'{"token": "guessed", "job": "a", "rank": 0, "ranks": 1}\nwaiting\n')
+    strangers[1].sendall(b"\xff\xfe[]\n{}\n")
+    turns.wait(timeout=120)
+    assert turns.state == "finished" and len(told(tmp_path, "a")) == 3
+    assert strangers[0].recv(100) == b""
+
+
+def test_wrong_use_is_refused(tmp_path):
+    with pytest.raises(jobs.JobError, match="Two trainings are called 'a'"), jobs.Turns(show=False) as turns:
+        for _ in range(2):
+            turns.start(PROGRAM, 3, name="a", runs=tmp_path)
+    assert until(lambda: not of(tmp_path), 20), "a process stayed behind"
+    with pytest.raises(jobs.JobError, match="cannot take turns"):
+        jobs.Turns().start("a.sh", name="a")
+    assert jobs.Turns().wait() == []
+
+
+MODULE = "labs.training.program"
+SIZES = ["--model", "SmallCNN", "--images", 256, "--epochs", 4]
+
+
+@pytest.mark.parametrize("launcher", [None, "mpiexec", "horovodrun"])
+def test_real_trainings(tmp_path, launcher, needs_horovod):
+    """On 1 and on 2 workers or ranks: rounds on record, empty .err, and under 1 % of a core for the one that waits."""
+    turns = jobs.Turns(show=False, explain=False)
+    for count in (1, 2):
+        options = {"ranks": count, "launcher": launcher} if launcher else {}
+        asked = ["--strategy", "horovod" if launcher else "mirrored", "--workers", count, "--batch_size", 32 * count]
+        turns.start("-m", MODULE, *SIZES, *asked, name=f"w{count}", runs=tmp_path, **options)
+    one, two = turns._trainings.values()
+    begin = time.monotonic()
+    while not (one.ready and two.ready):  # both wait; nobody gets a turn yet
+        for key, _ in turns._select.select(0.1):
+            if key.fileobj is turns._listener:
+                turns._accept()
+            else:
+                turns._hear(key.fileobj, key.data)
+        assert time.monotonic() - begin < 300 and turns.state == "running"
+    time.sleep(1)
+    before = cpu_seconds(turns.jobs)
+    time.sleep(5)
+    for job, spent in cpu_seconds(turns.jobs).items():
+        assert spent - before[job] < 0.01 * 5, f"{job} took {(spent - before[job]) / 5:.1%} of a core while it waited"
+    turns.wait(timeout=300)
+    assert turns.state == "finished", [job.explain() for job in turns.jobs]
+    found = [record.load(job.record) for job in turns.jobs]
+    assert {each.study for each in found} == {turns.study} and {each.sharing for each in found} == {
+        "stopped between turns"
+    }
+    for each in found:
+        assert [epoch.round for epoch in each.epochs] == [None, 1, 2, 3]
+    assert [[epoch.order for epoch in each.epochs[1:]] for each in found] == [[0, 1, 0], [1, 0, 1]]
+    assert [job.err.read_text() for job in turns.jobs] == ["", ""]
+
+
+def cpu_seconds(started):
+    """{name of a job: CPU seconds of all its processes}."""
+    found = {}
+    for job in started:
+        root = psutil.Process(job.process.pid)
+        times = [process.cpu_times() for process in (root, *root.children(recursive=True))]
+        found[job.name] = sum(time.user + time.system for time in times)
+    return found
+
+
+def test_an_address_of_nobody_ends_the_training_with_a_reason(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+    settings = {"address": address, "token": "x", "job": "a", "study": "s", "sharing": "stopped between turns"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LABS_TURNS": json.dumps(settings)}
+    environment |= {"LABS_RUNS": str(tmp_path), "LABS_RUN": "a"}
+    command = [sys.executable, PROGRAM, "3"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and told(tmp_path, "a") == []
