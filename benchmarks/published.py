@@ -2,10 +2,13 @@
 
 python benchmarks/published.py [--write]
 
---write: writes the constants that were chosen (labs/costs/chosen.toml) and the table of labs/machines/README.md.
+--write: writes the constants that were chosen (labs/costs/chosen.toml) until they no longer change, as the reach of
+rates enters the choice of the others; then the table of labs/machines/README.md.
 """
 
 import argparse
+import subprocess
+import sys
 
 from labs import files
 from labs.costs import published
@@ -27,14 +30,18 @@ def main():
             inside = told.interval[0] <= row.efficiency <= told.interval[1]
             print(
                 f"{row.machine:<16}{row.network:<12}{row.batch:>4}{row.workers:>5}  {row.efficiency:.3f}  predicted "
-                f"{told.value:.3f} [{told.interval[0]:.3f}, {told.interval[1]:.3f}]  {'in ' if inside else 'OUT'}  overlap "
-                f"{by.overlap:g}, spread {by.spread:g}, model error {by.model_error:g}, {by.model_degrees} degrees"
+                f"{told.value:.3f} [{told.interval[0]:.3f}, {told.interval[1]:.3f}]  {'in ' if inside else 'OUT'}  "
+                f"overlap {by.overlap:g}, spread {by.spread:g}, "
+                f"model error {by.model_error:g}, {by.model_degrees} degrees of freedom"
             )
         inside, count, error = published.summary({row: told for row, (told, _) in found.items()})
         print(f"{inside} of {count} in their intervals ({inside / count:.0%}), median error {error:.3f}")
-    if options.write:
+    if options.write and published.toml(chosen) != FILE.read_text(encoding="utf-8"):
         files.write(FILE, published.toml(chosen))
-        files.write(published.README, published.readme(chosen))
+        print("\nWritten. Again, with these constants:\n", flush=True)
+        subprocess.run([sys.executable, __file__, "--write"], check=True)
+    elif options.write:
+        files.write(published.README, published.readme())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A rate of one worker in a machine's file, measured or computed, corrects what arithmetic and memory alone would give."""
+"""Rates of one worker in a machine's file, measured or computed, correct what arithmetic and memory alone give."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor

@@ -56,7 +56,7 @@ def predict_command(args):
 
 
 def _input(given):
-    """Seconds for an image and node, of a number as text or of the .breakdown.json file that it names; None: not given."""
+    """Seconds for an image and node: a number as text, or what the .breakdown.json file that it names says; or None."""
     if given is None:
         return None
     try:

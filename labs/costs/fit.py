@@ -24,7 +24,7 @@ ANY = 10**9  # workers of a node, where nothing is known of nodes
 class Network:
     """What was fitted for one network at one image size: computation and, if it ran on several workers, the exposed
     seconds per byte of its gradient and of the ring's 2 (K - 1) / K. image_size: None where not on record; workers:
-    most that this network ran on; input: seconds in which a node's host makes an image ready, None: nothing is known."""
+    most that this network ran on; input: seconds in which a node's host makes an image ready, or None."""
 
     model: str
     facts: object
@@ -76,7 +76,8 @@ class Fit:
         ]
         line, notes = Line(*scaled, near.line.centre), (note, *near.notes)
         given = {"model": name, "facts": facts, "image_size": facts.image_size}
-        return replace(near, **given, line=line, fixed=None, exposed=None, notes=notes, workers=1)
+        fed = near.input if near.image_size == facts.image_size else None
+        return replace(near, **given, line=line, fixed=None, exposed=None, notes=notes, workers=1, input=fed)
 
     def communication(self, network):
         """{name: Parameter} of the model's communication and stragglers."""
@@ -142,8 +143,8 @@ def fit(observations, facts_of=None, benchmark=None):
         )
     if any(len(o.seconds) == 1 for o in observations):
         notes.append(
-            f"runs without repeats: their intervals assume {CHOSEN.repeat_spread:.1%} from run to run, as in this kit's "
-            "recorded runs; repeat yours to know your own"
+            f"runs without repeats: their intervals take {CHOSEN.repeat_spread:.1%} from run to run, as this kit's "
+            "recorded runs have; repeat yours to know your own"
         )
     most = max([o.workers for o in observations] + [benchmark.get("ranks", 1) if benchmark else 1])
     return Fit(networks, spread, links, shared, most, ", ".join(hardware) or "unknown hardware", tuple(notes))
@@ -172,8 +173,8 @@ def _network(model, size, precision, runs, facts_of, spread, fed):
             continue
         if fed and o.fed and fed.value * o.node_images > FED * fmean(o.seconds):
             notes.append(
-                f"{model} on {o.workers} workers is left out of the fit of communication: its steps last as long as the "
-                "host needs for their images"
+                f"{model} on {o.workers} workers says nothing of communication: its steps last as long as the host "
+                "needs for their images"
             )
             continue
         at = found.seconds(o.local_batch, values(found.parameters))

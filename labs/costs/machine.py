@@ -13,8 +13,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, model_validator
 
 from labs import schema
-from labs.costs.communication import ALGORITHMS, CYCLE, OVERLAP, THRESHOLD
 from labs.costs.chosen import CHOSEN, SPREADS
+from labs.costs.communication import ALGORITHMS, CYCLE, OVERLAP, THRESHOLD
 from labs.costs.parameter import CostError, Parameter
 from labs.schema import Section, known, wrong
 

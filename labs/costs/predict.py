@@ -95,8 +95,8 @@ def _steps(images, total):
     steps = int(whole("images", images) // total)
     if not steps:
         raise CostError(
-            f"{images} images do not fill one step of {total:g}, and the pipeline drops what fills none, so there is no "
-            "epoch to predict. Ask for more images, fewer workers or a smaller batch."
+            f"{images} images do not fill one step of {total:g}, and the pipeline drops what fills none: there is no "
+            "epoch. Ask for more images, fewer workers or a smaller batch."
         )
     return steps
 
@@ -165,7 +165,12 @@ def predict(
     line, notes = anchored(model, facts, machine, precision, local_batch, image_size, facts_of or counts.of, rate)
     about = {"machine": machine.name, "precision": precision, "image_size": image_size}
     notes, ask = [*notes, *machine.notes], (workers, local_batch)
-    parameters = machine.parameters | {"unmodelled": CHOSEN.unmodelled()}
+    parameters = machine.parameters | {"unmodelled": CHOSEN.unmodelled(workers)}
+    if workers > CHOSEN.model_workers:
+        notes.append(
+            f"extrapolation: the model was compared with up to {CHOSEN.model_workers} workers; beyond, intervals are "
+            "wider"
+        )
     return _predicted(model, line, facts, machine, parameters, ask, notes, about, **asked)
 
 
@@ -182,11 +187,8 @@ def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine
     network = fitted.network(model, facts)
     notes = [*network.notes, *_extrapolations(fitted, network, workers, local_batch, machine)]
     parameters = machine.parameters | {"spread": fitted.spread} if machine else fitted.communication(network)
-    beyond = math.log2(workers / network.workers)
-    if machine:
-        parameters |= {"unmodelled": CHOSEN.unmodelled()}
-    elif beyond > 0:
-        parameters |= {"unmodelled": CHOSEN.unmodelled(beyond)}
+    if beyond := CHOSEN.unmodelled(workers, None if machine else network.workers):
+        parameters |= {"unmodelled": beyond}
     if network.input and not machine:
         parameters |= {"input": network.input}
     about = {
@@ -235,7 +237,7 @@ def _predicted(
     if workers > 1 and "overlap" in parameters:
         notes.append(BRACKET.format(share=f"{parameters['overlap'].value:.0%} of the way to full"))
     told, note = _told_of_input(cost, parameters.get("input"), workers, local_batch, passes)
-    notes.append(note)
+    notes.insert(0, note)
     if memory and memory.interval[0] < local_batch:
         how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
         notes.append(f"batch {local_batch:g} {how} into the memory of a worker: about {memory.value:g} images do")
@@ -275,9 +277,9 @@ def _told_of_input(cost, input, workers, local_batch, passes):
     if needed <= 1.02 * fed:
         return told, None
     return told, (
-        f"assumption: the host feeds a node {needed:.4g} images/s; the runs show {fed:.4g}, and input was not measured. The "
-        "central values leave it out, the intervals hold also a host that feeds no more than the runs show. Time your "
-        "input pipeline alone and give its seconds for an image with --input"
+        f"assumption: the host feeds a node {needed:.4g} images/s; the runs show {fed:.4g}, and input was not "
+        "measured. Central values leave it out, intervals hold also a host that feeds no more than the runs show. Time "
+        "your input pipeline alone and give its seconds for an image with --input"
     )
 
 

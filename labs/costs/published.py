@@ -15,7 +15,7 @@ import numpy as np
 
 from labs import recorded
 from labs.costs.anchor import SIZES, anchored, family
-from labs.costs.chosen import CHOSEN, FILE, SPREADS, Chosen
+from labs.costs.chosen import CHOSEN, SPREADS, Chosen
 from labs.costs.computation import values
 from labs.costs.machine import HERE, load
 from labs.costs.model import Model
@@ -71,7 +71,7 @@ class Row:
 
     def predicted(self, chosen):
         """The efficiency as a Parameter, as labs.costs.predict makes it."""
-        parameters = self.parameters(chosen) | {"unmodelled": chosen.unmodelled()}
+        parameters = self.parameters(chosen) | {"unmodelled": chosen.unmodelled(self.workers)}
         central, low, high = (found["efficiency"] for found in shifts(parameters, values(parameters), self.ask))
         return Parameter(central, "", (central * math.exp(-low / central), min(1.0, central + high)))
 
@@ -123,6 +123,7 @@ def choose(given):
         overlap=round(float(OVERLAPS[overlap]), 4),
         spread=round(float(SPREAD_STEPS[means[overlap].argmin()]), 4),
         model_degrees=len({row.source for row in given}) - 1,
+        model_workers=max(row.workers for row in given),
     )
     return replace(found, model_error=round(_model_error(given, found), 4))
 
@@ -187,8 +188,9 @@ def repeat_spread():
 
 
 def carried_rates():
-    """[(what, logarithm of the predicted / the known rate)]: each rate on file in float32 from those of its network in
-    another program, from those of its family; and the recorded epoch of one GPU of CTE-POWER from its machine's file."""
+    """[(what, logarithm of the predicted / the known rate)]: each measured rate on file in float32 from those of its
+    network in another program, from those of its family; and the recorded epoch of one GPU of CTE-POWER from its
+    machine's file."""
     found, seen = [], set()
     for name in dict.fromkeys(row.machine for row in rows()):
         machine = _load(name)
@@ -209,7 +211,6 @@ def carried_rates():
     line, _ = anchored(alone.model, facts, _load("cte-power"), "float32", alone.local_batch, 128, facts_of)
     predicted = line.seconds(alone.local_batch, values(line.parameters))
     return [*found, ("cte-power: the recorded epoch", math.log(fmean(alone.seconds) / predicted))]
-    return found
 
 
 def _carried(machine, rate, rest):
@@ -254,11 +255,14 @@ def section(chosen=CHOSEN):
     inside, count, error = summary(predicted)
     lines += [
         "",
-        f"Chosen with these {count} rows in sight: `overlap` {chosen.overlap:g} of the way from no overlap of all-reduce and "
-        f"backward to full overlap, `spread` {100 * chosen.spread:g} %, and `model_error`, {100 * chosen.model_error:.1f} %: "
-        "the standard deviation of what the model leaves out of a step of several workers, relative to one. With them "
-        f"{inside} of {count} rows lie in their intervals, and the median error is {error:.3f}. That says little, as the "
-        "same rows chose. So each row was also predicted with constants that others chose:",
+        f"Chosen with these {count} rows in sight: `overlap`, {chosen.overlap:g} of the way from no overlap of "
+        "all-reduce",
+        f"and backward to full overlap; `spread`, {100 * chosen.spread:g} %; and `model_error`, "
+        f"{100 * chosen.model_error:.1f} %, the standard deviation of what the",
+        "model leaves out of a step of several workers, relative to one. With them "
+        f"{inside} of {count} rows lie in their intervals, and the",
+        f"median error is {error:.3f}. That says little, as the same rows chose. So each row was also predicted with",
+        "constants that others chose:",
         "",
         "| left out at a time | rows in their 95 % intervals | median error |",
         "|---|---|---|",
@@ -266,15 +270,16 @@ def section(chosen=CHOSEN):
     for way in WAYS:
         inside, count, error = summary({row: told for row, (told, _) in left_out(way).items()})
         lines.append(f"| one {way} | {inside} of {count} ({inside / count:.0%}) | {error:.3f} |")
-    reach = 100 * chosen.rate_reach
     lines += [
         "",
-        f"Two more constants are chosen by data. `rate_reach`, {reach:.0f} %: how far a rate of one worker may be off that comes "
-        "from another program or another network of the family (from the rates on file, each predicted from the others, "
-        "and the recorded epoch of one GPU of CTE-POWER). `repeat_spread`, "
-        f"{100 * chosen.repeat_spread:.1f} %: how far runs without repeats may be off by chance, a standard deviation over the "
-        f"repeats in `labs/recorded` ({chosen.repeat_degrees} degrees of freedom; a machine that others used, too: yours may "
-        "be calmer). All of them stand in `labs/costs/chosen.toml`.",
+        f"Two more constants are chosen by data. `rate_reach`, {100 * chosen.rate_reach:.0f} %: how far a rate of one "
+        "worker may be off (95 %) that",
+        "comes from another program or another network of the family, by the measured rates on file, each predicted",
+        "from the others, and the recorded epoch of one GPU of CTE-POWER. `repeat_spread`, "
+        f"{100 * chosen.repeat_spread:.1f} %: how far a run without",
+        "repeats may be off by chance, a standard deviation over the repeats in `labs/recorded` "
+        f"({chosen.repeat_degrees} degrees of freedom; others",
+        "used that machine, too: yours may be calmer). All of them stand in `labs/costs/chosen.toml`.",
     ]
     return "\n".join(lines)
 
