@@ -193,7 +193,8 @@ def _network(model, size, precision, runs, facts_of, spread, fed):
 
 def _input(observations):
     """Seconds in which a node's host makes an image ready, as a Parameter: measured; else between 0 and what the
-    fastest run took for an image, since that is what its host can do at least; None without a run that was fed."""
+    fastest run took for an image (the upper end of its interval), since that is what its host can do at least; None
+    without a run that was fed."""
     measured = [seconds for o in observations for seconds in o.input]
     if measured:
         span = intervals.mean(measured).interval if len(measured) > 1 else None
@@ -201,10 +202,17 @@ def _input(observations):
             reach = exp(CHOSEN.repeat_reach)
             span = measured[0] / reach, measured[0] * reach
         return Parameter(fmean(measured), "s/image", span, "batches that were read alone")
-    fed = [fmean(o.seconds) / o.node_images for o in observations if o.fed]
+    fed = [_at_most(o) / o.node_images for o in observations if o.fed]
     if not fed:
         return None
     return Parameter(0.0, "s/image", (0.0, min(fed)), "not measured: at most what the fastest run took for an image")
+
+
+def _at_most(observation):
+    """Upper 95 % end of the mean step of a run, with its rounding."""
+    if len(observation.seconds) > 1:
+        return intervals.mean(observation.seconds, observation.resolution).interval[1]
+    return observation.seconds[0] * exp(CHOSEN.repeat_reach) + observation.resolution / 2
 
 
 def _exposed(pairs):

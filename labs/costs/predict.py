@@ -1,7 +1,7 @@
 """What a training would take elsewhere: step time, throughput, speedup, efficiency, largest batch, with intervals."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from labs.costs.anchor import anchored
 from labs.costs.chosen import CHOSEN
@@ -102,8 +102,9 @@ def _steps(images, total):
 
 
 def shifts(parameters, values, ask):
-    """(central, low, high), each {name: number}: what `ask(values)` gives, and how far the parameters' 95 % intervals
-    move it downwards and upwards.
+    """{name: (value, low, high)} of what `ask(values)` gives, numbers above 0: its value, and how far the parameters'
+    95 % intervals move its logarithm downwards and its value upwards. (Downwards on logarithms: no shift, however
+    large, makes a time or a share negative.)
 
     Each parameter goes to both ends of its interval with all others at their central values; the shifts that it makes
     are added in quadrature, upwards and downwards apart (propagation of independent errors: BIPM, Guide to the
@@ -117,9 +118,9 @@ def shifts(parameters, values, ask):
             continue
         ends = [ask(values | {name: end}) for end in parameter.interval]
         for key, value in central.items():
-            low[key] += max(0.0, *(value - end[key] for end in ends)) ** 2
+            low[key] += max(0.0, *(math.log(value / end[key]) for end in ends)) ** 2
             high[key] += max(0.0, *(end[key] - value for end in ends)) ** 2
-    return central, *({key: math.sqrt(square) for key, square in side.items()} for side in (low, high))
+    return {key: (value, math.sqrt(low[key]), math.sqrt(high[key])) for key, value in central.items()}
 
 
 def with_intervals(model, workers, local_batch, accumulation=1, images=None):
@@ -129,13 +130,10 @@ def with_intervals(model, workers, local_batch, accumulation=1, images=None):
     def ask(values):
         return outcomes(model, workers, local_batch, accumulation, images, values)
 
-    central, low, high = shifts(model.all_parameters, model.values(), ask)
     most, found = {"speedup": workers, "efficiency": 1.0}, {}
-    for key, value in central.items():
-        above = value + high[key]
-        # Downwards on a logarithmic scale: no shift, however large, makes a time negative.
-        below = value * math.exp(-low[key] / value) if value else 0.0
-        found[key] = Parameter(value, UNITS[key], (below, max(value, min(above, most.get(key, above)))))
+    for key, (value, low, high) in shifts(model.all_parameters, model.values(), ask).items():
+        above = max(value, min(value + high, most.get(key, math.inf)))
+        found[key] = Parameter(value, UNITS[key], (value * math.exp(-low), above))
     return found
 
 
@@ -236,7 +234,7 @@ def _predicted(
         memory = largest_batch(facts, machine.device.memory.value, about["precision"], slots, workers)
     if workers > 1 and "overlap" in parameters:
         notes.append(BRACKET.format(share=f"{parameters['overlap'].value:.0%} of the way to full"))
-    told, note = _told_of_input(cost, parameters.get("input"), workers, local_batch, passes)
+    told, note = _told_of_input(cost, workers, local_batch, passes)
     notes.insert(0, note)
     if memory and memory.interval[0] < local_batch:
         how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
@@ -249,9 +247,10 @@ def _predicted(
     return Prediction(name, *ask, quantities, cost.breakdown(*ask, passes), cost.all_parameters, notes, about)
 
 
-def _told_of_input(cost, input, workers, local_batch, passes):
+def _told_of_input(cost, workers, local_batch, passes):
     """({what JSON says of input}, note or None). known: "yes", "at least" (runs show what the host can do) or "no";
-    images/s that a node's host is asked for and can feed."""
+    images/s that a node's host is asked for and can feed; intervals for a host that keeps up, where others hold."""
+    input = cost.parameters.get("input")
     images = cost.node_images(workers, local_batch, passes)
     step = cost.breakdown(workers, local_batch, passes)
     needed = images / (step.step - step.input)
@@ -276,10 +275,15 @@ def _told_of_input(cost, input, workers, local_batch, passes):
     told |= {"known": "at least", "fed_images_per_second": fed}
     if needed <= 1.02 * fed:
         return told, None
+    rest = {name: parameter for name, parameter in cost.parameters.items() if name != "input"}
+    if_fed = with_intervals(replace(cost, parameters=rest), workers, local_batch, passes)
+    told["intervals_if_fed"] = {name: list(if_fed[name].interval) for name in ("step_seconds", "efficiency")}
+    (low, high), (least, most) = told["intervals_if_fed"].values()
     return told, (
         f"assumption: the host feeds a node {needed:.4g} images/s; the runs show {fed:.4g}, and input was not "
-        "measured. Central values leave it out, intervals hold also a host that feeds no more than the runs show. Time "
-        "your input pipeline alone and give its seconds for an image with --input"
+        "measured. Central values leave it out, intervals hold also a host that feeds no more than the runs show. With "
+        f"a host that keeps up, the step is within [{low:.4g}, {high:.4g}] s, efficiency within [{least:.3f}, "
+        f"{most:.3f}]. Time your input pipeline alone and give its seconds for an image with --input"
     )
 
 

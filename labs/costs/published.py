@@ -72,8 +72,8 @@ class Row:
     def predicted(self, chosen):
         """The efficiency as a Parameter, as labs.costs.predict makes it."""
         parameters = self.parameters(chosen) | {"unmodelled": chosen.unmodelled(self.workers)}
-        central, low, high = (found["efficiency"] for found in shifts(parameters, values(parameters), self.ask))
-        return Parameter(central, "", (central * math.exp(-low / central), min(1.0, central + high)))
+        value, low, high = shifts(parameters, values(parameters), self.ask)["efficiency"]
+        return Parameter(value, "", (value * math.exp(-low), min(1.0, value + high)))
 
 
 @cache
@@ -148,9 +148,9 @@ def _model_error(given, chosen):
     explained = []
     for row in given:
         parameters = row.parameters(chosen)
-        central, low, high = (found["efficiency"] for found in shifts(parameters, values(parameters), row.ask))
-        error = math.log(row.efficiency / central)
-        reach = math.log1p(high / central) if error > 0 else low / central
+        value, low, high = shifts(parameters, values(parameters), row.ask)["efficiency"]
+        error = math.log(row.efficiency / value)
+        reach = math.log1p(high / value) if error > 0 else low
         explained.append((error**2, (reach / NORMAL) ** 2))
 
     def excess(s):
