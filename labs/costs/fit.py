@@ -210,9 +210,10 @@ def _input(observations):
 
 def _at_most(observation):
     """Upper 95 % end of the mean step of a run, with its rounding."""
-    if len(observation.seconds) > 1:
-        return intervals.mean(observation.seconds, observation.resolution).interval[1]
-    return observation.seconds[0] * exp(CHOSEN.repeat_reach) + observation.resolution / 2
+    seconds = observation.seconds
+    if len(seconds) > 1 and (span := intervals.mean(seconds, observation.resolution).interval):
+        return span[1]
+    return fmean(seconds) * exp(CHOSEN.repeat_reach) + observation.resolution / 2
 
 
 def _exposed(pairs):
