@@ -104,10 +104,12 @@ def text(found):
     """The prediction as aligned text: quantities with intervals, where the time goes, notes."""
     row = found.as_dict()
     passes = f", {row['accumulation']} passes" if row["accumulation"] > 1 else ""
+    needed, unknown = row["input"]["needed_images_per_second"], row["input"]["known"] == "no"
+    given = f", if the host feeds a node {needed:.4g} images/s or more" if unknown else ""
     lines = [
         f"{found.model} on {found.workers} worker(s), batch {found.local_batch:g} each{passes}, {row['precision']}, "
         f"{row['image_size']} pixels; {row['machine']}",
-        "Predicted [95 % interval]:",
+        f"Predicted [95 % interval]{given}:",
     ]
     for name, (label, form, unit) in LINES.items():
         if quantity := found.quantities.get(name):

@@ -68,7 +68,8 @@ def test_input_that_is_not_known_is_said_in_text_and_json():
     assert told["known"] == "no" and told["fed_images_per_second"] is None
     assert told["needed_images_per_second"] == pytest.approx(found.images_per_second.value)
     assert found.notes[0].startswith("assumption: input is left out") and "--input" in found.notes[0]
-    assert "Note: assumption: input is left out" in command.text(found)
+    text = command.text(found)
+    assert "Note: assumption: input is left out" in text and "interval], if the host feeds a node" in text
     # of a node, not of all
     assert ask(8).as_dict()["input"]["needed_images_per_second"] == pytest.approx(ask(8).images_per_second.value / 2)
 
@@ -78,7 +79,7 @@ def test_input_that_is_known_is_told_where_it_limits():
     assert slow.as_dict()["input"]["known"] == fast.as_dict()["input"]["known"] == "yes"
     assert slow.notes[0].startswith("input limits the step: the host feeds a node 1 images/s")
     assert not any("input" in note for note in fast.notes)
-    assert "waiting for input" in command.text(slow)
+    assert "waiting for input" in command.text(slow) and "Predicted [95 % interval]:" in command.text(slow)
 
 
 def test_a_machines_file_may_know_its_input(tmp_path):
