@@ -1,6 +1,7 @@
 """The cost model: what a training step takes, fitted to measurements or from a machine's data, with intervals.
 
-step = computation(local batch) x slowest worker / mean worker + the part of the all-reduce that backward does not hide
+step = computation(local batch) x slowest worker / mean worker + the part of the all-reduce that backward does not hide,
+or what a node's host takes to make its images ready, if that is longer
 
 parameter      a number with unit, 95 % interval and source
 computation    the first term: a fitted line over the batch, or a roofline from a machine's data
@@ -9,7 +10,9 @@ communication  the last term: rings on two levels, fused buckets, overlap with b
 model          the terms together
 memory         the largest batch that fits
 machine        machines as data: labs/machines/*.toml
-anchor         measured rates of a machine's file correct its roofline
+anchor         rates of a machine's file correct its roofline
+chosen         the constants that were chosen by data
+published      how they are chosen, and predictions against published efficiencies
 observe        runs as the fit sees them
 least_squares  lines through measured seconds
 fit            parameters from runs and from an all-reduce benchmark

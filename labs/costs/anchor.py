@@ -1,4 +1,4 @@
-"""A measured rate of one worker in a machine's file corrects what arithmetic and memory alone would give."""
+"""Rates of one worker in a machine's file, measured or computed, correct what arithmetic and memory alone give."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -8,14 +8,15 @@ from statistics import fmean
 
 import numpy as np
 
+from labs.costs.chosen import CHOSEN
 from labs.costs.computation import roofline, values
 from labs.costs.parameter import Parameter
 from labs.simulate.given import number
 
 SIZES = {"InceptionV3": 299, "InceptionResNetV2": 299, "Xception": 299, "NASNetLarge": 331}  # others: 224
-# Relative 95 % reach of the correction; tests/costs/test_published.py holds the last two against all rates on file.
-# The network itself: programs and batch differ. Family: one ResNet from another. None: operations and bytes alone.
-ITSELF, FAMILY, NONE = 0.08, 0.15, 0.35
+# Relative 95 % reach of the correction: by a rate of the network itself or of its family, in another program; and by
+# operations and bytes alone, which tests/costs/test_published.py holds against all rates on file.
+CARRIED, NONE = CHOSEN.rate_reach, 0.35
 
 
 def family(model):
@@ -24,23 +25,23 @@ def family(model):
 
 
 def anchored(model, facts, machine, precision, local_batch, image_size, facts_of, rate=None):
-    """(Roofline, notes) of network `model` on a machine's device, corrected by what was measured.
+    """(Roofline, notes) of network `model` on a machine's device, corrected by its rates.
 
-    That is `rate`, images/s of one worker at this batch; else the machine's rates of this network; else those of the
-    network of its family that is closest in multiply-adds. Between measured batches the correction goes on a straight
-    line over the logarithm of the batch, outside it stays; where a larger batch was measured slower than a smaller one,
-    programs differ, and the geometric mean of all is taken. facts_of(model, image_size) gives the facts of a measured
-    network. Raises MachineError, SimulationError.
+    That is `rate`, images/s of one worker at this batch; else the machine's rates of this network, measured or computed
+    from what was published; else those of the network of its family that is closest in multiply-adds. Between the
+    batches of rates the correction goes on a straight line over the logarithm of the batch, outside it stays; where a
+    larger batch is slower than a smaller one, programs differ, and the geometric mean of all is taken.
+    facts_of(model, image_size) gives the facts of a network with a rate. Raises MachineError, SimulationError.
     """
     device, local_batch = machine.computes(precision), number("local_batch", local_batch, above=True)
     plain = roofline(facts, device, precision)
     if rate is not None:
         ratio = local_batch / number("rate", rate, above=True) / _seconds(plain, local_batch)
         return _corrected(plain, ratio, 0.02, f"one worker's {rate:g} images/s at batch {local_batch:g}, as given"), []
-    rows = [row for row in machine.measured if row.precision == precision and family(row.model) == family(model)]
+    rows = [row for row in machine.rates if row.precision == precision and family(row.model) == family(model)]
     if not rows:
         note = (
-            f"no measured rate of {model} or its family in {precision} on this machine: computation is from operations "
+            f"no rate of {model} or its family in {precision} on this machine: computation is from operations "
             f"and bytes alone, +- {100 * NONE:.0f} %"
         )
         return _corrected(plain, 1.0, NONE, "arithmetic and memory alone"), [note]
@@ -54,10 +55,10 @@ def anchored(model, facts, machine, precision, local_batch, image_size, facts_of
     for row in chosen:
         alone = roofline(facts_of(near, _size(row)), device, precision)
         ratios.append(row.local_batch / row.images_per_second / _seconds(alone, row.local_batch))
-    rates = ", ".join(f"{row.images_per_second:g} images/s at batch {row.local_batch:g}" for row in chosen)
+    rates = ", ".join(f"{r.images_per_second:g} images/s at batch {r.local_batch:g} ({r.kind})" for r in chosen)
     text = f"computation is anchored to {near} in {precision} on one worker: {rates}"
     source = f"{text} ({'; '.join(dict.fromkeys(row.source for row in chosen))})"
-    return _corrected(plain, _between(chosen, ratios, local_batch), ITSELF if same else FAMILY, source), [text]
+    return _corrected(plain, _between(chosen, ratios, local_batch), CARRIED, source), [text]
 
 
 def _size(row):

@@ -3,13 +3,14 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 from labs.costs.anchor import SIZES
 from labs.costs.communication import BACKWARD
 from labs.costs.fit import fit
 from labs.costs.machine import load
-from labs.costs.observe import observations_of
-from labs.costs.parameter import CostError
+from labs.costs.observe import input_seconds, observations_of
+from labs.costs.parameter import CostError, Parameter
 from labs.costs.predict import predict, predict_from_fit
 from labs.models import counts
 
@@ -35,6 +36,7 @@ def predict_command(args):
         "images": args.images,
         "slots": args.optimizer_slots,
         "compression": args.compression,
+        "input": _input(args.input),
     }
     if not args.records:
         size = args.image_size or SIZES.get(args.model, 224)
@@ -51,6 +53,24 @@ def predict_command(args):
     local_batch = max((known or list(fitted.networks.values()))[0].batches) if given is None else given
     found = predict_from_fit(fitted, args.model, args.workers, local_batch, facts=other, machine=machine, **settings)
     return replace(found, notes=tuple(dict.fromkeys((*found.notes, *fitted.notes, *skipped))))
+
+
+def _input(given):
+    """Seconds for an image and node: a number as text, or what the .breakdown.json file that it names says; or None."""
+    if given is None:
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        pass
+    try:
+        found = input_seconds(json.loads(Path(given).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as problem:
+        raise CostError(
+            f"--input {given}: neither a number of seconds for an image, nor a file of labs.measure.breakdown that can "
+            f"be read ({problem})."
+        ) from None
+    return Parameter(fmean(found), "s/image", (min(found), max(found)), f"batches read alone, {Path(given).name}")
 
 
 def _benchmark(path):
@@ -75,6 +95,8 @@ PARTS = {
     "stragglers": "waiting for the slowest",
     "exposed": "all-reduce, exposed",
     "all_reduce": "all-reduce, whole",
+    "input": "waiting for input",
+    "input_whole": "input, whole",
 }
 
 
@@ -82,10 +104,12 @@ def text(found):
     """The prediction as aligned text: quantities with intervals, where the time goes, notes."""
     row = found.as_dict()
     passes = f", {row['accumulation']} passes" if row["accumulation"] > 1 else ""
+    needed, unknown = row["input"]["needed_images_per_second"], row["input"]["known"] == "no"
+    given = f", if the host feeds a node {needed:.4g} images/s or more" if unknown else ""
     lines = [
         f"{found.model} on {found.workers} worker(s), batch {found.local_batch:g} each{passes}, {row['precision']}, "
         f"{row['image_size']} pixels; {row['machine']}",
-        "Predicted [95 % interval]:",
+        f"Predicted [95 % interval]{given}:",
     ]
     for name, (label, form, unit) in LINES.items():
         if quantity := found.quantities.get(name):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2
 
+from labs.costs.chosen import CHOSEN
 from labs.costs.parameter import CostError
 from labs.simulate.given import number, whole
 from labs.simulate.reduce import ring_bytes, ring_seconds
@@ -11,7 +12,7 @@ from labs.simulate.reduce import ring_bytes, ring_seconds
 ALGORITHMS = ("two-level", "ring", "tree")
 THRESHOLD = 128 * 2**20  # bytes; Horovod's default from 0.21 on (64 MiB before), see its changelog
 CYCLE = 0.001  # seconds; Horovod's default from 0.21 on (0.005 before)
-OVERLAP = 0.85  # of the way from none to full; chosen by published results, see labs/machines/README.md
+OVERLAP = CHOSEN.overlap  # of the way from none to full
 BACKWARD = 2 / 3  # share of the computation: backward is two of the three products that each layer needs
 
 

@@ -1,9 +1,10 @@
 """The model's parameters from runs: computation from one worker, communication from several or from a benchmark."""
 
 from dataclasses import dataclass, replace
-from math import log
+from math import exp, hypot, log, sqrt
 from statistics import fmean, stdev
 
+from labs.costs.chosen import CHOSEN
 from labs.costs.communication import BACKWARD, CYCLE, OVERLAP, THRESHOLD, Fabric, exposed
 from labs.costs.computation import Line, values
 from labs.costs.least_squares import line, relative_error, through_origin
@@ -15,13 +16,15 @@ from labs.simulate.reduce import ring_bytes
 
 SPREAD = Parameter(0.0, "", (0.0, 0.03), "no single steps on record: stragglers are part of what is exposed")
 OTHER = 0.3  # relative reach of a computation that is carried over from another network
+FED = 0.95  # from this share of a step on, the host's seconds for its images explain the step
 ANY = 10**9  # workers of a node, where nothing is known of nodes
 
 
 @dataclass(frozen=True)
 class Network:
     """What was fitted for one network at one image size: computation and, if it ran on several workers, the exposed
-    seconds per byte of its gradient and of the ring's 2 (K - 1) / K. image_size: None where not on record."""
+    seconds per byte of its gradient and of the ring's 2 (K - 1) / K. image_size: None where not on record; workers:
+    most that this network ran on; input: seconds in which a node's host makes an image ready, or None."""
 
     model: str
     facts: object
@@ -32,6 +35,8 @@ class Network:
     image_size: int | None
     precision: str
     notes: tuple = ()
+    workers: int = 1
+    input: Parameter | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ class Fit:
         ]
         line, notes = Line(*scaled, near.line.centre), (note, *near.notes)
         given = {"model": name, "facts": facts, "image_size": facts.image_size}
-        return replace(near, **given, line=line, fixed=None, exposed=None, notes=notes)
+        fed = near.input if near.image_size == facts.image_size else None
+        return replace(near, **given, line=line, fixed=None, exposed=None, notes=notes, workers=1, input=fed)
 
     def communication(self, network):
         """{name: Parameter} of the model's communication and stragglers."""
@@ -88,6 +94,7 @@ class Fit:
             found[f"{key}: computation per image"] = network.line.slope
             found[f"{key}: fixed computation"] = network.fixed
             found[f"{key}: exposed communication"] = network.exposed
+            found[f"{key}: input of a node"] = network.input
         return {name: parameter for name, parameter in found.items() if parameter}
 
 
@@ -95,7 +102,8 @@ def fit(observations, facts_of=None, benchmark=None):
     """Fit of runs (labs.costs.observe.Observation) of one kind of hardware.
 
     facts_of(model, image_size, classes): default labs.models.counts.of. benchmark: the result of
-    labs.measure.allreduce.measure. Each network needs a run on one worker. Raises CostError.
+    labs.measure.allreduce.measure. Each network needs a run on one worker. What a single run tells has the spread of
+    recorded runs (CHOSEN.repeat_spread) in its intervals. Raises CostError.
     """
     observations = list(observations)
     hardware = {o.hardware for o in observations if o.hardware}
@@ -118,7 +126,8 @@ def fit(observations, facts_of=None, benchmark=None):
     networks, pairs = {}, []
     for (model, size, precision), runs in groups.items():
         key = model if names.count(model) == 1 else f"{model}@{size}" + (f" {precision}" if precision else "")
-        network, found = _network(model, size, precision, runs, facts_of or counts.of, spread)
+        fed = _input([o for o in observations if o.image_size == size])
+        network, found = _network(model, size, precision, runs, facts_of or counts.of, spread, fed)
         networks[key] = network
         pairs += found
     if not networks:
@@ -132,12 +141,18 @@ def fit(observations, facts_of=None, benchmark=None):
             "communication is fitted to steps of several workers: latency, bandwidth and overlap cannot be "
             "told apart; other numbers of workers follow the ring's bytes, 2 (K - 1) / K"
         )
+    if any(len(o.seconds) == 1 for o in observations):
+        notes.append(
+            f"runs without repeats: their intervals take {CHOSEN.repeat_spread:.1%} from run to run, as this kit's "
+            "recorded runs have; repeat yours to know your own"
+        )
     most = max([o.workers for o in observations] + [benchmark.get("ranks", 1) if benchmark else 1])
     return Fit(networks, spread, links, shared, most, ", ".join(hardware) or "unknown hardware", tuple(notes))
 
 
-def _network(model, size, precision, runs, facts_of, spread):
-    """(Network, [(x, exposed seconds, step seconds, error)] of its runs on several workers)."""
+def _network(model, size, precision, runs, facts_of, spread, fed):
+    """(Network, [(x, exposed seconds, step seconds, error by the computation, rounding, run to run)] of its runs on
+    several workers)."""
     alone = [o for o in runs if o.workers == 1]
     if not alone:
         raise CostError(
@@ -146,8 +161,8 @@ def _network(model, size, precision, runs, facts_of, spread):
         )
     samples = [(o.local_batch, seconds) for o in alone for seconds in o.seconds]
     errors = [relative_error(o.seconds, o.spread, o.steps) for o in alone]
-    known = [error for error in errors if error is not None]
-    found, fixed, notes = line(*zip(*samples, strict=True), max(o.resolution for o in alone), max(known, default=None))
+    single = None if None in errors else max(errors)
+    found, fixed, notes = line(*zip(*samples, strict=True), max(o.resolution for o in alone), single)
     facts = facts_of(model, size or 224, alone[0].classes)
     if size is None:
         notes.append(f"the image size of {model} is not on record: its facts are those of 224 pixels")
@@ -156,27 +171,64 @@ def _network(model, size, precision, runs, facts_of, spread):
     for o in runs:
         if o.workers == 1:
             continue
+        if fed and o.fed and fed.value * o.node_images > FED * fmean(o.seconds):
+            notes.append(
+                f"{model} on {o.workers} workers says nothing of communication: its steps last as long as the host "
+                "needs for their images"
+            )
+            continue
         at = found.seconds(o.local_batch, values(found.parameters))
         slow = at * slowest(o.workers, spread.value)
         doubt = (high - low) / 2 / level.value * at  # of the computation: the same for all these runs
         x = ring_bytes(o.workers, sum(facts.tensor_bytes))
-        pairs += [(x, seconds - slow, seconds, doubt + o.resolution / 2) for seconds in o.seconds]
+        own = relative_error(o.seconds, o.spread, o.steps) or 0.0
+        pairs += [(x, seconds - slow, seconds, doubt, o.resolution / 2, own) for seconds in o.seconds]
     own = _exposed(pairs)
     if own and not own.value:
         notes.append(f"steps of {model} on several workers are not longer than on one: the exposed part is taken as 0")
     batches, precision = tuple(sorted({o.local_batch for o in runs})), precision or "float32"
-    return Network(model, facts, found, fixed, own, batches, size, precision, tuple(notes)), pairs
+    most = max(o.workers for o in runs)
+    return Network(model, facts, found, fixed, own, batches, size, precision, tuple(notes), most, fed), pairs
+
+
+def _input(observations):
+    """Seconds in which a node's host makes an image ready, as a Parameter: measured; else between 0 and what the
+    fastest run took for an image (the upper end of its interval), since that is what its host can do at least; None
+    without a run that was fed."""
+    measured = [seconds for o in observations for seconds in o.input]
+    if measured:
+        span = intervals.mean(measured).interval if len(measured) > 1 else None
+        if not span:
+            reach = exp(CHOSEN.repeat_reach)
+            span = measured[0] / reach, measured[0] * reach
+        return Parameter(fmean(measured), "s/image", span, "batches that were read alone")
+    fed = [_at_most(o) / o.node_images for o in observations if o.fed]
+    if not fed:
+        return None
+    return Parameter(0.0, "s/image", (0.0, min(fed)), "not measured: at most what the fastest run took for an image")
+
+
+def _at_most(observation):
+    """Upper 95 % end of the mean step of a run, with its rounding."""
+    seconds = observation.seconds
+    if len(seconds) > 1 and (span := intervals.mean(seconds, observation.resolution).interval):
+        return span[1]
+    return fmean(seconds) * exp(CHOSEN.repeat_reach) + observation.resolution / 2
 
 
 def _exposed(pairs):
     """Exposed seconds per byte of the ring, as a Parameter; None without runs on several workers."""
     if not pairs:
         return None
-    x, y, steps, doubts = zip(*pairs, strict=True)
+    x, y, steps, doubts, roundings, single = zip(*pairs, strict=True)
     weights = [step**-2 for step in steps]
     ratio, error = through_origin(x, y, weights)
-    doubt = max(d / a for d, a in zip(doubts, x, strict=True))
-    reach = (intervals.t_quantile(len(x) - 1) * error if error else 0.0) + doubt
+    reach = intervals.t_quantile(len(x) - 1) * error if error else 0.0
+    if all(single):  # few pairs can agree by chance: not below the spread from run to run
+        least = max(single) / sqrt(sum(w * a**2 for w, a in zip(weights, x, strict=True)))
+        reach = max(reach, intervals.t_quantile(CHOSEN.repeat_degrees) * least)
+    by_computation, by_rounding = (max(d / a for d, a in zip(ds, x, strict=True)) for ds in (doubts, roundings))
+    reach = hypot(reach, by_computation) + by_rounding
     span = max(0.0, ratio - reach), max(0.0, ratio + reach)
     source = "steps of several workers less the computation, least squares over the ring's bytes"
     return Parameter(max(0.0, ratio), "s/byte", span, source)

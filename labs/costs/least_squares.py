@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from labs.costs.chosen import CHOSEN
 from labs.costs.computation import Line
 from labs.costs.parameter import CostError, Parameter
 from labs.results import intervals
@@ -16,12 +17,14 @@ def line(batches, seconds, resolution=0.0, spread=None):
 
     Least squares with weights 1 / seconds^2, since errors of times are relative; errors and 95 % intervals from the
     residuals, with Student's t of n - 2 degrees of freedom (N. Draper and H. Smith, Applied Regression Analysis,
-    sections 1.4 and 2.11). With n = 2, from `spread`: relative standard error of a repeat's mean step. resolution:
-    rounding of the seconds, its half added to both ends. One batch size cannot separate fixed cost and slope: then the
-    slope is that of a step that grows with the batch wholly, and its interval goes down to 70 % of this.
+    sections 1.4 and 2.11). spread: relative standard deviation from run to run, for runs without repeats: few points
+    can lie on a line by chance, so errors are not taken below those of this spread, with its degrees of freedom
+    (CHOSEN.repeat_degrees). resolution: rounding of the seconds, its half added to both ends. One batch size cannot
+    separate fixed cost and slope: then the slope is that of a step that grows with the batch wholly, and its interval
+    goes down to 70 % of this.
     """
     if len(set(batches)) == 1:
-        return _one_batch(batches[0], seconds, resolution)
+        return _one_batch(batches[0], seconds, resolution, spread)
     x, y = np.array(batches, float), np.array(seconds, float)
     weights = y**-2
     total, centre, level = weights.sum(), np.average(x, weights=weights), np.average(y, weights=weights)
@@ -42,14 +45,17 @@ def line(batches, seconds, resolution=0.0, spread=None):
         free, level, errors = len(y) - 1, slope * centre, (error * centre, error)
     else:
         residuals = (y - level - slope * (x - centre)) / y
-        variance = residuals @ residuals / free if free else (spread or 0.0) ** 2
+        variance = residuals @ residuals / free if free else 0.0
         errors = math.sqrt(variance / total), math.sqrt(variance / square)
     if not free and not spread:
         notes.append("two measurements for two parameters: no interval; repeat each run")
         reach = None
     else:
-        t = intervals.t_quantile(free) if free else 1.96
-        reach = t * errors[0] + resolution / 2, t * errors[1] + resolution / (max(batches) - min(batches))
+        t, least = intervals.t_quantile(free) if free else 0.0, 0.0
+        if spread:
+            least = intervals.t_quantile(CHOSEN.repeat_degrees) * spread
+        reach = [max(t * error, least / math.sqrt(w)) for error, w in zip(errors, (total, square), strict=True)]
+        reach = reach[0] + resolution / 2, reach[1] + resolution / (max(batches) - min(batches))
     return *_line(float(level), float(slope), float(centre), reach), notes
 
 
@@ -69,12 +75,19 @@ def _line(level, slope, centre, reach):
     return found, Parameter(max(0.0, fixed), "s", far, "level - slope x centre")
 
 
-def _one_batch(batch, seconds, resolution):
-    estimate = intervals.mean(seconds, resolution)
-    slope = estimate.value / batch
+def _one_batch(batch, seconds, resolution, spread):
+    value, span = float(np.mean(seconds)), None
+    if len(seconds) > 1:
+        span = intervals.mean(seconds, resolution).interval
+    if spread or (len(seconds) == 1 and resolution):
+        error = (spread or 0.0) / math.sqrt(len(seconds))
+        reach, half = math.exp(intervals.t_quantile(CHOSEN.repeat_degrees) * error), resolution / 2
+        least = max(0.0, value / reach - half), value * reach + half
+        span = (min(least[0], span[0]), max(least[1], span[1])) if span else least
+    slope = value / batch
     text = "step / batch: as if nothing of the step were fixed"
     found = Line(
-        Parameter(estimate.value, "s", estimate.interval, f"mean step at batch {batch:g}"),
+        Parameter(value, "s", span, f"mean step at batch {batch:g}"),
         Parameter(slope, "s/image", (ONE_BATCH * slope, slope), text),
         batch,
     )
@@ -97,7 +110,8 @@ def through_origin(x, y, weights):
 
 
 def relative_error(seconds, spread, steps):
-    """Relative standard error of a repeat's mean step: from the repeats, else from single steps; None: unknown."""
+    """Relative standard deviation of a single run's mean step from run to run: that of recorded runs, or what its steps
+    show if it is more; None for several repeats, which show it themselves."""
     if len(seconds) > 1:
-        return float(np.std(seconds, ddof=1) / np.mean(seconds))
-    return spread / math.sqrt(steps) if spread is not None else None
+        return None
+    return max(CHOSEN.repeat_spread, (spread or 0.0) / math.sqrt(steps))

@@ -8,11 +8,12 @@ machine's file can take over with [device] base = "V100".
 import re
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, model_validator
 
 from labs import schema
+from labs.costs.chosen import CHOSEN, SPREADS
 from labs.costs.communication import ALGORITHMS, CYCLE, OVERLAP, THRESHOLD
 from labs.costs.parameter import CostError, Parameter
 from labs.schema import Section, known, wrong
@@ -97,10 +98,12 @@ class Link(Section):
 
 
 class Node(Link):
-    """devices: workers of a node. With one alone it needs no link inside."""
+    """devices: workers of a node. With one alone it needs no link inside. input: seconds in which the node's host makes
+    an image ready, for all of them together; None: not known."""
 
     devices: PositiveInt
     bandwidth: BytesPerSecond | None = None
+    input: Seconds | None = None
 
     @model_validator(mode="after")
     def _linked(self):
@@ -121,11 +124,14 @@ class Software(Section):
     fusion_threshold: quantity("bytes", 0, 1e12) = usual(THRESHOLD, "bytes")
     cycle: Seconds = usual(CYCLE, "s")
     overlap: quantity("", 0, 1) = usual(OVERLAP, "", (0.0, 1.0), source=_BRACKET)
-    spread: quantity("", 0, 2) = usual(0.015, "", (0.005, 0.03))
+    spread: quantity("", 0, 2) = usual(CHOSEN.spread, "", SPREADS)
 
 
 class Rate(Section):
-    """A measured rate of one worker. image_size: None for the network's own."""
+    """A rate of one worker. kind: measured, or computed from what was published. image_size: None for the network's
+    own."""
+
+    kind: ClassVar[str] = "measured"
 
     model: str
     precision: str = "float32"
@@ -135,8 +141,12 @@ class Rate(Section):
     source: str = ""
 
 
+class Computed(Rate):
+    kind: ClassVar[str] = "computed"
+
+
 class Machine(Section):
-    """A machine, as its file says. measured: of one worker."""
+    """A machine, as its file says. measured, computed: rates of one worker."""
 
     name: str
     about: str = ""
@@ -145,12 +155,18 @@ class Machine(Section):
     network: Network | None = None
     software: Software = Software()
     measured: list[Rate] = []
+    computed: list[Computed] = []
 
     @model_validator(mode="after")
     def _linked(self):
         if not self.node.bandwidth and not self.network:
             raise wrong("network", "is missing: with one worker in a node, workers need a network")
         return self
+
+    @property
+    def rates(self):
+        """All rates of one worker."""
+        return [*self.measured, *self.computed]
 
     @property
     def devices(self):
@@ -164,11 +180,12 @@ class Machine(Section):
 
     @property
     def parameters(self):
-        """{name: Parameter} of the fabric and the software."""
+        """{name: Parameter} of the fabric, the software and, where it is known, the input."""
         inside = self.node if self.node.bandwidth else self.network
         links = {"inside": inside, "between": self.network or inside}
         fabric = {f"{key}_{level}": getattr(link, key) for level, link in links.items() for key in Link.model_fields}
-        return fabric | dict(self.software)
+        known = {"input": self.node.input} if self.node.input else {}
+        return fabric | dict(self.software) | known
 
     @property
     def precisions(self):
@@ -228,8 +245,8 @@ def _on_its_base(table, path):
     if device["base"] not in bases:
         raise MachineError(f"{path}: device.base is {device['base']!r}: it must be one of {', '.join(bases)}.")
     base = schema.read(bases[device["base"]], path, MachineError)
-    measured = [*table.get("measured", []), *base.get("measured", [])]
-    return table | {"device": base["device"] | device, "measured": measured}
+    rates = {kind: [*table.get(kind, []), *base.get(kind, [])] for kind in ("measured", "computed")}
+    return table | {"device": base["device"] | device} | rates
 
 
 def _number(given, unit, least, most):

@@ -12,8 +12,9 @@ from labs.simulate.reduce import ring_bytes
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Where the seconds of a step go. step = computation + stragglers + exposed; all_reduce is the whole of it, of
-    which backward hides the rest; without_overlap and with_full_overlap are what would be exposed then."""
+    """Where the seconds of a step go. step = computation + stragglers + exposed + input; all_reduce is the whole of it,
+    of which backward hides the rest; without_overlap and with_full_overlap are what would be exposed then. input: how
+    much longer than all others the node's host takes to make the step's images ready; input_whole: all it takes."""
 
     computation: float
     stragglers: float
@@ -21,17 +22,21 @@ class Breakdown:
     all_reduce: float
     without_overlap: float
     with_full_overlap: float
+    input: float = 0.0
+    input_whole: float = 0.0
 
     @property
     def step(self):
-        return self.computation + self.stragglers + self.exposed
+        return self.computation + self.stragglers + self.exposed + self.input
 
 
 @dataclass(frozen=True)
 class Model:
     """A network on a machine. computation: Line or Roofline; tensor_bytes: of the gradients that are exchanged;
     parameters: {name: Parameter} of communication and stragglers. They are `overlap`, `spread`, `cycle`,
-    `fusion_threshold` and the fabric's, or `exposed_per_byte` and `spread`."""
+    `fusion_threshold` and the fabric's, or `exposed_per_byte` and `spread`; and where they are known, `input`, seconds
+    in which a node's host makes an image ready, and `unmodelled`, a factor on steps of several workers (see `step`).
+    devices: workers of a node."""
 
     computation: object
     tensor_bytes: tuple
@@ -54,11 +59,13 @@ class Model:
     def breakdown(self, workers, local_batch, accumulation=1, values=None):
         """Breakdown of a step of K workers with `local_batch` images each.
 
-        step = C + C (E[slowest] / mean - 1) + exposed: all workers wait for the slowest one (labs.costs.stragglers),
-        and for what backward does not hide of the all-reduce (labs.costs.communication). exposed = overlap x (with
-        full overlap) + (1 - overlap) x (without). accumulation: passes of forward and backward, of `local_batch` images
-        each, before one all-reduce; only the last backward can hide it. values: as `values()` gives them. Raises
-        SimulationError.
+        step = max(C + C (E[slowest] / mean - 1) + exposed, input x images of a node): all workers wait for the slowest
+        one (labs.costs.stragglers), and for what backward does not hide of the all-reduce (labs.costs.communication).
+        exposed = overlap x (with full overlap) + (1 - overlap) x (without). The host's pipeline is shared by the
+        workers of a node; it prepares the next batch during a step, so the longer of the two counts and not their sum
+        (TensorFlow, "Better performance with the tf.data API", section on prefetching). accumulation: passes of forward
+        and backward, of `local_batch` images each, before one all-reduce; only the last backward can hide it. values:
+        as `values()` gives them. Raises SimulationError.
         """
         workers, local_batch = whole("workers", workers), number("local_batch", local_batch, above=True)
         passes, values = whole("accumulation", accumulation), values or self.values()
@@ -66,7 +73,24 @@ class Model:
         total, none, full = self._exchange(workers, BACKWARD * once, values)
         overlap = values.get("overlap", 0.0)
         waiting = passes * once * (slowest(workers, values["spread"]) - 1)
-        return Breakdown(passes * once, waiting, overlap * full + (1 - overlap) * none, total, none, full)
+        lost = overlap * full + (1 - overlap) * none
+        fed = values.get("input", 0.0) * self.node_images(workers, local_batch, passes)
+        late = max(0.0, fed - (passes * once + waiting + lost))
+        return Breakdown(passes * once, waiting, lost, total, none, full, late, fed)
+
+    def node_images(self, workers, local_batch, accumulation=1):
+        """Images that a step takes from the host of a node, of the fullest if nodes differ."""
+        return min(workers, self.devices) * local_batch * accumulation
+
+    def step(self, workers, local_batch, accumulation=1, values=None):
+        """Seconds of a step, with the factor `unmodelled` on several workers; never less than one worker's, since the
+        model knows nothing by which others would make a worker faster."""
+        values = values or self.values()
+        alone = self.breakdown(1, local_batch, accumulation, values).step
+        if workers == 1:
+            return alone
+        several = self.breakdown(workers, local_batch, accumulation, values).step
+        return max(alone, several * values.get("unmodelled", 1.0))
 
     def _exchange(self, workers, backward, values):
         if "exposed_per_byte" in values:  # fitted from step times: it is the exposed part already

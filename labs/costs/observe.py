@@ -1,7 +1,7 @@
 """Runs as the fit sees them: seconds of a step in each repeat, and how much single steps differ."""
 
 from dataclasses import dataclass
-from math import isfinite
+from math import ceil, isfinite
 from pathlib import Path
 from statistics import fmean, pstdev
 
@@ -16,7 +16,9 @@ CLASSES = {"digits": 10, "cifar10": 10}  # of a data set; others: 1000
 @dataclass(frozen=True)
 class Observation:
     """Steps of one configuration. seconds: mean step of each repeat, without its first epoch; resolution: rounding of
-    these (s); spread: standard deviation of single steps / their mean, None where only epochs are known."""
+    these (s); spread: standard deviation of single steps / their mean, None where only epochs are known; fed: whether a
+    host's input pipeline fed the steps; input: seconds in which it makes an image ready for a node, where that was
+    measured, of each repeat."""
 
     model: str
     workers: int
@@ -30,6 +32,14 @@ class Observation:
     hardware: str | None = None
     classes: int = 1000
     oversubscribed: bool = False
+    nodes: int = 1
+    fed: bool = True
+    input: tuple = ()
+
+    @property
+    def node_images(self):
+        """Images that a step takes from the host of a node."""
+        return self.local_batch * ceil(self.workers / self.nodes)
 
 
 def observations_of(paths, **known):
@@ -96,7 +106,26 @@ def observe(run, **known):
         hardware=run.hardware,
         classes=CLASSES.get(has.dataset, 1000),
         oversubscribed=bool(run.oversubscribed),
+        nodes=has.nodes or 1,
     )
+
+
+def input_seconds(breakdown):
+    """Seconds in which a node's host makes an image ready, in each round of a result of labs.measure.breakdown.
+
+    There all ranks, of one node, read a batch each at the same time. Raises CostError: no batch was read.
+    """
+    try:
+        images = breakdown["ranks"] * breakdown["local_batch"]
+        found = tuple(seconds / images for seconds in breakdown["pipeline_seconds"])
+    except (KeyError, TypeError, ZeroDivisionError):
+        found = ()
+    if not found or min(found) <= 0:
+        raise CostError(
+            "No reading of batches in this breakdown, so the host's seconds for an image are not known: measure all "
+            "kinds of steps (labs.measure.breakdown)."
+        )
+    return found
 
 
 def _spread(run):

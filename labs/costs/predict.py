@@ -1,9 +1,10 @@
 """What a training would take elsewhere: step time, throughput, speedup, efficiency, largest batch, with intervals."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from labs.costs.anchor import anchored
+from labs.costs.chosen import CHOSEN
 from labs.costs.fit import ANY
 from labs.costs.machine import MachineError
 from labs.costs.memory import largest_batch
@@ -71,10 +72,12 @@ def outcomes(model, workers, local_batch, accumulation=1, images=None, values=No
     """{name: number} of the keys of UNITS, for a model with these values.
 
     S(K) = images/s of K workers / images/s of one with the same batch per worker; efficiency = S / K. An epoch is
-    ceil(images / global batch) steps: the last, partial batch costs a full step.
+    floor(images / global batch) steps: as the kit's pipeline does (labs.data.batching), the images after the last full
+    batch are left out. So epochs of different numbers of workers may hold different numbers of images, and the speedup
+    is the ratio of their images/s. Raises CostError: no batch is full.
     """
-    step = model.breakdown(workers, local_batch, accumulation, values).step
-    alone = model.breakdown(1, local_batch, accumulation, values).step
+    step = model.step(workers, local_batch, accumulation, values)
+    alone = model.step(1, local_batch, accumulation, values)
     total = workers * local_batch * accumulation
     found = {
         "step_seconds": step,
@@ -84,35 +87,53 @@ def outcomes(model, workers, local_batch, accumulation=1, images=None, values=No
         "efficiency": alone / step,
     }
     if images is not None:
-        found["epoch_seconds"] = math.ceil(whole("images", images) / total) * step
+        found["epoch_seconds"] = _steps(images, total) * step
     return found
 
 
-def with_intervals(model, workers, local_batch, accumulation=1, images=None):
-    """{name: Parameter} of `outcomes`.
+def _steps(images, total):
+    steps = int(whole("images", images) // total)
+    if not steps:
+        raise CostError(
+            f"{images} images do not fill one step of {total:g}, and the pipeline drops what fills none: there is no "
+            "epoch. Ask for more images, fewer workers or a smaller batch."
+        )
+    return steps
 
-    Each parameter goes to both ends of its 95 % interval with all others at their central values; the shifts that it
-    makes are added in quadrature, upwards and downwards apart (propagation of independent errors: BIPM, Guide to the
+
+def shifts(parameters, values, ask):
+    """{name: (value, low, high)} of what `ask(values)` gives, numbers above 0: its value, and how far the parameters'
+    95 % intervals move its logarithm downwards and its value upwards. (Downwards on logarithms: no shift, however
+    large, makes a time or a share negative.)
+
+    Each parameter goes to both ends of its interval with all others at their central values; the shifts that it makes
+    are added in quadrature, upwards and downwards apart (propagation of independent errors: BIPM, Guide to the
     Expression of Uncertainty in Measurement, JCGM 100:2008, section 5.1.2; with whole intervals instead of slopes). A
     ratio as the speedup is formed before, so what makes both its parts slower cancels.
     """
-    ask = (workers, local_batch, accumulation, images)
-    central = outcomes(model, *ask)
+    central = ask(values)
     low, high = dict.fromkeys(central, 0.0), dict.fromkeys(central, 0.0)
-    for name, parameter in model.all_parameters.items():
+    for name, parameter in parameters.items():
         if parameter.interval is None:
             continue
-        ends = [outcomes(model, *ask, model.values(**{name: end})) for end in parameter.interval]
+        ends = [ask(values | {name: end}) for end in parameter.interval]
         for key, value in central.items():
-            low[key] += max(0.0, *(value - end[key] for end in ends)) ** 2
+            low[key] += max(0.0, *(math.log(value / end[key]) for end in ends)) ** 2
             high[key] += max(0.0, *(end[key] - value for end in ends)) ** 2
-    most = {"speedup": workers, "efficiency": 1.0}  # the model knows nothing that is faster
-    found = {}
-    for key, value in central.items():
-        above = value + math.sqrt(high[key])
-        # Downwards on a logarithmic scale: no shift, however large, makes a time negative.
-        below = value * math.exp(-math.sqrt(low[key]) / value) if value else 0.0
-        found[key] = Parameter(value, UNITS[key], (below, max(value, min(above, most.get(key, above)))))
+    return {key: (value, math.sqrt(low[key]), math.sqrt(high[key])) for key, value in central.items()}
+
+
+def with_intervals(model, workers, local_batch, accumulation=1, images=None):
+    """{name: Parameter} of `outcomes`, with the intervals of `shifts`. Speedup and efficiency are cut at K and 1: the
+    model knows nothing that makes a worker faster when there are others."""
+
+    def ask(values):
+        return outcomes(model, workers, local_batch, accumulation, images, values)
+
+    most, found = {"speedup": workers, "efficiency": 1.0}, {}
+    for key, (value, low, high) in shifts(model.all_parameters, model.values(), ask).items():
+        above = max(value, min(value + high, most.get(key, math.inf)))
+        found[key] = Parameter(value, UNITS[key], (value * math.exp(-low), above))
     return found
 
 
@@ -134,14 +155,21 @@ def predict(
     facts: of labs.models.counts, for this image size; machine: Machine; local_batch: images per worker and pass;
     rate: images/s of one worker, where you know it; facts_of(model, image_size): for rates of other networks in the
     machine's file (default: labs.models.counts.of). asked: accumulation=1, passes per update; images=None, of an epoch;
-    slots=1, of the optimizer; compression=None or "float16", of gradients in the all-reduce.
+    slots=1, of the optimizer; compression=None or "float16", of gradients in the all-reduce; input=None, seconds in
+    which a node's host makes an image ready, or a Parameter of them (default: the machine's).
     Raises MachineError, CostError, SimulationError for what cannot be predicted.
     """
     workers = whole("workers", workers)
     line, notes = anchored(model, facts, machine, precision, local_batch, image_size, facts_of or counts.of, rate)
     about = {"machine": machine.name, "precision": precision, "image_size": image_size}
     notes, ask = [*notes, *machine.notes], (workers, local_batch)
-    return _predicted(model, line, facts, machine, machine.parameters, ask, notes, about, **asked)
+    parameters = machine.parameters | {"unmodelled": CHOSEN.unmodelled(workers)}
+    if workers > CHOSEN.model_workers:
+        notes.append(
+            f"extrapolation: the model was compared with up to {CHOSEN.model_workers} workers; beyond, intervals are "
+            "wider"
+        )
+    return _predicted(model, line, facts, machine, parameters, ask, notes, about, **asked)
 
 
 def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine=None, **asked):
@@ -149,13 +177,18 @@ def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine
 
     facts: needed for a network that was not fitted; its computation is then that of the closest fitted one, times the
     ratio of multiply-adds. machine: its nodes and network instead of the fitted communication; the computation stays
-    that of the fitted hardware. asked: as of `predict`. Says in notes where it leaves what was fitted. Raises as
+    that of the fitted hardware, the host's input that of the machine. asked: as of `predict`. Says in notes where it
+    leaves what was fitted; there intervals are wider, by one model error for each doubling of the workers. Raises as
     `predict`.
     """
     workers, local_batch = whole("workers", workers), number("local_batch", local_batch, above=True)
     network = fitted.network(model, facts)
     notes = [*network.notes, *_extrapolations(fitted, network, workers, local_batch, machine)]
     parameters = machine.parameters | {"spread": fitted.spread} if machine else fitted.communication(network)
+    if beyond := CHOSEN.unmodelled(workers, None if machine else network.workers):
+        parameters |= {"unmodelled": beyond}
+    if network.input and not machine:
+        parameters |= {"input": network.input}
     about = {
         "machine": machine.name if machine else fitted.hardware,
         "precision": network.precision,
@@ -166,7 +199,19 @@ def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine
 
 
 def _predicted(
-    name, line, facts, machine, parameters, ask, notes, about, accumulation=1, images=None, slots=1, compression=None
+    name,
+    line,
+    facts,
+    machine,
+    parameters,
+    ask,
+    notes,
+    about,
+    accumulation=1,
+    images=None,
+    slots=1,
+    compression=None,
+    input=None,
 ):
     """The Prediction. line: of the computation; ask: workers, local batch; machine: of which nodes and memory are
     taken, None: all workers in one node, memory unknown."""
@@ -179,6 +224,9 @@ def _predicted(
     if compression not in (None, "float16"):
         raise CostError(f"compression is {compression!r}: it must be None or 'float16'.")
     # On the wire gradients are float32 also in mixed precision, whose weights are float32.
+    if input is not None:
+        given = input if isinstance(input, Parameter) else Parameter(number("input", input), "s/image", source="given")
+        parameters = parameters | {"input": given}
     exchanged = tuple(size / (2 if compression else 1) for size in facts.tensor_bytes)
     nodes = (machine.devices, machine.algorithm) if machine else (ANY, "two-level")
     cost = Model(line, exchanged, parameters, *nodes)
@@ -186,12 +234,57 @@ def _predicted(
         memory = largest_batch(facts, machine.device.memory.value, about["precision"], slots, workers)
     if workers > 1 and "overlap" in parameters:
         notes.append(BRACKET.format(share=f"{parameters['overlap'].value:.0%} of the way to full"))
+    told, note = _told_of_input(cost, workers, local_batch, passes)
+    notes.insert(0, note)
     if memory and memory.interval[0] < local_batch:
         how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
         notes.append(f"batch {local_batch:g} {how} into the memory of a worker: about {memory.value:g} images do")
     quantities = with_intervals(cost, *ask, passes, images) | {"largest_batch": memory}
-    notes, about = tuple(dict.fromkeys(notes)), about | {"accumulation": passes}
+    notes, about = tuple(dict.fromkeys(filter(None, notes))), about | {"accumulation": passes, "input": told}
+    if images is not None:
+        steps = _steps(images, workers * local_batch * passes)
+        about |= {"steps_per_epoch": steps, "images_per_epoch": steps * workers * local_batch * passes}
     return Prediction(name, *ask, quantities, cost.breakdown(*ask, passes), cost.all_parameters, notes, about)
+
+
+def _told_of_input(cost, workers, local_batch, passes):
+    """({what JSON says of input}, note or None). known: "yes", "at least" (runs show what the host can do) or "no";
+    images/s that a node's host is asked for and can feed; intervals for a host that keeps up, where others hold."""
+    input = cost.parameters.get("input")
+    images = cost.node_images(workers, local_batch, passes)
+    step = cost.breakdown(workers, local_batch, passes)
+    needed = images / (step.step - step.input)
+    told = {"known": "no", "needed_images_per_second": needed, "fed_images_per_second": None}
+    if input is None:
+        return told, (
+            f"assumption: input is left out, since nothing says how fast a node's host makes images ready. The numbers "
+            f"hold if it feeds a node {needed:.4g} images/s or more; if it feeds less, so many images/s are all that a "
+            "node trains. Time your input pipeline alone and give its seconds for an image with --input"
+        )
+    if input.value:
+        told |= {"known": "yes", "fed_images_per_second": 1 / input.value}
+        if not step.input:
+            return told, None
+        return told, (
+            f"input limits the step: the host feeds a node {1 / input.value:.4g} images/s, its workers could train "
+            f"{needed:.4g}"
+        )
+    if not input.interval or not input.interval[1]:
+        return told | {"known": "yes"}, None
+    fed = 1 / input.interval[1]
+    told |= {"known": "at least", "fed_images_per_second": fed}
+    if needed <= 1.02 * fed:
+        return told, None
+    rest = {name: parameter for name, parameter in cost.parameters.items() if name != "input"}
+    if_fed = with_intervals(replace(cost, parameters=rest), workers, local_batch, passes)
+    told["intervals_if_fed"] = {name: list(if_fed[name].interval) for name in ("step_seconds", "efficiency")}
+    (low, high), (least, most) = told["intervals_if_fed"].values()
+    return told, (
+        f"assumption: the host feeds a node {needed:.4g} images/s; the runs show {fed:.4g}, and input was not "
+        "measured. Central values leave it out, intervals hold also a host that feeds no more than the runs show. With "
+        f"a host that keeps up, the step is within [{low:.4g}, {high:.4g}] s, efficiency within [{least:.3f}, "
+        f"{most:.3f}]. Time your input pipeline alone and give its seconds for an image with --input"
+    )
 
 
 def _extrapolations(fitted, network, workers, local_batch, machine):

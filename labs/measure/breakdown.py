@@ -23,6 +23,7 @@ from labs.results import intervals
 
 KINDS = ("alone", "together", "exchange", "input")
 EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
+AHEAD = 3  # batches that lie ready after other steps: prefetched, and one in the making; they say nothing of reading
 PARTS = ("computation", "sharing the machine", "exchange and waiting", "input")
 
 
@@ -120,12 +121,14 @@ def efficiency(found, local_batch=None):
 
 
 def observations(found):
-    """The steps as labs.costs takes them: one rank (alone), and all ranks (exchange), for each local batch."""
-    from labs.costs.observe import Observation
+    """The steps as labs.costs takes them: one rank (alone), and all ranks (exchange), for each local batch. Their batch
+    lies in memory; what reading takes stands beside them."""
+    from labs.costs.observe import Observation, input_seconds
 
     made, shared = [], any(note.startswith("oversubscribed") for note in found["notes"])
     known = {key: found[key] for key in ("model", "image_size", "classes")}
-    known |= {"hardware": devices.hardware(found["machine"]), "precision": "float32"}
+    known |= {"hardware": devices.hardware(found["machine"]), "precision": "float32", "fed": False}
+    known |= {"input": input_seconds(found) if found["pipeline_seconds"] else ()}
     for batch, kinds in found["seconds"].items():
         for kind, workers in (("alone", 1), ("exchange", found["ranks"])):
             rounds = kinds[kind]
@@ -208,6 +211,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
                 taken.append(None if rests else steps_of(kind, size))
         together()
         if pipeline:
+            timed(lambda: next(pipeline), AHEAD)
             reading.append(fmean(timed(lambda: next(pipeline), steps)))
             together()
         reducing.append(fmean(timed(lambda: horovod.allreduce(gradient, name="gradient"), 2)))

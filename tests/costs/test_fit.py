@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from math import exp
 from statistics import median
 
 import numpy as np
@@ -10,6 +11,7 @@ from simulated_study import Truth, facts
 
 from labs import recorded
 from labs.costs import CostError, fit, load, predict_from_fit
+from labs.costs.chosen import CHOSEN
 from labs.costs.computation import values
 from labs.costs.least_squares import line, through_origin
 from labs.costs.observe import observations_of, observe
@@ -73,6 +75,19 @@ def test_two_points_have_no_interval_unless_the_steps_give_one():
     assert bare.slope.interval is None and "two measurements for two parameters" in notes[0]
     helped, _, notes = line([32, 64], [0.1, 0.18], spread=0.01)
     assert helped.slope.interval[0] < 0.08 / 32 < helped.slope.interval[1] and not notes
+
+
+def test_points_that_lie_on_a_line_by_chance_keep_the_spread_of_runs():
+    batches, seconds = [16, 32, 64], [0.06, 0.10, 0.18]
+    certain, doubted = (line(batches, seconds, spread=spread)[0] for spread in (None, 0.05))
+    assert np.ptp(certain.level.interval) < 1e-6 < 0.05 * doubted.level.value < np.ptp(doubted.level.interval)
+    assert np.ptp(doubted.slope.interval) > 0.1 * doubted.slope.value
+
+
+def test_one_run_of_one_batch_has_the_spread_of_runs_and_its_rounding():
+    exact, rounded = (line([64], [0.3], step, spread=CHOSEN.repeat_spread)[0].level for step in (0.0, 0.01))
+    assert exact.interval == pytest.approx((0.3 * exp(-CHOSEN.repeat_reach), 0.3 * exp(CHOSEN.repeat_reach)))
+    assert rounded.interval == pytest.approx((exact.interval[0] - 0.005, exact.interval[1] + 0.005))
 
 
 def test_a_fixed_cost_below_zero_is_zero():
@@ -192,6 +207,42 @@ def test_recorded_laptop_runs_can_be_fitted():
     found = fit(rows, lambda *_: facts("ResNet50V2", image_size=32))
     row = predict_from_fit(found, "ResNet50V2", 2, 64)
     assert row.step_seconds.value == pytest.approx(np.mean(rows[1].seconds), rel=0.02)
+
+
+# One run each, and workers that were not measured
+
+
+def width(found, workers, name="step_seconds", **options):
+    """Of the 95 % interval relative to the value, with a host that keeps up."""
+    told = getattr(predict_from_fit(found, "Small", workers, 64, input=0.0, **options), name)
+    return np.ptp(told.interval) / told.value
+
+
+def test_one_run_each_is_not_certain_of_its_communication():
+    rows = [Truth(noise=0.0, spread=1e-4).observe(SMALL, k, 64, repeats=1) for k in (1, 2, 4)]
+    found = fit(rows, facts_of)
+    assert any("runs without repeats" in note for note in found.notes)
+    assert all(width(found, k) > 2 * CHOSEN.repeat_reach * 0.9 for k in (1, 2, 4))
+    repeated = fit([replace(o, seconds=o.seconds * 3) for o in rows], facts_of)
+    assert not any("runs without repeats" in note for note in repeated.notes)
+    assert width(repeated, 4) < width(found, 4) / 5
+
+
+def test_the_interval_widens_beyond_the_workers_that_were_measured():
+    found = fit(study(Truth(noise=0.005), (SMALL,), workers=(1, 2, 4)), facts_of)
+    widths = [width(found, k, name) for name in ("step_seconds", "efficiency") for k in (2, 4, 8, 16, 64)]
+    assert widths[0] < 0.1 and widths[2] > widths[1] + 0.05 and widths[1:5] == sorted(widths[1:5])
+    assert widths[6] < widths[7] < widths[8] < widths[9]
+    assert "unmodelled" in predict_from_fit(found, "Small", 8, 64).parameters
+    assert "unmodelled" not in predict_from_fit(found, "Small", 4, 64).parameters
+
+
+def test_two_gpus_of_cte_power_are_not_certain_of_four():
+    runs = [observe(run, image_size=128) for run in log.read(recorded.CTE_POWER, images=50_000)]
+    found = fit(runs[:2], lambda *_: facts("ResNet50V2", 25_568_360, 1.14e9))
+    low, high = predict_from_fit(found, "ResNet50V2", 4, 256, images=50_000, input=0.0).epoch_seconds.interval
+    print(f"4 V100 of CTE-POWER from 1 and 2, if the host keeps up: {low:.3g} to {high:.3g} s")
+    assert low < 12 * 0.95 and high > 12 * 1.1
 
 
 # What the fit says

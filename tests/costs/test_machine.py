@@ -8,7 +8,7 @@ import pytest
 from simulated_study import facts
 
 from labs.costs import MachineError, load, predict
-from labs.costs.anchor import anchored, family
+from labs.costs.anchor import CARRIED, anchored, family
 from labs.costs.computation import values
 from labs.costs.machine import HERE, names, scale
 
@@ -62,13 +62,13 @@ def test_every_number_names_its_source():
             elif isinstance(value, dict):
                 if not value.get("source"):
                     yield where + key
-            elif key not in ("name", "about", "base", "devices", "algorithm", "measured"):
+            elif key not in ("name", "about", "base", "devices", "algorithm", "measured", "computed"):
                 yield where + key
 
     for path in FILES:
         found = tomllib.loads(path.read_text())
         assert list(bare(found, f"{path.stem}: ")) == []
-        assert all(row["source"] for row in found.get("measured", []))
+        assert all(row["source"] for kind in ("measured", "computed") for row in found.get(kind, []))
 
 
 def test_values_come_with_units():
@@ -204,8 +204,24 @@ def test_a_measured_rate_of_the_network_itself_is_met(tmp_path):
     assert seconds == pytest.approx(64 / 320)
     assert corrected(tmp_path, "Net50", rows, batch=32)[1] == pytest.approx(32 / 100)
     low, high = line.parameters["correction"].interval
-    assert high / low == pytest.approx(1.08**2)
-    assert "anchored to Net50 in float32 on one worker: 100 images/s at batch 32, 320 images/s at batch 64" in notes[0]
+    assert high / low == pytest.approx((1 + CARRIED) ** 2)
+    assert "anchored to Net50 in float32 on one worker: 100 images/s at batch 32 (measured), 320 images/s" in notes[0]
+
+
+def test_a_rate_that_was_computed_is_not_called_measured():
+    machine = load("dgx-a100")
+    assert machine.rates and not machine.measured
+    assert all(re.search(r"\d x [\d.]+ h / ", row.source) for row in machine.computed)
+    _, notes = anchored(
+        "Net50",
+        facts(image_size=224),
+        machine.model_copy(update={"computed": [machine.computed[0].model_copy(update={"model": "Net50"})]}),
+        "float32",
+        64,
+        224,
+        lambda *_: facts(),
+    )
+    assert "images/s at batch 256 (computed)" in notes[0] and "measured" not in notes[0]
 
 
 def test_between_measured_batches_the_correction_is_between_theirs_and_outside_it_stays(tmp_path):
@@ -231,7 +247,7 @@ def test_the_closest_of_the_family_comes_next(tmp_path):
     _, theirs, _ = corrected(tmp_path, "Net152", [("Net152", 64, 90)])
     assert theirs == pytest.approx(64 / 90)
     low, high = line.parameters["correction"].interval
-    assert high / low == pytest.approx(1.15**2)
+    assert high / low == pytest.approx((1 + CARRIED) ** 2)
 
 
 def test_without_any_rate_the_interval_is_wide(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from simulated_study import facts
 
 from labs.costs import CostError, Parameter, load, predict
 from labs.costs.anchor import anchored
+from labs.costs.chosen import CHOSEN
 from labs.costs.computation import roofline
 from labs.costs.model import Model
 from labs.costs.predict import with_intervals
+from labs.data.batching import order
 from labs.errors import LabsError
 
 NET = facts("Unmeasured", image_size=224)
@@ -44,12 +47,32 @@ def test_quantities_agree_with_each_other():
     assert found.images_per_second.value == pytest.approx(images / step)
     assert found.images_per_second_per_worker.value == pytest.approx(images / step / 16)
     assert found.efficiency.value == pytest.approx(found.speedup.value / 16)
-    assert found.epoch_seconds.value == pytest.approx(math.ceil(50_000 / images) * step)
+    assert found.epoch_seconds.value == pytest.approx(50_000 // images * step)
     parts = found.breakdown
-    assert step == pytest.approx(parts.computation + parts.stragglers + parts.exposed)
+    assert step == pytest.approx(parts.computation + parts.stragglers + parts.exposed) and parts.input == 0
     assert parts.with_full_overlap <= parts.exposed <= parts.without_overlap
     for name, quantity in found.quantities.items():
         assert quantity.interval[0] < quantity.value < quantity.interval[1], name
+
+
+@pytest.mark.parametrize("images", [1797, 2048, 50_000])
+def test_the_speedup_is_the_ratio_of_the_predicted_epochs(images):
+    """In images/s: the last images of an epoch that fill no batch are dropped, as in the pipeline."""
+    rates = {}
+    for workers in (1, 4, 8):
+        found = ask(workers, images=images)
+        row, labels = found.as_dict(), SimpleNamespace(labels=range(images))
+        steps = int(order(labels, workers * 64).cardinality()) // (workers * 64)
+        assert (row["steps_per_epoch"], row["images_per_epoch"]) == (steps, steps * workers * 64)
+        assert row["epoch_seconds"] == pytest.approx(steps * row["step_seconds"])
+        rates[workers] = row["images_per_epoch"] / row["epoch_seconds"]
+        assert row["speedup"] == pytest.approx(rates[workers] / rates[1])
+
+
+def test_an_epoch_of_less_than_a_step_is_refused():
+    with pytest.raises(CostError, match="511 images do not fill one step of 512.*fewer workers or a smaller batch"):
+        ask(8, images=511)
+    assert ask(8, images=512).epoch_seconds.value == ask(8).step_seconds.value
 
 
 def test_accumulation_pays_the_all_reduce_once():
@@ -76,7 +99,7 @@ def test_overlap_makes_the_interval_and_says_so():
     base = parts.computation + parts.stragglers
     assert high - found.step_seconds.value >= parts.without_overlap - parts.exposed
     assert low <= base + parts.with_full_overlap
-    assert any("between no overlap" in note and "85%" in note for note in found.notes)
+    assert any("between no overlap" in note and f"{CHOSEN.overlap:.0%}" in note for note in found.notes)
 
 
 def test_a_rate_that_you_know_is_kept():
@@ -125,6 +148,13 @@ def test_wrong_questions():
         assert caught.value.code == 2
 
 
+def test_the_model_error_grows_beyond_what_it_was_seen_on():
+    near, far = (CHOSEN.unmodelled(workers).interval[1] for workers in (2, 4 * CHOSEN.model_workers))
+    assert near == CHOSEN.unmodelled(CHOSEN.model_workers).interval[1] and far == pytest.approx(near ** (3**0.5))
+    assert CHOSEN.unmodelled(4, measured=4) is None and CHOSEN.unmodelled(8, measured=4).interval[1] == near
+    assert any("compared with up to" in note for note in ask(4 * CHOSEN.model_workers).notes)
+
+
 def test_unknown_parameter_and_impossible_interval():
     line = roofline(NET, load("cte-power").computes("float32"))
     with pytest.raises(CostError, match="speed is no parameter of this model; they are "):
@@ -137,9 +167,10 @@ def test_each_parameter_widens_the_interval():
     """Without its range the interval of what it enters is narrower; ratios lose what cancels in them."""
     machine = load("v100-ethernet25")
     line, _ = anchored("Unmeasured", NET, machine, "float32", 64, 224, None)
-    whole = with_intervals(Model(line, NET.tensor_bytes, machine.parameters, 8), 64, 64)
-    for name in ("bandwidth_between", "overlap", "spread"):
-        fixed = {k: Parameter(p.value, p.unit) if k == name else p for k, p in machine.parameters.items()}
+    parameters = machine.parameters | {"unmodelled": CHOSEN.unmodelled(64)}
+    whole = with_intervals(Model(line, NET.tensor_bytes, parameters, 8), 64, 64)
+    for name in ("bandwidth_between", "overlap", "spread", "unmodelled"):
+        fixed = {k: Parameter(p.value, p.unit) if k == name else p for k, p in parameters.items()}
         without = with_intervals(Model(line, NET.tensor_bytes, fixed, 8), 64, 64)
         assert np.ptp(without["step_seconds"].interval) < np.ptp(whole["step_seconds"].interval), name
     relative = {key: np.ptp(whole[key].interval) / whole[key].value for key in ("step_seconds", "efficiency")}
