@@ -79,6 +79,20 @@ def compiled_by_xla(model):
     return bool(_part(model, "jit_compile", "keras"))
 
 
+def replicas(model):
+    """Number of replicas that a Keras model was made for, by the tf.distribute strategy of its scope."""
+    return _part(model, "distribute_strategy", "keras").num_replicas_in_sync
+
+
+def images_seen(model):
+    """Images since Keras last reset its metrics: the weights of its mean of the loss; None for a model without one.
+
+    Keras 3.3 weighs by steps instead.
+    """
+    tracker = _part(model, "_loss_tracker", "keras")
+    return None if tracker is None else round(float(_part(tracker, "count", "keras").numpy()))
+
+
 def graph(model):
     """The graph of layers behind a Keras model, a Functional model, or None: for `calls`.
 

@@ -107,7 +107,8 @@ class Epoch(_Part):
 class Record(_Part):
     """One run: its configuration, its epochs so far, and where, when and with what it was made.
 
-    study: what the records of trainings have in common that took turns; sharing: how they shared the machine.
+    observed: what the recorder saw of optimizer and network (labs.training.observed); study: what the records of
+    trainings have in common that took turns; sharing: how they shared the machine.
     """
 
     version: Literal[2] = VERSION
@@ -117,6 +118,7 @@ class Record(_Part):
     configuration: Configuration
     steps: Count | None = None
     dataset_images: Count | None = None
+    observed: dict[str, Any] = {}
     oversubscribed: bool | None = None
     study: str | None = None
     sharing: str | None = None

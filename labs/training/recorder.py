@@ -20,6 +20,7 @@ from labs import devices, ranks, waiting
 from labs.errors import LabsError
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
+from labs.training import observed
 from labs.training.arguments import check
 
 
@@ -38,6 +39,9 @@ class Recorder(keras.callbacks.Callback):
     A step's time runs from its begin (the epoch's, for the first) to the begin of the next one (the end of the epoch,
     or the begin of validation, for the last); so steps add up to the epoch. The recorder never waits for the device: on
     a GPU single step times are smoothed; their sum is exact, because the end of an epoch waits for the metrics.
+
+    What it sees of the training goes into the record: images of each epoch, optimizer, network. If that is not what it
+    was told (batch, rate, workers, network), the training stops: observed.ObservedError.
 
     Raises records.UnwritableError if the record cannot be written, arguments.ArgumentError for less than 1 epoch or
     repeat, with "horovod" ranks.RankError if ranks disagree.
@@ -97,12 +101,14 @@ class Recorder(keras.callbacks.Callback):
 
             hvd.callbacks.check(self.model, self.params)
             ranks.same_weights(self.model, "before the first step")
+        if self.repeat == 0:
+            self.record.observed = observed.start(self.model, self.record.configuration)
 
     def on_epoch_begin(self, epoch, logs=None):
         self._turn = self._gate.wait() if self._gate else {}
         if epoch == 0:
             self._turn["round"] = None  # warm-up
-        self._steps, self._running = [], False
+        self._steps, self._running, self._images = [], False, None
         self._begin = self._last = time.perf_counter()
 
     # Not on_train_batch_end: for a callback that has it, Keras fetches loss and metrics from the device after
@@ -113,6 +119,15 @@ class Recorder(keras.callbacks.Callback):
 
     def on_test_begin(self, logs=None):  # validation within the epoch
         self._end_step()
+        self._images = self._consumed()
+
+    def _consumed(self):
+        """Images of all workers in this epoch, as Keras counted them; None where it does not. Raises ObservedError."""
+        if self.model is None:  # the hooks are called without fit
+            return None
+        ranked = self.record.configuration.strategy == "horovod"
+        processes = self.record.configuration.workers if ranked else 1
+        return observed.images(self.model, self.record.configuration, len(self._steps), processes)
 
     def _end_step(self):
         if not self._running:
@@ -144,7 +159,10 @@ class Recorder(keras.callbacks.Callback):
         self._end_step()
         seconds, record = time.perf_counter() - self._begin, self.record
         record.steps = len(self._steps)
-        images = min(record.dataset_images, record.steps * record.configuration.global_batch)
+        if self.model is not None:
+            record.observed.setdefault("parameters", self.model.count_params())
+        images = self._images or self._consumed() or record.steps * record.configuration.global_batch
+        images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
         done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "images": images, **self._turn}
         record.epochs.append(Epoch(**done, step_seconds=self._steps, metrics=metrics))
         if self.rank:

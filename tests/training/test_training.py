@@ -460,3 +460,86 @@ for arguments, _ in {REFUSED!r}:
 @pytest.mark.parametrize(("number", "says"), list(enumerate(says for _, says in REFUSED)))
 def test_settings_that_cannot_train_are_refused(refusals, number, says):
     assert says in refusals[number] and "\n" not in refusals[number]
+
+
+# What the recorder was told, and what it sees
+
+
+def told(folder, arrays=False, compiled=None, **declared):
+    """Train for an epoch with a recorder that was told so; returns its record."""
+    import keras
+
+    from labs import data
+
+    args = settings(folder, repeats=1, epochs=1)
+    model = small_model()
+    if compiled:
+        options = {"optimizer": keras.optimizers.SGD(0.01), "loss": "sparse_categorical_crossentropy"} | compiled
+        model.compile(**options, jit_compile=False)
+    recorder = recorder_of(args, **declared)
+    dataset = data.load("digits", images=args.images)
+    given = (dataset.images, dataset.labels) if arrays else (data.pipeline(dataset, args.batch_size, seed=args.seed),)
+    model.fit(*given, epochs=1, shuffle=False, verbose=0, callbacks=[recorder])
+    return recorder.record
+
+
+def test_observed_is_on_record(tmp_path):
+    found = told(tmp_path)
+    assert found.observed == {"network": None, "optimizer": "SGD", "parameters": small_model_parameters()}
+    assert (found.epochs[0].images, found.steps) == (64, 4)
+
+
+def small_model_parameters():
+    from labs import models
+
+    model = models.build("SmallCNN", 32, 10)
+    model.build((None, 32, 32, 3))
+    return model.count_params()
+
+
+@pytest.mark.parametrize(
+    "case, message",
+    [
+        ({"arrays": True}, "told 16 images a step .* 70 images were taken in 3 steps, 23.33 a step"),
+        ({"compiled": {"steps_per_execution": 2}}, "steps_per_execution=2"),
+        ({"learning_rate": 0.02}, "learning rate of 0.02, but the optimizer begins with 0.01"),
+        ({"workers": 2, "strategy": "mirrored"}, "told 2 worker.s., strategy 'mirrored', .* 1 replica"),
+    ],
+)
+def test_what_the_recorder_was_told_otherwise_is_an_error_that_names_both(tmp_path, case, message):
+    from labs.training.observed import ObservedError
+
+    with pytest.raises(ObservedError, match=message):
+        told(tmp_path, **case)
+
+
+def test_the_network_under_another_name_is_an_error():
+    import keras
+
+    from labs.training import observed
+
+    def of(network):
+        model = keras.Sequential([keras.Input((32, 32, 3)), network])
+        model.compile(keras.optimizers.SGD(0.01), loss="mse", jit_compile=False)
+        return model
+
+    small = of(keras.applications.ResNet50V2(weights=None, classes=10, input_shape=(32, 32, 3)))
+    declared = records.Configuration(model="ResNet152V2", strategy="single", workers=1, learning_rate=0.01)
+    with pytest.raises(
+        observed.ObservedError, match="told model='ResNet152V2', but the network that trains is ResNet50V2"
+    ):
+        observed.start(small, declared)
+    for name in ("ResNet50V2", "my ResNet50V2 with dropout"):
+        seen = observed.start(small, declared.model_copy(update={"model": name}))
+        assert seen["network"] == "ResNet50V2"
+    own = of(keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(10)], name="resnet"))
+    assert observed.start(own, declared)["network"] is None
+
+
+def test_a_schedule_is_named(tmp_path):
+    import keras
+
+    rate = keras.optimizers.schedules.ExponentialDecay(0.01, 10, 0.9)
+    assert told(tmp_path, compiled={"optimizer": keras.optimizers.SGD(rate)}).observed["learning_rate_schedule"] == (
+        "ExponentialDecay"
+    )

@@ -1,0 +1,91 @@
+"""What the recorder sees of the training itself, and where a script told it otherwise.
+
+A number that was only declared is no measurement: images per second would follow from a batch size that was never used.
+"""
+
+import math
+import re
+
+import keras
+
+from labs import compat
+from labs.errors import LabsError
+
+
+class ObservedError(LabsError):
+    """The training is another one than the recorder was told; the message names both, and what to change."""
+
+
+def start(model, declared):
+    """What is seen before the first step, as fields of the record: network, optimizer, learning_rate_schedule.
+
+    model: compiled Keras model; declared: labs.results.record.Configuration. Raises ObservedError.
+    """
+    if model.steps_per_execution != 1:
+        raise ObservedError(
+            f"The model was compiled with steps_per_execution={model.steps_per_execution}: single steps cannot be "
+            "timed or counted, since Keras tells of the first one of each group only. Leave this option out."
+        )
+    replicas = compat.replicas(model)
+    wanted = declared.workers if declared.strategy == "mirrored" else 1
+    if replicas != wanted:
+        raise ObservedError(
+            f"The recorder was told {declared.workers} worker(s), strategy {declared.strategy!r}, but the model was "
+            f"made for {replicas} replica(s): its times would stand under a wrong number of workers. Pass all of "
+            "them to MirroredStrategy(devices=...), and build and compile the model in its scope()."
+        )
+    name = network(model)
+    if name and _plain(name) not in _plain(declared.model or ""):
+        raise ObservedError(
+            f"The recorder was told model={declared.model!r}, but the network that trains is {name}: its times would "
+            "stand under a wrong name. Give the recorder the network's own name."
+        )
+    optimizer, seen = model.optimizer, {"network": name}
+    seen["optimizer"] = type(model.optimizer).__name__
+    if isinstance(schedule := optimizer.get_config().get("learning_rate"), dict):
+        seen["learning_rate_schedule"] = schedule.get("class_name")
+    rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
+    if declared.learning_rate is not None and not math.isclose(
+        rate, declared.learning_rate, rel_tol=1e-4, abs_tol=1e-9
+    ):
+        raise ObservedError(
+            f"The recorder was told a learning rate of {declared.learning_rate:g}, but the optimizer begins with "
+            f"{rate:g}. Give both the same one: the rate after scaling."
+        )
+    return seen
+
+
+def images(model, declared, steps, processes=1):
+    """Images that this process and its equals took in the epoch that ends, from Keras' own count; None: not counted.
+
+    steps: steps of the epoch; processes: ranks, each with its share of the batch. Raises ObservedError if the steps
+    took other numbers of images than declared.
+    """
+    seen = compat.images_seen(model)
+    batch = declared.global_batch // processes
+    if seen is None or (seen == steps and batch > 1):  # counted by step, as older versions of Keras do
+        return None
+    if not (steps - 1) * batch < seen <= steps * batch:
+        per_rank = " on each rank" if processes > 1 else ""
+        raise ObservedError(
+            f"The recorder was told {declared.global_batch} images a step (batch_size), which is {batch}{per_rank}; "
+            f"but {seen} images were taken in {steps} steps, {seen / steps:.4g} a step: images per second would be "
+            "wrong. Make the pipeline with this batch size; with arrays, pass batch_size to fit."
+        )
+    return seen * processes
+
+
+def network(model):
+    """The name of the network of keras.applications in this model, or None: it holds none."""
+    known = {_plain(name): name for name in dir(keras.applications) if name[0].isupper()}
+    for layer in [model, *getattr(model, "layers", [])]:
+        if not isinstance(layer, keras.Model):
+            continue
+        for plain in sorted(known, key=len, reverse=True):
+            if _plain(layer.name).startswith(plain):
+                return known[plain]
+    return None
+
+
+def _plain(name):
+    return re.sub(r"[^a-z0-9]", "", name.lower())
