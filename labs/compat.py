@@ -79,6 +79,25 @@ def compiled_by_xla(model):
     return bool(_part(model, "jit_compile", "keras"))
 
 
+def layers(model):
+    """A Keras model, and all layers and models in it, at any depth."""
+    return _part(model, "_flatten_layers", "keras")()
+
+
+def samples(model):
+    """Samples since the metrics of a compiled Keras model were reset: by them it weighs its loss. 0 if not known.
+
+    A step of one's own that does not keep Keras' loss does not count them.
+    """
+    tracker = _part(model, "_loss_tracker", "keras")
+    return 0 if tracker is None else int(_part(tracker, "count", "keras"))
+
+
+def trained_by(optimizer):
+    """The variables for which a Keras optimizer was built."""
+    return list(_part(optimizer, "_trainable_variables", "keras"))
+
+
 def graph(model):
     """The graph of layers behind a Keras model, a Functional model, or None: for `calls`.
 

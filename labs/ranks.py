@@ -13,11 +13,33 @@ class RankError(LabsError):
     """Ranks differ where they must not; the message names the ranks and what differs."""
 
 
-def _gather(value, name):
-    """[value of rank 0, value of rank 1, ...] on every rank."""
+def gather(value, what):
+    """[value of rank 0, value of rank 1, ...] on every rank; `what` it is, in words.
+
+    Raises RankError, on every rank, where the ranks compare different things: Horovod takes them for one another.
+    """
     import horovod.tensorflow as hvd
 
-    return [value] if hvd.size() == 1 else hvd.allgather_object(value, name=name)
+    if hvd.size() == 1:
+        return [value]
+    by_rank = hvd.allgather_object((what, value))
+    for rank, (other, _) in enumerate(by_rank):
+        if other != by_rank[0][0]:
+            raise RankError(
+                f"Rank 0 compares {by_rank[0][0]} and rank {rank} {other}: they are at different places of the program "
+                "and would wait for each other for ever. Let all ranks do the same, in the same order."
+            )
+    return [value for _, value in by_rank]
+
+
+def fingerprints(variables):
+    """A whole number for each variable: equal for equal bits, on each kind of device. A cheap look, not a proof."""
+    import tensorflow as tf
+
+    integers = {1: tf.int8, 2: tf.int16, 4: tf.int32, 8: tf.int64}
+    tensors = [tf.convert_to_tensor(variable.value) for variable in variables]
+    bits = [tf.bitcast(tensor, integers[tensor.dtype.size]) for tensor in tensors if tensor.dtype != tf.bool]
+    return [int(number) for number in tf.stack([tf.reduce_sum(tf.cast(b, tf.int64)) for b in bits])] if bits else []
 
 
 def place():
@@ -36,7 +58,7 @@ def place():
     limit = 0 if devices.gpus() else devices.cores()
     by_node, by_machine = {}, {}
     mine = (hvd.cross_rank(), machine or hvd.cross_rank(), sorted(os.sched_getaffinity(0)), limit)
-    for node, machine, affinity, limit in _gather(mine, "place"):
+    for node, machine, affinity, limit in gather(mine, "places"):
         by_node.setdefault(node, []).append(limit)  # of a rank that has not been bound, or a container's
         by_machine.setdefault(machine, []).append(affinity if limit else None)
     crowded = any(1 < max(limits) < len(limits) for limits in by_node.values())
@@ -48,7 +70,7 @@ def place():
 
 def agree(why="they would not train the same network", /, **values):
     """Raise RankError, on every rank, unless all ranks pass equal values; `why` says what would follow otherwise."""
-    by_rank = _gather(values, "agree")
+    by_rank = gather(values, ", ".join(values))
     for name, value in by_rank[0].items():
         different = [rank for rank, others in enumerate(by_rank) if others.get(name) != value]
         if different:
@@ -68,7 +90,7 @@ def check_shards(numbers, n, dropped=0):
     Returns the numbers of all ranks, as a list of int64 arrays.
     """
     mine = np.fromiter(numbers.as_numpy_iterator(), np.int64)
-    by_rank = _gather(mine, "check_shards")
+    by_rank = gather(mine, "shards")
     problem = shard_problem(by_rank, n, dropped)
     if problem:
         raise RankError(problem)
@@ -127,7 +149,7 @@ def compare_weights(model):
     they are averaged (labs.hvd.callbacks.MetricAverageCallback).
     """
     mine = [hashlib.sha256(np.ascontiguousarray(weight.numpy())).hexdigest() for weight in model.weights]
-    by_rank = _gather(mine, "compare_weights")
+    by_rank = gather(mine, "weights")
     different = []
     for rank, digests in enumerate(by_rank[1:], 1):
         apart = [w for w, here, first in zip(model.weights, digests, by_rank[0], strict=True) if here != first]

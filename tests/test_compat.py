@@ -51,6 +51,35 @@ def test_xla_is_known_of_a_compiled_model():
         assert compat.compiled_by_xla(model) is xla
 
 
+def test_all_layers_of_a_model_are_found_at_any_depth():
+    class Mine(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inside = [keras.Sequential([keras.layers.BatchNormalization()])]
+
+    found = {type(layer).__name__ for layer in compat.layers(keras.Sequential([keras.Input((4,)), Mine()]))}
+    assert {"Sequential", "Mine", "BatchNormalization"} <= found
+
+
+def test_samples_of_an_epoch_are_counted_with_the_loss():
+    model = dense()
+    model.compile("sgd", "mse", jit_compile=False)
+    data = keras.ops.ones((13, 4)), keras.ops.ones((13, 3))
+    model.fit(*data, batch_size=8, verbose=0)
+    assert compat.samples(model) == 13
+    model.evaluate(data[0][:5], data[1][:5], verbose=0)
+    assert compat.samples(model) == 5
+    assert compat.samples(dense()) == 0
+
+
+def test_an_optimizer_knows_what_it_trains():
+    model, optimizer = dense(), keras.optimizers.SGD(0.1, momentum=0.9)
+    assert compat.trained_by(optimizer) == []
+    for each in (optimizer, keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1))):
+        each.build(model.trainable_weights)
+        assert [variable.path for variable in compat.trained_by(each)] == [w.path for w in model.trainable_weights]
+
+
 def test_the_graph_of_a_model_gives_its_calls_in_order():
     model = dense()
     graph = compat.graph(model)

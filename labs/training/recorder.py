@@ -20,7 +20,7 @@ from labs import devices, ranks
 from labs.errors import LabsError
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
-from labs.training import turns
+from labs.training import mirrored, turns
 from labs.training.arguments import check
 
 
@@ -96,8 +96,9 @@ class Recorder(keras.callbacks.Callback):
         if self.record.configuration.strategy == "horovod":
             from labs import hvd
 
-            hvd.callbacks.check(self.model, self.params)
+            hvd.callbacks.check(self.model, self.params, last=True)
             ranks.same_weights(self.model, "before the first step")
+        mirrored.check(self.model)
 
     def on_epoch_begin(self, epoch, logs=None):
         self._turn = self._turns.wait() if self._turns else {}
