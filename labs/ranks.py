@@ -33,13 +33,13 @@ def gather(value, what):
 
 
 def fingerprints(variables):
-    """A whole number for each variable: equal for equal bits, on each kind of device. A cheap look, not a proof."""
-    import tensorflow as tf
-
-    integers = {1: tf.int8, 2: tf.int16, 4: tf.int32, 8: tf.int64}
-    tensors = [tf.convert_to_tensor(variable.value) for variable in variables]
-    bits = [tf.bitcast(tensor, integers[tensor.dtype.size]) for tensor in tensors if tensor.dtype != tf.bool]
-    return [int(number) for number in tf.stack([tf.reduce_sum(tf.cast(b, tf.int64)) for b in bits])] if bits else []
+    """A whole number for each variable, equal for equal bits: a look that is cheaper than `compare_weights`."""
+    sums = []
+    for variable in variables:
+        raw = np.ascontiguousarray(variable.numpy()).reshape(-1).view(np.uint8)
+        even = len(raw) // 8 * 8
+        sums.append(int(raw[:even].view(np.uint64).sum()) + int.from_bytes(raw[even:].tobytes()))
+    return sums
 
 
 def place():
@@ -70,7 +70,7 @@ def place():
 
 def agree(why="they would not train the same network", /, **values):
     """Raise RankError, on every rank, unless all ranks pass equal values; `why` says what would follow otherwise."""
-    by_rank = gather(values, ", ".join(values))
+    by_rank = gather(values, "its settings")
     for name, value in by_rank[0].items():
         different = [rank for rank, others in enumerate(by_rank) if others.get(name) != value]
         if different:

@@ -229,12 +229,13 @@ def check(model, params, last=False):
     why = "some would wait for ever in an all-reduce for the others"
     run = {"steps": params.get("steps"), "epochs": params.get("epochs")}
     ranks.agree(why, **run, steps_per_execution=model.steps_per_execution, callbacks=names)
-    shapes = [tuple(weight.shape) for weight in model.trainable_weights]
-    ranks.agree("their gradients do not fit together", network=shapes)
+    shapes = {f"network weight {n}": tuple(weight.shape) for n, weight in enumerate(model.trainable_weights)}
+    ranks.agree("their gradients do not fit together", **shapes, **{"network weights": len(shapes)})
     settings = {}
     for number, (_, optimizer) in enumerate(_optimizers(model)):
         optimizer.number = number
-        settings |= _settings(optimizer.get_config(), f"optimizer {number + 1}'s " if number else "the optimizer's ")
+        name = f"optimizer {number + 1}" if number else "the optimizer"
+        settings |= {name: type(optimizer).__name__} | _settings(optimizer.get_config(), f"{name}'s ")
     ranks.agree("equal gradients then make different networks", **settings)
 
 
@@ -314,7 +315,7 @@ def _same_metrics(by_rank, epoch):
             advice = "Give fit on every rank its shard of the validation data, and the same validation_freq."
             raise ranks.RankError(
                 f"Rank {has} has measured {key} in epoch {epoch + 1} and rank {lacks} has not: there is no mean. "
-                + (advice if key.startswith("val_") else "Compile all ranks with the same metrics.")
+                + (advice if key.startswith("val_") else "Give all ranks the same metrics and callbacks.")
             )
     if (pair := _differ([other["steps"] for other in by_rank])) and not any(other["validated"] for other in by_rank):
         raise ranks.RankError(

@@ -168,7 +168,7 @@ for step in range(3):
 model = network(600 + rank)
 bounds = [0, *(IMAGES - 2 * others for others in range(size - 1, -1, -1))]
 mine = slice(bounds[rank], bounds[rank + 1])
-model.compile(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), LOSS, ["accuracy"], jit_compile=False)
+model.compile(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), LOSS, metrics=["accuracy"], jit_compile=False)
 shares = (dataset.images[mine], dataset.labels[mine])
 history = model.fit(
     batches(), epochs=2, verbose=0, validation_data=shares, validation_batch_size=8, callbacks=broadcast()
@@ -223,7 +223,7 @@ for name in ("momentum_clipped", "adam_schedule"):
         return model.fit(fixed, epochs=epochs, verbose=0, shuffle=False, callbacks=broadcast(), **options)
 
     def compiled(model, optimizer):
-        model.compile(hvd.DistributedOptimizer(optimizer), LOSS, ["accuracy"], jit_compile=False)
+        model.compile(hvd.DistributedOptimizer(optimizer), LOSS, metrics=["accuracy"], jit_compile=False)
         return model
 
     whole, first = (compiled(network(800 + rank), OPTIMIZERS[name]()) for _ in range(2))

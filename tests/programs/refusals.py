@@ -133,6 +133,17 @@ def go(*does, model=None, batches=None, epochs=3, callbacks=None, **options):
     model.fit(batches, epochs=epochs, verbose=0, callbacks=made, **options)
 
 
+class Own(keras.Sequential):
+    """Validates in its own way, which counts no samples."""
+
+    def __init__(self):
+        super().__init__([keras.Input((4,)), keras.layers.Dense(3)])
+        self.compile(wrapped(), loss="mse", jit_compile=False)
+
+    def test_step(self, data):
+        return {"mine": tf.reduce_mean(self(data[0]))}
+
+
 def unbuilt():
     model = keras.Sequential([keras.layers.Dense(3)])
     model.compile(wrapped(), loss="mse", jit_compile=False)
@@ -172,11 +183,14 @@ refused("rate set on one rank", lambda: go(*[slower][: 1 - rank]))
 refused("rate set in the last epoch", lambda: go(Does("on_train_batch_begin", rate), epochs=1))
 refused("other schedule", lambda: go(model=with_sgd(decay(0.1, 1 + rank, 0.5))))
 refused("other momentum", lambda: go(model=with_sgd(0.1, momentum=rank / 2)))
+other = keras.optimizers.Adam(0.1) if rank else sgd()
+refused("other optimizer", lambda: go(model=compiled(optimizer=hvd.DistributedOptimizer(other))))
 refused("weights set on one rank", lambda: go(Does("on_epoch_end", bias_of_ones)))
 refused("batches of 5", lambda: go(batches=batches_of(5)))
 refused("batches of 8 and 5", lambda: go(batches=batches_of(8 - 3 * rank)))
 refused("last batches of 3 and 2", lambda: go(batches=batches_of(4).take(1).concatenate(batches_of(3 - rank).take(1))))
 refused("validated on one rank", lambda: go(validation_data=(x, y) if rank == 0 else None))
+refused("validated on unknown samples", lambda: go(model=Own(), validation_data=pairs.take(2 - rank)))
 refused("stopped everywhere", lambda: go(stops))
 refused("stopped everywhere within an epoch", lambda: go(within, model=both))
 refused("stopped on one rank", lambda: go(Does("on_epoch_end", stop)))
