@@ -16,13 +16,22 @@ class RankError(LabsError):
 def gather(value, what):
     """[value of rank 0, value of rank 1, ...] on every rank; `what` it is, in words.
 
-    Raises RankError, on every rank, where the ranks compare different things: Horovod takes them for one another.
+    Raises RankError, on every rank, where the ranks compare different things (Horovod takes them for one another), and
+    HorovodInternalError where another rank has ended.
     """
     import horovod.tensorflow as hvd
+    import tensorflow as tf
+    from horovod.common.exceptions import HorovodInternalError
 
     if hvd.size() == 1:
         return [value]
-    by_rank = hvd.allgather_object((what, value))
+    try:
+        by_rank = hvd.allgather_object((what, value))
+    except tf.errors.OpError as problem:
+        said = problem.message.split("}} ")[-1].split("\n")[0]
+        raise HorovodInternalError(
+            f"Rank {hvd.rank()} waited for another one that has ended; what that one says is the cause. Horovod: {said}"
+        ) from None
     for rank, (other, _) in enumerate(by_rank):
         if other != by_rank[0][0]:
             raise RankError(

@@ -3,6 +3,7 @@
 arguments   arguments, parse: the options of every training script
 repeats     repeats: one training after another, each from new weights
 recorder    Recorder: the Keras callback that leaves the run record (labs.results.record)
+mirrored    what Keras' optimizers do otherwise under MirroredStrategy: refused, or told
 program     the training program of `labs study`
 """
 
