@@ -98,6 +98,13 @@ def trained_by(optimizer):
     return list(_part(optimizer, "_trainable_variables", "keras"))
 
 
+def copy_exclusions(optimizer, other):
+    """Leave out of `other`'s weight decay what exclude_from_weight_decay left out of `optimizer`'s (no config)."""
+    for name in ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"):
+        if hasattr(optimizer, name):
+            setattr(other, name, getattr(optimizer, name))
+
+
 def graph(model):
     """The graph of layers behind a Keras model, a Functional model, or None: for `calls`.
 

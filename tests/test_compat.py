@@ -57,6 +57,9 @@ def test_all_layers_of_a_model_are_found_at_any_depth():
             super().__init__()
             self.inside = [keras.Sequential([keras.layers.BatchNormalization()])]
 
+        def build(self, shape):
+            self.inside[0].build(shape)
+
     found = {type(layer).__name__ for layer in compat.layers(keras.Sequential([keras.Input((4,)), Mine()]))}
     assert {"Sequential", "Mine", "BatchNormalization"} <= found
 
@@ -78,6 +81,15 @@ def test_an_optimizer_knows_what_it_trains():
     for each in (optimizer, keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1))):
         each.build(model.trainable_weights)
         assert [variable.path for variable in compat.trained_by(each)] == [w.path for w in model.trainable_weights]
+
+
+def test_what_weight_decay_leaves_out_can_be_copied():
+    model, optimizer, other = dense(), keras.optimizers.AdamW(0.1), keras.optimizers.AdamW(0.1, weight_decay=0.5)
+    optimizer.exclude_from_weight_decay(var_names=["bias"])
+    compat.copy_exclusions(optimizer, other)
+    model.set_weights([keras.ops.ones(weight.shape) for weight in model.trainable_weights])
+    other.apply([tf.zeros(weight.shape) for weight in model.trainable_weights], model.trainable_weights)
+    assert float(tf.reduce_max(model.layers[-1].kernel.value)) < 1 == float(tf.reduce_min(model.layers[-1].bias.value))
 
 
 def test_the_graph_of_a_model_gives_its_calls_in_order():

@@ -66,6 +66,9 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
     # Under the name of its base: a saved or copied model then holds a plain optimizer, and loads without Horovod.
     named = {"__module__": base.__module__, "__qualname__": base.__qualname__}
     averaged = type(base.__name__, (averaging, base), named).from_config(settings)
+    compat.copy_exclusions(optimizer, averaged)
+    if hasattr(optimizer, "inner_optimizer"):
+        compat.copy_exclusions(optimizer.inner_optimizer, averaged.inner_optimizer)
     if optimizer.built:
         averaged.build(compat.trained_by(optimizer))
         for variable, used in zip(averaged.variables, optimizer.variables, strict=True):

@@ -278,7 +278,23 @@ def test_rank_that_leaves_an_epoch_says_so_and_no_other_waits_for_ever(said):
     assert "Horovod has been shut down" in said[0][LEFT[1]]  # it was in the middle of a step
 
 
-# Comparisons without processes
+# Without processes
+
+
+def test_wrapping_keeps_what_weight_decay_leaves_out(needs_horovod):
+    import keras
+    import tensorflow as tf
+
+    from labs import hvd
+
+    hvd.init()
+    for scaled in (False, True):
+        optimizer = keras.optimizers.AdamW(0.1, weight_decay=0.5)
+        optimizer.exclude_from_weight_decay(var_names=["bias"])
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer) if scaled else optimizer
+        kernel, bias = keras.Variable([1.0], name="kernel"), keras.Variable([1.0], name="bias")
+        hvd.DistributedOptimizer(optimizer).apply([tf.zeros(1), tf.zeros(1)], [kernel, bias])
+        assert float(kernel[0]) == pytest.approx(0.95) and float(bias[0]) == 1.0
 
 
 def test_problem_of_shards_names_rank_and_samples():
