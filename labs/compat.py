@@ -84,13 +84,30 @@ def replicas(model):
     return _part(model, "distribute_strategy", "keras").num_replicas_in_sync
 
 
-def images_seen(model):
-    """Images since Keras last reset its metrics: the weights of its mean of the loss; None for a model without one.
+def layers(model):
+    """A Keras model, and all layers and models in it, at any depth."""
+    return _part(model, "_flatten_layers", "keras")()
 
-    Keras 3.3 weighs by steps instead.
+
+def samples(model):
+    """Samples since the metrics of a compiled Keras model were reset: by them it weighs its loss. 0 if not known.
+
+    A step of one's own that does not keep Keras' loss does not count them.
     """
     tracker = _part(model, "_loss_tracker", "keras")
-    return None if tracker is None else round(float(_part(tracker, "count", "keras").numpy()))
+    return 0 if tracker is None else int(_part(tracker, "count", "keras"))
+
+
+def trained_by(optimizer):
+    """The variables for which a Keras optimizer was built."""
+    return list(_part(optimizer, "_trainable_variables", "keras"))
+
+
+def copy_exclusions(optimizer, other):
+    """Leave out of `other`'s weight decay what exclude_from_weight_decay left out of `optimizer`'s (no config)."""
+    for name in ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"):
+        if hasattr(optimizer, name):
+            setattr(other, name, getattr(optimizer, name))
 
 
 def graph(model):

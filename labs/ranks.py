@@ -13,11 +13,42 @@ class RankError(LabsError):
     """Ranks differ where they must not; the message names the ranks and what differs."""
 
 
-def _gather(value, name):
-    """[value of rank 0, value of rank 1, ...] on every rank."""
-    import horovod.tensorflow as hvd
+def gather(value, what):
+    """[value of rank 0, value of rank 1, ...] on every rank; `what` it is, in words.
 
-    return [value] if hvd.size() == 1 else hvd.allgather_object(value, name=name)
+    Raises RankError, on every rank, where the ranks compare different things (Horovod takes them for one another), and
+    HorovodInternalError where another rank has ended.
+    """
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+    from horovod.common.exceptions import HorovodInternalError
+
+    if hvd.size() == 1:
+        return [value]
+    try:
+        by_rank = hvd.allgather_object((what, value))
+    except tf.errors.OpError as problem:
+        said = problem.message.split("}} ")[-1].split("\n")[0]
+        raise HorovodInternalError(
+            f"Rank {hvd.rank()} waited for another one that has ended; what that one says is the cause. Horovod: {said}"
+        ) from None
+    for rank, (other, _) in enumerate(by_rank):
+        if other != by_rank[0][0]:
+            raise RankError(
+                f"Rank 0 compares {by_rank[0][0]} and rank {rank} {other}: they are at different places of the program "
+                "and would wait for each other for ever. Let all ranks do the same, in the same order."
+            )
+    return [value for _, value in by_rank]
+
+
+def fingerprints(variables):
+    """A whole number for each variable, equal for equal bits: a look that is cheaper than `compare_weights`."""
+    sums = []
+    for variable in variables:
+        raw = np.ascontiguousarray(variable.numpy()).reshape(-1).view(np.uint8)
+        even = len(raw) // 8 * 8
+        sums.append(int(raw[:even].view(np.uint64).sum()) + int.from_bytes(raw[even:].tobytes()))
+    return sums
 
 
 def place():
@@ -36,7 +67,7 @@ def place():
     limit = 0 if devices.gpus() else devices.cores()
     by_node, by_machine = {}, {}
     mine = (hvd.cross_rank(), machine or hvd.cross_rank(), sorted(os.sched_getaffinity(0)), limit)
-    for node, machine, affinity, limit in _gather(mine, "place"):
+    for node, machine, affinity, limit in gather(mine, "places"):
         by_node.setdefault(node, []).append(limit)  # of a rank that has not been bound, or a container's
         by_machine.setdefault(machine, []).append(affinity if limit else None)
     crowded = any(1 < max(limits) < len(limits) for limits in by_node.values())
@@ -48,7 +79,7 @@ def place():
 
 def agree(why="they would not train the same network", /, **values):
     """Raise RankError, on every rank, unless all ranks pass equal values; `why` says what would follow otherwise."""
-    by_rank = _gather(values, "agree")
+    by_rank = gather(values, "its settings")
     for name, value in by_rank[0].items():
         different = [rank for rank, others in enumerate(by_rank) if others.get(name) != value]
         if different:
@@ -68,7 +99,7 @@ def check_shards(numbers, n, dropped=0):
     Returns the numbers of all ranks, as a list of int64 arrays.
     """
     mine = np.fromiter(numbers.as_numpy_iterator(), np.int64)
-    by_rank = _gather(mine, "check_shards")
+    by_rank = gather(mine, "shards")
     problem = shard_problem(by_rank, n, dropped)
     if problem:
         raise RankError(problem)
@@ -127,7 +158,7 @@ def compare_weights(model):
     they are averaged (labs.hvd.callbacks.MetricAverageCallback).
     """
     mine = [hashlib.sha256(np.ascontiguousarray(weight.numpy())).hexdigest() for weight in model.weights]
-    by_rank = _gather(mine, "compare_weights")
+    by_rank = gather(mine, "weights")
     different = []
     for rank, digests in enumerate(by_rank[1:], 1):
         apart = [w for w, here, first in zip(model.weights, digests, by_rank[0], strict=True) if here != first]

@@ -51,6 +51,47 @@ def test_xla_is_known_of_a_compiled_model():
         assert compat.compiled_by_xla(model) is xla
 
 
+def test_all_layers_of_a_model_are_found_at_any_depth():
+    class Mine(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inside = [keras.Sequential([keras.layers.BatchNormalization()])]
+
+        def build(self, shape):
+            self.inside[0].build(shape)
+
+    found = {type(layer).__name__ for layer in compat.layers(keras.Sequential([keras.Input((4,)), Mine()]))}
+    assert {"Sequential", "Mine", "BatchNormalization"} <= found
+
+
+def test_samples_of_an_epoch_are_counted_with_the_loss():
+    model = dense()
+    model.compile("sgd", "mse", jit_compile=False)
+    data = keras.ops.ones((13, 4)), keras.ops.ones((13, 3))
+    model.fit(*data, batch_size=8, verbose=0)
+    assert compat.samples(model) == 13
+    model.evaluate(data[0][:5], data[1][:5], verbose=0)
+    assert compat.samples(model) == 5
+    assert compat.samples(dense()) == 0
+
+
+def test_an_optimizer_knows_what_it_trains():
+    model, optimizer = dense(), keras.optimizers.SGD(0.1, momentum=0.9)
+    assert compat.trained_by(optimizer) == []
+    for each in (optimizer, keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1))):
+        each.build(model.trainable_weights)
+        assert [variable.path for variable in compat.trained_by(each)] == [w.path for w in model.trainable_weights]
+
+
+def test_what_weight_decay_leaves_out_can_be_copied():
+    model, optimizer, other = dense(), keras.optimizers.AdamW(0.1), keras.optimizers.AdamW(0.1, weight_decay=0.5)
+    optimizer.exclude_from_weight_decay(var_names=["bias"])
+    compat.copy_exclusions(optimizer, other)
+    model.set_weights([keras.ops.ones(weight.shape) for weight in model.trainable_weights])
+    other.apply([tf.zeros(weight.shape) for weight in model.trainable_weights], model.trainable_weights)
+    assert float(tf.reduce_max(model.layers[-1].kernel.value)) < 1 == float(tf.reduce_min(model.layers[-1].bias.value))
+
+
 def test_the_graph_of_a_model_gives_its_calls_in_order():
     model = dense()
     graph = compat.graph(model)
@@ -72,3 +113,7 @@ def test_an_optimizer_that_horovod_wrapped_is_known(needs_horovod):
     horovod.init()
     assert compat.wrapped_by_horovod(horovod.DistributedOptimizer(keras.optimizers.SGD(0.1)))
     assert not compat.wrapped_by_horovod(keras.optimizers.SGD(0.1))
+
+
+def test_replicas_of_a_model():
+    assert compat.replicas(dense()) == 1

@@ -1,5 +1,9 @@
 """Horovod's callbacks for Keras 3, for `fit(..., callbacks=[...])`."""
 
+import contextlib
+import math
+import threading
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -12,19 +16,80 @@ NOT_WRAPPED = (
     "The optimizer does not average gradients over the ranks: every rank would train a network of its own, without "
     "any error. Compile with optimizer=hvd.DistributedOptimizer(...)."
 )
+SECOND = (
+    "The model holds one more optimizer, {where}, that does not average gradients over the ranks: what it trains would "
+    "differ on every rank, without any error. Wrap it too, with hvd.DistributedOptimizer, or take it off the model."
+)
 XLA = "The model is compiled with XLA, which cannot compile Horovod's operations. Compile it with jit_compile=False."
 SCALED = (
     "Keras has put its loss scaling around the distributed optimizer: a rank whose gradients overflow would skip the "
     "average and leave the others waiting. Turn it round: "
     "hvd.DistributedOptimizer(keras.optimizers.LossScaleOptimizer(...))."
 )
+SYNCHRONIZED = (
+    "{layer} is a BatchNormalization(synchronized=True), which shares its statistics under MirroredStrategy only: with "
+    "Horovod each rank would use those of its own batch. Leave synchronized out."
+)
+STEPS = (
+    "The number of steps per epoch is not known, and ranks with different numbers would wait for each other for ever. "
+    "Pass steps_per_epoch=..., the same on all ranks."
+)
+ORDER = (
+    "{first} stands after the recorder in callbacks=[...]: the recorder would compare and keep what the ranks do not "
+    "have in common yet. The order: BroadcastGlobalVariablesCallback, MetricAverageCallback, your own, the recorder."
+)
+NO_WEIGHTS = (
+    "The model has no weights yet, so that there is nothing to broadcast: each rank would draw its own in the first "
+    "step. Begin it with keras.Input(...), or call model.build((None, ...)) before `fit`."
+)
+PATIENCE = 30.0  # seconds for the others, where a rank leaves an epoch before its last step
 
 
-class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
+class _Callback(keras.callbacks.Callback):
+    """Is known to the others of a `fit`, and counts this rank's samples of an epoch: `trained` and `validated`."""
+
+    begun = False
+    trained = validated = test_steps = 0
+    _trains = False  # Keras' metrics are those of the training, not of the validation
+
+    def set_params(self, params):
+        # Keras gives all callbacks of a `fit` the same dict, before the first of them begins.
+        super().set_params(params)
+        self.begun = False
+        params.setdefault("labs.hvd", []).append(self)
+
+    def on_train_begin(self, logs=None):
+        self.begun = True
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.trained = self.validated = self.test_steps = 0
+        self._trains = True
+
+    def on_test_begin(self, logs=None):
+        self._end_of_training()
+
+    def on_test_batch_begin(self, batch, logs=None):
+        self.test_steps += 1
+
+    def on_test_end(self, logs=None):
+        self.validated = compat.samples(self.model)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._end_of_training()
+
+    def _end_of_training(self):
+        if self._trains:
+            self._trains, self.trained = False, compat.samples(self.model)
+
+
+class BroadcastGlobalVariablesCallback(_Callback):
     """At the begin of every `fit`, all ranks take the weights and the optimizer's state of `root_rank`.
 
-    Before that it compares the ranks. Raises HorovodError for an optimizer that does not average gradients and for
-    XLA, labs.ranks.RankError for ranks that would take different numbers of steps or train different networks.
+    Before that it compares the ranks (`check`). It does so again before the first step of every epoch: learning rates,
+    samples per epoch, trained weights, and whether all ranks still train. That is one small message.
+
+    Raises HorovodError for a model that the ranks would not train together, labs.ranks.RankError for ranks that would
+    take different numbers of steps, train on unlike batches, at unlike rates, or that train different networks.
     """
 
     def __init__(self, root_rank=0):
@@ -34,58 +99,250 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
         self.root_rank = root_rank
 
     def on_train_begin(self, logs=None):
+        super().on_train_begin()
+        self._epoch = self._first_batch = None
         check(self.model, self.params)
-        if not self.model.optimizer.built:
-            self.model.optimizer.build(self.model.trainable_weights)
-        state = [*self.model.weights, *self.model.optimizer.variables]  # seeds of dropout stay each rank's own
+        optimizers = [optimizer for _, optimizer in _optimizers(self.model)]
+        if len(optimizers) == 1 and not optimizers[0].built:  # of several, each knows itself what it trains
+            optimizers[0].build(self.model.trainable_weights)
+        state = list(self.model.weights)  # seeds of dropout stay each rank's own
+        state += [variable for optimizer in optimizers for variable in optimizer.variables]
+        ranks.agree("they cannot be broadcast", **{"the number of weights and optimizer variables": len(state)})
         for number, variable in enumerate(state):
             value = tf.convert_to_tensor(variable.value)
             variable.assign(horovod.broadcast(value, self.root_rank, name=f"broadcast_{number:04d}"))
 
+    def on_epoch_begin(self, epoch, logs=None):
+        self._before = self._left()
+        super().on_epoch_begin(epoch)
+        self._epoch, self._calls, self._done = epoch, 0, 0
 
-class MetricAverageCallback(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        self._calls += 1
+        self._done = batch + self.model.steps_per_execution
+        if horovod.size() == 1:
+            return
+        if self._calls == 1:  # by now every callback has had its say on the rate
+            self._meet(self._epoch + 1, self._before)
+        elif self._calls == 2 and self._first_batch is None:
+            self._first_batch = compat.samples(self.model)
+            _same_samples(ranks.gather(self._first_batch, "its first batch"), "in its first step")
+
+    def on_train_end(self, logs=None):
+        self._meet(None, self._left())
+
+    def _end_of_training(self):
+        early = self._trains and horovod.size() > 1 and self._done < self.params["steps"]
+        super()._end_of_training()
+        if early and not _all_come():
+            raise ranks.RankError(
+                f"Rank {horovod.rank()} has left epoch {self._epoch + 1} after step {self._done} of "
+                f"{self.params['steps']}, and the others wait for its gradients: its data have ended, or a callback "
+                "has stopped it. Give all ranks equally many batches, and stop all of them at the same step."
+            )
+
+    def _left(self):
+        """What an epoch has left behind, which must be the same on all ranks."""
+        if horovod.size() == 1 or self._epoch is None:
+            return {"epoch": 0, "samples": 0, "weights": []}
+        weights = ranks.fingerprints(self.model.trainable_weights)
+        return {"epoch": self._epoch + 1, "samples": self.trained, "weights": weights}
+
+    def _meet(self, epoch, before):
+        """Compare the ranks, once per epoch. One that trains no more comes once more, with None: nobody must wait."""
+        rates = [str(np.float32(float(optimizer.learning_rate))) for _, optimizer in _optimizers(self.model)]
+        by_rank = ranks.gather({"epoch": epoch, "rates": ", ".join(rates), "before": before}, "what an epoch left")
+        ended = [rank for rank, other in enumerate(by_rank) if other["epoch"] is None]
+        if 0 < len(ended) < len(by_rank):
+            goes_on = next(rank for rank in range(len(by_rank)) if rank not in ended)
+            raise ranks.RankError(
+                f"Rank {ended[0]} has ended its training after epoch {by_rank[ended[0]]['before']['epoch']}, and rank "
+                f"{goes_on} goes on, and would wait for it for ever. What stops a training, such as EarlyStopping, "
+                "must decide alike on all ranks: give it to all of them, after MetricAverageCallback."
+            )
+        if pair := _differ([other["epoch"] for other in by_rank]):
+            raise ranks.RankError(
+                f"Rank 0 begins epoch {by_rank[0]['epoch']} and rank {pair[0]} epoch {pair[1]}: they would not train "
+                "equally long. Give `fit` the same initial_epoch on all ranks."
+            )
+        last = before["epoch"]
+        _same_samples([other["before"]["samples"] for other in by_rank], f"in epoch {last}")
+        if pair := _differ([other["rates"] for other in by_rank]):
+            raise ranks.RankError(
+                f"The learning rate of rank 0 is {by_rank[0]['rates']} and of rank {pair[0]} {pair[1]}, "
+                f"{f'before epoch {epoch}' if epoch else f'after epoch {last}'}: equal gradients then make different "
+                "networks. What sets it must be on all ranks; if it looks at a metric, after MetricAverageCallback."
+            )
+        if pair := _differ([other["before"]["weights"] for other in by_rank]):
+            both = zip(self.model.trainable_weights, pair[1], by_rank[0]["before"]["weights"], strict=False)
+            first = next((weight.path for weight, here, there in both if here != there), "their number")
+            raise ranks.RankError(
+                f"Rank {pair[0]} and rank 0 have different networks after epoch {last} (first difference: "
+                f"{first}): something trains or sets weights on each rank alone, "
+                "such as a callback, a rate, or an optimizer without hvd.DistributedOptimizer. Do it on all alike."
+            )
+
+
+class MetricAverageCallback(_Callback):
     """At the end of each epoch, averages over the ranks what each has measured on its own share of the data.
 
     These are the metrics in `logs` (for all callbacks that come after this one) and the moving statistics of batch
-    normalisation, which no gradient keeps equal. Equal shards, equal weights of all ranks.
+    normalisation, which no gradient keeps equal. A metric weighs as many samples as it was measured on, so that means
+    over samples (loss, accuracy) are those of all samples; of others (AUC) it is the mean of the ranks.
+
+    Raises labs.ranks.RankError for ranks that have measured different things, or on unknown numbers of samples.
     """
 
     def on_epoch_end(self, epoch, logs=None):
+        super().on_epoch_end(epoch)
         if horovod.size() == 1:
             return
+        metrics = {key: float(value) for key, value in (logs or {}).items() if np.ndim(value) == 0}
+        mine = {"metrics": metrics, "trained": self.trained, "validated": self.validated, "steps": self.test_steps}
+        by_rank = ranks.gather(mine, "its metrics")
+        _same_metrics(by_rank, epoch)
         measured = [v for v in self.model.non_trainable_weights if "float" in v.dtype]
         for dtype in sorted({variable.dtype for variable in measured}):  # one message for each, not one per variable
             alike = [variable for variable in measured if variable.dtype == dtype]
             tensors = [tf.convert_to_tensor(variable.value) for variable in alike]
             for variable, value in zip(alike, horovod.grouped_allreduce(tensors, op=horovod.Average), strict=True):
                 variable.assign(value)
-        keys = sorted(key for key, value in (logs or {}).items() if np.ndim(value) == 0)
-        values = tf.constant([float(logs[key]) for key in keys], tf.float64)
-        for key, value in zip(keys, horovod.allreduce(values, op=horovod.Average, name="metrics").numpy(), strict=True):
-            logs[key] = float(value)
+        for key in metrics:
+            samples = [other["validated" if key.startswith("val_") else "trained"] for other in by_rank]
+            logs[key] = _mean([other["metrics"][key] for other in by_rank], samples)
 
 
-def check(model, params):
+def check(model, params, last=False):
     """Raise HorovodError or RankError if `fit` of this compiled model would fail, hang, or not train one network.
 
     params: a callback's `params`, with the steps and epochs of this `fit`. All ranks must call it.
+    last: whether who calls it must stand after Horovod's callbacks, as the recorder.
     """
-    optimizer = model.optimizer
-    inner = getattr(optimizer, "inner_optimizer", None)
-    if not averages(optimizer) and averages(inner):
-        raise HorovodError(SCALED)
-    if compat.wrapped_by_horovod(optimizer):
-        raise HorovodError(HOROVODS_OWN)
-    if not averages(optimizer):
-        raise HorovodError(NOT_WRAPPED)
+    others = params.get("labs.hvd", [])
+    waiting = [type(callback).__name__ for callback in others if not callback.begun] if last else []
+    problem = ORDER.format(first=waiting[0]) if waiting else _problem(model, params)
+    problems = ranks.gather(problem, "what it is to train")
+    for rank, problem in enumerate(problems):
+        if problem:
+            raise HorovodError(problem if all(problems) else f"Rank {rank}: {problem}")
+    names = ", ".join(type(callback).__name__ for callback in others)
+    why = "some would wait for ever in an all-reduce for the others"
+    run = {"steps": params.get("steps"), "epochs": params.get("epochs")}
+    ranks.agree(why, **run, steps_per_execution=model.steps_per_execution, callbacks=names)
+    shapes = {f"network weight {n}": tuple(weight.shape) for n, weight in enumerate(model.trainable_weights)}
+    ranks.agree("their gradients do not fit together", **shapes, **{"network weights": len(shapes)})
+    settings = {}
+    for number, (_, optimizer) in enumerate(_optimizers(model)):
+        optimizer.number = number
+        name = f"optimizer {number + 1}" if number else "the optimizer"
+        settings |= {name: type(optimizer).__name__} | _settings(optimizer.get_config(), f"{name}'s ")
+    ranks.agree("equal gradients then make different networks", **settings)
+
+
+def _problem(model, params):
+    """Why this rank's model cannot be trained with others, or None."""
+    for where, optimizer in _optimizers(model):
+        if compat.wrapped_by_horovod(optimizer):
+            return HOROVODS_OWN
+        if averages(getattr(optimizer, "inner_optimizer", None)) and not averages(optimizer):
+            return SCALED
+        if not averages(optimizer):
+            return NOT_WRAPPED if optimizer is model.optimizer else SECOND.format(where=where)
     if compat.compiled_by_xla(model):
-        raise HorovodError(XLA)
-    steps = params.get("steps")
-    ranks.agree("some would wait for ever in an all-reduce for the others", steps=steps, epochs=params.get("epochs"))
-    shapes = [tuple(weight.shape) for weight in model.trainable_weights]
-    ranks.agree("their gradients do not fit together", network=shapes)
-    if steps is None and horovod.size() > 1:
-        raise HorovodError(
-            "The number of steps per epoch is not known, and ranks with different numbers would wait for each other "
-            "for ever. Pass steps_per_epoch=..., the same on all ranks."
+        return XLA
+    if not model.weights:
+        return NO_WEIGHTS
+    for layer in compat.layers(model):
+        if isinstance(layer, keras.layers.BatchNormalization) and layer.synchronized:
+            return SYNCHRONIZED.format(layer=layer.name)
+    return STEPS if params.get("steps") is None and horovod.size() > 1 else None
+
+
+def _optimizers(model):
+    """[(where, optimizer)]: what the model is compiled with, and what else it could train with, in a fixed order."""
+    found, owners = [("optimizer", model.optimizer)], [("", model)]
+    if getattr(model.train_step, "__func__", None) is not keras.Model.train_step:  # it may use those of models in it
+        inner = [layer for layer in compat.layers(model) if isinstance(layer, keras.Model) and layer is not model]
+        owners += [(f"{part.name}.", part) for part in inner if part.trainable_weights]
+
+    def look(where, value, depth=0):
+        if isinstance(value, keras.Optimizer) and not any(value is other for _, other in found):
+            found.append((where, value))
+        elif isinstance(value, (list, tuple, dict)) and depth < 3:
+            for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+                look(f"{where}[{key!r}]", each, depth + 1)
+
+    for prefix, owner in owners:
+        for name in sorted(vars(owner), key=lambda name: (name.startswith("_"), name)):
+            look(prefix + name, vars(owner)[name])
+    return found
+
+
+def _settings(config, prefix):
+    """The plain values in an optimizer's configuration, with the names of what they set.
+
+    Not its name, which counts the optimizers of this process, and not a rate that is a number: it is broadcast.
+    """
+    values = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            values |= _settings(value, f"{prefix}{key}.")
+        elif key not in ("name", "module", "registered_name") and isinstance(value, (bool, int, float, str)):
+            values[prefix + key] = value
+    values.pop(prefix + "learning_rate", None)
+    return values
+
+
+def _differ(values):
+    """(rank, its value) of the first rank that differs from rank 0, or None."""
+    return next(((rank, value) for rank, value in enumerate(values) if value != values[0]), None)
+
+
+def _same_samples(samples, when):
+    """Raise RankError unless all ranks have trained on equally many samples."""
+    if pair := _differ(samples):
+        raise ranks.RankError(
+            f"Rank 0 has trained on {samples[0]} samples {when} and rank {pair[0]} on {pair[1]}: the mean of their "
+            "gradients is not that of the whole batch, for each rank counts the same. Give all ranks equal batches."
         )
+
+
+def _same_metrics(by_rank, epoch):
+    """Raise RankError unless all ranks have measured the same metrics, on known numbers of samples."""
+    for rank, other in enumerate(by_rank):
+        for key in sorted(by_rank[0]["metrics"].keys() ^ other["metrics"].keys()):
+            has, lacks = (0, rank) if key in by_rank[0]["metrics"] else (rank, 0)
+            advice = "Give fit on every rank its shard of the validation data, and the same validation_freq."
+            raise ranks.RankError(
+                f"Rank {has} has measured {key} in epoch {epoch + 1} and rank {lacks} has not: there is no mean. "
+                + (advice if key.startswith("val_") else "Give all ranks the same metrics and callbacks.")
+            )
+    if (pair := _differ([other["steps"] for other in by_rank])) and not any(other["validated"] for other in by_rank):
+        raise ranks.RankError(
+            f"Rank 0 has validated in {by_rank[0]['steps']} steps and rank {pair[0]} in {pair[1]}, with a test_step of "
+            "the model's own: the numbers of samples, by which the mean must be weighed, are not known. "
+            "Give all ranks equally many samples."
+        )
+
+
+def _mean(values, samples):
+    """The mean of the ranks' values, each weighed by its samples; where no rank knows them, all alike."""
+    if all(value == values[0] for value in values):
+        return values[0]
+    samples = samples if any(samples) else [1] * len(values)
+    products = (value * count for value, count in zip(values, samples, strict=True) if count)
+    return math.fsum(products) / sum(samples)
+
+
+def _all_come():
+    """Whether all ranks have left the epoch here, or some still step, and wait for the others without end."""
+    came = []
+
+    def ask():
+        with contextlib.suppress(Exception):
+            came.append(ranks.gather(None, "why it has left an epoch early"))
+
+    asks = threading.Thread(target=ask, daemon=True)
+    asks.start()
+    asks.join(PATIENCE)
+    return bool(came)

@@ -19,16 +19,20 @@ HOROVODS_OWN = (
 
 
 def DistributedOptimizer(optimizer, backward_passes_per_step=1):
-    """`optimizer` (a new one of Keras 3), whose gradients are averaged over all ranks before each update.
+    """`optimizer` (one of Keras 3), whose gradients are averaged over all ranks before each update.
 
     An object of a subclass of the optimizer's class, of the same name, made from its configuration: rates, schedules
     and clipping work as before; clipping sees the averaged gradient. Each gradient is an all-reduce of its own, which
-    can start while backward still computes the others; Horovod fuses those that are ready together.
+    can start while backward still computes the others; Horovod fuses those that are ready together. The state of one
+    that has been used (momentum, iterations) goes with it, so a saved model trains on:
+
+        model = keras.models.load_model(path)
+        model.compile(hvd.DistributedOptimizer(model.optimizer), ...)
 
     backward_passes_per_step: k > 1 sums k gradients on each rank first, and averages over passes and ranks in every
         k-th step only; weights change in these steps only, as by one step on a k times larger batch.
 
-    Raises HorovodError: not an optimizer of Keras 3, one that has been used, one that is wrapped already.
+    Raises HorovodError: not an optimizer of Keras 3, one that is wrapped already, a used one that counted other passes.
     """
     if averages(optimizer):
         raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
@@ -39,10 +43,6 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
         )
     if compat.wrapped_by_horovod(optimizer):
         raise HorovodError(HOROVODS_OWN)
-    if optimizer.built:
-        raise HorovodError(
-            "This optimizer has been used already, and its state would be lost. Wrap a new one, before `compile`."
-        )
     passes = backward_passes_per_step
     if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
         raise HorovodError(f"backward_passes_per_step is {passes!r}: no step would ever end. Give 1, 2, 3, ...")
@@ -50,6 +50,12 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
     if passes > 1 and "gradient_accumulation_steps" not in settings:
         raise HorovodError(
             f"{base.__name__} cannot sum gradients over {passes} passes. Use 1, or an optimizer without loss scaling."
+        )
+    before = settings.get("gradient_accumulation_steps") or 1
+    if passes > 1 and optimizer.built and before != passes:
+        raise HorovodError(
+            f"This optimizer has been used with {before} pass(es) per step, and counted its steps so; with {passes} "
+            f"its state would mean something else. Give backward_passes_per_step={before}, or a new optimizer."
         )
     if passes > 1:
         settings["gradient_accumulation_steps"] = passes
@@ -59,7 +65,15 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
         averaging = _EveryKthStep
     # Under the name of its base: a saved or copied model then holds a plain optimizer, and loads without Horovod.
     named = {"__module__": base.__module__, "__qualname__": base.__qualname__}
-    return type(base.__name__, (averaging, base), named).from_config(settings)
+    averaged = type(base.__name__, (averaging, base), named).from_config(settings)
+    compat.copy_exclusions(optimizer, averaged)
+    if hasattr(optimizer, "inner_optimizer"):
+        compat.copy_exclusions(optimizer.inner_optimizer, averaged.inner_optimizer)
+    if optimizer.built:
+        averaged.build(compat.trained_by(optimizer))
+        for variable, used in zip(averaged.variables, optimizer.variables, strict=True):
+            variable.assign(used.value)
+    return averaged
 
 
 def averages(optimizer):
@@ -68,18 +82,22 @@ def averages(optimizer):
 
 
 class _EveryStep:
+    number = 0  # of several in one model (callbacks.check): their gradients must not be taken for each other's
+
     def apply(self, grads, trainable_variables=None):
-        super().apply(_average(grads), trainable_variables)
+        super().apply(_average(grads, self.number), trainable_variables)
 
 
 class _EveryKthStep:
     # Keras sums the gradients of k passes itself; in the k-th it clips their mean and updates. Averaging over the ranks
     # comes in between. All ranks count the same steps, so all come here together.
+    number = 0
+
     def _clip_gradients(self, grads):
-        return super()._clip_gradients(_average(grads))
+        return super()._clip_gradients(_average(grads, self.number))
 
 
-def _average(grads):
+def _average(grads, optimizer):
     """The same gradients, averaged over all ranks; None stays None."""
     if horovod.size() == 1:
         return grads
@@ -89,7 +107,7 @@ def _average(grads):
             gradient = tf.convert_to_tensor(gradient)  # dense: Keras' updates are
             shape = "x".join(map(str, gradient.shape)) or "scalar"
             # The same name on all ranks, even where one rank has built more models than the others.
-            name = f"gradient_{number:03d}_{shape}"
+            name = f"{'' if optimizer == 0 else f'optimizer_{optimizer}_'}gradient_{number:03d}_{shape}"
             gradient = horovod.allreduce(gradient, op=horovod.Average, name=name, ignore_name_scope=True)
         averaged.append(gradient)
     return averaged

@@ -61,9 +61,9 @@ def images(model, declared, steps, processes=1):
     steps: steps of the epoch; processes: ranks, each with its share of the batch. Raises ObservedError if the steps
     took other numbers of images than declared.
     """
-    seen = compat.images_seen(model)
+    seen = compat.samples(model)
     batch = declared.global_batch // processes
-    if seen is None or (seen == steps and batch > 1):  # counted by step, as older versions of Keras do
+    if not seen or (seen == steps and batch > 1):  # counted by step, as older versions of Keras do
         return None
     if not (steps - 1) * batch < seen <= steps * batch:
         per_rank = " on each rank" if processes > 1 else ""

@@ -20,7 +20,7 @@ from labs import devices, ranks, waiting
 from labs.errors import LabsError
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
-from labs.training import observed
+from labs.training import mirrored, observed
 from labs.training.arguments import check
 
 
@@ -99,8 +99,9 @@ class Recorder(keras.callbacks.Callback):
         if self.record.configuration.strategy == "horovod":
             from labs import hvd
 
-            hvd.callbacks.check(self.model, self.params)
+            hvd.callbacks.check(self.model, self.params, last=True)
             ranks.same_weights(self.model, "before the first step")
+        mirrored.check(self.model)
         if self.repeat == 0:
             self.record.observed = observed.start(self.model, self.record.configuration)
 

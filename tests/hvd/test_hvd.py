@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 from waiting import until
@@ -108,6 +109,28 @@ def test_moving_statistics_are_equal_if_they_are_averaged(found):
     assert not any(d["trainable"] for d in other["different"])  # batch normalisation's, and nothing that is trained
 
 
+def test_metrics_of_uneven_shards_are_those_of_all_samples(found):
+    for each in found:
+        for key in ("loss", "accuracy"):
+            assert each["validation"][f"val_{key}"] == pytest.approx(each["validation_of_all"][key], rel=1e-5)
+    shares = [each["validation_of_this_rank"]["loss"] for each in found]
+    assert abs(sum(shares) / len(shares) / found[0]["validation_of_all"]["loss"] - 1) > 1e-3  # the plain mean is wrong
+
+
+def test_two_optimizers_train_as_in_one_process(found):
+    for each in found:
+        result = each["two_optimizers"]
+        assert result["error"] < 2e-6 and result["moved"] > 0.01 and result["weights"]["identical"]
+
+
+@pytest.mark.parametrize("training", TRAININGS[1:])
+def test_saved_model_trains_on_with_the_state_of_its_optimizer(found, training):
+    for each in found:
+        result = each[f"resumed_{training}"]
+        assert result["error"] < 1e-6 and result["weights"]["identical"], f"rank {each['rank']}"
+        assert result["error_without_state"] > 1e-3 and result["iterations"] == 16
+
+
 def test_overflow_of_one_rank_is_skipped_by_all_and_nobody_waits(found):
     assert len({tuple(each["scaled_moved"]) for each in found}) == 1
     first, overflowing, third = found[0]["scaled_moved"]
@@ -167,13 +190,26 @@ def said(tmp_path_factory, needs_horovod):
     return start("refusals.py", 2, "horovodrun", tmp_path_factory.mktemp("refusals"))
 
 
-RIGHT = ("right", "right, unknown length with steps", "right shards", "agreed")
+RIGHT = (
+    "right",
+    "right, unknown length with steps",
+    "right shards",
+    "agreed",
+    "used before",
+    "two optimizers",
+    "rates set everywhere",
+    "batches of 5",
+    "stopped everywhere",
+    "stopped everywhere within an epoch",
+    "recorder last",
+)
+LEFT = "stopped on one rank in step 1", "stopped on one rank in step 3"
 REFUSED = {
     "not wrapped": "does not average gradients",
     "wrapped by Horovod": "Horovod's own DistributedOptimizer, which averages nothing on Keras 3",
     "wrapped by both": "Horovod's own DistributedOptimizer",
     "wrapped twice": "wrapped twice",
-    "used before": "used already",
+    "used with other passes": "used with 1 pass(es) per step",
     "no optimizer": "str is no optimizer of Keras 3",
     "no passes": "backward_passes_per_step is 0",
     "half a pass": "backward_passes_per_step is 0.5",
@@ -184,7 +220,7 @@ REFUSED = {
     "uneven steps": "disagree on steps: rank 0 has 4, rank 1 has 3",
     "uneven epochs": "disagree on epochs: rank 0 has 1, rank 1 has 2",
     "unknown steps": "steps_per_epoch",
-    "unlike networks": "disagree on network",
+    "unlike networks": "disagree on network weight 0: rank 0 has (4, 2), rank 1 has (4, 3)",
     "batch": "disagree on batch_size: rank 0 has 64, rank 1 has 32",
     "data": "disagree on images: rank 0 has 1797, rank 1 has 1796",
     "not sharded": "Ranks 0 and 1 both read samples 0, 1, 2, 3, 4 and",
@@ -195,11 +231,32 @@ REFUSED = {
     "repeated": "Rank 0 reads twice in one epoch: samples",
     "out of range": "Rank 0 reads sample 60",
     "other weights": "Rank 1 and rank 0 have different networks",
+    "second not wrapped": "one more optimizer, seconds['other'], that does not average",
+    "first not wrapped": "The optimizer does not average gradients",
+    "not wrapped beside": "one more optimizer, spare[0], that does not average",
+    "rate set on one rank": "The learning rate of rank 0 is 0.05 and of rank 1 0.1, before epoch 2",
+    "rate set in the last epoch": "The learning rate of rank 0 is 0.1 and of rank 1 0.05, after epoch 1",
+    "other schedule": "learning_rate.config.decay_steps: rank 0 has 1, rank 1 has 2",
+    "other momentum": "the optimizer's momentum: rank 0 has 0.0, rank 1 has 0.5",
+    "other optimizer": "disagree on the optimizer: rank 0 has SGD, rank 1 has Adam",
+    "weights set on one rank": "Rank 1 and rank 0 have different networks after epoch 1 (first difference: ",
+    "batches of 8 and 5": "Rank 0 has trained on 8 samples in its first step and rank 1 on 5",
+    "last batches of 3 and 2": "Rank 0 has trained on 7 samples in epoch 1 and rank 1 on 6",
+    "validated on one rank": "Rank 0 has measured val_loss in epoch 1 and rank 1 has not",
+    "validated on unknown samples": "Rank 0 has validated in 2 steps and rank 1 in 1, with a test_step of the model's",
+    "stopped on one rank": "Rank 1 has ended its training after epoch 1, and rank 0 goes on",
+    "begun later": "Rank 0 begins epoch 1 and rank 1 epoch 2",
+    "synchronized": "BatchNormalization(synchronized=True), which shares its statistics under MirroredStrategy only",
+    "callbacks of one rank": "disagree on callbacks: rank 0 has BroadcastGlobalVariablesCallback, MetricAverage",
+    "not built": "The model has no weights yet",
+    "recorder before the mean": "MetricAverageCallback stands after the recorder",
+    "recorder before the broadcast": "BroadcastGlobalVariablesCallback stands after the recorder",
+    "recorder at another place": "Rank 1: BroadcastGlobalVariablesCallback stands after the recorder",
 }
 
 
 def test_nothing_else_was_tried(said):
-    assert set(said[0]) == {*RIGHT, *REFUSED}
+    assert set(said[0]) == {*RIGHT, *REFUSED, *LEFT}
 
 
 def test_what_is_right_is_not_refused(said):
@@ -214,7 +271,30 @@ def test_mistake_is_refused_on_all_ranks_in_one_line(said, rank):
         assert "\n" not in text and len(text) < 320, name
 
 
-# Comparisons without processes
+def test_rank_that_leaves_an_epoch_says_so_and_no_other_waits_for_ever(said):
+    for name, step in zip(LEFT, (1, 3), strict=True):
+        assert f"RankError: Rank 1 has left epoch 1 after step {step} of 4, and the others wait" in said[1][name]
+    assert "Rank 0 compares its first batch and rank 1 why it has left an epoch early" in said[0][LEFT[0]]
+    assert "Horovod has been shut down" in said[0][LEFT[1]]  # it was in the middle of a step
+
+
+# Without processes
+
+
+def test_wrapping_keeps_what_weight_decay_leaves_out(needs_horovod):
+    import keras
+    import tensorflow as tf
+
+    from labs import hvd
+
+    hvd.init()
+    for scaled in (False, True):
+        optimizer = keras.optimizers.AdamW(0.1, weight_decay=0.5)
+        optimizer.exclude_from_weight_decay(var_names=["bias"])
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer) if scaled else optimizer
+        kernel, bias = keras.Variable([1.0], name="kernel"), keras.Variable([1.0], name="bias")
+        hvd.DistributedOptimizer(optimizer).apply([tf.zeros(1), tf.zeros(1)], [kernel, bias])
+        assert float(kernel[0]) == pytest.approx(0.95) and float(bias[0]) == 1.0
 
 
 def test_problem_of_shards_names_rank_and_samples():
@@ -235,6 +315,19 @@ def test_problem_of_shards_names_rank_and_samples():
 def test_dropped_samples_are_no_problem_but_more_are():
     assert ranks.shard_problem([[0, 2], [1, 3]], 6, dropped=2) is None
     assert "No rank reads samples 4, 5, 6." in ranks.shard_problem([[0, 2], [1, 3]], 7, dropped=2)
+
+
+def test_a_changed_bit_is_seen_in_the_fingerprint():
+    import keras
+
+    for dtype, shape in (("float32", (3, 5)), ("float16", (3,)), ("float32", ()), ("bfloat16", (7,))):
+        variable = keras.Variable(np.ones(shape), dtype=dtype)
+        before = ranks.fingerprints([variable, variable])
+        changed = np.ones(shape)
+        changed.flat[-1] = 1.01
+        variable.assign(changed)
+        after = ranks.fingerprints([variable, variable])
+        assert before[0] == before[1] and after[0] == after[1] and before[0] != after[0]
 
 
 # Ranks that die, and jobs that end

@@ -35,9 +35,11 @@ def network(seed):
     )
 
 
+LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
 def train(model, optimizer, batches, callbacks=(), epochs=EPOCHS):
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer, loss=loss, metrics=["accuracy"], jit_compile=False)
+    model.compile(optimizer, loss=LOSS, metrics=["accuracy"], jit_compile=False)
     return model.fit(batches, epochs=epochs, shuffle=False, verbose=0, callbacks=list(callbacks))
 
 
@@ -161,6 +163,86 @@ for step in range(3):
     before = numbers(model)
     scaled.apply(gradients, model.trainable_weights)
     found.setdefault("scaled_moved", []).append(float(np.max(np.abs(numbers(model) - before))))
+
+# Validation on uneven shards: 2 images for each rank but the first
+model = network(600 + rank)
+bounds = [0, *(IMAGES - 2 * others for others in range(size - 1, -1, -1))]
+mine = slice(bounds[rank], bounds[rank + 1])
+model.compile(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), LOSS, metrics=["accuracy"], jit_compile=False)
+shares = (dataset.images[mine], dataset.labels[mine])
+history = model.fit(
+    batches(), epochs=2, verbose=0, validation_data=shares, validation_batch_size=8, callbacks=broadcast()
+).history
+found["validation"] = {key: history[key][-1] for key in ("val_loss", "val_accuracy")}
+found["validation_of_all"] = model.evaluate(dataset.images, dataset.labels, batch_size=8, verbose=0, return_dict=True)
+found["validation_of_this_rank"] = model.evaluate(*shares, batch_size=8, verbose=0, return_dict=True)
+
+
+# Two optimizers in one model, whose gradients have equal shapes
+class Pair(keras.Model):
+    def __init__(self, make):
+        super().__init__()
+        self.halves = [keras.layers.Dense(8), keras.layers.Dense(8)]
+        self.last = make(keras.optimizers.SGD(0.05))
+        self(tf.zeros((1, 8)))
+        self.compile(make(keras.optimizers.SGD(0.1, momentum=0.9)), jit_compile=False)
+
+    def call(self, x):
+        return self.halves[1](self.halves[0](x))
+
+    def train_step(self, data):
+        x = tf.reshape(tf.cast(data[0], tf.float32), (-1, 32 * 32 * 3))[:, 1000:1008] / 255
+        with tf.GradientTape(persistent=True) as tape:
+            loss = tf.reduce_mean((self(x) - x[:, ::-1]) ** 2)
+        gradients = [tape.gradient(loss, half.trainable_weights) for half in self.halves]
+        for optimizer, some, half in zip((self.optimizer, self.last), gradients, self.halves, strict=True):
+            optimizer.apply(some, half.trainable_weights)
+        return {"loss": loss}
+
+
+def pair(seed, make):
+    keras.utils.set_random_seed(seed)
+    return Pair(make)
+
+
+model, alone = pair(700 + rank, hvd.DistributedOptimizer), pair(700, lambda optimizer: optimizer)
+before = numbers(alone)
+model.fit(batches(), epochs=EPOCHS, verbose=0, callbacks=broadcast())
+alone.fit(data.pipeline(dataset, GLOBAL, seed=5), epochs=EPOCHS, verbose=0)
+found["two_optimizers"] = {
+    "moved": float(np.max(np.abs(numbers(alone) - before))),
+    "error": float(np.max(np.abs(numbers(model) - numbers(alone)))),
+    "weights": ranks.compare_weights(model),
+}
+
+# Two epochs, saved by rank 0, and two more against four at once. The odd ranks do not load: they are given the state
+fixed = batches().cache()
+for name in ("momentum_clipped", "adam_schedule"):
+
+    def fit(model, epochs, **options):
+        return model.fit(fixed, epochs=epochs, verbose=0, shuffle=False, callbacks=broadcast(), **options)
+
+    def compiled(model, optimizer):
+        model.compile(hvd.DistributedOptimizer(optimizer), LOSS, metrics=["accuracy"], jit_compile=False)
+        return model
+
+    whole, first = (compiled(network(800 + rank), OPTIMIZERS[name]()) for _ in range(2))
+    fit(whole, 4)
+    fit(first, 2)
+    if rank == 0:
+        first.save(out / f"{name}.keras")
+    ranks.agree(saved=name)
+    resumed = network(900 + rank) if rank % 2 else keras.models.load_model(out / f"{name}.keras")
+    compiled(resumed, OPTIMIZERS[name]() if rank % 2 else resumed.optimizer)
+    forgetful = compiled(keras.models.load_model(out / f"{name}.keras"), OPTIMIZERS[name]())
+    for model in (resumed, forgetful):
+        fit(model, 4, initial_epoch=2)
+    found[f"resumed_{name}"] = {
+        "error": float(np.max(np.abs(numbers(resumed) - numbers(whole)))),
+        "error_without_state": float(np.max(np.abs(numbers(forgetful) - numbers(whole)))),
+        "iterations": int(resumed.optimizer.iterations),
+        "weights": ranks.compare_weights(resumed),
+    }
 
 # Beside labs.hvd, horovod.tensorflow works as ever
 import horovod.tensorflow

@@ -543,3 +543,54 @@ def test_a_schedule_is_named(tmp_path):
     assert told(tmp_path, compiled={"optimizer": keras.optimizers.SGD(rate)}).observed["learning_rate_schedule"] == (
         "ExponentialDecay"
     )
+
+
+# What MirroredStrategy does otherwise
+
+
+MIRRORED = """
+import argparse, json, sys, warnings
+from labs import devices, training
+names = devices.workers(2)
+import keras, numpy as np, tensorflow as tf
+x, y = np.ones((8, 1), "float32"), np.full((8, 1), 100.0, "float32")  # one weight from 0: its gradient is -200
+args = argparse.Namespace(dataset="digits", image_size=32, images=8, repeats=1, seed=0, runs=sys.argv[1], epochs=1,
+                          batch_size=8, run=None)
+found = []
+for options in json.loads(sys.argv[2]):
+    replicas = options.pop("replicas")
+    strategy = tf.distribute.MirroredStrategy(names[:replicas])
+    with strategy.scope():
+        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
+        model.layers[0].kernel.assign([[0.0]])
+        model.compile(keras.optimizers.SGD(0.1, **options), "mse", jit_compile=False)
+    recorder = training.Recorder(args, model="x", strategy="mirrored", workers=replicas, images=8, learning_rate=0.1)
+    error = ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(x, y, batch_size=8, verbose=0, callbacks=[recorder])
+        except Exception as problem:
+            error = f"{type(problem).__name__}: {problem}"
+    said = [str(warning.message) for warning in caught if "replicas" in str(warning.message)]
+    found.append({"moved": abs(float(model.get_weights()[0][0, 0])), "said": said, "error": error})
+print(json.dumps(found))
+"""
+
+
+def test_clipping_on_replicas_is_told_with_the_bound_that_is_meant(tmp_path):
+    kinds = ("clipnorm", "global_clipnorm", "clipvalue")
+    clipped = [{"replicas": n, kind: bound} for kind in kinds for n, bound in ((1, 0.05), (2, 0.05), (2, 0.025))]
+    tried = [*clipped, *({"replicas": n, "gradient_accumulation_steps": 2} for n in (1, 2)), {"replicas": 2}]
+    done = python("-c", MIRRORED, tmp_path, json.dumps(tried))
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    for kind, alone, twice, divided in zip(kinds, found[0:9:3], found[1:9:3], found[2:9:3], strict=True):
+        assert alone["moved"] == pytest.approx(0.1 * 0.05) and alone["said"] == []
+        assert twice["moved"] == pytest.approx(2 * 0.1 * 0.05) and divided["moved"] == pytest.approx(0.1 * 0.05)
+        (said,) = twice["said"]
+        assert f"{kind}=0.05 is no bound" in said and f"{kind}=0.025." in said and "\n" not in said
+    for refused in found[9:11]:
+        assert refused["error"].startswith("MirroredError: gradient_accumulation_steps=2 does not work")
+        assert "\n" not in refused["error"] and refused["moved"] == 0
+    assert found[11]["moved"] == pytest.approx(0.1 * 200) and not found[11]["said"] and not found[11]["error"]

@@ -1,0 +1,37 @@
+"""What Keras' optimizers do otherwise under tf.distribute.MirroredStrategy, said before the training begins."""
+
+import warnings
+
+import tensorflow as tf
+
+from labs.errors import LabsError
+
+
+class MirroredError(LabsError):
+    """Keras cannot train so under MirroredStrategy; the message says what to do instead."""
+
+
+def check(model):
+    """Look at the optimizer of a compiled Keras model, whatever strategy it is under.
+
+    Raises MirroredError for gradients that are to be summed over steps: Keras cannot, with one replica or many. Warns
+    of clipping on several replicas: Keras clips there before it adds up.
+    """
+    strategy, optimizer = model.distribute_strategy, model.optimizer
+    if not isinstance(strategy, tf.distribute.MirroredStrategy):
+        return
+    optimizer, replicas = getattr(optimizer, "inner_optimizer", optimizer), strategy.num_replicas_in_sync
+    if getattr(optimizer, "gradient_accumulation_steps", None):
+        raise MirroredError(
+            f"gradient_accumulation_steps={optimizer.gradient_accumulation_steps} does not work under "
+            "MirroredStrategy: Keras would fail in the first step. Leave it out, or train with Horovod."
+        )
+    for name in ("clipnorm", "global_clipnorm", "clipvalue"):
+        bound = getattr(optimizer, name, None)
+        if bound and replicas > 1:
+            warnings.warn(
+                f"{name}={bound:g} is no bound of a step here: Keras clips on each of the {replicas} replicas, before "
+                f"it adds up their gradients, so that the sum may reach {replicas} x {bound:g}. For the bound of one "
+                f"worker divide by the number of replicas: {name}={bound / replicas:g}. Or clip in a loss of your own.",
+                stacklevel=2,
+            )
