@@ -95,7 +95,7 @@ def samples(model):
     A step of one's own that does not keep Keras' loss does not count them.
     """
     tracker = _part(model, "_loss_tracker", "keras")
-    return 0 if tracker is None else int(_part(tracker, "count", "keras"))
+    return 0 if tracker is None else int(_part(tracker, "count", "keras").numpy())
 
 
 def trained_by(optimizer):
