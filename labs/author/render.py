@@ -5,6 +5,7 @@
 In a source `@NAME@` stands for what the site says. A line that holds nothing else vanishes where a site says nothing.
 """
 
+import dataclasses
 import re
 import textwrap
 from pathlib import Path
@@ -32,6 +33,8 @@ def share(site, gpus):
 def fields(site, script):
     """What each `@NAME@` stands for at a site, for the script of this file name; values may have several lines."""
     sizes = presets.PRESETS[site.preset]
+    # One after the other in one job, and not in turns: so each is repeated from new weights.
+    sizes = dataclasses.replace(sizes, repeats=3, epochs=5 if site.gpus and site.preset == "course" else 3)
     top = min(max(site.workers), site.gpus or max(site.workers))
     count = site.gpus or top
     spans = {gpus: " to ".join(map(str, dict.fromkeys(site.cpus_for(gpus)))) for gpus in sorted(site.cpus_per_gpus)}
