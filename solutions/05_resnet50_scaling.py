@@ -179,9 +179,11 @@ check("05.8", rows if own else ...)
 # the speedup.
 
 # %%
-if own or files[0].with_suffix(".json").exists():
-    one, two = (load_record(file.with_suffix(".json")) for file in files[:2])
+one, two = (load_record(file.with_suffix(".json")) for file in files[:2])
+if one.rounds and two.rounds:
     plots.show(plots.rounds(two, one))
+else:
+    print("These recorded runs came one after the other, so they have no rounds: yours will.")
 
 # %% [markdown]
 # The interval comes from the spread of these ratios. What slows a whole round down leaves its ratio as it is; what comes and
