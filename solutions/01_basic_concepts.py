@@ -29,8 +29,8 @@ from labs.slurm import sites
 # %% [markdown]
 # ## Why one device is not enough
 #
-# From 2012 on, the computation that went into the largest trainings doubled every **3.4 months**. Before you compute:
-# how many times as much is that after one year? Make a guess.
+# From 2012 to 2018, the computation that went into the largest trainings doubled every **3.4 months** (D. Amodei and D. Hernandez,
+# "AI and Compute", OpenAI, 2018). Before you compute: how many times as much is that after one year? Make a guess.
 #
 # Then write it as a formula, for any number of months.
 
@@ -272,13 +272,15 @@ lowest, highest = 44.5 / 12.5, 45.5 / 11.5
 check("01.9", lowest, highest)
 
 # %% [markdown]
-# The kit computes the same from the file, and writes this interval beside each value:
+# The kit computes the same from the file. Each number is that of one run, so it has no 95 % interval; what the rounding leaves
+# open stands beside it:
 
 # %%
 tables.scaling(collect.rows([recorded.CTE_POWER], images=50_000))
 
 # %% [markdown]
-# The intervals of the two efficiencies overlap widely. Perhaps 4 GPUs were less efficient than 2, perhaps not: this log
+# Were 4 GPUs less efficient than 2? That two ranges overlap does not decide it; the range of their *ratio* does. E(4) / E(2) is
+# 24 / (2 x 12) = 1, and with the rounding anything from 23.5 / (2 x 12.5) = 0.94 to 24.5 / (2 x 11.5) = 1.07. It holds 1: this log
 # cannot tell. In notebook 05 you measure single steps, and several times. The accuracies are nearly equal here: it
 # learned the same, but faster.
 #
@@ -612,8 +614,9 @@ check("01.19", on_each_of_8)
 
 # %% [markdown]
 # Data parallelism saves no memory. **Sharding** does: each of K devices keeps 1/K of the optimizer state, or of the
-# gradients and the weights as well, and fetches the others' shares when it needs them. It pays with more messages. The
-# activations it does not divide.
+# gradients and the weights as well, and fetches the others' shares when it needs them. Dividing optimizer state and gradients costs
+# no more bytes than the all-reduce, whose two halves do it; dividing the weights, too, costs half as many again (S. Rajbhandari
+# and others, ZeRO, SC20). The activations it does not divide.
 #
 # The largest networks need this. One with **175 billion** weights, in 16 bits each: at least how many devices of
 # 80 GB, for the weights alone?
@@ -637,6 +640,9 @@ else:
     print("Skipped: this cell comes after your answer to 01.20.")
 
 # %% [markdown]
+# In practice, mixed precision keeps the weights in 32 bits as well, and Adam's two numbers too: 2 + 2 + 4 + 4 + 4 = 16 bytes for
+# each weight instead of 8 (ZeRO, section 3.1).
+#
 # Such a network cannot be trained by data parallelism alone. One with less than 100 million weights fits on one device,
 # depending on the size of its images and its batch. That is why this course trains with data parallelism.
 #

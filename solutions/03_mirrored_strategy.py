@@ -203,17 +203,24 @@ def largest_difference(copies):
 right = check("03.6", largest_difference)
 
 # %% [markdown]
-# Two trainings of a one-layer network, 20 steps each, with 4 copies; in plain NumPy, so that no step is hidden. In the
+# Two trainings of a one-layer network, 40 steps each, with 4 copies; in plain NumPy, so that no step is hidden. In the
 # first, the gradients of the 4 shares are averaged before the update. In the second, each copy is updated with its own
 # gradient, as if nobody had told it about the others.
 
 
 # %%
-def train(exchange, steps=20, rate=0.5):
-    """20 steps of SGD on 4 copies of one weight matrix; the distance between the copies after each step."""
+def loss(weights):
+    """Mean loss (cross-entropy) of one copy over all images."""
+    x, labels = np.asarray(dataset.images).reshape(len(dataset.labels), -1) / 255, np.asarray(dataset.labels)
+    scores = np.exp(x @ weights)
+    return float(-np.mean(np.log(scores[np.arange(len(labels)), labels] / scores.sum(1))))
+
+
+def train(exchange, steps=40, rate=0.01):
+    """SGD on 4 copies of one weight matrix; (distance between the copies, loss of each copy) after each step."""
     start = np.random.default_rng(0).normal(0, 0.05, (3072, 10)).astype("float32")
     copies = [start.copy() for _ in range(4)]
-    distances = [largest_difference(copies)]
+    distances, losses = [largest_difference(copies)], [[loss(copy) for copy in copies]]
     for images, labels in data.pipeline(dataset, 16, workers=4).repeat().take(steps):
         gradients = []
         for copy, x, y in zip(copies, np.split(images, 4), np.split(labels, 4)):
@@ -223,13 +230,14 @@ def train(exchange, steps=20, rate=0.5):
             gradients.append(x.T @ error / 4)
         if exchange:
             gradients = [sum(gradients) / 4] * 4
-        copies = [copy - rate / 10 * g for copy, g in zip(copies, gradients)]
+        copies = [copy - rate * g for copy, g in zip(copies, gradients)]
         distances.append(largest_difference(copies))
-    return distances
+        losses.append([loss(copy) for copy in copies])
+    return distances, losses
 
 
 if right:
-    together, alone = train(exchange=True), train(exchange=False)
+    (together, _), (alone, losses) = train(exchange=True), train(exchange=False)
     plots.show(
         plots.curves(
             {"gradients averaged at every step": together, "each copy alone": alone},
@@ -238,13 +246,21 @@ if right:
             title="4 copies of one network",
         )
     )
-    assert together[-1] == 0.0 and alone[-1] > 0.01
+    assert together[-1] == 0.0 and alone[-1] > 0.001
+    plots.show(
+        plots.curves(
+            {f"copy {number}": list(values) for number, values in enumerate(zip(*losses))},
+            x="step",
+            y="loss (cross-entropy, nats)",
+            title="each copy alone",
+        )
+    )
 else:
     print("Skipped: the picture uses your largest_difference of 03.6.")
 
 # %% [markdown]
 # With the exchange the distance is exactly zero, at every step. Without it, four different networks grow. Nothing
-# fails and nothing warns: the loss of each goes down. Compare copies whenever you are not sure.
+# fails and nothing warns: as the second picture shows, the loss of each goes down. Compare copies whenever you are not sure.
 #
 # ## What travels
 #
@@ -288,9 +304,9 @@ check("03.8", when)
 # model.fit(data.pipeline(dataset, 16), epochs=2, verbose=2)
 # ```
 #
-# Three things change for K replicas: model and optimizer are *created* inside the scope, the *global* batch is passed, and
-# the rate grows with the replicas (notebook 04 says why). `fit` may stay outside the scope. Write it for the strategy
-# above; call the model `model`.
+# Three things change for K replicas, each of which keeps its 16 images: model and optimizer are *created* inside the scope,
+# the *global* batch is passed, 4 times 16, and the rate grows as that batch does (notebook 04 says why; with the global batch
+# unchanged, it would stay). `fit` may stay outside the scope. Write it for the strategy above; call the model `model`.
 
 # %% labs={"id": "03.9"}
 ### BEGIN SOLUTION
@@ -307,17 +323,21 @@ ready = check("03.9", model)
 
 # %%
 if ready and right:
-    model.fit(data.pipeline(dataset, 16, workers=4), epochs=2, shuffle=False, verbose=2)
+    more = data.load("digits", images=512)
+    model.fit(data.pipeline(more, 4 * 16, workers=4), epochs=2, shuffle=False, verbose=2)
     kernels = [v for v in model.trainable_variables if v.path.endswith("kernel")]
     copies = [copy.numpy() for copy in kernels[0].value.values]
     print("first kernel, largest difference between its 4 copies:", largest_difference(copies))
+    moving = [v for v in model.non_trainable_variables if v.path.endswith("moving_mean")]
+    copies = [copy.numpy() for copy in moving[0].value.values]
+    print("first moving mean of batch normalisation:", largest_difference(copies))
 else:
     print("Skipped: this cell trains the model of 03.9 and compares its copies with the function of 03.6.")
 
 # %% [markdown]
 # One exception: **batch normalisation** uses the mean and variance of the *local* batch, so each replica normalises with
-# its own. A local batch of 2 or 4 makes these noisy. The moving averages are averaged over the replicas, so the
-# copies of these variables stay equal too.
+# its own. A local batch of 2 or 4 makes these noisy. The moving averages that it keeps for later have no gradient, so
+# nothing exchanges them: each replica's are its own, and the last line above shows that they differ.
 #
 # You may know PyTorch: `MirroredStrategy` does within one machine what `DistributedDataParallel` does.
 #
@@ -335,7 +355,8 @@ else:
 # mean loss over the global batch. Each replica applies this same gradient to its copy. Equal start and equal updates
 # keep the copies equal, to the last bit: parameters need not travel, and no replica is special. Without the all-reduce
 # each replica would train a network of its own, without any error message; with a mean over the local batch only, the summed
-# gradient would be K times too large. Batch normalisation uses each replica's own share.
+# gradient would be K times too large. Batch normalisation uses each replica's own share, and its moving
+# averages are each replica's own, too.
 # ### END SOLUTION
 
 # %% [markdown]

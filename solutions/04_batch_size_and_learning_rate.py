@@ -89,8 +89,8 @@ print(maxbatch.table(result))
 plots.show(plots.search(result))
 
 # %% [markdown]
-# Compare with your prediction. The estimate counts the output of every layer; TensorFlow frees an output as soon as backward no
-# longer needs it, so more images fit than the bars say.
+# Compare with your prediction. Where the limit is a budget, weights and gradients are in place before it begins: take them off
+# the bars. What is left is an estimate all the same; it counts the output of every layer.
 #
 # Images per second rise with the batch at first, then hardly any more: larger batches keep the device busy, but once it
 # *is* busy they only cost memory. (One step per size: these speeds are rough.)
@@ -161,8 +161,8 @@ steps, last = -(-50_000 // 8192), 50_000 % 8192
 check("04.7", steps, last)
 
 # %% [markdown]
-# That last step has a tenth of the images and costs most of a full step, so images per second come out lower. The kit's
-# pipeline leaves the rest out of each epoch (shuffled anew, so other images every time) and counts only what was used.
+# That last step has a tenth of the images, and costs about that share of a full step and what every step costs, whatever its
+# size; so images per second come out a little lower. The kit's pipeline leaves the rest out of each epoch (shuffled anew, so other images every time) and counts only what was used.
 #
 # ## Does the rule hold?
 #

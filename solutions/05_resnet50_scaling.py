@@ -112,7 +112,7 @@ print(files[0].read_text())
 
 # %% [markdown]
 # Each epoch's line begins with its steps; then come the whole seconds of the epoch, then the time per step. Where a step takes
-# less than a second, that time is in milliseconds and is the finer number: 12 steps of 763 ms are 9.16 s, where the log says 9 s.
+# less than a second, that time is in milliseconds and is the finer number: steps times milliseconds say more than whole seconds.
 # Longer steps are rounded to whole seconds as well.
 #
 # **By hand:** how many seconds does a *steady* epoch take on 1 worker? Think about which epochs count.

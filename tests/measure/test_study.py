@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from labs import cli, devices, jobs, models, presets, recorded
+from labs.jobs import anywhere
 from labs.measure import study
 from labs.results import record
 
@@ -62,7 +63,7 @@ def test_study_with_horovod_leaves_the_same_records(shell, tmp_path, needs_horov
     assert path.name == "SmallCNN_horovod_w2_b64.json"
     assert horovod.weights["identical"] and horovod.weights["ranks"] == 2
     assert horovod.configuration == mirrored.configuration.model_copy(update={"strategy": "horovod"})
-    own = {"name", "configuration", "epochs", "weights", "command", "started", "finished"}
+    own = {"name", "configuration", "epochs", "weights", "command", "started", "finished", "study"}
     assert horovod.model_dump(exclude=own) == mirrored.model_dump(exclude=own)
     assert [(e.repeat, e.epoch, e.images, len(e.step_seconds)) for e in horovod.epochs] == [
         (e.repeat, e.epoch, e.images, len(e.step_seconds)) for e in mirrored.epochs
@@ -92,13 +93,13 @@ def test_plots_have_their_text_alternatives(shell):
 def test_second_call_reuses_the_records(shell, monkeypatch, capsys):
     done, out = shell
     assert done.returncode == 0
-    monkeypatch.setattr(jobs, "start", lambda *_, **__: pytest.fail("a job was started"))
+    monkeypatch.setattr(anywhere, "start", lambda *_, **__: pytest.fail("a job was started"))
     assert cli.main(["study", "--preset", "test", "--out", str(out), "--json"]) == 0
     said, told = capsys.readouterr()
     result = json.loads(said)
     assert [Path(p).stem for p in result["records"]] == NAMES and len(result["plots"]) == 4
     assert [row["workers"] for row in result["runs"]] == [1, 2] and result["runs"][1]["speedup"] > 0
-    assert told.count("on record, reused") == 2
+    assert told.count("on record, reused") == 1, "both, for they are one study"
 
 
 def test_fresh_measures_again(shell, monkeypatch):
@@ -107,7 +108,7 @@ def test_fresh_measures_again(shell, monkeypatch):
     def start(*arguments, name, **_):
         raise jobs.JobError(f"started {name}")
 
-    monkeypatch.setattr(jobs, "start", start)
+    monkeypatch.setattr(anywhere, "start", start)
     with pytest.raises(jobs.JobError, match=f"started {NAMES[0]}"):
         study.run(TEST, out=out, fresh=True, show=False)
     with pytest.raises(jobs.JobError, match=f"started {NAMES[0]}"):
@@ -150,29 +151,50 @@ def test_what_is_no_record_is_not_reused(tmp_path, text):
 
 
 def test_failing_run_stops_the_study_with_its_reason_and_the_next_call_goes_on_from_there(shell, tmp_path, monkeypatch):
-    shutil.copy(shell[1] / f"{NAMES[0]}.json", tmp_path)
-    (tmp_path / "fails.py").write_text("raise ValueError('less than a batch of 64')")
+    for name in NAMES:
+        shutil.copy(shell[1] / f"{name}.json", tmp_path)
+    (tmp_path / "fails.py").write_text("raise ValueError('less than a batch of 96')")
     start, started, said = jobs.start, [], []
 
-    def fails(*_, name, runs):
+    def fails(*_, name, env, runs):
         started.append(name)
-        return start(tmp_path / "fails.py", name=name, runs=runs)
+        return start(tmp_path / "fails.py", name=name, runs=runs, env=env)
 
-    monkeypatch.setattr(jobs, "start", fails)
+    monkeypatch.setattr(anywhere, "start", fails)
     for _ in range(2):
         with pytest.raises(study.RunError) as caught:
-            study.run(TEST, out=tmp_path, show=False, report=said.append)
+            study.run(TEST, workers=[1, 2, 3], out=tmp_path, show=False, report=said.append)
         text = str(caught.value)
         assert "\n" not in text and "The study stops here" in text
-        assert "less than a batch of 64" in text and f"{NAMES[1]}.err" in text
-    assert started == [NAMES[1]] * 2 and "reused" in said[-2]
-    assert (tmp_path / f"{NAMES[0]}.json").exists() and not (tmp_path / f"{NAMES[1]}.json").exists()
+        assert "less than a batch of 96" in text and ".err" in text
+    third = ["SmallCNN_mirrored_w1_b32_beside_w3", "SmallCNN_mirrored_w3_b96"]
+    assert started == third * 2 and "reused" in said[-2]
+    assert all((tmp_path / f"{name}.json").exists() for name in NAMES)
+    assert not any((tmp_path / f"{name}.json").exists() for name in third)
+
+
+def test_one_worker_is_measured_beside_each_other_number():
+    assert study.pairs([4, 1, 2, 2]) == [(1, 2), (1, 4)]
+    assert study.pairs([1]) == [(1,)] and study.pairs([2, 4]) == [(2,), (4,)]
+
+
+def test_records_of_different_studies_are_measured_again(shell, tmp_path):
+    """Both are there, but they did not take turns with each other."""
+    paths = [tmp_path / f"{name}.json" for name in NAMES]
+    for path in paths:
+        shutil.copy(shell[1] / path.name, path)
+    wanted = [study.configuration(TEST, "SmallCNN", count, "mirrored") for count in (1, 2)]
+    assert study._on_record(paths, wanted)
+    found = record.load(paths[1])
+    found.study = "another"
+    record.save(paths[1], found)
+    assert not study._on_record(paths, wanted)
 
 
 def test_failing_study_is_exit_code_1_and_one_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "fails.py").write_text("raise ValueError('nothing to train on')")
     start = jobs.start
-    monkeypatch.setattr(jobs, "start", lambda *_, **k: start(tmp_path / "fails.py", **k))
+    monkeypatch.setattr(anywhere, "start", lambda *_, **k: start(tmp_path / "fails.py", **k))
     assert cli.main(["study", "--preset", "test", "--out", str(tmp_path / "runs")]) == 1
     error = capsys.readouterr().err.strip().splitlines()
     assert len(error) == 1 and "nothing to train on" in error[0] and error[0].startswith("labs study: ")
@@ -201,7 +223,7 @@ def test_more_workers_than_cores_and_a_rest_that_would_leave_one_empty(tmp_path)
 
 
 def test_wrong_use_is_refused_before_anything_runs(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(jobs, "start", lambda *_, **__: pytest.fail("a job was started"))
+    monkeypatch.setattr(anywhere, "start", lambda *_, **__: pytest.fail("a job was started"))
     out = tmp_path / "runs"
     for arguments, says in (
         ("--preset big", "Unknown preset 'big'"),
@@ -242,10 +264,10 @@ def test_pictures_that_cannot_be_written(shell, tmp_path, capsys):
 def test_presets(monkeypatch):
     assert set(presets.PRESETS) == {"test", "laptop", "course"}
     for plan in presets.PRESETS.values():
-        assert plan.epochs >= 2 and plan.repeats >= 2 and 1 in plan.workers  # warm-up, an interval, a baseline
+        assert plan.epochs >= 4 and 1 in plan.workers  # warm-up, rounds for an interval, a baseline
         assert all(models.check(name, plan.image_size) is None for name in plan.models)
     course = presets.PRESETS["course"]
-    assert (course.dataset, course.image_size, course.local_batch, course.epochs) == ("cifar10", 128, 256, 5)
+    assert (course.dataset, course.image_size, course.local_batch, course.epochs) == ("cifar10", 128, 256, 7)
     monkeypatch.setattr(devices, "gpus", lambda: [])
     assert presets.choose().name == "laptop" and presets.choose("test") is TEST
     monkeypatch.setattr(devices, "gpus", lambda: ["GPU:0"])

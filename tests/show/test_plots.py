@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from labs.results import metrics
+from labs.results.run import MetricsError
 from labs.show import plots
 from labs.show.figure import png
 
@@ -183,3 +185,31 @@ def test_import_stays_light():
 
     code = "import sys, labs.show.plots, labs.measure.study; print({'matplotlib', 'tensorflow'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
+
+
+# Rounds of trainings that took turns
+
+
+def in_turns(workers, seconds, study="s"):
+    from labs.results.record import Configuration
+    from labs.results.run import Epoch, Run
+
+    has = Configuration(model="M", strategy="mirrored", workers=workers, global_batch=64 * workers, local_batch=64)
+    epochs = [Epoch(99.0, 0.0, 512), *(Epoch(s, 0.0, 512, round=n) for n, s in enumerate(seconds, 1))]
+    return Run("a", kind="measured", configuration=has, steps=8 // workers, images=512, study=study, repeats=[epochs])
+
+
+def test_rounds_show_the_epochs_of_both_and_the_ratio_within_each():
+    one, two = in_turns(1, [4.0, 8.0, 6.0]), in_turns(2, [2.0, 4.2, 3.0])
+    figure = plots.rounds(two, one)
+    times, gain = figure.axes
+    assert [list(line.get_ydata()) for line in times.lines] == [[4, 8, 6], [2, 4.2, 3]]
+    assert np.allclose(gain.lines[0].get_ydata(), [2, 8 / 4.2, 2])
+    low, high = (metrics.speedup(two, one).interval[k] for k in (0, 1))
+    assert f"from {low:.3g} to {high:.3g}" in figure.alt and "4, 8, 6" in figure.alt
+    assert {text.get_text() for text in gain.get_legend().texts} >= {"its 95 % interval", "ideal"}
+
+
+def test_rounds_of_runs_that_took_no_turns_are_refused():
+    with pytest.raises(MetricsError, match="did not take turns"):
+        plots.rounds(in_turns(2, [2.0, 2.1], study="other"), in_turns(1, [4.0, 4.1]))

@@ -97,18 +97,18 @@ def averaging(workers=3, batch=4, digit=6):
 
 
 def barrier(workers=64, spread=0.1):
-    """Five steps of at most 8 workers that wait for the slowest of them, and the share of the time that all compute."""
+    """Five steps of workers that all wait for the slowest, 8 of them drawn, and the share of the time that they compute."""
     counts = sorted({int(k) for k in np.geomspace(1, whole("workers", workers), 12).round()})
     times = stragglers.draws(workers, 200, spread=spread)
     shares = [stragglers.efficiency(times[:, :k]) for k in counts]
     figure, (axis, curve) = canvas(2, 4.8, 3.2, left=0.85)
-    few = times[:5, :8]
-    ends = np.cumsum(few.max(axis=1))
-    begins = ends - few.max(axis=1)
+    few, longest = times[:5, :8], times[:5].max(axis=1)  # of all, also of those that are not drawn
+    ends = np.cumsum(longest)
+    begins = ends - longest
     spans = [(begins[step], begins[step] + taken, worker) for (step, worker), taken in np.ndenumerate(few)]
     axis.add_collection(boxes(spans, COLOURS[0]))
     axis.vlines(ends, -0.5, 7.5, color=COLOURS[1], lw=1.5)
-    axis.set(xlabel="time (s)", title=f"5 steps; computing {stragglers.efficiency(few):.0%}")
+    axis.set(xlabel="time (s)", title=f"5 steps, {min(workers, 8)} of {workers}; computing {stragglers.efficiency(times[:5]):.0%}")
     axis.set_xlim(0, 6.5 if ends[-1] < 6.5 else 16)
     _lines(axis, 8)
     curve.plot(counts, shares, "-o", color=COLOURS[0])
