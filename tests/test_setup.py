@@ -181,6 +181,27 @@ def test_ci_installs_what_is_missing_and_ends_with_make_test(tmp_path, missing):
     assert [set(call) & set(SYSTEM.values()) for call in installed] == ([wanted] if missing else [])
 
 
+@pytest.mark.parametrize("changed", [None, "uv.lock", "labs/compat.py"])
+def test_ci_runs_the_range_of_versions_when_lock_or_compat_changed(tmp_path, changed):
+    course = tmp_path / "course"
+    for name in ("labs", "tests/versions", ".ci", ".venv/bin"):
+        (course / name).mkdir(parents=True)
+    for name in (".ci/run", "uv.lock", "labs/compat.py"):
+        shutil.copy(ROOT / name, course / name)
+    sums = hashlib.sha256(b"".join((course / name).read_bytes() for name in ("uv.lock", "labs/compat.py"))).hexdigest()
+    (course / "tests/versions/tested").write_text(f"{sums}  -\n")
+    if changed:
+        with (course / changed).open("a") as file:
+            file.write("# another one\n")
+    for name in {"apt-get", "make", "course/.venv/bin/uv", *SYSTEM}:
+        (tmp_path / name).write_text('#!/bin/sh\necho "$*"\n')
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:/usr/bin:/bin"
+    done = subprocess.run([course / ".ci/run"], env={"PATH": path}, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert ("test-versions" in done.stdout.split("\n")) == bool(changed)
+
+
 def test_a_failing_set_up_fails_ci(tmp_path):
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci/run", tmp_path / ".ci/run")

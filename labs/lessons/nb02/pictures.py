@@ -97,7 +97,7 @@ def averaging(workers=3, batch=4, digit=6):
 
 
 def barrier(workers=64, spread=0.1):
-    """Five steps of workers that all wait for the slowest, 8 of them drawn, and the share of the time that they compute."""
+    """Five steps of workers that wait for the slowest (8 of them drawn), and the share of the time that they compute."""
     counts = sorted({int(k) for k in np.geomspace(1, whole("workers", workers), 12).round()})
     times = stragglers.draws(workers, 200, spread=spread)
     shares = [stragglers.efficiency(times[:, :k]) for k in counts]
@@ -108,7 +108,8 @@ def barrier(workers=64, spread=0.1):
     spans = [(begins[step], begins[step] + taken, worker) for (step, worker), taken in np.ndenumerate(few)]
     axis.add_collection(boxes(spans, COLOURS[0]))
     axis.vlines(ends, -0.5, 7.5, color=COLOURS[1], lw=1.5)
-    axis.set(xlabel="time (s)", title=f"5 steps, {min(workers, 8)} of {workers}; computing {stragglers.efficiency(times[:5]):.0%}")
+    computing = stragglers.efficiency(times[:5])
+    axis.set(xlabel="time (s)", title=f"5 steps, {min(workers, 8)} of {workers}; computing {computing:.0%}")
     axis.set_xlim(0, 6.5 if ends[-1] < 6.5 else 16)
     _lines(axis, 8)
     curve.plot(counts, shares, "-o", color=COLOURS[0])
