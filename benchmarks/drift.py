@@ -3,8 +3,8 @@
     python benchmarks/drift.py [--studies 10] [--model SmallCNN] [--json]
 
 First quiet studies (in turns) give the speedup of 2 workers over 1 that counts as the truth. Then, while an intruder
-computes on one core for 30 s, at random times, each study is made twice: in turns (labs.jobs.Turns, one epoch of each in a
-round), and one training after the other (3 repeats of 3 epochs each). Both have as many steady epochs.
+computes on one core for 30 s, at random times, each study is made twice: in turns (labs.jobs.Turns), and one training
+after the other (3 repeats of 3 epochs each). Both have as many steady epochs.
 """
 
 import argparse

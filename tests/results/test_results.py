@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from labs import cli
+from labs import cli, recorded
 from labs.results import collect
 
 SIZES = {1: (256, 196, 45), 2: (512, 98, 24), 4: (1024, 49, 12)}  # workers -> global batch, steps, seconds
@@ -21,10 +21,11 @@ def log(workers, epochs=3, loss=2.0, done=True):
     return "\n".join(lines) + "\n"
 
 
-def record(path, workers, epochs=3, loss=2.0, state="finished"):
-    batch, steps, seconds = SIZES[workers]
+def record(path, workers, epochs=3, loss=2.0, state="finished", seconds=None, **fields):
+    batch, steps, usual = SIZES[workers]
+    seconds = (usual if seconds is None else seconds - 0.25) + 0.25
     done = [
-        {"repeat": 0, "epoch": e, "seconds": seconds + 0.25, "images": 50000, "metrics": {"loss": loss / (e + 1)}}
+        {"repeat": 0, "epoch": e, "seconds": seconds, "images": 50000, "metrics": {"loss": loss / (e + 1)}}
         for e in range(epochs)
     ]
     path.write_text(
@@ -41,6 +42,7 @@ def record(path, workers, epochs=3, loss=2.0, state="finished"):
                 "steps": steps,
                 "epochs": done,
             }
+            | fields
         )
     )
 
@@ -160,3 +162,39 @@ def test_jobs_of_the_cluster_and_of_this_machine_in_one_folder(job, capsys):
     lines = text.split("\n\n")[0].splitlines()[2:]
     assert [line.split()[1] for line in lines] == sources and "FAILED" not in text
     assert "in another file, and neither says its hardware" in text
+
+
+# Files of several studies beside each other
+
+
+def test_recorded_studies_beside_each_other_keep_their_own_baselines():
+    folders = [recorded.laptop()[0].parent, recorded.laptop_two_networks()[0].parent]
+    alone = [row for folder in folders for row in collect.rows([folder])]
+    together = collect.rows(folders)
+    assert [row["speedup"] for row in together] == [row["speedup"] for row in alone]
+    assert [row["repeats"] for row in together] == [row["repeats"] for row in alone]
+    assert all(row["speedup"] for row in together)
+
+
+LOGS = {"cpu": (1, 900), "one_gpu": (1, 45), "two_gpus": (2, 24)}
+
+
+def test_logs_of_a_cpu_and_of_gpus_that_do_not_say_so_are_not_divided(tmp_path):
+    for name, (workers, seconds) in LOGS.items():
+        lines = "".join(f"Epoch {e}/2\n196/196 - {seconds}s - loss: 2.0000\n" for e in (1, 2))
+        (tmp_path / f"{name}.out").write_text(f"Model ResNet50V2 {workers} GPUs\n{lines}")
+    two = next(row for row in collect.rows([tmp_path]) if row["workers"] == 2)
+    assert two["speedup"] is None and two["efficiency"] is None
+    assert "neither says its hardware" in " ".join(two["notes"])
+
+
+def test_what_notebook_05_and_a_study_leave_in_one_folder(tmp_path):
+    """Two studies of the same training, each with a baseline of its own, and an old run that took no turns."""
+    for study, seconds in (("first", (60, 32)), ("second", (30, 20)), (None, (45, 25))):
+        for workers, each in zip((1, 2), seconds, strict=True):
+            name = f"{study}_{workers}.json"
+            record(tmp_path / name, workers, seconds=each, study=study, machine={"cpu": "a CPU", "gpus": []})
+    found = {row["source"]: row["speedup"] for row in collect.rows([tmp_path])}
+    assert found["first_2.json"] == pytest.approx(60 / 32)
+    assert found["second_2.json"] == pytest.approx(30 / 20)
+    assert found["None_2.json"] == pytest.approx(45 / 25)

@@ -97,7 +97,7 @@ def averaging(workers=3, batch=4, digit=6):
 
 
 def barrier(workers=64, spread=0.1):
-    """Five steps of workers that wait for the slowest (8 of them drawn), and the share of the time that they compute."""
+    """Five steps of workers that wait for the slowest (8 are drawn), and the share of the time that they compute."""
     counts = sorted({int(k) for k in np.geomspace(1, whole("workers", workers), 12).round()})
     times = stragglers.draws(workers, 200, spread=spread)
     shares = [stragglers.efficiency(times[:, :k]) for k in counts]
