@@ -1,11 +1,12 @@
 """A scaling study: models x workers, as jobs that take turns; their records, a table and plots."""
 
+import secrets
 from pathlib import Path
 
-from labs import devices, jobs
+from labs import devices, files, jobs
 from labs import models as networks
 from labs.errors import LabsError, UseError
-from labs.results import record, verdict
+from labs.results import failures, record, verdict
 from labs.results.record import Configuration
 from labs.results.run import load_record
 
@@ -50,7 +51,9 @@ def run(
 
     Of each network, 1 worker and one of the other numbers train in turns (labs.jobs.Turns), an epoch of each in a
     round, so that drift of the machine does not look like scaling; never more than two, since both stay in memory. With
-    a third number of workers, 1 worker is measured again beside it, as <name>_beside_w<workers>.
+    a third number of workers, 1 worker is measured again beside it, as <name>_beside_w<workers>. Where two do not fit
+    into a GPU's memory beside each other, each round starts both anew, one after the other; the record's `sharing`
+    says which was done.
 
     Raises RunError at the first run that fails, with the reason that its .err gives; records of the pairs
     before it stay, and the next call goes on from there. Raises StudyError or models.ModelError, before
@@ -72,29 +75,69 @@ def run(
         run_names = {count: f"{name}_{strategy}_w{count}_b{wanted[count].global_batch}" for count in pair}
         if pair not in pairs(counts)[:1] and 1 in pair:
             run_names[1] += f"_beside_w{pair[1]}"
-        files = [Path(out) / f"{run_name}.json" for run_name in run_names.values()]
-        paths += files
+        records = [Path(out) / f"{run_name}.json" for run_name in run_names.values()]
+        paths += records
         shared = any(devices.oversubscribed(count) for count in pair)
         title = f"[{number}/{len(together)}] {' and '.join(run_names.values())}"
-        if not fresh and _on_record(files, wanted.values()):
+        if not fresh and _on_record(records, wanted.values()):
             report(f"{title}: on record, reused (--fresh measures again)")
             continue
         turns = " each, in turns" if len(pair) > 1 else ""
         crowded = " (oversubscribed: workers share cores)" if shared else ""
         report(f"{title}: {plan.repeats} x {plan.epochs} epochs{turns}{crowded}")
+        trainings = {}
+        for count, run_name in run_names.items():
+            asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
+            asked["batch_size"] = wanted[count].global_batch
+            trainings[run_name] = ["-m", "labs.training.program", *(f"--{key}={value}" for key, value in asked.items())]
+            options = {"runs": out}
+            if strategy == "horovod":  # MPI is faster, but where cores are shared its waiting ranks keep them busy
+                options |= {"ranks": count, "launcher": "horovodrun" if shared else "mpiexec"}
+            trainings[run_name] = (trainings[run_name] + plan.arguments(), options)
         with jobs.Turns(show, explain=False) as turns:
-            for count, run_name in run_names.items():
-                asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
-                asked["batch_size"] = wanted[count].global_batch
-                arguments = [f"--{key}={value}" for key, value in asked.items()] + plan.arguments()
-                options = {"runs": out, "name": run_name}
-                if strategy == "horovod":  # MPI is faster, but where cores are shared its waiting ranks keep them busy
-                    options |= {"ranks": count, "launcher": "horovodrun" if shared else "mpiexec"}
-                turns.start("-m", "labs.training.program", *arguments, **options)
+            for run_name, (arguments, options) in trainings.items():
+                turns.start(*arguments, name=run_name, **options)
         if turns.state != "finished":
             first = next((job for job in turns.jobs if job.state == "failed"), turns.jobs[0])
-            raise RunError(f"The study stops here. {first.explain()}")
+            if not (len(pair) > 1 and devices.gpus() and _no_room(first)):
+                raise RunError(f"The study stops here. {first.explain()}")
+            report(f"{title}: not both fit into a GPU's memory, so each round starts them anew")
+            _anew(trainings, plan.epochs - 1, show)
     return paths
+
+
+def _no_room(job):
+    """Whether a job failed for lack of memory."""
+    found = failures.failure(job.err) if job.err.exists() else None
+    return bool(found) and found["kind"] == "out of memory"
+
+
+def _anew(trainings, rounds, show):
+    """Measure trainings that cannot stay in memory beside each other: in each round each in a process of its own, for a
+    warm-up epoch and one that counts, in an order that turns around. Weights do not go on from round to round.
+
+    trainings: {name of the record: (arguments, options) of labs.jobs.start}. Raises RunError.
+    """
+    group, made = secrets.token_hex(8), {}
+    for number in range(1, rounds + 1):
+        for place, name in enumerate(list(trainings)[:: 1 if number % 2 else -1]):
+            arguments, options = trainings[name]
+            asked = [*arguments, "--epochs", 2, "--repeats", 1]
+            job = jobs.start(*asked, name=f"{name}_round{number}", **options).wait(show=show)
+            if job.state != "finished":
+                raise RunError(f"The study stops here. {job.explain()}")
+            found = record.load(job.record)
+            whole = made.setdefault(name, found.model_copy(update={"epochs": found.epochs[:1]}))
+            whole.epochs.append(found.epochs[1].model_copy(update={"epoch": number, "round": number, "order": place}))
+            whole.finished = found.finished
+    for name, whole in made.items():
+        whole.name, whole.study, whole.sharing = name, group, "started anew in each round"
+        whole.configuration.epochs_per_repeat = rounds + 1
+        folder = Path(trainings[name][1]["runs"])
+        for ending in (".out", ".err"):
+            texts = [(folder / f"{name}_round{number}{ending}").read_text() for number in range(1, rounds + 1)]
+            files.write(folder / f"{name}{ending}", "".join(texts))
+        record.save(folder / f"{name}.json", whole)
 
 
 def _on_record(paths, wanted):

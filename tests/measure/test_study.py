@@ -123,7 +123,7 @@ def test_fresh_measures_again(shell, monkeypatch):
         {"seed": 1},
         {"images": 64},
         {"epochs_per_repeat": 9},
-        {"repeats": 1},
+        {"repeats": 2},
         {"image_size": 64},
         {"strategy": "single"},
         {"versions": {"python": "2.7"}},
@@ -171,6 +171,39 @@ def test_failing_run_stops_the_study_with_its_reason_and_the_next_call_goes_on_f
     assert started == third * 2 and "reused" in said[-2]
     assert all((tmp_path / f"{name}.json").exists() for name in NAMES)
     assert not any((tmp_path / f"{name}.json").exists() for name in third)
+
+
+def test_trainings_that_do_not_fit_beside_each_other_are_started_anew_in_each_round(tmp_path, monkeypatch):
+    """As on a GPU with room for one: the first attempt, together, runs out of memory."""
+    (tmp_path / "full.py").write_text(
+        "import sys; sys.exit('RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[2]')"
+    )
+    start, together = anywhere.start, []
+
+    def no_room(*arguments, env=None, **options):
+        if env:  # in turns
+            together.append(options["name"])
+            arguments = (tmp_path / "full.py",)
+        return start(*arguments, env=env, **options)
+
+    monkeypatch.setattr(anywhere, "start", no_room)
+    monkeypatch.setattr(devices, "gpus", lambda: ["GPU:0"])
+    plan, said = dataclasses.replace(TEST, epochs=3, images=64), []
+    paths = study.run(plan, out=tmp_path / "runs", show=False, report=said.append)
+    assert together == NAMES and "each round starts them anew" in said[-1]
+    found = [record.load(path) for path in paths]
+    assert {each.sharing for each in found} == {"started anew in each round"} and len(
+        {each.study for each in found}
+    ) == 1
+    assert [[(e.epoch, e.round, e.order) for e in each.epochs[1:]] for each in found] == [
+        [(1, 1, 0), (2, 2, 1)],
+        [(1, 1, 1), (2, 2, 0)],
+    ]
+    assert study._on_record(paths, [study.configuration(plan, "SmallCNN", count, "mirrored") for count in (1, 2)])
+    from labs.results import collect
+
+    row = next(row for row in collect.rows(paths) if row["workers"] == 2)
+    assert row["rounds"] == 2 and row["speedup_interval"]
 
 
 def test_one_worker_is_measured_beside_each_other_number():
