@@ -92,15 +92,16 @@ def layers(model):
 def samples(model):
     """Samples since the metrics of a compiled Keras model were reset: by them it weighs its loss. 0 if not known.
 
-    A step of one's own that does not keep Keras' loss does not count them.
+    A step of one's own that does not keep Keras' loss does not count them. Keras 3.3 counts the steps of all replicas.
     """
-    tracker = _part(model, "_loss_tracker", "keras")
+    tracker = _part(model, "_loss_tracker", "keras") if model.compiled else None
     return 0 if tracker is None else int(_part(tracker, "count", "keras").numpy())
 
 
 def trained_by(optimizer):
     """The variables for which a Keras optimizer was built."""
-    return list(_part(optimizer, "_trainable_variables", "keras"))
+    inner = getattr(optimizer, "inner_optimizer", None)  # of one that scales the loss; in Keras 3.3 it alone knows
+    return list(_part(optimizer, "_trainable_variables", "keras")) or (trained_by(inner) if inner else [])
 
 
 def copy_exclusions(optimizer, other):
