@@ -92,10 +92,14 @@ def layers(model):
 def samples(model):
     """Samples since the metrics of a compiled Keras model were reset: by them it weighs its loss. 0 if not known.
 
-    A step of one's own that does not keep Keras' loss does not count them. Keras 3.3 counts the steps of all replicas.
+    A step of one's own that does not keep Keras' loss does not count them. Each replica counts its own; read as one
+    variable, Keras 3.3 would give their mean.
     """
     tracker = _part(model, "_loss_tracker", "keras") if model.compiled else None
-    return 0 if tracker is None else int(_part(tracker, "count", "keras").numpy())
+    if tracker is None:
+        return 0
+    count = _part(tracker, "count", "keras").value
+    return round(sum(float(copy.numpy()) for copy in getattr(count, "values", [count])))
 
 
 def trained_by(optimizer):

@@ -62,8 +62,8 @@ def images(model, declared, steps, processes=1):
     took other numbers of images than declared.
     """
     seen = compat.samples(model)
-    batch, replicas = declared.global_batch // processes, declared.workers if processes == 1 else 1
-    if not seen or (seen == steps * replicas and batch > replicas):  # counted by step, as older versions of Keras do
+    batch = declared.global_batch // processes
+    if not seen:
         return None
     if not (steps - 1) * batch < seen <= steps * batch:
         per_rank = " on each rank" if processes > 1 else ""
