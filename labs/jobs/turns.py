@@ -27,11 +27,11 @@ _ENV = {"HOROVOD_GLOO_TIMEOUT_SECONDS": LONG, "HOROVOD_STALL_CHECK_DISABLE": "1"
 
 @dataclass
 class _Process:
-    """A process of a training, as its keeper tells of it: the beginning of a line, its training, whether it waits."""
+    """A process of a training, as its keeper tells of it: begin of a line, its training, whether it has left."""
 
     said: bytes = b""
     training: object = None
-    waits: bool = False
+    left: bool = False
 
 
 @dataclass(eq=False)
@@ -179,8 +179,9 @@ class Turns:
             data = b""
         *lines, process.said = (process.said + data).split(b"\n")
         for line in lines:
-            if process.training:
-                process.waits = True
+            if line == b"bye":
+                process.left = True
+            elif process.training:
                 process.training.waiting += 1
             elif not self._introduce(line, connection, process):
                 self._drop(connection)
@@ -189,7 +190,7 @@ class Turns:
             self._drop(connection)
             if process.training:
                 process.training.processes.pop(connection)
-                if process.waits:  # it stands still for ever, since its keeper is gone
+                if not process.left:  # its keeper was killed, so it may stand still for ever
                     process.training.job.stop()
 
     def _introduce(self, line, connection, process):
@@ -223,7 +224,6 @@ class Turns:
         said = json.dumps({"round": self._round, "order": self._place}).encode() + b"\n"
         self._place += 1
         turn.waiting = 0
-        for connection, process in turn.processes.items():
-            process.waits = False
+        for connection in turn.processes:
             with contextlib.suppress(OSError):  # seen at its end
                 connection.sendall(said)

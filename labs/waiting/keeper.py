@@ -47,7 +47,8 @@ def main():
                 ready, _, _ = select.select([lines, coordinator], [], [])
                 if lines in ready:
                     if not os.read(lines.fileno(), 4096):
-                        return  # the parent has ended, or needs no turn any more
+                        coordinator.sendall(b"bye\n")  # the parent has ended, or needs no turn any more
+                        return
                     send(signal.SIGSTOP)
                     coordinator.sendall(b"waiting\n")
                 elif not (turn := coordinator.recv(4096)):

@@ -220,7 +220,9 @@ options.epochs = 1
 
 def ordered(*order):
     """A `fit` with a recorder among Horovod's callbacks; on the last rank in the order that was given last."""
-    made = {"B": Broadcast, "M": Average, "R": lambda: training.Recorder(options, **recorder, images=8)}
+    said = argparse.Namespace(**vars(options) | {"batch_size": 4})
+    told = recorder | {"learning_rate": 0.1, "images": 8}
+    made = {"B": Broadcast, "M": Average, "R": lambda: training.Recorder(said, **told)}
     callbacks = {key: made[key]() for key in "BMR"}
     go(callbacks=[callbacks[key] for key in order[rank % len(order)]], epochs=1)
 
