@@ -53,8 +53,8 @@ class Turns:
     """Trainings in turns: `start` each of them, then `wait` for all. As a context manager it waits at its end.
 
     show: a progress bar; explain: a printed line on how each ended, at the end. study: a new identifier, which the
-    records of all of them hold. What is measured before an interrupt, a crash or a
-    kill is on record; then the others end, too, since they have nothing to be compared with.
+    records of all of them hold. What is measured before an interrupt, a crash or a kill is on record; then the others
+    end, too, since they have nothing to be compared with.
     """
 
     def __init__(self, show=True, explain=True):
@@ -63,7 +63,7 @@ class Turns:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._select = selectors.DefaultSelector()
         self._select.register(self._listener, selectors.EVENT_READ)
-        self._round, self._order, self._turn = -1, [], None
+        self._round, self._place, self._order, self._turn = -1, 0, [], None
 
     def start(self, script, *arguments, name, env=None, **options):
         """Start a training as `labs.jobs.start` does, which says what the arguments are; returns the Job."""

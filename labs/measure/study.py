@@ -82,9 +82,9 @@ def run(
         if not fresh and _on_record(records, wanted.values()):
             report(f"{title}: on record, reused (--fresh measures again)")
             continue
-        turns = " each, in turns" if len(pair) > 1 else ""
+        how = " each, in turns" if len(pair) > 1 else ""
         crowded = " (oversubscribed: workers share cores)" if shared else ""
-        report(f"{title}: {plan.repeats} x {plan.epochs} epochs{turns}{crowded}")
+        report(f"{title}: {plan.repeats} x {plan.epochs} epochs{how}{crowded}")
         trainings = {}
         for count, run_name in run_names.items():
             asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
@@ -138,6 +138,9 @@ def _anew(trainings, rounds, show):
             texts = [(folder / f"{name}_round{number}{ending}").read_text() for number in range(1, rounds + 1)]
             files.write(folder / f"{name}{ending}", "".join(texts))
         record.save(folder / f"{name}.json", whole)
+        for number in range(1, rounds + 1):  # it is all in there; apart, they would look like runs of their own
+            for ending in (".out", ".err", ".json"):
+                (folder / f"{name}_round{number}{ending}").unlink()
 
 
 def _on_record(paths, wanted):

@@ -202,6 +202,7 @@ def test_trainings_that_do_not_fit_beside_each_other_are_started_anew_in_each_ro
     assert study._on_record(paths, [study.configuration(plan, "SmallCNN", count, "mirrored") for count in (1, 2)])
     from labs.results import collect
 
+    assert sorted((tmp_path / "runs").glob("*.json")) == sorted(paths), "no file of a round is left"
     row = next(row for row in collect.rows(paths) if row["workers"] == 2)
     assert row["rounds"] == 2 and row["speedup_interval"]
 
