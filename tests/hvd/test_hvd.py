@@ -370,11 +370,12 @@ def test_rank_that_dies_ends_the_job(tmp_path, launcher, die, rank, needs_horovo
     assert ended(tmp_path), living(tmp_path)
     found = record.load(job.record)
     assert found.state == "failed" and len(found.epochs) == 1
-    lines = [split_rank(line)[1] for line in job.err.read_text().splitlines()]
     if die == "exception":
-        assert lines[0].startswith("Traceback")
-        first = next(line for line in lines if line and not line.startswith((" ", "Traceback")))
-        assert first == f"ZeroDivisionError: a mistake of rank {rank}"
+        lines = [split_rank(line) for line in job.err.read_text().splitlines()]
+        assert lines[0][1].startswith("Traceback")
+        errors = [(by, line) for by, line in lines if line and not line.startswith((" ", "Traceback"))]
+        # The launcher brings the lines of two ranks in any order: of the rank that died, its mistake comes first.
+        assert next(line for by, line in errors if by == rank) == f"ZeroDivisionError: a mistake of rank {rank}"
         assert f"a mistake of rank {rank}" in job.explain() and "python error" in job.explain()
     else:
         assert ": killed (" in job.explain()
