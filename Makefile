@@ -6,6 +6,12 @@
 .PHONY: help lab setup horovod kernel cluster cluster-stop cluster-test browser-test test test-quick test-full \
   test-versions notebooks check student benchmarks clean
 
+# A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
+ifneq ($(shell [ -w "$$HOME" ] && echo yes),yes)
+export HOME := $(CURDIR)/.tools/home
+$(shell mkdir -p "$(HOME)")
+endif
+
 # The environment: one that is active and complete (conda's, a site's), else a folder that the set-up fills.
 ACTIVE := $(or $(VIRTUAL_ENV),$(CONDA_PREFIX))
 OWN := $(or $(UV_PROJECT_ENVIRONMENT),$(if $(filter 1,$(GPU)),.venv-gpu,.venv))

@@ -240,7 +240,7 @@ PRETENDER = """#!/bin/sh
 echo "$*" >> calls
 case "$*" in
   --version) echo "uv ${FAKE_UV:-99.0.0}" ;;
-  *--extra*) mkdir -p .venv/bin; printf '%s\n' "$FAKE_HOROVOD$FAKE_SYNC" >&2; test -z "$FAKE_HOROVOD$FAKE_SYNC" ;;
+  *--extra*) mkdir -p .venv/bin; sed -i "1i home $HOME" calls; printf '%s\n' "$FAKE_HOROVOD$FAKE_SYNC" >&2; test -z "$FAKE_HOROVOD$FAKE_SYNC" ;;
   "pip install"*) echo "operations $HOROVOD_GPU_OPERATIONS" >> calls
                   printf '%s\n' "$FAKE_HOROVOD" >&2; test -z "$FAKE_HOROVOD" ;;
   sync*) mkdir -p "$UV_PROJECT_ENVIRONMENT/bin"; printf '%s\n' "$FAKE_SYNC" >&2; test -z "$FAKE_SYNC" ;;
@@ -274,7 +274,7 @@ def pretend(tmp_path, plain_path):
             (folder / "bin" / name).write_text(text)
             (folder / "bin" / name).chmod(0o755)
         (folder / "calls").write_text("")
-        done = make(folder, *arguments, PATH=f"{folder}/bin:{plain_path}", HOME=str(folder), **environment)
+        done = make(folder, *arguments, PATH=f"{folder}/bin:{plain_path}", **{"HOME": str(folder), **environment})
         about = [line for line in done.stdout.splitlines() if "Horovod is missing" in line]
         return done, about, (folder / "calls").read_text()
 
@@ -294,6 +294,14 @@ def test_set_up_runs_once_and_again_after_a_change(pretend):
         assert "sync --locked --extra horovod" in pretend("setup")[2]
         os.utime(pretend.folder / ".venv/.synced", (later + 10, later + 10))
         later += 20
+
+
+def test_a_home_folder_that_cannot_be_written_gets_a_substitute(pretend):
+    substitute = pretend.folder / ".tools/home"
+    assert pretend("setup")[0].returncode == 0 and not substitute.exists()
+    (pretend.folder / "uv.lock").touch()
+    done, _, calls = pretend("setup", HOME="/proc/none")
+    assert done.returncode == 0 and substitute.is_dir() and f"home {substitute}" in calls
 
 
 @pytest.mark.parametrize(
