@@ -79,9 +79,14 @@ def compiled_by_xla(model):
     return bool(_part(model, "jit_compile", "keras"))
 
 
+def strategy(model):
+    """The tf.distribute strategy in whose scope a Keras model was made."""
+    return _part(model, "distribute_strategy", "keras")
+
+
 def replicas(model):
-    """Number of replicas that a Keras model was made for, by the tf.distribute strategy of its scope."""
-    return _part(model, "distribute_strategy", "keras").num_replicas_in_sync
+    """Number of replicas that a Keras model was made for, by the strategy of its scope."""
+    return strategy(model).num_replicas_in_sync
 
 
 def layers(model):

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # MirroredStrategy: one network, several copies
 #
-# **Time: 30 minutes, of which 1 minute on 2 cores is computing.**
+# **Time: 35 minutes, of which 1 minute on 2 cores is computing.**
 #
 # You have one network and several devices. Where do the weights live? What travels between the devices, and when?
 # And why do all copies stay the same network? At the end you answer task **T3** in your own words.
@@ -340,6 +340,75 @@ else:
 # nothing exchanges them: each replica's are its own, and the last line above shows that they differ.
 #
 # You may know PyTorch: `MirroredStrategy` does within one machine what `DistributedDataParallel` does.
+#
+# ## A bound that is none
+#
+# `clipnorm=0.005` makes a gradient that is longer than 0.005 shorter: just so long. With a rate of 1, one step of SGD then
+# changes a weight matrix W by 0.005, however steep the loss is. Many trainings rely on such a bound. Does it hold on 4 replicas?
+#
+# Here each replica gets the *same* 4 images, so all their gradients point in one direction, and each is far longer than 0.005.
+# **Predict:** how long is the change of W, on one replica (all 16 images) and on 4 (4 images each)?
+
+# %% labs={"id": "03.10"}
+### BEGIN SOLUTION
+change_on_1 = 0.005
+change_on_4 = 0.005
+### END SOLUTION
+predict("03.10", [change_on_1, change_on_4])
+
+
+# %%
+def change(replicas, clipnorm, images, labels):
+    """Length of the change of W in one step of SGD with rate 1, on 1 replica or on 4."""
+    with strategy.scope() if replicas == 4 else tf.distribute.get_strategy().scope():
+        keras.utils.set_random_seed(1)
+        one_layer = keras.models.clone_model(network)
+        sgd = keras.optimizers.SGD(1.0, clipnorm=clipnorm)
+        one_layer.compile(sgd, "sparse_categorical_crossentropy", jit_compile=False)
+    before = one_layer.get_weights()[0]
+    one_layer.fit(images, labels, batch_size=16, shuffle=False, verbose=0)
+    return float(np.linalg.norm(one_layer.get_weights()[0] - before))
+
+
+sixteen = np.asarray(dataset.images[:16]), np.asarray(dataset.labels[:16])
+alike = [np.concatenate([part[:4]] * 4) for part in sixteen]  # the same 4 for each replica
+changes = {replicas: change(replicas, 0.005, *alike) for replicas in (1, 4)}
+expected = {1: change_on_1, 4: change_on_4}
+tables.show(
+    [{"replicas": n, "predicted": None if expected[n] is ... else expected[n], "change": changes[n]} for n in changes],
+    ("replicas", "predicted", "change"),
+    {"predicted": "your prediction", "change": "|change of W|, clipnorm 0.005"},
+)
+
+# %% [markdown]
+# The order of two operations makes the difference. Keras clips the gradient of *each replica*, and adds them up after that; each
+# of them is within the bound, and their sum need not be. A training that was safe on one device takes longer steps on many,
+# and no error says so. `global_clipnorm` and `clipvalue` are applied in the same place. (The course's recorder warns before the
+# first step.)
+#
+# Which `clipnorm` keeps the change of W on 4 replicas within 0.005, whatever images they get? Give the largest.
+
+# %% labs={"id": "03.11"}
+### BEGIN SOLUTION
+clipnorm_on_4 = 0.005 / 4
+### END SOLUTION
+safe = check("03.11", clipnorm_on_4, changes)
+
+# %%
+if safe:
+    cases = {"the same 4 images for each replica": alike, "16 different images": sixteen}
+    tables.show(
+        [{"images": name, "change": change(4, clipnorm_on_4, *images)} for name, images in cases.items()],
+        ("images", "change"),
+        {"change": f"|change of W| on 4 replicas, clipnorm {clipnorm_on_4:g}"},
+    )
+else:
+    print("Skipped: this needs your clipnorm of 03.11.")
+
+# %% [markdown]
+# Now the bound holds. Where the replicas' gradients point in different directions, as with different images, their sum is shorter
+# than the bound, and the step smaller than that of one worker would be. To clip what one worker would clip, the gradients must be
+# averaged *first*: Horovod does so in notebook 07 (`labs.hvd` clips the average).
 #
 # ## T3
 #

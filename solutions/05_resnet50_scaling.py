@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 60 minutes, of which 6 minutes on 2 cores are computing.**
+# **Time: 65 minutes, of which 7 minutes on 2 cores are computing.**
 #
 # You train ResNet50V2 on 1 and 2 workers (and on more, if you have them), with a script that you complete yourself. From your
 # own logs you compute epoch time, images per second, speedup and efficiency, with intervals that say how sure you can be. Then
@@ -19,6 +19,7 @@
 
 from labs import devices, jobs, presets, recorded
 from labs.checks import check, predict
+from labs.measure import breakdown
 from labs.results import collect, log
 from labs.results.run import load_record
 from labs.show import plots, tables
@@ -189,6 +190,43 @@ else:
 # The interval comes from the spread of these ratios. What slows a whole round down leaves its ratio as it is; what comes and
 # goes within a round makes the interval wider. That is not a defect of the interval but of the measurement.
 #
+# ## Every step
+#
+# An epoch is a sum of steps, and the record keeps each of them. On 2 workers each one still computes as many images as
+# one worker alone, and then waits for the other. **Predict:** how many times as long is the usual (median) step on 2
+# workers?
+
+# %% labs={"id": "05.15"}
+### BEGIN SOLUTION
+step_ratio_expected = 1.2
+### END SOLUTION
+predict("05.15", step_ratio_expected)
+
+# %%
+plots.show(plots.steps(one, two))
+
+# %% [markdown]
+# *On the left*, in time. The first step holds the tracing; that is why the first epoch is warm-up. Look for a step that
+# stands out in every epoch (the first one also starts the epoch), for single slow steps (**jitter**), and for whole rounds
+# that are slower for both.
+#
+# *On the right*, the distribution of the steady steps: at each time, the share of the steps that took so long or less. A
+# steep curve is an even machine; a long upper end is jitter. The distance between the two solid curves is what a step pays
+# for the second worker.
+#
+# The dashed curve is computed: if each of the workers took steps like those of one worker alone, whatever the others take,
+# and a step lasted as long as the *slowest* one, the steps would be distributed so. Its distance to the first curve is what
+# **waiting** can explain by the jitter of one worker. What lies between the dashed and the last curve has another cause.
+
+# %%
+from labs.results import steps
+
+alone, both = (steps.quantile(*steps.distribution(run)) for run in (one, two))
+slower = steps.quantile(*steps.distribution(one, workers=two.workers))
+print(f"the median step: {alone:.3f} s on 1 worker, {both:.3f} s on {two.workers}, {both / alone:.2f} times as long")
+print(f"the slowest of {two.workers} steps on 1 worker: {slower:.3f} s, {slower / alone:.2f} times as long")
+
+# %% [markdown]
 # ## T6: the three plots
 #
 # Plot epoch time, images per second and speedup over the number of workers, from your `rows`, in one `figure` with three
@@ -219,11 +257,73 @@ if check("T6", figure, rows):
 plots.show(plots.scaling(rows))
 
 # %% [markdown]
-# Compare with your prediction 05.1. Why is the speedup below the number of workers?
+# ## Why is it below the ideal?
+#
+# Compare with your prediction 05.1. Arguments are cheap, so take a step apart: compare whole steps that differ in *one* thing.
+# Four kinds of them take turns, round after round, with the same images per worker:
+#
+# | kind of step | what is in it |
+# |---|---|
+# | **alone** | one worker trains, the other rests; its batch lies in memory |
+# | **together** | two trainings side by side, one on each core or GPU, that know nothing of each other |
+# | **exchange** | one training on both, with MirroredStrategy: gradients are summed, and the faster one waits |
+# | **input** | the same, and each batch comes from the input pipeline |
+
+# %%
+apart = None
+if len(devices.gpus()) == 1:
+    print("Skipped: this needs two devices, and there is one GPU.")
+else:
+    name = "SmallCNN" if plan.name == "test" else "ResNet50V2"  # the preset test takes a smaller network here
+    sizes = {"local_batch": plan.local_batch, "image_size": plan.image_size}
+    apart = breakdown.measure(name, strategy="mirrored", name="side_by_side", **sizes)
+
+# %%
+steps_of = {"alone": 0.8, "together": 0.9, "exchange": 1.0, "input": 1.0}  # an example, for where nothing was measured
+if apart:
+    found = breakdown.parts(apart)
+    steps_of = {kind: sum(seconds) / len(seconds) for kind, seconds in breakdown.means(apart).items()}
+    shown = [{"part": part, "ms": 1e3 * s, "low": 1e3 * a, "high": 1e3 * b} for part, (s, (a, b)) in found.items()]
+    headers = {"ms": "ms per step (measured)", "low": "95 % interval from", "high": "to"}
+    tables.show(shown, ("part", *headers), headers)
+    print({kind: round(seconds, 3) for kind, seconds in steps_of.items()}, "seconds a step", *apart["notes"])
+
+# %% [markdown]
+# Computation is the step alone; each line below it is the *difference* of a kind of step to the one before. A part whose
+# interval holds 0 is not larger than the noise. If two trainings that exchange nothing disturb each other (**sharing the machine**: one memory, one cache), no faster
+# exchange can win that back.
+#
+# `steps_of` has the seconds of each kind of step. **Compute** the speedup of the two unconnected trainings: how many images do both
+# together train in a second, divided by those of one alone? It is the most that any exchange could leave.
+
+# %% labs={"id": "05.16"}
+### BEGIN SOLUTION
+unconnected = 2 * steps_of["alone"] / steps_of["together"]
+### END SOLUTION
+check("05.16", unconnected, steps_of)
+
+# %% [markdown]
+# Two more numbers, each measured alone: how long the pipeline takes for a batch of both workers, and how long an
+# all-reduce of the whole gradient takes. The pipeline prepares the next batch while a step computes: where it is faster
+# than a step, it costs little. Compare the all-reduce with the line "exchange and waiting": what is more there is waiting,
+# and what is less was hidden behind backward.
+
+# %%
+if apart:
+    reading, reducing = (sum(apart[key]) / len(apart[key]) for key in ("pipeline_seconds", "all_reduce_seconds"))
+    values = {
+        "a step of both workers, with exchange and input": steps_of["input"],
+        "the pipeline alone, for a batch of both workers": reading,
+        f"one all-reduce alone, of {apart['gradient_bytes'] / 1e6:.3g} MB": reducing,
+    }
+    tables.show([{"what": what, "ms": 1e3 * seconds} for what, seconds in values.items()], ("what", "ms"))
+
+# %% [markdown]
+# Now say it with your measurement. Why is the speedup below the number of workers?
 #
 # - **a**: worker 0 has to collect the parameters of all others after each epoch
-# - **b**: the larger global batch makes each worker's step slower
-# - **c**: at every step all workers wait for the slowest and then sum their gradients
+# - **b**: the larger global batch gives each worker more to compute in a step
+# - **c**: the workers share a machine, and at every step they sum their gradients and the faster one waits
 # - **d**: TensorFlow traces the program for each worker
 
 # %% labs={"id": "05.11"}
@@ -406,7 +506,8 @@ else:
 # the first epoch of each are what I averaged. The .err files hold no error. Epoch time, images/second, speedup
 # and efficiency with their 95 % intervals are in the table above. With 2 workers an epoch has half the updates, so after the same few
 # epochs the loss is not the same; the rate was doubled to make up for it. The speedup stays below 2: at each step the
-# replicas wait for the slowest one and sum 94 MB of gradients, and they share the memory of one machine. The run on 4 workers is
+# replicas wait for the slowest one and sum 94 MB of gradients, and they share the memory of one machine; the table of the parts of a
+# step above says how many ms each of these takes here. The run on 4 workers is
 # oversubscribed where there are fewer than 4 cores, and says nothing about speed.
 # ### END SOLUTION
 

@@ -628,6 +628,40 @@ check("08.19", whole_seconds)
 #
 # ## Where does the time go?
 #
+# Begin with what the record holds: every step. On 2 workers a step lasts until the *slower* one is done. **Predict:** of
+# which network does this waiting lengthen the step by the larger share, `"ResNet50V2"`, `"ResNet152V2"` or `"equal"`?
+
+# %% labs={"id": "08.24"}
+### BEGIN SOLUTION
+waits_more_expected = "ResNet50V2"
+### END SOLUTION
+predict("08.24", waits_more_expected)
+
+# %%
+pairs = [run for run in runs if run.workers <= 2]
+plots.show(plots.steps(*pairs))
+
+# %% [markdown]
+# Both axes of seconds are logarithmic: equal distances are equal *ratios*, so the two networks can be compared by eye. The
+# dashed curves are computed as in notebook 05: the slower of two steps of one worker alone. From the solid curve of 1 worker
+# to the dashed one is what **waiting** explains by the jitter of one worker; from there to the solid curve of 2 workers is
+# the rest: exchange, sharing the machine, and jitter that comes with the second worker. In numbers, for the median step:
+
+# %%
+from labs.results import steps as of_steps
+
+shown = []
+for name in (small, large):
+    one, two = (next(run for run in pairs if (run.model, run.workers) == (name, n)) for n in (1, 2))
+    alone, both = (of_steps.quantile(*of_steps.distribution(run)) for run in (one, two))
+    slower = of_steps.quantile(*of_steps.distribution(one, workers=2))
+    shown.append(
+        {"network": name, "alone": alone, "two": both, "waiting": slower / alone - 1, "rest": both / slower - 1}
+    )
+headers = {"alone": "step on 1 worker (s)", "two": "on 2 workers (s)", "waiting": "waiting adds (share, computed)"}
+tables.show(shown, tuple(shown[0]), headers | {"rest": "the rest adds (share)"})
+
+# %% [markdown]
 # Now take a step apart. A stopwatch inside a step would disturb it, so whole steps are compared that differ in *one* thing.
 # Two Horovod ranks take turns with four kinds of steps, round after round, with the same images per rank:
 #
@@ -872,21 +906,42 @@ widgets.explore(
 # Bandwidth is in Gbit/s between nodes, latency in microseconds for a message, fusion in MiB (0: every tensor is a message
 # of its own), accumulation in passes before an exchange.
 #
-# Set the bandwidth to **10** Gbit/s. Give each network its own largest batch, as a power of two: **128** for ResNet50V2,
-# **64** for ResNet152V2. From how many workers on is the efficiency of each below 0.8?
+# The curves are *central* values, and a prediction has an interval. Both networks are predicted for one machine, so what
+# its file leaves open (what the links really reach, say) moves both curves together, and part of it cancels in their ratio.
+# The order of two predictions is known only where the 95 % interval of **their ratio** leaves out 1:
+
+# %%
+shown = []
+for what, batches in (("equal", (64, 64)), ("its largest", (128, 64))):
+    for workers in (8, 64, 512, 4096):
+        told = pictures.order(workers, batches, bandwidth=10)
+        cells = {key: f"{value:.3f} [{low:.3f}, {high:.3f}]" for key, (value, (low, high)) in told.items()}
+        shown.append({"batch": f"{what}: {batches[0]} and {batches[1]}", "workers": workers, **cells})
+print("predicted efficiencies at 10 Gbit/s, with 95 % intervals")
+tables.show(shown, tuple(shown[0]), {"ratio": f"{large} / {small}"})
+
+# %% [markdown]
+# Set the bandwidth to **10** Gbit/s in the picture above. Give each network its own largest batch, as a power of two: **128** for
+# ResNet50V2, **64** for ResNet152V2. From how many workers on is the central efficiency of each below 0.8?
+#
+# Then the order on **64** workers: which network has the higher efficiency, at an equal batch and at its own largest one?
+# `"ResNet50V2"`, `"ResNet152V2"`, or `"can't tell"`?
 
 # %% labs={"id": "08.22"}
 ### BEGIN SOLUTION
 below_small = pictures.first_below(small, batch=128, bandwidth=10)
 below_large = pictures.first_below(large, batch=64, bandwidth=10)
+higher_at_equal = pictures.told(pictures.order(64, (64, 64), bandwidth=10)["ratio"][1])
+higher_at_largest = pictures.told(pictures.order(64, (128, 64), bandwidth=10)["ratio"][1])
 ### END SOLUTION
-check("08.22", below_small, below_large)
+check("08.22", below_small, below_large, higher_at_equal, higher_at_largest)
 
 # %% [markdown]
-# At an equal batch the larger network stays ahead; at its own largest batch it need not. Both sentences about "scaling of
-# ResNet152V2" are right, and neither is without the batch.
+# Two intervals may overlap and the order be known all the same: look at the ratio. And two curves may lie apart in a picture, and
+# the order be open. A sentence about "the scaling of ResNet152V2" needs its batch *and* its interval.
 #
-# Now go back to 25 Gbit/s and batch 64 for both, and set fusion to **0**. ResNet152V2, which was ahead, falls behind. Why?
+# Now go back to 25 Gbit/s and batch 64 for both, and set fusion to **0**. The central curve of ResNet152V2, which was the upper one,
+# falls below the other. Why?
 #
 # - **a**: it has more bytes to send now
 # - **b**: it sends 514 messages instead of 174, and each one pays the latency of all the ring's steps
@@ -920,8 +975,8 @@ check("08.23", without_fusion)
 # seconds the same runs would not have supported any answer. The breakdown says where the time goes: computation, sharing of
 # memory, exchange and waiting, input. At each network's own largest batch the efficiencies are measured for steps of 2
 # ranks, beside what the fit predicts. ResNet152V2 fits fewer images, so it exchanges more often per image; on the
-# predicted machine it is ahead at an equal batch and behind at its own largest one at 10 Gbit/s, and also when its 514
-# tensors are not fused. After the same epochs 2 workers have made half as many updates and the accuracy is lower, for both
+# predicted machine at 10 Gbit/s it is behind at its own largest batch on 64 workers, by the interval of the ratio; at an equal
+# batch the prediction cannot tell the order. Without fusion its 514 tensors cost it latency. After the same epochs 2 workers have made half as many updates and the accuracy is lower, for both
 # networks.
 # ### END SOLUTION
 

@@ -118,5 +118,8 @@ def test_an_optimizer_that_horovod_wrapped_is_known(needs_horovod):
     assert not compat.wrapped_by_horovod(keras.optimizers.SGD(0.1))
 
 
-def test_replicas_of_a_model():
-    assert compat.replicas(dense()) == 1
+def test_strategy_and_replicas_of_a_model():
+    model = dense()
+    assert compat.strategy(model) is tf.distribute.get_strategy() and compat.replicas(model) == 1
+    with (mirrored := tf.distribute.MirroredStrategy(devices=["CPU:0"])).scope():
+        assert compat.strategy(dense()) is mirrored

@@ -18,7 +18,7 @@ class Bar:
     """Progress of the job `name`."""
 
     def __init__(self, name):
-        self.name, self.handle, self.tqdm, self.rate = name, None, None, None
+        self.name, self.handle, self.tqdm = name, None, None
         self.begin, self.first, self.last = 0.0, None, 0.0
         if _in_notebook():
             from IPython.display import HTML, display
@@ -43,16 +43,17 @@ class Bar:
         if not progress:
             text, fraction = f"{last or 'starting TensorFlow'} ({seconds:.0f} s)", 0.0
         else:
-            fraction, self.rate = progress["fraction"], progress["images_per_second"]
+            fraction, rate = progress["fraction"], progress["images_per_second"]
             if self.first is None or fraction < self.last:  # a batch script's next training starts at 0 again
                 self.begin, self.first = seconds, fraction
             self.last, left = fraction, ""
             if fraction - self.first > 0.02:
                 left = f", {(seconds - self.begin) * (1 - fraction) / (fraction - self.first):.0f} s left"
             workers = f"{progress['workers']} worker(s), " if progress.get("workers") else ""
+            rate = f", {rate:.0f} images/s" if rate else ""  # none while the first epoch traces
             text = (
                 f"{workers}epoch {progress['epochs_done'] + 1} of {progress['epochs']}, step {progress['step']} of "
-                f"{progress['steps'] or '?'}, {self.rate:.0f} images/s{left}"
+                f"{progress['steps'] or '?'}{rate}{left}"
             )
         self._show(fraction, text)
 
@@ -64,8 +65,7 @@ class Bar:
             self.tqdm.set_postfix_str(text, refresh=True)
 
     def close(self, job):
-        """Show how the job ended; nothing is updated after this."""
-        rate = f", {self.rate:.0f} images/s" if self.rate else ""
-        self._show(1.0 if job.state == "finished" else 0.0, f"{job.state}{rate}")
+        """Show how the job ended; nothing is updated after this. No rate: the last one seen is no result of a run."""
+        self._show(1.0 if job.state == "finished" else 0.0, job.state)
         if self.tqdm is not None:
             self.tqdm.close()

@@ -61,6 +61,7 @@ class Job:
     def progress(self):
         """Where the training is: {fraction, epochs_done, epochs, step, steps, images_per_second}, or {}.
 
+        The rate is that of the epoch it is in; None in the first one, which holds tracing.
         Of a batch script the training that runs now, and its number of `workers` as well.
         """
         try:

@@ -34,6 +34,7 @@ class BreakdownError(LabsError):
 def measure(
     model,
     *,
+    strategy="horovod",
     ranks=2,
     local_batch=64,
     others=(),
@@ -50,6 +51,9 @@ def measure(
     """Time steps of all `kinds` with `local_batch` images per rank, and of alone and exchange also with the local
     batches `others`. Alone and exchange are enough for `efficiency`; `parts` needs all KINDS.
 
+    strategy: "horovod", or "mirrored" for MirroredStrategy, which needs no Horovod (labs.measure.side_by_side): a rank
+    is then one of its replicas and, in the steps alone and together, a process that trains for itself.
+
     All kinds take turns in each of `rounds` rounds, so that a slow minute of the machine is in all of them.
     Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", model, ranks, local_batch, seconds {local
     batch as text: {kind: [[seconds of a step, ...] of each round]}}, pipeline_seconds and all_reduce_seconds [of each
@@ -58,6 +62,8 @@ def measure(
     Raises BreakdownError, models.ModelError, or labs.jobs.launch.LaunchError for ranks that cannot be started.
     """
     models.check(model, image_size)
+    if strategy not in ("horovod", "mirrored"):
+        raise BreakdownError(f"Strategy {strategy!r}: a breakdown knows horovod and mirrored.")
     wanted = [(ranks, 2, "ranks"), (rounds, 2, "rounds"), (steps, 1, "steps")]
     for value, least, what in [*wanted, *((size, 1, "images per rank") for size in (local_batch, *others))]:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -76,8 +82,12 @@ def measure(
         raise unwritable(runs, problem) from None
     options = {"file": str(file), "model": model, "image_size": image_size, "images": images, "rounds": rounds}
     options |= {"steps": steps, "local_batches": [local_batch, *others], "kinds": [k for k in KINDS if k in kinds]}
-    arguments = ["labs.measure.breakdown", json.dumps(options)]
-    job = jobs.start("-m", *arguments, name=name, runs=runs, ranks=ranks, launcher=launcher)
+    if strategy == "mirrored":
+        program, processes = "labs.measure.side_by_side", {}
+        options["workers"] = ranks
+    else:
+        program, processes = "labs.measure.breakdown", {"ranks": ranks, "launcher": launcher}
+    job = jobs.start("-m", program, json.dumps(options), name=name, runs=runs, **processes)
     job.wait(show=show)
     if job.state != "finished" or not file.is_file():
         raise BreakdownError(f"The steps were not measured. {job.explain()}")

@@ -7,6 +7,7 @@ line        what one line of a log says
 failures    the line that proves a failure, and what to do
 collect     files and folders to rows: what `labs results` prints
 metrics     epoch time, images/second, speedup, efficiency
+steps       single steps in time, their distribution, and what waiting alone would make of it
 intervals   95 % intervals of means and ratios
 verdict     is a difference real?
 timeline    Horovod's timeline in numbers

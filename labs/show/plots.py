@@ -9,10 +9,11 @@ from itertools import cycle
 import numpy as np
 
 from labs.results import metrics
+from labs.results import steps as of_steps
 from labs.results.run import MetricsError
 from labs.show.figure import COLOURS, MARKERS, new_figure, png, show, stamp
 
-__all__ = ["curves", "learning", "memory", "png", "rounds", "scaling", "search", "show"]
+__all__ = ["curves", "learning", "memory", "png", "rounds", "scaling", "search", "show", "steps"]
 
 # quantity: (key in a row of metrics.summarise, axis label, unit)
 QUANTITIES = {
@@ -139,6 +140,72 @@ def rounds(run, baseline):
     sentences.insert(2, f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")
     figure.alt = " ".join(sentences)
     return figure
+
+
+def steps(*runs):
+    """Every step of some runs in time, and how the steady ones are distributed.
+
+    runs: labs.results.run.Run with the seconds of steps (of a record; logs have none). Beside each run on several
+    workers stands, dashed, the slowest of so many steps of the run on 1 worker by which it may be divided: what waiting
+    alone would make of these. Raises MetricsError: a run has no steady steps.
+    """
+    figure, (times, shares) = new_figure(2, width=6.2, height=3.4)
+    sentences = []
+    for run, (colour, marker) in zip(runs, _styles(), strict=False):
+        name = f"{run.model or run.source}, {run.workers} worker{'s' if run.workers != 1 else ''}"
+        seconds, share = of_steps.distribution(run)
+        if not len(seconds):
+            raise MetricsError(f"{run} has no steady steps: a record of 2 epochs or more keeps them, a log does not.")
+        place, low, middle, high = of_steps.over_time(run)
+        times.vlines(place, low, high, color=colour, lw=1)
+        times.plot(place, middle, marker, color=colour, ms=3.5, ls="", label=f"{name} ({run.kind})")
+        found = of_steps.quantile(seconds, share)
+        _staircase(shares, seconds, share, color=colour, label=f"{name}: half within {found:.3g} s")
+        first, last = run.repeats[0][0].step_seconds[:1] or [0.0], of_steps.quantile(seconds, share, 0.95)
+        sentences.append(
+            f"{name}: first step {first[0]:.3g} s; of {len(seconds)} steady steps half take {found:.3g} s or less, 95 "
+            f"of 100 {last:.3g} s or less, the longest {seconds[-1]:.3g} s."
+        )
+        ones = [one for one in runs if one.workers == 1 and (run.workers or 1) > 1 and not metrics.apart(run, one)]
+        for one in ones[:1]:
+            seconds, share = of_steps.distribution(one, run.workers)
+            found = of_steps.quantile(seconds, share)
+            text = f"slowest of {run.workers} steps on 1 worker: half within {found:.3g} s"
+            _staircase(shares, seconds, share, color=colour, ls="--", label=text)
+            sentences.append(f"The {text}.")
+    turns = all(run.rounds for run in runs)
+    times.axvspan(0, 1, color="0.92", lw=0, label="warm-up")
+    times.set(xlabel=f"{'round' if turns else 'epoch'} (from 0)", ylabel="seconds of a step", title="every step")
+    shares.set(xlabel="seconds of a step", ylabel="share that takes so long or less", ylim=(0, 1.02))
+    shares.set_title("distribution of the steady steps")
+    _logarithmic(times, "y")
+    _logarithmic(shares, "x")
+    times.legend(fontsize=7)
+    shares.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    note = "dashed computed from the steps of 1 worker" if any("slowest" in text for text in sentences) else None
+    stamp(figure, *(run.kind for run in runs), note=note)
+    figure.alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
+    return figure
+
+
+def _staircase(axis, seconds, share, levels=400, **look):
+    """A distribution as stairs, of many steps at so many levels only."""
+    if len(seconds) > levels:
+        chosen = np.unique(np.searchsorted(share, np.linspace(0, 1, levels)).clip(0, len(seconds) - 1))
+        seconds, share = seconds[chosen], share[chosen]
+    axis.plot(np.append(seconds[:1], seconds), np.append(0.0, share), drawstyle="steps-post", lw=1.5, **look)
+
+
+def _logarithmic(axis, which):
+    """Equal distances are equal ratios; ticks as numbers, not as powers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    getattr(axis, f"set_{which}scale")("log")
+    low, high = getattr(axis, f"get_{which}lim")()
+    line = getattr(axis, f"{which}axis")
+    line.set_major_locator(LogLocator(subs=(1, 2, 5)) if high / low > 5 else MaxNLocator(6, steps=(1, 2, 5)))
+    line.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    line.set_minor_formatter(NullFormatter())
 
 
 def memory(parts_by_batch, limit=None):

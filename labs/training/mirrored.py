@@ -4,6 +4,7 @@ import warnings
 
 import tensorflow as tf
 
+from labs import compat
 from labs.errors import LabsError
 
 
@@ -17,10 +18,9 @@ def check(model):
     Raises MirroredError for gradients that are to be summed over steps: Keras cannot, with one replica or many. Warns
     of clipping on several replicas: Keras clips there before it adds up.
     """
-    strategy, optimizer = model.distribute_strategy, model.optimizer
-    if not isinstance(strategy, tf.distribute.MirroredStrategy):
+    if not isinstance(compat.strategy(model), tf.distribute.MirroredStrategy):
         return
-    optimizer, replicas = getattr(optimizer, "inner_optimizer", optimizer), strategy.num_replicas_in_sync
+    optimizer, replicas = getattr(model.optimizer, "inner_optimizer", model.optimizer), compat.replicas(model)
     if getattr(optimizer, "gradient_accumulation_steps", None):
         raise MirroredError(
             f"gradient_accumulation_steps={optimizer.gradient_accumulation_steps} does not work under "
@@ -32,6 +32,7 @@ def check(model):
             warnings.warn(
                 f"{name}={bound:g} is no bound of a step here: Keras clips on each of the {replicas} replicas, before "
                 f"it adds up their gradients, so that the sum may reach {replicas} x {bound:g}. For the bound of one "
-                f"worker divide by the number of replicas: {name}={bound / replicas:g}. Or clip in a loss of your own.",
+                f"worker divide by the number of replicas: {name}={bound / replicas:g}. Or train with Horovod, where "
+                "labs.hvd averages first and clips the average.",
                 stacklevel=2,
             )

@@ -148,10 +148,10 @@ class Recorder(keras.callbacks.Callback):
         has, done = self.record.configuration, len(self.record.epochs)
         total = has.epochs_per_repeat * has.repeats
         steps = self.record.steps or (self.params or {}).get("steps")
-        spent = self._steps[1:] or self._steps
+        spent = self._steps if done else []  # the first epoch holds tracing: its steps tell no rate
         fraction = (done + (len(self._steps) / steps if steps else 0)) / total
         state = {"epochs_done": done, "epochs": total, "step": len(self._steps), "steps": steps, "fraction": fraction}
-        state["images_per_second"] = has.global_batch * len(spent) / sum(spent)
+        state["images_per_second"] = has.global_batch * len(spent) / sum(spent) if spent else None
         with contextlib.suppress(OSError):
             self.progress.write_text(json.dumps(state))
 

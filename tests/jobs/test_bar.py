@@ -27,7 +27,7 @@ def test_bar_tells_epoch_step_rate_and_time_left(shown):
     assert texts[0] == (0.0, "loading <data> (2 s)")
     assert texts[1] == (0.375, "epoch 2 of 4, step 3 of 6, 90 images/s")
     assert texts[2] == (0.5, "epoch 2 of 4, step 3 of 6, 90 images/s, 40 s left")
-    assert texts[3] == (1.0, "finished, 90 images/s")
+    assert texts[3] == (1.0, "finished")
     line = shown._line(0.5, "loading <data>")
     assert 'value="0.500"' in line and "aria-label" in line and "&lt;data&gt;" in line
 
@@ -40,4 +40,11 @@ def test_next_training_of_a_batch_script_starts_at_0_again(shown):
     shown.close(SimpleNamespace(state="failed"))
     assert texts[1] == (0.1, "2 worker(s), epoch 2 of 4, step 3 of 6, 90 images/s")
     assert texts[2] == (0.2, "2 worker(s), epoch 2 of 4, step 3 of 6, 90 images/s, 80 s left")
-    assert texts[3] == (0.0, "failed, 90 images/s")
+    assert texts[3] == (0.0, "failed")
+
+
+def test_epoch_that_traces_has_no_rate(shown):
+    shown, texts = shown
+    shown.update(HALF | {"images_per_second": None}, 10.0)
+    shown.update(HALF | {"images_per_second": None, "fraction": 0.5}, 20.0)
+    assert [text for _, text in texts] == ["epoch 2 of 4, step 3 of 6", "epoch 2 of 4, step 3 of 6, 40 s left"]

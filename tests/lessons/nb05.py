@@ -22,6 +22,7 @@ ROWS = [
     }
     for n, s, t in ((1, 12, 9.1), (2, 6, 5.6), (4, 3, 5.2))
 ]
+STEPS = {"alone": 0.8, "together": 0.88, "exchange": 1.0, "input": 1.05}
 script = partial(swapped, "scripts/ResNet50.py")
 batch = partial(swapped, "slurm/local/ResNet50.sh")
 
@@ -97,6 +98,18 @@ ANSWERS = {
             (changed(ROWS, 1, kind="recorded"),),
         ],
         secret=None,
+    ),
+    "05.16": dict(
+        right=[(2 * 0.8 / 0.88, STEPS), (1.818, STEPS)],
+        wrong=[
+            (0.8 / 0.88, STEPS),
+            (0.88 / 0.8, STEPS),
+            (2 * 0.88 / 0.8, STEPS),
+            (1.6, STEPS),
+            (0.8, STEPS),
+            (2.0, STEPS),
+        ],
+        secret=r"1\.8",
     ),
     "05.9": dict(right=[(12, 6, ROWS)], wrong=[(12, 12, ROWS), (6, 12, ROWS), (768, 384, ROWS)], secret=r"\b(12|6)\b"),
     "05.10": dict(

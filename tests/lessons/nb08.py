@@ -89,14 +89,15 @@ def answer(low, high, matters):
     return "no" if low >= 1 / (1 + matters) and high <= 1 + matters else "can't tell"
 
 
-def workers_below(small=128, large=64, bandwidth=10):
+def workers_below(small=128, large=64, bandwidth=10, turn=1, order=("can't tell", "ResNet50V2")):
     def read(folder):
         from labs.lessons.nb08 import pictures as what_if
 
-        return tuple(
+        found = tuple(
             what_if.first_below(name, batch=batch, bandwidth=bandwidth)
             for name, batch in zip(what_if.NAMES, (small, large), strict=True)
         )
+        return (*found[::turn], *order)
 
     return read
 
@@ -275,14 +276,20 @@ ANSWERS = {
     "08.22": dict(
         right=[workers_below()],
         wrong=[
-            lambda folder: workers_below()(folder)[::-1],
+            workers_below(turn=-1),
             workers_below(bandwidth=25),
             workers_below(64, 64),
             workers_below(64, 128),
-            lambda folder: (3, 64),
-            lambda folder: (8, 8),
+            (3, 64, "can't tell", "ResNet50V2"),
+            (8, 8, "can't tell", "ResNet50V2"),
+            workers_below(order=("ResNet152V2", "ResNet50V2")),  # the order of the central curves
+            workers_below(order=("ResNet50V2", "ResNet50V2")),
+            workers_below(order=("can't tell", "can't tell")),
+            workers_below(order=("can't tell", "ResNet152V2")),
+            workers_below(order=("open", "ResNet50V2")),
         ],
         secret=None,
+        same=[(6, 7)],  # a network is named where the interval holds 1
     ),
     "08.23": dict(right=[("b",)], wrong=[("a",), ("c",), ("d",)], secret=r"\b514\b|\b174\b"),
 }

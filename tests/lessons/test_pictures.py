@@ -277,6 +277,22 @@ def test_answers_of_the_notebook():
     assert [len(EIGHT.networks()[name].tensor_bytes) for name in EIGHT.NAMES] == [174, 514]
 
 
+def test_the_order_of_two_predictions_is_that_of_their_ratio():
+    """What the machine's file leaves open moves both networks: the ratio knows more than two intervals."""
+    equal, own = (EIGHT.order(64, batches, 10) for batches in ((64, 64), (128, 64)))
+    for found in (equal, own):
+        efficiencies = [found[name] for name in EIGHT.NAMES]
+        assert found["ratio"][0] == pytest.approx(efficiencies[1][0] / efficiencies[0][0])
+        for value, (low, high) in found.values():
+            assert low < value < high
+        assert efficiencies[0][1][0] < efficiencies[1][1][1], "their own intervals overlap"
+    assert equal["ratio"][0] > 1 and EIGHT.told(equal["ratio"][1]) == "can't tell"
+    assert EIGHT.told(own["ratio"][1]) == "ResNet50V2" and EIGHT.told((1.01, 1.2)) == "ResNet152V2"
+    assert own["ResNet50V2"][0] == pytest.approx(
+        EIGHT.efficiencies("ResNet50V2", batch=128, bandwidth=10)[64], rel=0.01
+    )
+
+
 def test_float16_computes_faster_at_a_lower_efficiency():
     slow, fast = (EIGHT.steps("ResNet152V2", precision=p)[64] for p in ("float32", "float16"))
     assert fast.step < slow.step and fast.computation / fast.step < slow.computation / slow.step

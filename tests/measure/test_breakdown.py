@@ -125,6 +125,7 @@ def test_wrong_use_is_refused_before_anything_starts(tmp_path):
         ({"others": (16, 2.5)}, "2.5 images"),
         ({"kinds": ("alone", "input")}, "alone and exchange"),
         ({"kinds": ("all",)}, "choose of"),
+        ({"strategy": "single"}, "Strategy 'single'"),
         ({"images": 100}, "less than one step"),
     ):
         with pytest.raises(breakdown.BreakdownError, match=text):
@@ -159,6 +160,23 @@ def test_two_real_ranks(tmp_path, needs_horovod):
     value, (low, high) = breakdown.efficiency(found, 40)
     assert 0 < low < value < high
     assert (tmp_path / "breakdown_SmallCNN.err").read_text() == ""  # no warning of Python's about how it was started
+
+
+def test_two_replicas_without_horovod(tmp_path):
+    sizes = {"local_batch": 16, "others": (40,), "images": 32, "rounds": 2, "steps": 2}
+    found = breakdown.measure("SmallCNN", strategy="mirrored", runs=tmp_path, show=False, **sizes)
+    assert {batch: tuple(kinds) for batch, kinds in found["seconds"].items()} == {
+        "16": breakdown.KINDS,
+        "40": breakdown.EFFICIENCY,
+    }
+    for kinds in found["seconds"].values():
+        for rounds in kinds.values():
+            assert [len(steps) for steps in rounds] == [2, 2] and min(map(min, rounds)) > 0
+    assert found["gradient_bytes"] == 4 * 24_346 and found["ranks"] == 2 and found["strategy"] == "mirrored"
+    assert len(found["pipeline_seconds"]) == len(found["all_reduce_seconds"]) == 2
+    assert list(breakdown.parts(found)) == list(breakdown.PARTS)
+    assert [o.workers for o in breakdown.observations(found)] == [1, 2, 1, 2]
+    assert (tmp_path / "breakdown_SmallCNN.err").read_text() == ""
 
 
 def test_a_measurement_that_fails_says_why(monkeypatch, tmp_path):

@@ -213,3 +213,55 @@ def test_rounds_show_the_epochs_of_both_and_the_ratio_within_each():
 def test_rounds_of_runs_that_took_no_turns_are_refused():
     with pytest.raises(MetricsError, match="did not take turns"):
         plots.rounds(in_turns(2, [2.0, 2.1], study="other"), in_turns(1, [4.0, 4.1]))
+
+
+# Every step
+
+
+def with_steps(workers, epochs, turns=True, **changed):
+    """A run of `in_turns` whose epochs have these steps; the first is warm-up."""
+    run = in_turns(workers, [sum(e) for e in epochs[1:]], **changed)
+    for epoch, seconds in zip(run.repeats[0], epochs, strict=True):
+        epoch.step_seconds = list(seconds)
+        epoch.round = epoch.round if turns else None
+    return run
+
+
+ONE = [[9.0, 1.0, 1.0], [1.0, 1.1, 1.2], [1.0, 1.4, 1.2]]
+TWO = [[15.0, 1.5], [1.3, 1.6], [1.5, 1.4]]
+
+
+def test_steps_show_time_distribution_and_what_waiting_would_make_of_one_worker():
+    figure = plots.steps(with_steps(1, ONE), with_steps(2, TWO))
+    drawn(figure)
+    times, shares = figure.axes
+    assert times.get_xlabel() == "round (from 0)" and "seconds" in times.get_ylabel() + shares.get_xlabel()
+    assert list(times.get_lines()[0].get_ydata()) == [s for epoch in ONE for s in epoch]
+    names = texts(shares.get_legend())
+    assert names[0] == "M, 1 worker: half within 1.1 s" and names[2].startswith("slowest of 2 steps on 1 worker: half")
+    assert figure.get_supxlabel() == "measured: dashed computed from the steps of 1 worker"
+    assert "M, 1 worker: first step 9 s; of 6 steady steps half take 1.1 s or less" in figure.alt
+    assert [line.get_linestyle() for line in shares.get_lines()] == ["-", "-", "--"]
+
+
+def test_steps_of_runs_that_may_not_be_divided_have_no_dashed_curve():
+    figure = plots.steps(with_steps(1, ONE), with_steps(2, TWO, study="other"))
+    assert len(figure.axes[1].get_lines()) == 2 and figure.get_supxlabel() == "measured"
+    epochs = plots.steps(with_steps(1, ONE, turns=False)).axes[0]
+    assert epochs.get_xlabel() == "epoch (from 0)"
+
+
+def test_thousands_of_steps_are_drawn_with_few_points():
+    draw = np.random.default_rng(0)
+    epochs = [draw.lognormal(0, 0.1, 4000) for _ in range(7)]
+    epochs[0][0] = 60.0
+    figure = plots.steps(with_steps(1, epochs))
+    drawn(figure)
+    times, shares = figure.axes
+    assert len(times.get_lines()[0].get_xdata()) <= 7 * 60 and len(shares.get_lines()[0].get_xdata()) <= 401
+    assert times.get_ylim()[1] > 60 and "first step 60 s" in figure.alt
+
+
+def test_steps_of_a_log_are_refused():
+    with pytest.raises(MetricsError, match="no steady steps"):
+        plots.steps(in_turns(1, [4.0, 4.1]))

@@ -372,6 +372,21 @@ def test_crash_in_a_training_leaves_a_failed_record_with_what_was_measured(tmp_p
     assert not list(tmp_path.glob("*.progress"))
 
 
+def test_rate_is_told_of_steady_epochs_only(tmp_path, monkeypatch):
+    """The first step traces: 64 images over it are no rate."""
+    clock = iter(range(0, 1000, 2))
+    monkeypatch.setattr(training.recorder.time, "perf_counter", lambda: float(next(clock)))
+    recorder, told = recorder_of(settings(tmp_path, epochs=2, repeats=1)), []
+    for epoch in range(2):
+        recorder.on_epoch_begin(epoch)
+        for batch in range(3):
+            recorder.on_train_batch_begin(batch)
+            if recorder.progress.exists():
+                told.append(json.loads(recorder.progress.read_text())["images_per_second"])
+        recorder.on_epoch_end(epoch)
+    assert told[0] is None and told[1] is None and told[-1] == 16 / 2
+
+
 def test_unwritable_folder_ends_a_program_before_it_trains(tmp_path):
     (tmp_path / "file").write_text("")
     script = tmp_path / "broken.py"

@@ -73,6 +73,23 @@ def plots(figure, rows):
     yield from reading.no_curve(figure, rows, "your runs")
 
 
+@judges("05.16")
+def unconnected(speedup, steps):
+    alone, together, exchange = (steps[kind] for kind in ("alone", "together", "exchange"))
+
+    def is_(value):
+        return abs(speedup - value) <= 2e-3 * value
+
+    yield is_(2 * alone / together), None
+    yield is_(alone / together), "This is the efficiency, of one worker. How many images do both train in that step?"
+    yield is_(together / alone), "Upside down: this says how much longer a step takes beside another one."
+    yield is_(2 * together / alone), "Upside down: the longer the steps together, the smaller the speedup must be."
+    if is_(2 * alone / exchange) or is_(2 * alone / steps["input"]):
+        return "There is an exchange in this one. Which kind of step has two trainings and no exchange?"
+    yield is_(alone / exchange), "An exchange is in it, and one worker's images only. Take the kind without exchange."
+    return "Both train in a step together twice the images that one trains in a step alone: images over seconds, twice."
+
+
 @judges("05.9")
 def updates(one, two, rows):
     steps = {row["workers"]: row["steps"] for row in rows}

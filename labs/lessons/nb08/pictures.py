@@ -5,13 +5,18 @@ The second is predicted by the cost model (labs.costs) from a machine's file. No
 first call of `networks`, in another process: facts of a network are kept (labs.models.counts).
 """
 
+from dataclasses import replace
 from functools import lru_cache
+from math import exp
 
 from labs.costs import load
 from labs.costs.anchor import anchored
+from labs.costs.chosen import CHOSEN
+from labs.costs.computation import values as values_of
 from labs.costs.memory import largest_batch
 from labs.costs.model import Model
 from labs.costs.parameter import CostError
+from labs.costs.predict import shifts
 from labs.lessons.drawing import logarithmic
 from labs.measure import breakdown as measured
 from labs.models import counts
@@ -49,6 +54,18 @@ def steps(network, batch=64, bandwidth=25, latency=30, precision="float32", fusi
     fusion: MiB of a fused message, 0 for none; accumulation: passes before each all-reduce. Rates that were measured
     with ResNet50 and ResNet152 stand for those of the V2 networks. Raises CostError, MachineError.
     """
+    model = _model(network, batch, precision)
+    speed, wait = _speed(bandwidth), latency * 1e-6  # bytes/s, s
+    values = model.values(bandwidth_between=speed, latency_between=wait, fusion_threshold=fusion * 2.0**20)
+    return {workers: model.breakdown(workers, batch, accumulation, values) for workers in WORKERS}
+
+
+def _speed(bandwidth):
+    return REACHED * bandwidth * 1e9 / 8
+
+
+def _model(network, batch, precision="float32"):
+    """The network on the machine, as it is in its file."""
     if network not in NAMES:
         raise CostError(f"{network!r} is not in this picture: it knows {' and '.join(NAMES)}.")
     found = networks()
@@ -59,10 +76,39 @@ def steps(network, batch=64, bandwidth=25, latency=30, precision="float32", fusi
         return found.get(f"{name.removesuffix('V2')}V2", facts)
 
     computation, _ = anchored(network, facts, here, precision, batch, 224, near)
-    model = Model(computation, facts.tensor_bytes, here.parameters, here.devices, here.algorithm)
-    speed, wait = REACHED * bandwidth * 1e9 / 8, latency * 1e-6  # bytes/s, s
-    values = model.values(bandwidth_between=speed, latency_between=wait, fusion_threshold=fusion * 2.0**20)
-    return {workers: model.breakdown(workers, batch, accumulation, values) for workers in WORKERS}
+    return Model(computation, facts.tensor_bytes, here.parameters, here.devices, here.algorithm)
+
+
+def order(workers, batches, bandwidth=25):
+    """{name of a network: efficiency; "ratio": the second one's / the first one's}, each (value, (low, high) of 95 %).
+
+    batches: images per worker, of each of NAMES. What the machine's file leaves open moves both networks together, and
+    in part cancels in the ratio; each network's own computation, and what the model leaves out, do not.
+    """
+    models, here, scale = list(map(_model, NAMES, batches)), dict(machine().parameters), _speed(bandwidth)
+    known = here["bandwidth_between"]
+    ends = tuple(end * scale / known.value for end in known.interval)
+    here["bandwidth_between"] = replace(known, value=scale, interval=ends)
+    own = [model.computation.parameters | {"unmodelled": CHOSEN.unmodelled(workers)} for model in models]
+    parameters = here | {(place, name): p for place, of in enumerate(own) for name, p in of.items()}
+
+    def ask(values):
+        found = {}
+        for place, (name, model, batch) in enumerate(zip(NAMES, models, batches, strict=True)):
+            mine = {key: values[key] for key in here} | {key: values[place, key] for key in own[place]}
+            found[name] = model.step(1, batch, values=mine) / model.step(workers, batch, values=mine)
+        return found | {"ratio": found[NAMES[1]] / found[NAMES[0]]}
+
+    found = {}
+    for key, (value, low, high) in shifts(parameters, values_of(parameters), ask).items():
+        found[key] = value, (value * exp(-low), value + high if key == "ratio" else min(1.0, value + high))
+    return found
+
+
+def told(interval):
+    """Which network is predicted to have the higher efficiency, by the interval of the ratio; or "can't tell"."""
+    low, high = interval
+    return NAMES[1] if low > 1 else NAMES[0] if high < 1 else "can't tell"
 
 
 def efficiencies(network, **settings):

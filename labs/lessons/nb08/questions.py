@@ -271,7 +271,7 @@ def parts(function):
 
 
 @judges("08.22")
-def below(small, large):
+def below(small, large, at_equal, at_largest):
     from labs.lessons.nb08 import pictures as what_if
 
     def at(small_batch, large_batch, bandwidth):
@@ -281,11 +281,29 @@ def below(small, large):
         )
 
     got, right = (small, large), at(128, 64, 10)
-    yield got == right, None
-    yield got == right[::-1], "The two are exchanged: first ResNet50V2, then ResNet152V2."
-    yield got == at(128, 64, 25), "This is with 25 Gbit/s. Move the bandwidth first."
-    yield got in (at(64, 64, 10), at(128, 128, 10)), "Both at the same batch: here each network has its own."
+    if got == right:
+        return (yield from _order(at_equal, at_largest, what_if))
+    yield got == right[::-1], "The two numbers are exchanged: first ResNet50V2, then ResNet152V2."
+    yield got == at(128, 64, 25), "The numbers are those of 25 Gbit/s. Move the bandwidth first."
+    yield got in (at(64, 64, 10), at(128, 128, 10)), "Both numbers at the same batch: here each network has its own."
     yield got == at(64, 128, 10), "The batches are exchanged: which network fits more images?"
     if any(value not in what_if.WORKERS for value in got):
         return "Read the number of workers below the curves, where it says `below 0.8 from`."
     return "Bandwidth 10, all other controls as they were; batch 128 for one reading, 64 for the other."
+
+
+def _order(at_equal, at_largest, what_if):
+    """Cases of the order of two predictions on 64 workers, at 10 Gbit/s."""
+    answers = (*what_if.NAMES, "can't tell")
+    for given in (at_equal, at_largest):
+        yield given not in answers, f"{given!r} is none of the three answers; spell them as the text does."
+    for given, batches, where in ((at_equal, (64, 64), "equal batch"), (at_largest, (128, 64), "largest batches")):
+        value, (low, high) = what_if.order(64, batches, 10)["ratio"]
+        right, seen = what_if.told((low, high)), f"The ratio at the {where} is {value:.3f} [{low:.3f}, {high:.3f}]"
+        if given == right:
+            continue
+        if right == "can't tell":
+            yield True, f"{seen}. Is a ratio of 1 within this interval or not?"
+        if given == "can't tell":
+            return f"{seen}: the efficiencies' own intervals overlap, but what moves both is not in this one."
+        return f"{seen}. Which network's efficiency stands above the line of this ratio?"

@@ -1,0 +1,155 @@
+"""The program of labs.measure.breakdown for MirroredStrategy: its four kinds of steps, without Horovod.
+
+A process for each worker trains for itself, on a core or GPU of its own, for the steps alone and together; one more
+process trains on all of them with MirroredStrategy, for those with exchange and input. All are set up first; then they
+take turns, and whoever has none waits for a line on its standard input.
+
+python -m labs.measure.side_by_side OPTIONS            starts the others, gives turns, and writes the result
+python -m labs.measure.side_by_side OPTIONS WORKER     one of them; WORKER is "all" for that of all workers
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import fmean
+
+from labs import devices, files
+from labs.measure.breakdown import AHEAD, EFFICIENCY, KINDS, over_ranks, timed
+
+
+class Process:
+    """A process that waits for its turns. `ask` gives it one; `seconds` waits for what it measured in it."""
+
+    def __init__(self, options, worker, environment):
+        command = [sys.executable, "-m", "labs.measure.side_by_side", json.dumps(options), str(worker)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command, env=os.environ | environment, **pipes)
+
+    def ask(self, *turn):
+        self.process.stdin.write(json.dumps(turn) + "\n")
+        self.process.stdin.flush()
+
+    def seconds(self):
+        line = self.process.stdout.readline()
+        if not line:  # it has said why on the standard error, which is this program's too
+            sys.exit(f"A process of the measurement ended (exit code {self.process.wait()}).")
+        return json.loads(line)
+
+
+def main(file, workers, local_batches, kinds, rounds, **options):
+    """Start all processes, give turns round after round, and write the result of `breakdown.measure` to `file`."""
+    options |= {"workers": workers, "local_batches": local_batches, "kinds": kinds}
+    print(f"{workers} workers, each for itself, and all with MirroredStrategy: tracing", flush=True)
+    grow = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}  # a GPU is shared by its own process and that of all
+    apart = [Process(options, worker, grow) for worker in range(workers)]
+    connected = Process(options, "all", grow)
+    about = [process.seconds() for process in (*apart, connected)][-1]
+    seconds = {
+        size: {k: [] for k in (kinds if number == 0 else EFFICIENCY)} for number, size in enumerate(local_batches)
+    }
+    reading, reducing = [], []
+    for number in range(rounds):
+        print(f"Round {number + 1} of {rounds}", flush=True)
+        for size, by_kind in seconds.items():
+            for kind, taken in by_kind.items():
+                if kind == "alone":
+                    asked = [apart[number % workers]]  # each has its turn
+                else:
+                    asked = apart if kind == "together" else [connected]
+                for process in asked:
+                    process.ask(kind, size)
+                taken.append([[process.seconds()] for process in asked])
+        if "input" in kinds:
+            connected.ask("read", local_batches[0])
+            reading.append(fmean(connected.seconds()))
+        connected.ask("reduce", local_batches[0])
+        reducing.append(fmean(connected.seconds()))
+    for process in (*apart, connected):
+        process.process.stdin.close()
+        process.process.wait()
+    by_kind = {
+        size: {kind: [over_ranks(by_process)[0] for by_process in taken] for kind, taken in found.items()}
+        for size, found in seconds.items()
+    }
+    found = {"version": 2, "kind": "measured", "strategy": "mirrored", "ranks": workers}
+    found |= {"local_batch": local_batches[0], "seconds": by_kind, "notes": [], **about}
+    found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "versions": devices.versions()}
+    files.write(Path(file), json.dumps(found, indent=1))
+
+
+def worker(place, workers, local_batches, kinds, steps, model, image_size, images):
+    """Build and trace in this process, then time what each line of the standard input asks for: a kind, a batch."""
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    from labs import data, models
+    from labs.measure.step import compiled
+
+    machine_of = devices.machine()
+    if place == "all":
+        strategy = tf.distribute.MirroredStrategy(devices=devices.workers(workers))
+    else:
+        devices.pin(int(place), workers)
+        strategy = tf.distribute.get_strategy()
+    replicas = strategy.num_replicas_in_sync
+    keras.utils.set_random_seed(0)
+    dataset = data.load("digits", images=images)
+    with strategy.scope():
+        network = models.build(model, image_size, len(dataset.classes))
+        step = compiled(network, keras.optimizers.SGD(0.01))
+
+    @tf.function(reduce_retracing=True)
+    def connected(batch):
+        return strategy.run(step.python_function, args=batch)
+
+    def batches_of(size, numbers):
+        found = strategy.experimental_distribute_dataset(data.batches(dataset, numbers, size * replicas).repeat())
+        return iter(found)
+
+    def fixed(size):
+        """A batch that lies in memory, one for each replica."""
+        numbers = np.arange(size * replicas) % len(dataset.labels)
+        return next(batches_of(size, tf.data.Dataset.from_tensor_slices(numbers.astype("int64"))))
+
+    def trained(batch):
+        if place == "all":
+            return [float(loss) for loss in strategy.experimental_local_results(connected(batch))]
+        return float(step(*batch))
+
+    gradient_bytes = 4 * sum(weight.shape.num_elements() for weight in network.trainable_variables)
+
+    @tf.function
+    def reduce():
+        def on_replica():
+            return tf.distribute.get_replica_context().all_reduce("SUM", tf.ones([gradient_bytes // 4]))[0]
+
+        return strategy.run(on_replica)
+
+    memory, pipeline = {size: fixed(size) for size in local_batches}, None
+    for size in local_batches:  # tracing, and what a first step of a size allocates
+        timed(lambda: trained(memory[size]), 2)  # noqa: B023, called at once
+    if place == "all":
+        strategy.experimental_local_results(reduce())
+        if "input" in kinds:
+            pipeline = batches_of(local_batches[0], data.order(dataset, local_batches[0] * replicas))
+            next(pipeline)
+    about = {"model": model, "image_size": image_size, "classes": len(dataset.classes)}
+    print(json.dumps(about | {"gradient_bytes": gradient_bytes, "machine": machine_of}), flush=True)
+    for line in sys.stdin:
+        kind, size = json.loads(line)
+        if kind == "read":
+            timed(lambda: next(pipeline), AHEAD)
+            found = timed(lambda: next(pipeline), steps)
+        elif kind == "reduce":
+            found = timed(lambda: [float(x) for x in strategy.experimental_local_results(reduce())], 2)
+        else:
+            found = timed(lambda: trained(next(pipeline) if kind == KINDS[-1] else memory[size]), steps)  # noqa: B023
+        print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    main(**given) if len(sys.argv) == 2 else worker(sys.argv[2], **given)
