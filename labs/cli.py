@@ -50,8 +50,8 @@ def command(words, text, *options):
         nargs="?",
         const="",
         metavar="FILE",
-        help="write this, versions and the ends of the last logs into one text, without names and paths, for a question to "
-        "the instructor (default: labs-question.txt)",
+        help="write this, versions and the ends of the last logs into one text, without names and paths, to ask the "
+        "instructor (default: labs-question.txt)",
     ),
     JSON,
 )

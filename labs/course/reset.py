@@ -36,7 +36,7 @@ def reset(root, names, fresh, progress=False):
         raise CourseError("--progress forgets the checks of notebooks, and no notebook is named.")
     contents = {name: fresh[name]() for name in chosen}
     forget = _Progress.of(root, notebooks) if progress else None
-    said = []
+    said, opened = [], False
     for name, content in contents.items():
         path = root / name
         old = path.read_bytes() if path.is_file() else None
@@ -47,12 +47,13 @@ def reset(root, names, fresh, progress=False):
         if kept:
             aside.keep(root, kept, old)
         files.write(path, content)
+        opened |= name in notebooks
         said.append(f"{name} is fresh again" + (f"; the old one is {kept}." if kept else "."))
     if forget:
         said.append(forget.now(root))
-    elif notebooks:
+    elif opened:
         said.append("What was right in your progress stays right; `labs reset --progress` forgets that, too.")
-    if notebooks:
+    if opened:
         said.append("If JupyterLab shows a notebook of these, close it without saving and open it again.")
     return said
 
