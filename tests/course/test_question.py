@@ -38,7 +38,8 @@ def test_no_name_and_no_path_of_a_log_gets_into_it(root, tmp_path):
         f'  File "/opt/{USER}/lib/python3.11/site-packages/keras/src/trainer.py", line 8\n'
         f"cannot open {home}/thesis/data/img.png or /p/scratch/others/asmith/x.npy or ~asmith/y/z\n"
         f"{USER}@{HOST}: mail j.doe@uni.example, at 10.0.3.17, JDOE on {HOST.upper()} ({HOST}.example.org)\n"
-        "srun --account=proj42x --qos debug -A proj42x\nJob 17 on jwb0017,jwb0018, GPUs 0\nSLURM_JOB_NODELIST=jwb[1-2]\n",
+        "srun --account=proj42x --qos debug -A proj42x\nJob 17 on jwb0017,jwb0018, GPUs 0\n"
+        "SLURM_JOB_NODELIST=jwb[1-2]\n",
     )
     record = {"machine": {"hostname": "jwb0017", "cores": 2}, "command": [f"{home}/a.py"], "epochs": list(range(100))}
     files.write(root / f"notebooks/runs/{USER}_w1.json", json.dumps(record))
