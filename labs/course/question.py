@@ -23,13 +23,21 @@ RUNS, END = 5, 16 * 1024  # the last runs, and bytes of the end of each of their
 _PACKAGES = ("labs", "tensorflow", "tensorflow-cpu", "keras", "horovod", "mpich", "numpy", "jupyterlab", "ipykernel")
 _ACCOUNTS = ("SBATCH_ACCOUNT", "SLURM_ACCOUNT", "SLURM_JOB_ACCOUNT", "SBATCH_QOS", "SALLOC_ACCOUNT")
 _USERS = ("USER", "LOGNAME", "USERNAME", "SUDO_USER", "JUPYTERHUB_USER", "SLURM_JOB_USER")
-_FOLDERS = ("HOME", "LABS_DATA", "LABS_RUNS", "LABS_CONTAINER", "LABS_PYTHON", "TMPDIR", "SCRATCH", "WORK", "PROJECT")
+_FOLDERS = ("LABS_DATA", "LABS_RUNS", "LABS_CONTAINER", "LABS_PYTHON", "TMPDIR", "SCRATCH", "WORK", "PROJECT")
 _COMMON = {"root", "localhost", "none", "local", "user", "home", "default", ""}
 _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|.)")
 _PART = r"[^\s/:\"',;()<>|]"  # a character of a path's part, where paths end in logs
-_HOST_KEYS = (
-    r"(?i)\b(host(?:name)?|node(?:list|name)?|SLURMD_NODENAME|SLURM_\w*NODELIST)(\"?\s*[=:]\s*\"?)([\w.,\[\]-]+)"
+# What stands before the names of machines in logs, also of others than this one.
+_BEFORE_HOSTS = (
+    r"(?i:\b(?:host(?:name)?|node(?:list|name)?|SLURM_\w*NODELIST|SLURMD_NODENAME)\"?\s*[=:]\s*\"?)",
+    r"^Job \S+ on (?!this machine)",
+    r"\b(?:srun|slurmstepd|slurmd): (?:error: )?(?=[\w.-]+: tasks? )",
+    r"\bSTEP \S+ ON ",
+    r"\s(?:-H|--hosts?)[ =]",
+    r"\[\w+:[\d:]*@",
+    r"\bthis host \(",
 )
+_HOSTS = re.compile(rf"({'|'.join(_BEFORE_HOSTS)})(?:[\w.,:-]|\[[\d,-]+\])+(?<=[\w\]])", re.MULTILINE)
 
 
 def question(path=None, start="."):
@@ -98,7 +106,8 @@ def _end(path):
             if path.suffix == ".json" and size < 4 * 2**20:
                 file.seek(0)
                 with suppress(ValueError, RecursionError):
-                    return json.dumps(_short(json.loads(file.read())), indent=1, ensure_ascii=False)[:END]
+                    record = json.dumps(_short(json.loads(file.read())), indent=1, ensure_ascii=False)
+                    return record if len(record) <= END else record[:END].rpartition("\n")[0]
             file.seek(max(0, size - END))
             end = file.read(END).decode(errors="replace")
     except OSError as problem:
@@ -128,7 +137,7 @@ class Cleaner:
             import pwd
 
             entry = pwd.getpwuid(os.getuid())
-            users |= {entry.pw_name, entry.pw_gecos.partition(",")[0], Path(entry.pw_dir).name}
+            users |= {entry.pw_name, *entry.pw_gecos.partition(",")[0].split(), Path(entry.pw_dir).name}
         users |= {os.environ.get(name, "") for name in _USERS} | {Path.home().name}
         hosts |= {host, host.partition(".")[0], platform.node(), os.environ.get("HOSTNAME", "")}
         folders = [(str(root), "<course>"), (sys.prefix, "<environment>"), (str(Path.home()), "<home>")]
@@ -150,14 +159,14 @@ class Cleaner:
         text = re.sub(rf"(?<![\w.>])(?:~\w*)?/(?:{_PART}+/)+({_PART}*)", _last_part, text)
         text = re.sub(r"\b(?:\d{1,3}\.){3}\d{1,3}\b", "<address>", text)
         text = re.sub(r"(--?(?:account|qos)[= ]|-A )\S+", r"\1<account>", text)
-        text = re.sub(_HOST_KEYS, r"\1\2<host>", text)
-        text = re.sub(r"^(Job \S+ on )(?!this machine)[^,\n]+", r"\1<host>", text, flags=re.MULTILINE)
+        text = _HOSTS.sub(r"\1<host>", text)
         for word, instead in self.words:
-            text = re.sub(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", instead, text, flags=re.IGNORECASE)
+            domain = r"(?:\.[\w-]+)*" if instead == "<host>" else ""
+            text = re.sub(rf"(?<![^\W_]){re.escape(word)}{domain}(?![^\W_])", instead, text, flags=re.IGNORECASE)
         return text
 
 
 def _last_part(found):
     """What may stay of a path: its part in an installed package, where an error arose; else its last name."""
-    inside = re.search(r"(?:site-packages|lib/python3\.\d+)/(.+)", found[0])
+    inside = re.search(r"(?:lib/python3\.\d+/)(?:site-packages/)?(.+)", found[0])
     return "<path>/" + (inside[1] if inside else found[1])

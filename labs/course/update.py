@@ -109,9 +109,8 @@ class _Plan:
             if other != content:
                 kept = other is not None and digest(other) != before and self._keep(beside, other)
                 self.write[beside] = content
-                self.said.append(
-                    f"{name}: yours stays; its newer form is {beside}" + (f", the old one {kept}." * bool(kept) or ".")
-                )
+                was = f"; what was there is {kept}" if kept else ""
+                self.said.append(f"{name}: yours stays; the form of this release is {beside}{was}.")
 
     def _notebook(self, name, before, content):
         """A student's notebook is carried into its newer form; `before` is its name in the course so far."""
@@ -145,7 +144,7 @@ class _Plan:
         if result.gone:
             self.said.append(f"{name}: no place any more for {', '.join(result.gone)}; you find it in {kept}.")
         if result.joined:
-            joined = f"{', '.join(result.joined)} hold your work and the course's change; look at them"
+            joined = f"your work and the course's change stand together in {', '.join(result.joined)}; look at them"
             self.said.append(f"{name}: {joined}" + (f" (as it was: {kept})." if kept else "."))
         if result.both:
             fresh = f"`labs reset {number}` shows its newer form, and keeps yours in {aside.FOLDER}/"

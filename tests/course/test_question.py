@@ -39,6 +39,9 @@ def test_no_name_and_no_path_of_a_log_gets_into_it(root, tmp_path):
         f"cannot open {home}/thesis/data/img.png or /p/scratch/others/asmith/x.npy or ~asmith/y/z\n"
         f"{USER}@{HOST}: mail j.doe@uni.example, at 10.0.3.17, JDOE on {HOST.upper()} ({HOST}.example.org)\n"
         "srun --account=proj42x --qos debug -A proj42x\nJob 17 on jwb0017,jwb0018, GPUs 0\n"
+        "srun: error: jwb0018: task 3: Killed\nslurmstepd: error: *** STEP 1.0 ON jwb0017 CANCELLED AT\n"
+        "horovodrun -np 2 -H jwb0017:1,jwb0018:1 python x.py\n[proxy:0:1@jwb0018] exit\n"
+        "running on this host (jwb0017): /proc/driver\n"
         "SLURM_JOB_NODELIST=jwb[1-2]\n",
     )
     record = {"machine": {"hostname": "jwb0017", "cores": 2}, "command": [f"{home}/a.py"], "epochs": list(range(100))}

@@ -75,7 +75,7 @@ def test_what_is_the_students_stays_and_what_is_the_courses_is_new(root, newer, 
     assert after["notebooks/02_second.ipynb"] == NEWER["notebooks/02_second.ipynb"]
     assert (
         after["notebooks/scripts/train_new.py"] == NEWER[SCRIPT]
-        and "newer form is notebooks/scripts/train_new.py" in did
+        and "form of this release is notebooks/scripts/train_new.py" in did
     )
     assert cells(root / NOTEBOOK) == {
         "a2": "# Speedup, explained better",
