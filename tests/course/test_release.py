@@ -119,7 +119,7 @@ def test_a_stamp_that_cannot_be(root, newer, change, says):
     refused(root, newer, says)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "[" * 100_000, '{"format": ' + "1" * 5000 + "}"])
+@pytest.mark.parametrize("text", ["", "[]", "null", "[" * 100_000, '{"format": ' + "1" * 5000 + "}"], ids=range(5))
 def test_a_stamp_that_is_none(root, newer, text):
     (newer / STAMP).write_text(text)
     refused(root, newer, "release.json")

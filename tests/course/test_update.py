@@ -224,7 +224,9 @@ def test_a_notebook_that_is_gone_stays_if_it_was_used(root, tmp_path):
         assert not used or (course / NOTEBOOK).read_bytes() == before
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b'{"cells": [1]}', b"<<<<<<< mine", b"[" * 100_000, b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b'{"cells": [1]}', b"<<<<<<< mine", b"[" * 100_000, b"\xff\xfe"], ids=range(6)
+)
 def test_a_notebook_that_cannot_be_read_is_kept_aside(root, newer, damage):
     files.write(root / NOTEBOOK, damage)
     said = "\n".join(update(root, newer))
