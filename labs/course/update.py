@@ -51,7 +51,7 @@ class _Plan:
     def __init__(self, root, now, new):
         self.root, self.now, self.new = root, now, new
         self.write, self.remove, self.aside, self.said = {}, [], {}, []
-        self.kit, self.lessons = {}, {}  # {what happened to them: names}
+        self.kit, self.lessons, self.scripts = {}, {}, {}  # {what happened to them: names}
         renamed = _renamed(now, new.stamp)
         for name, content in new.files.items():
             if not filled_in(name):
@@ -100,7 +100,7 @@ class _Plan:
         old, before = self._there(name), self.now.files.get(name)
         if old is None or digest(old) == before:
             if old != content:
-                self.said.append(f"{name}: {'new' if old is None else 'the newer form; you had not begun it'}.")
+                self.scripts.setdefault("new" if old is None else "in another form, not begun by you", []).append(name)
                 self.write[name] = content
         elif old != content and before != self.new.stamp.files[name]:
             path = PurePosixPath(name)
@@ -123,7 +123,7 @@ class _Plan:
                 result = notebooks.carry(base or b"", old, content)
                 text = result.text
             except ValueError as problem:
-                why = f"cannot be read as a notebook ({problem})" if base else "was not the course's"
+                why = f"cannot be read as a notebook ({problem})" if base else "cannot be compared with the course's"
                 self.said.append(f"{name}: the course's, fresh. What you had {why}; it is {self._keep(before, old)}.")
         if old is not None and not (base and notebooks.same(base, content)):
             self.lessons.setdefault("changed", []).append(name)
@@ -158,20 +158,19 @@ class _Plan:
         if old is None:
             return
         base = self._there(FRESH + name) if filled_in(name) else None
-        untouched = digest(old) == self.now.files[name] or (base and notebooks.same(base, old))
-        if filled_in(name) and not untouched:
+        untouched = digest(old) == self.now.files[name]
+        if filled_in(name) and not untouched and not (base and notebooks.same(base, old)):
             self.said.append(f"{name}: no part of the course any more; yours stays.")
             return
         self.remove.append(name)
         self.kit.setdefault("removed", []).append(name)
         if not untouched:
-            self.said.append(
-                f"{name}: no part of the course any more; as you had changed it, it is {self._keep(name, old)}."
-            )
+            self.said.append(f"{name}: no part of the course any more; as you had it, it is {self._keep(name, old)}.")
 
     def _sum_up(self):
         """The lines on what changed as a whole, in front of those on single files."""
-        lines = [f"Notebooks {what}: {', '.join(names)}." for what, names in self.lessons.items()]
+        lines = [f"Notebooks {what}: {_some(names)}." for what, names in self.lessons.items()]
+        lines += [f"Scripts {what}: {_some(names)}." for what, names in self.scripts.items()]
         if self.kit:
             counts = ", ".join(f"{len(names)} {what}" for what, names in self.kit.items())
             lines.append(f"The kit's own files: {counts}.")
@@ -180,6 +179,12 @@ class _Plan:
             self.said.append("The packages may have changed: `make lab` installs what is new.")
         if any(name.startswith("notebooks/") and name.endswith(".ipynb") for name in self.write):
             self.said.append("Close the notebooks that are open in JupyterLab without saving, and open them again.")
+
+
+def _some(names, most=6):
+    """Names in a line, the first ones of many."""
+    more = [f"and {len(names) - most} more"] if len(names) > most else []
+    return ", ".join(names[:most] + more)
 
 
 def _renamed(now, new):

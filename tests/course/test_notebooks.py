@@ -2,6 +2,7 @@
 
 import json
 
+import nbformat
 import pytest
 from course import notebook
 
@@ -78,6 +79,7 @@ def test_a_notebook_saved_without_ids_keeps_its_answers():
     mine["nbformat_minor"] = 2
     result = carry(notebook(*old), json.dumps(mine).encode(), notebook(*new))
     made = json.loads(result.text)
+    nbformat.validate(made)
     assert [cell["source"] for cell in made["cells"]] == [["# Z"], "x = 2", "own", "1"]
     ids = [cell["id"] for cell in made["cells"]]
     assert ids[:2] + ids[3:] == ["z", "labs-1", "b"] and ids[2] and made["nbformat_minor"] == 5

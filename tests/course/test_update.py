@@ -262,3 +262,15 @@ def test_in_the_authors_checkout_git_brings_what_is_new(tmp_path, newer, monkeyp
     (tmp_path / "authors/solutions").mkdir()
     monkeypatch.chdir(tmp_path / "authors")
     assert cli.main(["update", str(newer)]) == 2 and "git pull" in capsys.readouterr().err
+
+
+def test_many_changes_are_told_in_a_few_lines(tmp_path):
+    old, new = (
+        CONTENTS | {f"{place}{number}.{end}": f"{form}\n".encode() for number in range(30) for place, end in places}
+        for form, places in (
+            ("old", [("slurm/site", "toml"), ("notebooks/scripts/s", "py"), ("labs/m", "py")]),
+            ("new", [("notebooks/scripts/s", "py"), ("labs/m", "py"), ("notebooks/scripts/t", "py")]),
+        )
+    )
+    said = update(write(tmp_path / "course", old), write(tmp_path / "new", new, "2.0"))
+    assert len(said) == 4 and "and 24 more" in said[1] and "30 replaced, 30 removed" in said[3]
