@@ -42,8 +42,26 @@ def command(words, text, *options):
     return register
 
 
-@command("doctor", "what is here, what mode follows, what to fix", JSON)
+@command(
+    "doctor",
+    "what is here, what mode follows, what to fix",
+    option(
+        "--bundle",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="write this, versions and the ends of the last logs into one text, without names and paths, to ask the "
+        "instructor (default: labs-question.txt)",
+    ),
+    JSON,
+)
 def _doctor(args):
+    if args.bundle is not None:
+        from labs import course
+
+        path = course.question(args.bundle or None)
+        print(f"Wrote {path}. Names of people and machines and paths are replaced; read it before you send it.")
+        return 0
     from labs import doctor
 
     rows = doctor.look()
@@ -226,6 +244,42 @@ def _slurm_sites(args):
 
 
 @command(
+    "reset",
+    "a fresh notebook or script; the old one is kept in old/",
+    option("names", nargs="+", metavar="NAME", help="such as 05, scripts/ResNet50.py, slurm/local/ResNet50.sh"),
+    option("--progress", action="store_true", help="forget also what the progress says of the notebooks' checks"),
+)
+def _reset(args):
+    from labs import course
+
+    root = course.find()
+    if _has_sources(root):  # the authors' checkout, where all of it is made anew
+        from labs.author import students
+
+        fresh = {name: text.encode for name, text in students.generated(root).items() if course.filled_in(name)}
+    else:
+        fresh = course.fresh_files(root)
+    print(*course.reset(root, args.names, fresh, args.progress), sep="\n")
+    return 0
+
+
+@command(
+    "update",
+    "a newer release of the course; your answers, scripts and runs stay",
+    option(
+        "release", metavar="RELEASE", help="the zip that the instructor gave out, or the folder that it was unpacked to"
+    ),
+    option("--older", action="store_true", help="also a release that is older than this course"),
+    option("--dry-run", action="store_true", help="only say what would change"),
+)
+def _update(args):
+    from labs import course
+
+    print(*course.update(course.find(), args.release, args.older, args.dry_run), sep="\n")
+    return 0
+
+
+@command(
     "build",
     "notebooks from their sources in solutions/",
     option("names", nargs="*", help="such as 05_resnet50_scaling (default: all)"),
@@ -250,10 +304,15 @@ def _build(args):
 
 def _needs_sources(root, folder, what, yours):
     """Raise NotInThisTreeError in a student's tree, which has neither sources nor the room that builds from them."""
-    if not Path(root, folder).is_dir() or not importlib.util.find_spec("labs.author"):
+    if not _has_sources(root, folder):
         raise NotInThisTreeError(
             f"The sources of {what} are not in this tree ({folder}): yours are ready to be filled in {yours}."
         )
+
+
+def _has_sources(root, folder="solutions"):
+    """Is this the authors' tree: does it hold a folder of sources, and the room that builds from them?"""
+    return Path(root, folder).is_dir() and importlib.util.find_spec("labs.author") is not None
 
 
 def _told(problems, none):

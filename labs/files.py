@@ -16,7 +16,7 @@ class WriteError(LabsError, OSError):
 
 
 def write(path, text):
-    """Replace the file `path` by `text` (UTF-8), atomically, and make its folder if there is none.
+    """Replace the file `path` by `text` (UTF-8, or bytes), atomically, and make its folder if there is none.
 
     Who reads it sees the old text or the new one, also after a kill or on a full disk. Raises WriteError; an older
     file then stays as it was.
@@ -25,8 +25,8 @@ def write(path, text):
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
             file.flush()
             os.fsync(file.fileno())
         os.chmod(partial, 0o644)

@@ -6,11 +6,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import labs
 from labs import files
 from labs.author import render
 from labs.author.build import student_scripts
 from labs.author.sources import as_text, label_of, pairs, student_tasks
 from labs.blanks import BuildError
+from labs.course.release import stamped
 
 # Everything that students get besides what is generated in notebooks/ and slurm/<site>/; nothing else goes to them.
 GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock", ".python-version"]
@@ -18,14 +20,18 @@ GIVEN += [".jupyter/", "labs/", "setup/", "slurm/sites/"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
 
 
-def student_tree(root, destination) -> list[str]:
-    """Write what students get into an empty or new folder; returns the relative paths, sorted.
+def student_tree(root, destination, version=labs.__version__, date=None) -> list[str]:
+    """Write what students get into an empty or new folder, with its stamp; returns the relative paths, sorted.
 
-    Of GIVEN these are the files that git tracks. Raises BuildError if the folder is not empty or cannot be written, or
-    if `root` is no git checkout.
+    Of GIVEN these are the files that git tracks. date: of the stamp, as 2026-11-22T08:41:52Z (default: that of the last
+    commit). The same files, version and date give the same bytes. Raises BuildError if the folder is not empty or
+    cannot be written, or if `root` is no git checkout.
     """
     root, destination = Path(root).resolve(), Path(destination).resolve()
-    given, made = _given(root), generated(root)
+    given, made = _given(root), {name: text.encode() for name, text in generated(root).items()}
+    given = [name for name in given if name not in made]
+    contents = {name: (root / name).read_bytes() for name in given} | made
+    made |= stamped(version, date or _last_commit(root), contents)
     try:
         if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
             raise BuildError(f"{destination} is not an empty folder; name a new folder or empty this one")
@@ -54,6 +60,12 @@ def generated(root) -> dict[str, str]:
     return made | {"notebooks/runs/.gitkeep": ""}  # SLURM writes the logs there, and makes no folder
 
 
+def _last_commit(root):
+    """When the last commit was made, in UTC."""
+    format = ["--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ"]
+    return _git(root, "log", "-1", *format, env=os.environ | {"TZ": "UTC"}).strip()
+
+
 def _given(root):
     """The files of GIVEN that git tracks, as paths below `root`. Raises BuildError for one that it does not know."""
     if new := _listed(root, "--others", "--exclude-standard"):
@@ -63,11 +75,17 @@ def _given(root):
 
 def _listed(root, *options):
     """The files of GIVEN that `git ls-files` lists, but those kept back."""
-    command = ["git", "-C", str(root), "ls-files", "-z", *options, "--", *GIVEN]
+    listed = _git(root, "ls-files", "-z", *options, "--", *GIVEN)
+    return [name for name in listed.split("\0") if name and not name.startswith(KEPT_BACK)]
+
+
+def _git(root, *words, **settings):
+    """What git prints. Raises BuildError."""
     try:
-        listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        return subprocess.run(
+            ["git", "-C", str(root), *words], capture_output=True, check=True, text=True, **settings
+        ).stdout
     except (OSError, subprocess.CalledProcessError) as problem:
         reason = str(getattr(problem, "stderr", "") or problem).strip().splitlines()[-1]
         unknown = f"git cannot say which files belong to the course ({reason}); use a clone of its repository"
         raise BuildError(f"{root}: {unknown}") from None
-    return [name for name in listed.split("\0") if name and not name.startswith(KEPT_BACK)]

@@ -1,5 +1,6 @@
 """The students' tree: what is on the list and nothing else, and no line of a solution in it."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from labs import files
 from labs.author import render, sources, students
 from labs.author.regions import BEGIN, END, blank
 from labs.blanks import BuildError, blanks
+from labs.course import release
 
 ROOT = Path(__file__).resolve().parents[2]
 WORD = BEGIN.lstrip("# ")
@@ -78,7 +80,10 @@ def test_no_marker_stands_in_the_tree(tree):
 
 
 def test_the_tree_is_complete_and_holds_nothing_of_the_authors(tree):
-    assert {path.name for path in tree.iterdir()} <= {entry.split("/")[0] for entry in students.GIVEN} | {"notebooks"}
+    assert {path.name for path in tree.iterdir()} <= {entry.split("/")[0] for entry in students.GIVEN} | {
+        "notebooks",
+        release.FOLDER,
+    }
     assert names(tree / "labs") == [
         name.removeprefix("labs/")
         for name in subprocess.check_output(["git", "-C", ROOT, "ls-files", "labs"], text=True).split()
@@ -129,11 +134,17 @@ def course(tmp_path):
         files.write(root / name, text)
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+    commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first", "--date=2026-01-02T03:04:05Z"]
+    when = os.environ | {"GIT_COMMITTER_DATE": "2026-01-02T03:04:05+01:00"}
+    subprocess.run(["git", *commit], cwd=root, check=True, env=when)
     files.write(root / "docs/mine.md", "not tracked")
     return root
 
 
 EXPECTED = [
+    ".release/fresh/notebooks/01_first.ipynb",
+    ".release/fresh/notebooks/scripts/train.py",
+    ".release/release.json",
     "Makefile",
     "README.md",
     "labs/__init__.py",
@@ -143,6 +154,17 @@ EXPECTED = [
     "notebooks/scripts/train.py",
     "slurm/sites/README.md",
 ]
+
+
+def test_the_stamp_says_version_and_date_and_the_same_input_gives_the_same_bytes(course, tmp_path):
+    for name in ("one", "two"):
+        students.student_tree(course, tmp_path / name, version="1.2")
+    one, two = ({path: (tmp_path / tree / path).read_bytes() for path in EXPECTED} for tree in ("one", "two"))
+    stamp = release.load(tmp_path / "one").stamp
+    assert one == two and str(stamp) == "1.2 of 2026-01-02" and stamp.date == "2026-01-02T02:04:05Z"
+    assert sorted(stamp.files) == [path for path in EXPECTED if not path.startswith(release.FOLDER)]
+    fresh = [path for path in EXPECTED if path.startswith(release.FRESH)]
+    assert all(one[path] == one[path.removeprefix(release.FRESH)] for path in fresh)
 
 
 def test_a_file_that_git_does_not_know_is_refused(course, tmp_path):

@@ -1,0 +1,254 @@
+"""A release: what students get, with a stamp.
+
+    .release/release.json    the stamp: version, date, and the SHA-256 of every file
+    .release/fresh/          fresh copies of what students fill in: notebooks, training scripts, batch scripts
+
+`stamped` makes the stamp for a tree, `load` reads a release from a folder or a zip, and believes nothing in it.
+"""
+
+import hashlib
+import json
+import re
+import stat
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+
+from labs import schema
+from labs.errors import UseError
+
+FOLDER = ".release"
+STAMP, FRESH = f"{FOLDER}/release.json", f"{FOLDER}/fresh/"
+
+MOST_BYTES, MOST_FILES = 100 * 2**20, 5000  # of a release; the course itself has about 5 MiB in 500 files
+_FILLED_IN = re.compile(r"notebooks/[^/]+\.ipynb|notebooks/scripts/[^/]+|slurm/(?!sites/)[^/]+/[^/]+\.sh")
+_STUDENTS_OWN = re.compile(r"(\.git|\.venv(-gpu)?|\.tools|\.release|build|old)(/.*)?|notebooks/runs/.*|.*\.local\.toml")
+_RUNS = "notebooks/runs/.gitkeep"
+_NO_RELEASE = "it is no release of this course; ask for the file that the instructor gave out"
+
+
+class CourseError(UseError):
+    """No course here, no release, no such notebook, a release that cannot be trusted; the text says what to do."""
+
+
+class Stamp(BaseModel, frozen=True):
+    """What release.json says."""
+
+    format: Literal[1]
+    version: Annotated[str, Field(pattern=r"^\d{1,6}(\.\d{1,6}){0,3}$")]
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    files: Annotated[
+        dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]], Field(min_length=1, max_length=MOST_FILES)
+    ]
+
+    def __str__(self):
+        return f"{self.version} of {self.date[:10]}"
+
+    def age(self):
+        """What is greater the newer the release is."""
+        return tuple(map(int, self.version.split("."))), self.date
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release that was read and found whole: its stamp, and the bytes of each file by its path."""
+
+    stamp: Stamp
+    files: dict[str, bytes]
+
+
+def filled_in(name):
+    """Is this path one of those that students fill in: a notebook, a training script, a site's batch script?"""
+    return _FILLED_IN.fullmatch(name) is not None
+
+
+def digest(content):
+    """SHA-256 of bytes, as hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def stamped(version, date, contents):
+    """{path: bytes} of .release/ for a tree with these `contents`, {path: bytes}; the same for the same input."""
+    sums = {name: digest(contents[name]) for name in sorted(contents)}
+    text = json.dumps({"format": 1, "version": version, "date": date, "files": sums}, indent=1) + "\n"
+    _stamp(text, "the stamp")
+    return {FRESH + name: contents[name] for name in sums if filled_in(name)} | {STAMP: text.encode()}
+
+
+def find(start="."):
+    """The course's top folder: from `start` upwards the first that a release, or the authors' sources, made.
+
+    Raises CourseError where there is none.
+    """
+    start = Path(start).resolve()
+    for folder in (start, *start.parents):
+        if (folder / STAMP).is_file() or ((folder / "solutions").is_dir() and (folder / "labs/__init__.py").is_file()):
+            return folder
+    raise CourseError(
+        f"{start} is in no course ({STAMP} is not here, nor above): go to the course's folder and try again. If it is "
+        f"the course's folder, copy the hidden folder {FOLDER} into it from the release that you began with."
+    )
+
+
+def stamp_of(root):
+    """The Stamp of a course. Raises CourseError."""
+    path = Path(root, STAMP)
+    try:
+        return _stamp(path.read_bytes(), str(path))
+    except OSError as problem:
+        raise CourseError(f"{path} cannot be read: {problem.strerror}.") from None
+
+
+def fresh_copy(root, stamp, name):
+    """Bytes of the fresh copy of a file in a course. Raises CourseError: missing, or not the one of the stamp."""
+    path = Path(root, FRESH, name)
+    again = "was an update interrupted? Run `labs update` again with your release: it repairs the copy."
+    try:
+        content = path.read_bytes()
+    except OSError as problem:
+        raise CourseError(f"The fresh copy {path} cannot be read ({problem.strerror}): {again}") from None
+    if digest(content) != stamp.files[name]:
+        raise CourseError(f"The fresh copy {path} has changed: {again}")
+    return content
+
+
+def load(path):
+    """The Release in a folder or a zip, read whole and checked. Raises CourseError."""
+    path = Path(path)
+    if path.is_dir():
+        read = _Folder(path)
+    elif path.is_file():
+        read = _Zip(path)
+    else:
+        raise CourseError(f"{path} is no zip and no folder: name the release that the instructor gave out.")
+    stamp = _stamp(read(STAMP, 4 * 2**20), f"{path}: {STAMP}")
+    files, left = {}, MOST_BYTES
+    for name, right in stamp.files.items():
+        content = read(FRESH + name if filled_in(name) else name, left)
+        if digest(content) != right:
+            raise CourseError(f"{path}: {name} is not the one of the release's stamp: it is damaged; get it again.")
+        left -= len(content)
+        files[name] = content
+    return Release(stamp, files)
+
+
+def _stamp(text, where):
+    """The Stamp in a JSON text. Raises CourseError, also for paths that no release may write."""
+    try:
+        table = json.loads(text)
+        if isinstance(table, dict) and isinstance(table.get("format"), int) and table["format"] > 1:
+            newer = "unpack it into a new folder, and copy your notebooks, scripts and runs there"
+            raise CourseError(
+                f"{where}: the release is of a newer form, which this `labs update` does not know; {newer}."
+            )
+        stamp = Stamp.model_validate(table, strict=True)
+    except ValidationError as problem:
+        raise CourseError(f"{where}: {schema.first_mistake(problem)}"[:200]) from None
+    except (ValueError, RecursionError):
+        raise CourseError(f"{where}: cannot be read as JSON; {_NO_RELEASE}.") from None
+    for name in stamp.files:
+        if why := _unsafe(name):
+            raise CourseError(f"{where}: {name!r:.80} {why}; {_NO_RELEASE}.")
+        if _STUDENTS_OWN.fullmatch(name) and name != _RUNS:
+            raise CourseError(f"{where}: {name!r:.80} is a student's own file; {_NO_RELEASE}.")
+        if any(parent.as_posix() in stamp.files for parent in PurePosixPath(name).parents):
+            raise CourseError(f"{where}: {name!r:.80} lies in a file; {_NO_RELEASE}.")
+    if "labs/__init__.py" not in stamp.files or not any(map(filled_in, stamp.files)):
+        raise CourseError(f"{where}: names no notebook, or no labs/; {_NO_RELEASE}.")
+    return stamp
+
+
+def _unsafe(name):
+    """Why nothing may be written to this path below a course, as the end of a sentence; None if it may."""
+    parts = name.removesuffix("/").split("/")
+    if name.startswith("/") or re.match(r"[A-Za-z]:", name):
+        return "is an absolute path"
+    if ".." in parts:
+        return "leads out of the folder"
+    if "" in parts or "." in parts or "\\" in name or not name.isprintable() or max(map(len, parts)) > 200:
+        return "is no plain path"
+    return None
+
+
+class _Folder:
+    """Reads a file of a release that lies in a folder; links and anything but plain files are refused."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        if not (folder / STAMP).is_file():
+            raise CourseError(f"{folder} holds no {STAMP}: {_NO_RELEASE}.")
+
+    def __call__(self, name, most):
+        path = self.folder
+        try:
+            for part in PurePosixPath(name).parts:
+                path = path / part
+                kind = path.lstat()
+                if stat.S_ISLNK(kind.st_mode):
+                    raise CourseError(f"{path} is a symbolic link: {_NO_RELEASE}.")
+            if not stat.S_ISREG(kind.st_mode):
+                raise CourseError(f"{path} is no plain file: {_NO_RELEASE}.")
+            with open(path, "rb") as file:
+                content = file.read(most + 1)
+        except OSError as problem:
+            raise CourseError(f"{path} cannot be read: {problem.strerror}. The release is not complete.") from None
+        if len(content) > most:
+            raise CourseError(f"{path}: too large for a release (more than {MOST_BYTES >> 20} MiB in all).")
+        return content
+
+
+class _Zip:
+    """Reads a file of a release that is a zip, all of whose entries were looked at first."""
+
+    def __init__(self, path):
+        self.path = path
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                raise self._error(f"is larger than {MOST_BYTES >> 20} MiB: {_NO_RELEASE}")
+            self.zip = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
+            raise self._error(f"cannot be read as a zip ({problem}): damaged, or no zip; get it again") from None
+        entries = self.zip.infolist()
+        if len(entries) > 3 * MOST_FILES:
+            raise self._error(f"holds {len(entries)} files: {_NO_RELEASE}")
+        for entry in entries:
+            self._look_at(entry)
+        if sum(entry.file_size for entry in entries) > 2 * MOST_BYTES:
+            raise self._error(f"unpacks to more than {2 * MOST_BYTES >> 20} MiB: {_NO_RELEASE}")
+        names = [entry.filename for entry in entries]
+        if len(set(names)) < len(names):
+            raise self._error(f"holds two files of one name: {_NO_RELEASE}")
+        stamps = [name for name in names if re.fullmatch(r"([^/]+/){0,2}" + re.escape(STAMP), name)]
+        if len(stamps) != 1:
+            raise self._error(f"holds {'no' if not stamps else 'more than one'} {STAMP}: {_NO_RELEASE}")
+        self.top = stamps[0].removesuffix(STAMP)
+
+    def _error(self, text):
+        return CourseError(f"{self.path} {text}.")
+
+    def _look_at(self, entry):
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if why := _unsafe(entry.filename) or _unsafe(entry.orig_filename):
+            raise self._error(f"holds {entry.orig_filename!r:.80}, which {why}: {_NO_RELEASE}")
+        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            raise self._error(f"holds {entry.filename!r:.80}, a link or no plain file: {_NO_RELEASE}")
+        if entry.flag_bits & 1:
+            raise self._error(f"is encrypted: {_NO_RELEASE}")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise self._error(f"is compressed in a way that releases are not: {_NO_RELEASE}")
+
+    def __call__(self, name, most):
+        try:
+            with self.zip.open(self.top + name) as file:
+                content = file.read(most + 1)  # an entry may hold more than it says
+        except KeyError:
+            raise self._error(f"does not hold {name}: the release is not complete") from None
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as problem:
+            raise self._error(f"is damaged ({name}: {problem}); get it again") from None
+        if len(content) > most:
+            raise self._error(f"unpacks to more than {MOST_BYTES >> 20} MiB: {_NO_RELEASE}")
+        return content

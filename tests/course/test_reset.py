@@ -1,0 +1,130 @@
+"""Starting over: a fresh file, the old one kept, and nothing ever overwritten."""
+
+import json
+
+import pytest
+from course import CONTENTS, filled, tree, write
+
+from labs import cli, files
+from labs.checks import tasks
+from labs.course import CourseError, fresh_files, reset
+
+NOTEBOOK, SCRIPT = "notebooks/01_first.ipynb", "notebooks/scripts/train.py"
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.delenv("LABS_RUNS", raising=False)
+    monkeypatch.chdir(write(tmp_path / "my course"))
+    return tmp_path / "my course"
+
+
+def test_a_used_notebook_and_script_are_fresh_again_and_the_old_ones_are_kept_each_time(root, capsys):
+    for number in (1, 2, 3):
+        filled(root / NOTEBOOK, labs_01_1=f"speedup = {number}")
+        used = (root / NOTEBOOK).read_bytes()
+        assert cli.main(["reset", "01"]) == 0
+        kept = f"old/notebooks/01_first_old-{number}.ipynb"
+        assert (root / kept).read_bytes() == used and kept in capsys.readouterr().out
+        assert (root / NOTEBOOK).read_bytes() == CONTENTS[NOTEBOOK]
+    (root / SCRIPT).unlink()
+    assert reset(root, ["scripts/train.py"], fresh_files(root)) == [f"{SCRIPT} is fresh again."]
+    assert reset(root, ["scripts/train.py"], fresh_files(root)) == [f"{SCRIPT} is fresh already."]
+    assert sorted(path.name for path in (root / "old/notebooks").iterdir())[-1] == "01_first_old-3.ipynb"
+
+
+@pytest.mark.parametrize(
+    ("name", "means"),
+    [
+        ("01", NOTEBOOK),
+        ("1", NOTEBOOK),
+        ("01_first", NOTEBOOK),
+        ("notebooks/01_first.ipynb", NOTEBOOK),
+        ("train.py", SCRIPT),
+        ("./scripts/train.py", SCRIPT),
+        ("slurm/other/train.sh", "slurm/other/train.sh"),
+        ("other/train.sh", "slurm/other/train.sh"),
+    ],
+)
+def test_names_that_students_type(root, name, means):
+    assert reset(root, [name], fresh_files(root)) == [f"{means} is fresh already."]
+
+
+def test_a_path_from_where_you_are(root, monkeypatch):
+    monkeypatch.chdir(root / "slurm/other")
+    assert reset(root, ["train.sh"], fresh_files(root)) == ["slurm/other/train.sh is fresh already."]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("train.sh", "means several files: slurm/local/train.sh, slurm/other/train.sh"),
+        ("scripts/trian.py", "did you mean notebooks/scripts/train.py?"),
+        ("09", "is nothing that the course gave you to fill in"),
+        ("", "is nothing that"),
+        ("README.md", "is nothing that"),
+        ("../../etc/passwd", "is nothing that"),
+        ("notebooks/runs/progress.json", "is nothing that"),
+    ],
+)
+def test_a_name_that_means_nothing_or_several_stops_before_anything_is_written(root, name, says):
+    filled(root / NOTEBOOK, labs_01_1="speedup = 1")
+    before = tree(root)
+    with pytest.raises(CourseError, match=says.replace("?", r"\?")) as caught:
+        reset(root, ["01", name], fresh_files(root))
+    assert tree(root) == before and caught.value.code == 2
+
+
+def test_an_interrupted_reset_leaves_the_old_file_or_the_fresh_one(root, monkeypatch):
+    filled(root / NOTEBOOK, labs_01_1="speedup = 1")
+    used, write_file = (root / NOTEBOOK).read_bytes(), files.write
+    for stop in ("part", "ipynb"):
+
+        def failing(path, text, stop=stop):
+            if str(path).endswith(stop):
+                raise KeyboardInterrupt
+            write_file(path, text)
+
+        monkeypatch.setattr(files, "write", failing)
+        with pytest.raises(KeyboardInterrupt):
+            reset(root, ["01"], fresh_files(root))
+        assert (root / NOTEBOOK).read_bytes() == used
+    monkeypatch.undo()
+    reset(root, ["01"], fresh_files(root))
+    assert [path.name for path in (root / "old/notebooks").iterdir()] == ["01_first_old-1.ipynb"]
+    assert (root / "old/notebooks/01_first_old-1.ipynb").read_bytes() == used
+
+
+def test_a_fresh_copy_that_is_lost_or_changed_is_not_used(root):
+    copy = root / ".release/fresh" / SCRIPT
+    for damage in (lambda: copy.write_text("rate = 0.1\n"), copy.unlink):
+        damage()
+        with pytest.raises(CourseError, match="fresh copy .* Run `labs update` again"):
+            reset(root, [SCRIPT], fresh_files(root))
+
+
+def test_progress_is_kept_or_forgotten_on_demand(root, monkeypatch):
+    item = tasks.Check(id="01.1", kind="check", title="t", points=1, why="w")
+    monkeypatch.setattr(tasks, "lessons", lambda: {"nb01": tasks.Lesson(notebook="01_first", task=[item])})
+    path = root / "notebooks/runs/progress.json"
+    old = json.dumps({"version": 1, "items": {"01.1": {"state": "right"}, "02.1": {"state": "wrong"}}})
+    files.write(path, old)
+    filled(root / NOTEBOOK, labs_01_1="speedup = 1")
+    assert "What was right in your progress stays right" in " ".join(reset(root, ["01"], fresh_files(root)))
+    assert path.read_text() == old
+    said = reset(root, ["01"], fresh_files(root), progress=True)
+    assert said[1] == "Your progress has forgotten 1 items; as it was it is in old/notebooks/runs/progress_old-1.json."
+    assert json.loads(path.read_text())["items"] == {"02.1": {"state": "wrong"}}
+    assert (root / "old/notebooks/runs/progress_old-1.json").read_text() == old
+    assert "nothing to forget" in reset(root, ["01"], fresh_files(root), progress=True)[1]
+    files.write(path, old[:-3])
+    with pytest.raises(CourseError, match="cannot be read .* nothing is forgotten"):
+        reset(root, ["01"], fresh_files(root), progress=True)
+    with pytest.raises(CourseError, match="no notebook is named"):
+        reset(root, [SCRIPT], fresh_files(root), progress=True)
+
+
+def test_outside_of_a_course_it_says_where_to_go(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for words in (["reset", "01"], ["update", "new.zip"]):
+        assert cli.main(words) == 2 and "is in no course" in capsys.readouterr().err
