@@ -8,7 +8,7 @@ from pathlib import Path
 from labs import presets
 from labs.slurm.check import program
 from labs.slurm.check.finding import finding
-from labs.slurm.check.rehearse import Command
+from labs.slurm.check.starts import Command
 
 _ALIKE = {"mpirun": "mpiexec"}
 
@@ -127,7 +127,7 @@ def _follows(subject, one):
     """Does the batch of a script with one number of workers follow it? Twice the nodes tell; where they change
     nothing, the course's own local batch not multiplied is a batch that does not."""
     local_batch = presets.PRESETS[subject.site.preset].local_batch
-    for more in trainings(subject.more(), subject.root):
+    for more in trainings(subject.more().commands, subject.root):
         if more.line_number == one.line_number and more.global_batch and more.workers != one.workers:
             grows = more.global_batch * one.workers == one.global_batch * more.workers
             return grows or one.global_batch == local_batch * one.workers
