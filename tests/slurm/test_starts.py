@@ -124,14 +124,8 @@ HOSTILE = {
     "deep words": "x=" + '"$(echo ' * 300 + "1" + ')"' * 300,
     "deep arithmetic": "x=$((" + "(" * 5000 + "1" + ")" * 5000 + "))",
     "deep values": "x=" + "${a:-" * 2000 + "}" * 2000,
-    "a pattern that takes long": "x="
-    + "a" * 900
-    + "; y=${x%%"
-    + "*a" * 20
-    + "b}; case $x in "
-    + "*a" * 50
-    + "b) ;; esac",
-    "files into findings": 'cd "$(</etc/hostname)"; x=$(cat /etc/passwd); python "$x.py" $(< /etc/passwd); . /etc/passwd',
+    "long patterns": f"x={'a' * 900}; y=${{x%%{'*a' * 20}b}}; case $x in {'*a' * 50}b) ;; esac",
+    "files into findings": 'cd "$(</etc/hostname)"; x=$(cat /etc/passwd); python "$x.py" $x; . /etc/passwd',
     "every way to start": """touch SAFE/a; /usr/bin/touch SAFE/a; x=$(touch SAFE/a) y=`touch SAFE/a`; cat <(touch SAFE/a)
 eval touch SAFE/a; bash -c 'touch SAFE/a'; exec 3> SAFE/a; > SAFE/a; { :; } > SAFE/a; coproc touch SAFE/a
 trap 'touch SAFE/a' EXIT DEBUG; command -p touch SAFE/a; builtin eval 'touch SAFE/a'; enable -f /tmp/x.so x

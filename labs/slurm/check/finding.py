@@ -23,7 +23,7 @@ class Finding:
         return f"line {self.line_number}: {self.problem}\n    {self.why}\n    -> {self.fix}"
 
 
-def finding(name, line_number, **gaps):
+def finding(name, line_number, /, **gaps):
     """The Finding that findings.toml has under this name, with the {gaps} of its sentences filled."""
     text = _TEXTS[name]
     sentences = [text[part].format(**gaps) for part in ("problem", "why", "fix")]

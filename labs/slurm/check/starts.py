@@ -79,6 +79,8 @@ def read(text, root=None, env=None, scale=1):
         command = _command(one, asked, root)
         set_here = one.variables.get("CUDA_VISIBLE_DEVICES")
         command.visible = set_here if isinstance(set_here, str) and set_here != visible else None
+        said = [word for word in one.words if word.startswith("CUDA_VISIBLE_DEVICES=")]  # env, apptainer --env
+        command.visible = said[-1].partition("=")[2] if said else command.visible
         found.append(command)
     return Reading(found, [(one.line_number, one.name) for one in shell.unsets], not shell.cut)
 
@@ -102,16 +104,17 @@ def _environment(script, asked, env):
         "CPUS_ON_NODE": asked["cpus_per_node"] or 1,
         "JOB_CPUS_PER_NODE": asked["cpus_per_node"] or 1,
         "TASKS_PER_NODE": asked["tasks_per_node"] or 1,
-        "CPUS_PER_TASK": asked["cpus_per_task"],
-        "NTASKS_PER_NODE": asked["ntasks_per_node"],
         "GPUS_ON_NODE": gpus or None,
         "GPUS": script.value("gpus"),
         "GPUS_PER_NODE": script.value("gpus-per-node"),
         "GPUS_PER_TASK": script.value("gpus-per-task"),
-        # SLURM sets it only for a script that names its tasks
-        "NTASKS": asked["tasks"] if asked["ntasks"] or asked["ntasks_per_node"] else None,
     }
-    told["NPROCS"] = told["NTASKS"]
+    # SLURM sets these only for a script that asks for them.
+    for name in ("cpus_per_task", "ntasks_per_node"):
+        if script.value(name.replace("_", "-")) is not None:
+            told[name.upper()] = asked[name] or UNKNOWN
+    if script.find("ntasks", "ntasks-per-node"):
+        told["NTASKS"] = told["NPROCS"] = asked["tasks"] or UNKNOWN
     here = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus))), "PWD": ".", "TMPDIR": UNKNOWN, "HOSTNAME": UNKNOWN}
     here |= {"USER": UNKNOWN, "HOME": UNKNOWN, "RANDOM": UNKNOWN, "SECONDS": UNKNOWN, "UID": UNKNOWN, "LINENO": UNKNOWN}
     return here | kept | {f"SLURM_{name}": str(value) for name, value in told.items() if value is not None}
