@@ -126,8 +126,9 @@ HOSTILE = {
     "deep values": "x=" + "${a:-" * 2000 + "}" * 2000,
     "long patterns": f"x={'a' * 900}; y=${{x%%{'*a' * 20}b}}; case $x in {'*a' * 50}b) ;; esac",
     "files into findings": 'cd "$(</etc/hostname)"; x=$(cat /etc/passwd); python "$x.py" $x; . /etc/passwd',
-    "every way to start": """touch SAFE/a; /usr/bin/touch SAFE/a; x=$(touch SAFE/a) y=`touch SAFE/a`; cat <(touch SAFE/a)
-eval touch SAFE/a; bash -c 'touch SAFE/a'; exec 3> SAFE/a; > SAFE/a; { :; } > SAFE/a; coproc touch SAFE/a
+    "every way to start": """touch SAFE/a; /usr/bin/touch SAFE/a; x=$(touch SAFE/a) y=`touch SAFE/a`
+cat <(touch SAFE/a); eval touch SAFE/a; bash -c 'touch SAFE/a'; exec 3> SAFE/a
+> SAFE/a; { :; } > SAFE/a; coproc touch SAFE/a
 trap 'touch SAFE/a' EXIT DEBUG; command -p touch SAFE/a; builtin eval 'touch SAFE/a'; enable -f /tmp/x.so x
 PROMPT_COMMAND='touch SAFE/a' PS4='$(touch SAFE/a)'; set -x; ((a[$(touch SAFE/a)]=1)); [[ -v a[$(touch SAFE/a)] ]]
 printf -v 'a[$(touch SAFE/a)]' x; x='$(touch SAFE/a)'; y=${x@P}; source <(echo touch SAFE/a); kill -9 $PPID $$
