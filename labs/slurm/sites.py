@@ -66,7 +66,7 @@ Line = _fits(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,100}", "must be one line of a
 _PLAIN = r"[^$`\"\\{}\x00-\x1f\x7f-\x9f]"
 Word = _fits(
     rf"(?:{_PLAIN}|\$[A-Za-z_]\w*|\$\{{[A-Za-z_]\w*(?::?[-?]{_PLAIN}*)?\}})+",
-    "must be one word of text and variables, such as ${NAME} or ${NAME:-default}, without commands, quotes and newlines",
+    "must be one word of text and variables, such as ${NAME} or ${NAME:-default}, without commands, quotes, newlines",
 )
 Folder = Annotated[Word, AfterValidator(_variable)]
 
