@@ -96,13 +96,13 @@ def test_grandchildren_end_when_the_process_that_started_the_job_is_killed(job):
     assert until(lambda: not zombies_aside(left()))
 
 
-def test_nothing_stays_when_the_guard_itself_is_killed(job):
-    process, left = job("sleeping")
-    process.kill()
+@pytest.mark.parametrize("which", ["outer", "inner"])
+def test_nothing_stays_when_one_of_the_guards_is_killed(job, which):
+    process, left = job("deaf")
+    outer = psutil.Process(process.pid)
+    (outer if which == "outer" else outer.children()[0]).kill()
     assert process.wait(20) == -signal.SIGKILL
-    assert until(
-        lambda: all("env" not in str(one) for one in zombies_aside(left())) and len(zombies_aside(left())) <= 1
-    )
+    assert until(lambda: not zombies_aside(left()))
 
 
 def test_the_signal_that_ends_the_command_is_told(tmp_path):
