@@ -14,6 +14,7 @@ from labs import files, presets
 from labs.author.regions import blank_batch, strip_markers
 from labs.blanks import BuildError
 from labs.slurm import sites
+from labs.slurm.check.form import syntax
 
 _FIELD = re.compile(r"@([A-Z_0-9]+)@")
 
@@ -84,8 +85,7 @@ def _setup(site):
     if site.modules:
         folded = textwrap.wrap(" ".join(site.modules), 100, break_long_words=False, break_on_hyphens=False)
         lines = ["module purge", "module load " + " \\\n    ".join(folded)]
-    words = " ".join(f'"{word}"' if re.search(r"[^\w./=+-]", word) else word for word in site.python)
-    lines.append(f"python=({words})")
+    lines.append(f"python=({_quoted(site.python)})")
     for name, value in (("LABS_DATA", site.data), ("TMPDIR", site.scratch)):
         if value and value.strip("${}") != name:
             lines.append(f'export {name}="{value}"')
@@ -99,6 +99,12 @@ mkdir -p "$LABS_RUNS"
 echo "Job ${SLURM_JOB_ID:-without SLURM} on ${SLURM_JOB_NODELIST:-this machine}, GPUs ${CUDA_VISIBLE_DEVICES:-none}"
 "${python[@]}" -c 'from labs import devices; print("Versions:", devices.versions())'"""
     )
+
+
+def _quoted(words):
+    """Words as bash reads them, with the variables in them filled. labs.slurm.sites lets none pass that quotes do not
+    hold."""
+    return " ".join(f'"{word}"' if re.search(r"[^\w./=+-]", word) else word for word in words)
 
 
 def _horovod(site):
@@ -117,13 +123,13 @@ def _horovod(site):
 
 def _launch(site, ranks):
     """The launcher with its options; `ranks` as bash says it."""
-    options = " ".join(site.launcher_options)
+    options = _quoted(site.launcher_options)
     words = {
         "srun": f'srun {options} --kill-on-bad-exit=1 --label --ntasks="{ranks}"',
         "mpiexec": f'mpiexec {options} -n "{ranks}"',
         "horovodrun": f'horovodrun {options} -np "{ranks}" -H "$hosts"',
     }[site.launcher]
-    return " ".join(words.split())
+    return re.sub(r"^(\S+)  ", r"\1 ", words)
 
 
 def fill(text, values, name="script"):
@@ -150,6 +156,11 @@ def scripts(root):
             text = fill(path.read_text(encoding="utf-8"), fields(site, name), label)
             made[f"solutions/slurm/{id}/{name}"] = strip_markers(text, label)
             made[f"slurm/{id}/{name}"] = blank_batch(text, label)
+    for path, text in made.items():
+        if broken := syntax(text):
+            raise BuildError(
+                f"{path}:{broken.line_number}: {broken.problem} Look into slurm/sites/{path.split('/')[-2]}.toml."
+            )
     return made
 
 

@@ -12,7 +12,7 @@ def judge(path, trains):
     """
     from labs import blanks
     from labs.slurm import check, sites
-    from labs.slurm.check import rehearse
+    from labs.slurm.check import starts
 
     path = Path(path)
     text = path.read_text()
@@ -23,6 +23,6 @@ def judge(path, trains):
     if findings:
         first, more = findings[0], f" ({len(findings) - 1} more after this one.)" if len(findings) > 1 else ""
         return f"Line {first.line_number}: {first.problem} {first.why}{more}"  # the fix is for `labs slurm check`
-    if not any(command.script and Path(command.script).name == trains for command in rehearse.rehearse(text)):
+    if not any(command.script and Path(command.script).name == trains for command in starts.read(text).commands):
         return f"The script starts no training with {trains}."
     return None

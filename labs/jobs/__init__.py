@@ -7,7 +7,8 @@ local       a process of this machine
 batch       batch scripts: submitted, or run by bash here
 slurm       a job in SLURM's queue; queue: SLURM's own commands
 launch      the command that starts connected ranks
-sbatch      what sbatch does, and srun: what srun does, on this machine
+guard       between a job of this machine and us: when it ends, nothing of it stays
+srun        what srun does, on this machine
 bar         the progress bar
 startup/    what Python runs first in each process of a job
 """

@@ -51,5 +51,5 @@ def start_here(script, arguments, name, runs, env, root, resources):
         "BASH_FUNC_srun%%": _SRUN,
         **env,
     }
-    command = [sys.executable, "-m", "labs.jobs.sbatch", str(script), *map(str, arguments)]
+    command = ["bash", str(script), *map(str, arguments)]
     return local.start_here(name, stem, command, env, batch=True, cwd=root)

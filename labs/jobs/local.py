@@ -4,9 +4,14 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 from labs.jobs import launch
 from labs.jobs.job import Job, JobError
+
+# -P: the folder of guard.py is not searched for modules
+GUARD = [sys.executable, "-P", str(Path(__file__).with_name("guard.py"))]
 
 
 class LocalJob(Job):
@@ -61,7 +66,7 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
     outside = {key: value for key, value in os.environ.items() if key not in ("SLURM_JOB_ID", "LABS_JOB")}
     with out, err:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-        command = [*launch.MORTAL, *command]
+        command = [*launch.MORTAL, *GUARD, *command]
         job.process = subprocess.Popen(command, env=outside | env, cwd=cwd, start_new_session=True, **pipes)
     return job
 

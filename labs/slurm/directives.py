@@ -6,6 +6,7 @@ else that looks like a directive is a comment, and sbatch says nothing about it.
 """
 
 import difflib
+import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -15,8 +16,16 @@ OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encod
 _LETTERS = OPTIONS["sbatch"]["letters"]
 # Long name -> does a value follow?
 _NAMES = {
-    name: kind for kind in ("with_value", "value_may_follow", "without_value") for name in OPTIONS["sbatch"][kind]
+    name: kind
+    for kind in ("plugins", "with_value", "value_may_follow", "without_value")
+    for name in OPTIONS["sbatch"][kind]
 }
+OWN = [name for name, kind in _NAMES.items() if kind != "plugins"]  # sbatch's own
+_ALIAS = OPTIONS["sbatch"]["alias"]
+SEPARATORS = ("hetjob", "packjob")  # between the parts of a heterogeneous job
+# What word processors make of - and of quotation marks.
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+TYPOGRAPHIC = re.compile(f"^[{DASHES}]|^-[{DASHES}]|[\u2018\u2019\u201c\u201d\u00a0]")
 _MEANT = re.compile(r"(\s*)#(\s*)([A-Za-z]{4,9})\b:?\s*(-.*)$")
 _HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 
@@ -49,7 +58,10 @@ class Script(NamedTuple):
         for index, word, reason in self.refused:
             name, equals, value = word.partition("=")
             option = similar(name) if "no option of sbatch" in reason and equals else None
-            if option:
+            plain = TYPOGRAPHIC.sub("--" if len(name) > 2 else "-", word)
+            if "word processor" in reason and re.match(r"--?\w", plain) and not TYPOGRAPHIC.search(plain):
+                found += _options([(index, plain)], [])
+            elif option:
                 found.append(Directive(index, option, value))
             else:
                 refused.append((index, word, reason))
@@ -58,9 +70,15 @@ class Script(NamedTuple):
             found += _options([(index, word) for word in words], refused)
         return self._replace(directives=found, ignored=[], refused=refused)
 
+    @property
+    def parts(self):
+        """How many parts of a heterogeneous job these are; 1 for every other job."""
+        return 1 + sum(found.option in SEPARATORS for found in self.directives)
+
     def find(self, *options):
-        """The directive that counts, the last one, of any of these options; or None."""
-        return next((found for found in reversed(self.directives) if found.option in options), None)
+        """The directive that counts, the last one, of any of these options, in the job's first part; or None."""
+        first = itertools.takewhile(lambda found: found.option not in SEPARATORS, self.directives)
+        return next((found for found in reversed(list(first)) if found.option in options), None)
 
     def value(self, option):
         """The value that counts for an option, or None if the script does not give it."""
@@ -171,6 +189,12 @@ def _options(words, refused):
     while words:
         index, word = words.pop(0)
         name, equals, value = word.partition("=")
+        if word in SEPARATORS:
+            found.append(Directive(index, word, ""))
+            continue
+        if TYPOGRAPHIC.search(word):
+            refused.append((index, word, f"{word} has a character of a word processor in it"))
+            continue
         if not re.match(r"--?\w", word):
             refused.append((index, word, f"{word} is no option: those begin with -- or -"))
             continue
@@ -185,6 +209,9 @@ def _options(words, refused):
             refused.append((index, word, f"{word.partition('=')[0]} is no option of sbatch"))
         elif kind == "with_value" and not equals and not words:
             refused.append((index, word, f"{word} needs a value"))
+        elif kind == "plugins":
+            follows = not equals and words and not words[0][1].startswith("-")
+            found.append(Directive(index, option, words.pop(0)[1] if follows else value))
         elif kind == "without_value" and equals and not word.startswith("--"):
             found.append(Directive(index, option, ""))
             words.insert(0, (index, "-" + word[2:]))
@@ -213,13 +240,14 @@ def launched(words):
 
 def _long(name):
     """The option that a long name or its unique beginning means, or None."""
-    meant = [name] if name in _NAMES else [option for option in _NAMES if option.startswith(name)]
+    name = _ALIAS.get(name, name)
+    meant = [name] if name in _NAMES else [option for option in OWN if option.startswith(name)]
     return meant[0] if len(meant) == 1 else None
 
 
 def similar(name):
     """The long option most like a misspelt one, or None."""
-    return next(iter(difflib.get_close_matches(name.lstrip("-"), _NAMES, 1, 0.75)), None)
+    return next(iter(difflib.get_close_matches(name.lstrip("-" + DASHES), OWN, 1, 0.75)), None)
 
 
 def _meant(line, first_command):

@@ -5,10 +5,11 @@ slurm/sites/<site>.local.toml   what is yours (account, QOS, folders); not in th
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PositiveInt, create_model, model_validator
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from labs import presets, schema
 from labs.errors import LabsError
@@ -33,9 +34,20 @@ class SiteError(LabsError):
 
 
 def _time(text):
-    if minutes(text) is None:
+    if minutes(text) is None or not re.fullmatch(r"[0-9:-]+", text):
         raise ValueError(f"= {text!r} is no time of SLURM's; write hours:minutes:seconds")
     return text
+
+
+def _fits(pattern, says):
+    """A text that may stand in a batch script as it is: all of it matches the pattern; `says`: what it must be."""
+
+    def check(text):
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"= {text[:60]!r} {says}")
+        return text
+
+    return Annotated[str, AfterValidator(check)]
 
 
 def _variable(path):
@@ -46,13 +58,23 @@ def _variable(path):
 
 Time = Annotated[str, AfterValidator(_time)]
 Minutes = Annotated[Time, AfterValidator(minutes)]
-Folder = Annotated[str, AfterValidator(_variable)]
+Count = Annotated[int, Field(gt=0, le=10**6)]
+Id = _fits(r"[A-Za-z0-9_][\w.,+-]*", "must be a name of letters, digits and . , + - _")
+Module = _fits(r"[A-Za-z0-9_][\w./+@:~=-]*", "must be a module's name and version, without what `module avail` adds")
+Line = _fits(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,100}", "must be one line of at most 100 characters")
+# What bash keeps as one word in double quotes, and a variable as ${NAME}, ${NAME:-default} or ${NAME:?what to do}.
+_PLAIN = r"[^$`\"\\{}\x00-\x1f\x7f-\x9f]"
+Word = _fits(
+    rf"(?:{_PLAIN}|\$[A-Za-z_]\w*|\$\{{[A-Za-z_]\w*(?::?[-?]{_PLAIN}*)?\}})+",
+    "must be one word of text and variables, such as ${NAME} or ${NAME:-default}, without commands, quotes, newlines",
+)
+Folder = Annotated[Word, AfterValidator(_variable)]
 
 
 class Scheduler(Section):
     """account, qos: must a job name one? time_max: the site's longest job, in minutes."""
 
-    partition: str | None = None
+    partition: Id | None = None
     account: bool = False
     qos: bool = False
     time_max: Minutes
@@ -61,29 +83,29 @@ class Scheduler(Section):
 class Node(Section):
     """cpus: of a node, as SLURM counts them; nodes_max: how many nodes there are."""
 
-    nodes_max: PositiveInt = Field(alias="count")
-    gpus: int = Field(ge=0)
-    cpus: PositiveInt
-    threads_per_core: PositiveInt = 1
+    nodes_max: Count = Field(alias="count")
+    gpus: int = Field(ge=0, le=1000)
+    cpus: Count
+    threads_per_core: Count = 1
 
 
 class Job(Section):
     """workers: those of the scripts on one node, in turn; nodes: of the script over several nodes; time: the limit."""
 
     preset: Literal[tuple(presets.PRESETS)]
-    workers: list[PositiveInt] = Field(min_length=1)
-    nodes: PositiveInt
+    workers: list[Count] = Field(min_length=1, max_length=100)
+    nodes: Count
     time: Time
 
 
 class Software(Section):
     """python: words of the command that starts Python."""
 
-    modules: list[str] = []
-    python: list[str] = Field(min_length=1)
+    modules: list[Module] = []
+    python: list[Word] = Field(min_length=1)
     launcher: Literal[LAUNCHERS]
-    launcher_options: list[str] = []
-    interface: str | None = None
+    launcher_options: list[Word] = []
+    interface: Id | None = None
 
 
 class Paths(Section):
@@ -96,7 +118,7 @@ class Paths(Section):
 class SiteFile(Section):
     """All of slurm/sites/<site>.toml."""
 
-    name: str
+    name: Line
     about: str
     scheduler: Scheduler
     node: Node
@@ -116,6 +138,10 @@ class SiteFile(Section):
                 raise wrong(key, f"must be [least, most] CPUs, at most the {cpus_there} of a node, not {span}")
         if minutes(self.job.time) > self.scheduler.time_max:
             raise wrong("job.time", "is longer than scheduler.time_max, so no job would start")
+        if self.job.nodes > self.node.nodes_max:
+            raise wrong("job.nodes", f"is more than the {self.node.nodes_max} of node.count")
+        if gpus_there and max(self.job.workers) > gpus_there:
+            raise wrong("job.workers", f"has more than the {gpus_there} GPUs of a node")
         return self
 
 
@@ -170,6 +196,8 @@ def load(id=None, root=None):
             f"No site is called {id!r}: there are {', '.join(names(root)) or 'none'}. For a new one copy "
             "slurm/sites/template.toml."
         )
+    if not re.fullmatch(r"[A-Za-z0-9_][\w.+-]*", id):
+        raise SiteError(f"slurm/sites/{id}.toml: a site's file is named by letters, digits and . + - _ alone.")
     file = _read(path, SiteFile)
     local = path.with_suffix(".local.toml")
     personal = _read(local, Personal).model_dump(exclude_none=True) if local.exists() else {}

@@ -13,6 +13,7 @@ from labs.author import render
 from labs.author.regions import blank_batch
 from labs.blanks import BuildError
 from labs.slurm import directives, sites
+from labs.slurm.check import starts
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = {"ResNet50.sh", "ResNet152V2.sh", "maxbatch.sh", "ResNet50_horovod.sh", "ResNet50_horovod_nodes.sh"}
@@ -75,6 +76,23 @@ def test_a_site_without_gpus_and_one_with_another_launcher(course):
     assert "--gres" not in one + many
     assert "#SBATCH --cpus-per-task=64" in one and "#SBATCH --cpus-per-task=8" in many
     assert 'horovodrun --gloo -np "$ranks" -H "$hosts"' in many and "scontrol show hostnames" in many
+
+
+def test_values_of_a_site_stay_words_in_its_scripts(course):
+    text = (course / "slurm/sites/template.toml").read_text()
+    text = text.replace('name = "My cluster"', """name = "My $(touch x) `y` 'cluster'; z #" """)
+    text = text.replace(
+        'python = ["${LABS_PYTHON:-python}"]', """python = ["a;b", "(c)", "d e", "it's", "${X:-f g}"]"""
+    )
+    text = text.replace('["--mpi=pmi2"]', '["--x=1;2", "--y=3 4&"]')
+    (course / "slurm/sites/odd.toml").write_text(text)
+    script = render.scripts(course)["solutions/slurm/odd/ResNet50_horovod.sh"]
+    (start,) = [one for one in starts.read(script, course, {}).commands if "$ranks" in script and one.tasks == 4]
+    assert start.words[:3] == ["srun", "--x=1;2", "--y=3 4&"]
+    assert [word for word in start.words if word in ("a;b", "(c)", "d e", "it's", "f g")] == start.words[6:11]
+    (course / "slurm/sites/odd.toml").rename(course / "slurm/sites/odd $(x).toml")
+    with pytest.raises(sites.SiteError, match="letters, digits"):
+        render.scripts(course)
 
 
 def test_a_complete_script_keeps_the_sites_rule():

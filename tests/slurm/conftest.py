@@ -24,4 +24,6 @@ def course(tmp_path, monkeypatch):
     start = "import tensorflow as tf\nstrategy = tf.distribute.MirroredStrategy()\n"
     (scripts / "constant.py").write_text(start + "optimizer = tf.keras.optimizers.SGD(0.01)\n")
     (scripts / "option.py").write_text(start + "optimizer = tf.keras.optimizers.SGD(args.learning_rate)\n")
+    rate = "args.learning_rate * strategy.num_replicas_in_sync"
+    (scripts / "both.py").write_text(start + f"optimizer = tf.keras.optimizers.SGD({rate})\n")
     return tmp_path

@@ -57,8 +57,8 @@ CHANGES = {
         "same batch": ("64 * workers", "64", "same global batch of 64 on 1, 2", "--dataset", NO),
         "batch that grows too slowly": ("64 * workers", "32 + 32 * workers", "64 on 1, 96 on 2", "--dataset", NO),
         "rate scaled twice": (
-            '"$batch" "$@"',
-            '"$batch" --learning_rate "0.0$workers" "$@"',
+            '"$SCRIPTS/ResNet50.py"',
+            'notebooks/scripts/both.py --learning_rate "0.0$workers"',
             "scaled twice",
             "--data",
             NO,

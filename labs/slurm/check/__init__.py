@@ -5,7 +5,8 @@ finding      one finding, and what all checks look at
 form         directives, files, personal names
 resources    nodes, GPUs, tasks, cores
 commands     what would be started
-rehearse     a script gone through in bash without starting a program
+starts       which programs a script would start, by reading it
+bash, words, arithmetic    a text of bash followed on paper; nothing of it is run
 program      what a training script does with its workers
 
 findings.toml has the words of all findings.

@@ -1,14 +1,17 @@
 """Findings on what would be started: the Python script, its launcher, batch and learning rate, modules."""
 
+import difflib
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from labs import presets
+from labs.slurm import directives
 from labs.slurm.check import program
-from labs.slurm.check.finding import finding
-from labs.slurm.check.rehearse import Command
+from labs.slurm.check.finding import finding, several
+from labs.slurm.check.starts import Command
+from labs.slurm.check.words import UNKNOWN
 
 _ALIKE = {"mpirun": "mpiexec"}
 
@@ -49,6 +52,11 @@ def findings(subject, started):
     yield from _modules(subject)
     yield from _launcher(subject, started)
     yield from _srun_cores(subject, started)
+    yield from _typographic(subject)
+    yield from _conda(subject)
+    yield from _alone(subject, started)
+    yield from _visible(started)
+    yield from _options(started)
     for path in dict.fromkeys(one.script for one in started):
         runs = [one for one in started if one.script == path]
         yield from _batch(subject, runs)
@@ -60,6 +68,71 @@ def _missing(subject):
     for script, one in first.items():
         if not script.is_absolute() and not (subject.root / script).is_file():
             yield finding("no_script", one.line_number, script=script)
+
+
+def _typographic(subject):
+    """Dashes and quotation marks of a word processor, which bash takes for letters."""
+    for one in subject.commands:
+        wrong = next((word for word in one.words[1:] if directives.TYPOGRAPHIC.search(word) and len(word) < 100), None)
+        if wrong and (one.script or one.launcher):
+            yield finding("typographic", one.line_number, word=wrong)
+
+
+def _conda(subject):
+    """`conda activate` is a function, which a batch script's bash does not have by itself."""
+    if re.match(r"#!.*\s-\w*[li]|#!.*--login", subject.lines[0]):
+        return
+    for one in subject.commands:
+        name = one.words[0].rpartition("/")[2]
+        loads = name in ("module", "ml") and re.search(r"(?i)conda|mamba|forge|python", " ".join(one.words[1:]))
+        if name in ("source", "eval") or loads:
+            return  # that may bring the function
+        if name in ("conda", "mamba", "micromamba") and one.words[1:2] == ["activate"]:
+            yield finding("conda_hook", one.line_number, name=name)
+            return
+
+
+def _alone(subject, started):
+    """A training in the background, and the script ends before it."""
+    after = [one for one in subject.commands if not one.alone and (one.script or one.launcher)]
+    known = {(one.line_number, one.script) for one in started if one.kind}
+    for one in subject.commands:
+        if not one.alone or not (one.script or one.launcher):
+            continue
+        if (one.line_number, one.script) in known or not any(more.line_number > one.line_number for more in after):
+            name = one.script.name if one.script else " ".join(one.words[:4])
+            yield finding("left_alone", one.line_number, name=name)
+            return
+
+
+def _visible(started):
+    """More workers than the GPUs that CUDA_VISIBLE_DEVICES leaves."""
+    for one in started:
+        if one.visible is None or UNKNOWN in one.visible:
+            continue
+        seen = [word for word in one.visible.split(",") if word.strip() not in ("", "-1", "NoDevFiles")]
+        workers = one.workers if one.kind == "mirrored" else one.tasks if one.kind == "horovod" else None
+        if workers and seen and workers > len(seen):
+            yield finding("visible", one.line_number, one=one, workers=workers, gpus=several(len(seen), "GPU"))
+            return
+
+
+def _options(started):
+    """Options that the Python script does not have."""
+    told = set()
+    for one in started:
+        known = one.program.options
+        if known is None:
+            continue
+        for name in one.options:
+            meant = [option for option in known if option == name or option.startswith(name)]
+            if UNKNOWN in name or not name or name == "help" or name in meant or len(meant) == 1 or name in told:
+                continue
+            told.add(name)
+            near = difflib.get_close_matches(name, known, 1, 0.6)
+            near = near or [option for option in sorted(known) if name.replace("-", "_").strip("_") in option][:1]
+            fix = f"Did you mean --{near[0]}?" if near else f"It has --{', --'.join(sorted(known))}."
+            yield finding("no_such_option", one.line_number, script=one.script.name, option=name[:60], fix=fix)
 
 
 def _modules(subject):
@@ -127,7 +200,7 @@ def _follows(subject, one):
     """Does the batch of a script with one number of workers follow it? Twice the nodes tell; where they change
     nothing, the course's own local batch not multiplied is a batch that does not."""
     local_batch = presets.PRESETS[subject.site.preset].local_batch
-    for more in trainings(subject.more(), subject.root):
+    for more in trainings(subject.more().commands, subject.root):
         if more.line_number == one.line_number and more.global_batch and more.workers != one.workers:
             grows = more.global_batch * one.workers == one.global_batch * more.workers
             return grows or one.global_batch == local_batch * one.workers
@@ -143,6 +216,8 @@ def _rate(runs):
     line, where = most.line_number, f"{most.script.name} (line {made.line_number})"
     if not made.rate:
         yield finding("constant_rate", line, where=where, most=most)
+    elif made.options is not None and made.option not in made.options and None not in rates:
+        return  # it has no such option, which is told
     elif "workers" in made.rate and len(workers) > 1 and len(rates) > 1 and None not in rates:
         yield finding("rate_scaled_twice", line, where=where, most=most)
     elif made.rate == {"option"} and len(workers) > 1 and len(rates) == 1:

@@ -23,7 +23,7 @@ class Finding:
         return f"line {self.line_number}: {self.problem}\n    {self.why}\n    -> {self.fix}"
 
 
-def finding(name, line_number, **gaps):
+def finding(name, line_number, /, **gaps):
     """The Finding that findings.toml has under this name, with the {gaps} of its sentences filled."""
     text = _TEXTS[name]
     sentences = [text[part].format(**gaps) for part in ("problem", "why", "fix")]
@@ -40,8 +40,9 @@ class Subject:
     """A script in all the forms that checks look at.
 
     script: directives.Script as written; meant: with the directives that sbatch ignores; asked: what `meant` asks for.
-    blank: {line number: line} of blanks. commands: what it would start (rehearse.Command), [] if that cannot be told.
-    more: the same if it were submitted with twice the nodes; a function, as it costs another rehearsal.
+    blank: {line number: line} of blanks. commands: what it would start (starts.Command), [] if that cannot be told.
+    reading: the starts.Reading they stand in; more: a function that gives the one with twice the nodes. shell: is it a
+    script for bash? Of others only the directives are read.
     """
 
     text: str
@@ -52,8 +53,13 @@ class Subject:
     meant: object
     asked: dict
     blank: dict
-    commands: list
+    reading: object
     more: object
+    shell: bool
+
+    @property
+    def commands(self):
+        return self.reading.commands
 
     def line(self, *options):
         """Line number of the directive that counts for the first of these options that is given, else of the last

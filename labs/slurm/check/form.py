@@ -1,5 +1,6 @@
 """Findings on what is written: the first line, directives that SLURM ignores or refuses, files, personal names."""
 
+import difflib
 import os
 import re
 import subprocess
@@ -15,7 +16,8 @@ _ABSOLUTE = re.compile(rf"(?:^|(?<=[\s\"'=(]))(/(?!(?:{_SYSTEM})(?:/|\b))[\w.@+-
 
 def findings(subject):
     """All findings of this theme."""
-    for check in (_first_line, _ignored, _refused, _values, _time, _partition, _logs, _personal, _absolute, _stops):
+    checks = (_first_line, _ignored, _refused, _values, _time, _memory, _partition, _logs, _personal)
+    for check in (*checks, _absolute, _stops, _unset):
         yield from check(subject)
 
 
@@ -52,6 +54,10 @@ def _refused(subject):
     for line, word, reason in subject.script.refused:
         near = directives.similar(word.partition("=")[0]) if "no option of sbatch" in reason else None
         fix = f"Did you mean --{near}?" if near else "Write #SBATCH --option=value, without blanks around the =."
+        if "word processor" in reason:
+            fix = "Type - and quotation marks on the keyboard again; this one was copied from a formatted text."
+        elif "no option of sbatch" in reason and not near:
+            fix += " An option of a plugin of your site is none of sbatch's own: sbatch --help there lists it."
         yield finding("refused", line, reason=reason, fix=fix)
 
 
@@ -79,6 +85,62 @@ def _time(subject):
     if asked and asked > site.time_max:
         time, hours = subject.meant.value("time"), site.time_max / 60
         yield finding("too_long", subject.line("time"), time=time, hours=hours, site=site)
+    elif asked is not None and asked < 2 and _works(subject):
+        yield finding("too_short", subject.line("time"), time=subject.meant.value("time"), seconds=round(asked * 60))
+
+
+def _memory(subject):
+    """Less memory than TensorFlow takes for itself; a number alone is in MB."""
+    asked, given = subject.asked, subject.meant.find("mem", "mem-per-cpu", "mem-per-gpu")
+    match = given and re.fullmatch(r"(\d+)([KMGT]?)B?", given.value, re.I)
+    count = {"mem": 1, "mem-per-cpu": asked["cpus_per_node"], "mem-per-gpu": asked["gpus_per_node"]}
+    if not match or not _works(subject) or not count[given.option] or subject.meant.parts > 1:
+        return
+    memory = int(match[1]) * 1024 ** " KMGT".index(match[2].upper() or "M") * count[given.option]
+    if 0 < memory < 2**30:  # 0: all of the node
+        number = int(match[1])
+        yield finding("little_memory", given.line_number, given=given, size=f"{memory / 2**20:g} MB", number=number)
+
+
+def _works(subject):
+    """Does it start a Python script or a program on several processes? Then seconds or megabytes are too little."""
+    return any(one.script or (one.launcher and "python" in " ".join(one.words)) for one in subject.commands)
+
+
+def _unset(subject):
+    """Variables that `set -u` stops at. What a site or its modules set is not known here."""
+    loads = [one.line_number for one in subject.commands if one.words[0] in ("module", "ml", "conda", "spack")]
+    seen = set()
+    for line, name in subject.reading.unset:
+        slurm = name.startswith("SLURM_") and name in _ONLY_IF_ASKED
+        modules = loads and min(loads) < line and _OF_MODULES.search(name)
+        if name in seen or modules or (_OF_SITES.search(name) and not slurm):
+            continue
+        seen.add(name)
+        near = difflib.get_close_matches(name, _assigned(subject), 1, 0.7)
+        if slurm:
+            fix = f"Add #SBATCH --{_ONLY_IF_ASKED[name]}=..., or write ${{{name}:-1}}."
+        else:
+            fix = f"Did you mean ${near[0]}?" if near else f"Set it above, or write ${{{name}:-VALUE}}."
+        yield finding("unset", line, name=name, fix=fix)
+
+
+_ONLY_IF_ASKED = {
+    f"SLURM_{name.upper().replace('-', '_')}": name
+    for name in ("ntasks", "ntasks-per-node", "cpus-per-task", "gpus", "gpus-per-node", "gpus-per-task")
+} | {"SLURM_NPROCS": "ntasks", "SLURM_ARRAY_TASK_ID": "array", "SLURM_ARRAY_JOB_ID": "array"}
+_OF_MODULES = re.compile(r"^[A-Z][A-Z0-9_]*(HOME|ROOT|DIR|PATH|PREFIX|BASE|LIB|INC|INCLUDE|VERSION)$|^EB(ROOT|VERSION)")
+_OF_SITES = re.compile(
+    r"^(SLURM|SBATCH|LABS|CUDA|NCCL|OMP|MPI|CONDA|LC|XDG|SSH|LMOD|EASYBUILD|SINGULARITY|APPTAINER|PMI|TF)_|"
+    r"^(?=[A-Z0-9_]+$)\w*(SCRATCH|WORK|PROJECT|PROJ|TMP|TEMP|HOME|STORE|ARCHIVE|CFS|FAST|GROUP|CLUSTER|SITE)\w*$|"
+    r"^(USER|LOGNAME|PATH|LD_LIBRARY_PATH|PYTHONPATH|MANPATH|SHELL|TERM|LANG|HOSTNAME|HOST|MODULEPATH|DISPLAY|EDITOR|MAIL|"
+    r"OLDPWD|PS1|DATA|BASH\w*|EUID|PPID|FUNCNAME|REPLY|OPTARG|OPTIND|IFS|PIPESTATUS|EPOCH\w*|VIRTUAL_ENV|ACCOUNT)$"
+)
+
+
+def _assigned(subject):
+    """Names that the script sets somewhere."""
+    return re.findall(r"(?m)(?:^|[\s;&|(])([A-Za-z_]\w*)\+?=", "\n".join(text for _, text in subject.code()))
 
 
 def _partition(subject):
@@ -144,6 +206,8 @@ def _absolute(subject):
 
 
 def _stops(subject):
+    if not subject.shell:
+        return
     flags = subject.script.first.split()[1:]
     if any(re.fullmatch(r"-\w*e\w*", flag) for flag in flags):
         return

@@ -1,6 +1,7 @@
 """What a training script in Python does with its workers and its learning rate, read from its syntax tree."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -10,28 +11,70 @@ _WORKERS = re.compile(
     r"(?i)^(n_?gpus?|num_gpus|size|local_size|num_replicas_in_sync|n?_?(workers|ranks|replicas)|"
     r"(num|n)_(workers|ranks|replicas|tasks)|world_size|SLURM_NTASKS|(global_)?batch(_size)?)$"
 )
+LARGEST = 2**20  # bytes of a script that is read
 _RATES = ("learning_rate", "lr", "rate", "base_lr", "base_learning_rate")
 
 
 class Program(NamedTuple):
     """kind: "horovod", "mirrored" or None. rate: where its learning rate comes from, a set of "workers" (it grows with
     them), "option" (an option of the command); empty for a constant; None if it cannot be told. line_number: of the
-    optimizer. option: name of the option without dashes."""
+    optimizer. option: name of the option without dashes. options: the names of all its options, if they can be told."""
 
     kind: str | None
     rate: set | None
     line_number: int | None = None
     option: str | None = None
+    options: frozenset | None = None
 
 
 def read(path):
     """The Program at a path; one that says nothing if Python cannot read it."""
     try:
+        if Path(path).stat().st_size > LARGEST:
+            return Program(None, None)
         text = Path(path).read_text(encoding="utf-8")
         tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError):
+        return Program(_kind(tree, text), *_rate(tree), _arguments(tree))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return Program(None, None)
-    return Program(_kind(tree, text), *_rate(tree))
+
+
+def _arguments(tree):
+    """The names of all options of a script that reads them with argparse, without dashes; None if that is not sure."""
+    names, course = set(), False
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name, words = _name(node.func), [one.value for one in node.args if isinstance(one, ast.Constant)]
+        if name == "add_argument":
+            if len(words) < len(node.args) or not words:
+                return None
+            options = [word[2:] for word in words if isinstance(word, str) and word.startswith("--")]
+            switch = any(
+                word.arg == "action" and _name(word.value) == "BooleanOptionalAction" for word in node.keywords
+            )
+            names |= {*options, *(f"no-{option}" for option in options if switch)}
+        elif name == "arguments" and _name(getattr(node.func, "value", None)) == "training":
+            course = True
+        elif name in ("parse_known_args", "parse_known_intermixed_args", "add_subparsers"):
+            return None
+        elif name not in ("parse", "parse_args") and any(_PARSER.match(_name(arg) or "") for arg in node.args):
+            return None  # another function may add more
+    if any(_name(node) == "argv" for node in ast.walk(tree) if isinstance(node, ast.Attribute)) or not names:
+        return None
+    return frozenset(names | (_shared() if course else set()))
+
+
+@functools.cache
+def _shared():
+    """The options of labs.training.arguments, by its text: to import it starts TensorFlow."""
+    tree = ast.parse((Path(__file__).parents[2] / "training" / "arguments.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == "add"]
+    words = [node.args[0].value for node in calls if node.args and isinstance(node.args[0], ast.Constant)]
+    return {word[2:] for word in words if str(word).startswith("--")}
+
+
+_PARSER = re.compile(r"(?i)^(arg_?)?parser$")
 
 
 def _kind(tree, text):

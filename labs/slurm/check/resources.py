@@ -16,7 +16,7 @@ def findings(subject, trainings):
     elif gpus > site.gpus:
         line = subject.line("gres", "gpus-per-node", "gpus", "gpus-per-task")
         yield finding("too_many_gpus", line, gpus=gpus, site=site)
-    elif not subject.meant.refused:  # else what is asked for is not known before these are right
+    elif subject.meant.parts == 1:  # else each part of the job has tasks of its own
         yield from list(_tasks(subject, trainings)) or list(_used(subject, trainings)) or list(_cores(subject))
 
 

@@ -1,6 +1,7 @@
 """The check of a batch script: what `sbatch --test-only` sees in it and what it does not see.
 
-Nothing of the script is run and nothing is submitted. What cannot be told without running it gives no finding.
+The script is read: nothing of it is run, and nothing is submitted. What cannot be told without running it gives no
+finding; the report names it.
 """
 
 import dataclasses
@@ -16,15 +17,15 @@ from labs import blanks
 from labs.errors import LabsError
 from labs.results import failures
 from labs.slurm import directives, sites
-from labs.slurm.check import commands, form, resources
+from labs.slurm.check import commands, form, resources, starts
 from labs.slurm.check.finding import Subject, finding
-from labs.slurm.check.rehearse import rehearse
 
 _NO_ANSWER = re.compile(
     r"(?i)unable to contact|connect(ion)? |configuration source|fetch_config|dns_srv|timed out|"
     r"munge|authentication|protocol|zero bytes"
 )
 SECONDS = 20  # for the scheduler's answer
+LARGEST = 2**20  # bytes of a script
 
 
 class ScriptError(LabsError):
@@ -41,14 +42,27 @@ def check(path_or_text, site, root=None, scheduler=True):
     `site` is the one in use here: another site's partitions and nodes are not known to it).
     Raises ScriptError for a file that cannot be read, SiteError for an unknown site.
     """
+    return _checked(path_or_text, site, root, scheduler)[0]
+
+
+def _text(path):
+    """The text of a script's file. Raises ScriptError."""
+    try:
+        if path.exists() and not path.is_file():
+            raise ScriptError(f"{path} cannot be checked: it is no file.")
+        if path.stat().st_size > LARGEST:
+            raise ScriptError(f"{path} cannot be checked: with more than {LARGEST >> 20} MiB it is no batch script.")
+        return failures.decode(path.read_bytes())
+    except (OSError, ValueError) as problem:
+        raise ScriptError(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}.") from None
+
+
+def _checked(path_or_text, site, root=None, scheduler=True):
+    """(the Findings, the Subject)."""
     root = Path(root or sites.find_root())
     site = sites.load(site, root) if isinstance(site, str) else site
-    text = path_or_text
-    if isinstance(path_or_text, Path) or "\n" not in path_or_text:
-        try:
-            text = failures.decode(Path(path_or_text).read_bytes())
-        except OSError as problem:
-            raise ScriptError(f"{path_or_text} cannot be checked: {problem.strerror}.") from None
+    given = isinstance(path_or_text, str) and "\n" in path_or_text
+    text = path_or_text if given else _text(Path(path_or_text))
     subject, broken = _subject(text, site, root)
     started = commands.trainings(subject.commands, root)
     found = [finding("blank", number, line=line) for number, line in subject.blank.items()]
@@ -56,7 +70,7 @@ def check(path_or_text, site, root=None, scheduler=True):
     found = [one for one in (*found, *commands.findings(subject, started)) if one]
     if scheduler and site.id == sites.default() and not subject.blank and not any(one.refused for one in found):
         found.append(refusal(text, site, root))
-    return sorted({one for one in found if one})
+    return sorted({one for one in found if one}), subject
 
 
 def _subject(text, site, root):
@@ -64,9 +78,10 @@ def _subject(text, site, root):
     unix = text.replace("\r\n", "\n")
     script = directives.read(unix)
     meant = script.meant()
-    broken = form.syntax(unix)
+    shell = starts.readable(unix)
+    broken = form.syntax(unix) if shell else None
     known = os.environ | {name: site.personal[key] for key, name in sites.PERSONAL.items() if key in site.personal}
-    rehearsed = partial(rehearse, unix, root, known)
+    reading = partial(starts.read, unix, root, known)
     return Subject(
         text=text,
         lines=unix.split("\n"),
@@ -76,8 +91,9 @@ def _subject(text, site, root):
         meant=meant,
         asked=meant.resources(),
         blank=dict(blanks.blanks_of_batch(text)),
-        commands=[] if broken else rehearsed(),
-        more=partial(rehearsed, scale=2),
+        reading=starts.Reading([], whole=False) if broken else reading(),
+        more=partial(reading, scale=2),
+        shell=shell,
     ), broken
 
 
@@ -100,15 +116,28 @@ def refusal(text, site, root):
 
 
 def report(path, site, as_json=False):
-    """Print the findings on a file; returns the exit code, 0: none, 1: some. Raises as `check`."""
-    found = check(Path(path), site)
-    name = site if isinstance(site, str) else site.id
+    """Print the findings on a file, and what could not be told; returns the exit code, 0: none, 1: some. Raises as
+    `check`."""
+    found, subject = _checked(Path(path), site)
+    name, unknown = subject.site.id, _unknown(subject)
     if as_json:
         rows = [dataclasses.asdict(one) for one in found]
-        print(json.dumps({"file": str(path), "site": name, "findings": rows}, indent=1))
-    elif found:
-        print("\n".join(one.text() for one in found))
-        print(f"{len(found)} finding{'s' * (len(found) > 1)} in {path} for {name}.")
-    else:
-        print(f"Nothing found in {path} for {name}.")
+        told = {"file": str(path), "site": name, "done": "read", "unknown": unknown, "findings": rows}
+        print(json.dumps(told, indent=1))
+        return 1 if found else 0
+    print("".join(f"{one.text()}\n" for one in found), end="")
+    count = f"{len(found)} finding{'s' * (len(found) > 1)}" if found else "Nothing found"
+    print(f"{count} in {path} for {name}. The script was read; nothing of it was run.")
+    if unknown:
+        print(f"Not to be told without running it: {'; '.join(unknown)}.")
     return 1 if found else 0
+
+
+def _unknown(subject):
+    """What of a script could not be told by reading, in words."""
+    if not subject.shell:
+        return ["its commands, which are none of bash (only the directives were read)"]
+    rows = [f"line {one.line_number}: {', '.join(said)}" for one in subject.commands if (said := one.unknown())]
+    if not subject.reading.whole:
+        rows.append("all of its commands" if not subject.commands else "what stands behind the last of them")
+    return list(dict.fromkeys(rows))

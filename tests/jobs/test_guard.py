@@ -1,0 +1,112 @@
+"""Of a job of this machine nothing stays, however it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from labs.jobs import launch, local
+
+# What a job starts: a child in the background with a child of its own, one without environment, one in a session of
+# its own, and none of them ends by SIGTERM.
+DEAF = "trap '' TERM; sleep 1000 & while :; do sleep 1000; done"
+FAMILY = f"""
+bash -c "{DEAF}" & setsid bash -c "{DEAF}" & env -i "$(command -v sleep)" 1000 &
+(setsid bash -c "{DEAF}" & exit) ; echo started > "$1"
+"""
+ENDINGS = {
+    "finished": "exit 0",
+    "failed": "exit 3",
+    "deaf": "trap '' TERM; while :; do sleep 1000; done",
+    "sleeping": "sleep 1000",
+}
+
+
+def family(mark):
+    """Processes with this text in their environment or command line, or below one that has it."""
+    found = set()
+    for process in psutil.process_iter():
+        try:
+            if mark in process.cmdline() or process.environ().get("FAMILY") == mark:
+                found |= {process, *process.children(recursive=True)}
+        except psutil.Error:
+            continue
+    return {one for one in found if one.is_running() and one.status() != psutil.STATUS_ZOMBIE}
+
+
+def until(condition, seconds=20):
+    limit = time.monotonic() + seconds
+    while not condition() and time.monotonic() < limit:
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.fixture
+def job(tmp_path):
+    """A function that starts a job with a family, which then does what ENDINGS says; returns the process and what
+    tells who is left of it."""
+    known, processes = set(), []
+
+    def start(ending, before=()):
+        mark = str(tmp_path / "started")
+        script = tmp_path / "job.sh"
+        script.write_text(FAMILY + ENDINGS[ending])
+        command = [*before, *launch.MORTAL, *local.GUARD, "bash", str(script), mark]
+        process = subprocess.Popen(command, env=os.environ | {"FAMILY": mark}, start_new_session=True)
+        processes.append(process)
+        assert until(lambda: os.path.exists(mark))
+        known.update(family(mark))
+        return process, lambda: family(mark) | {one for one in known if one.is_running()} - {psutil.Process()}
+
+    yield start
+    for one in known:
+        try:
+            one.kill()
+        except psutil.Error:
+            continue
+    for process in processes:
+        process.wait()
+
+
+def zombies_aside(left):
+    return {one for one in left if one.status() != psutil.STATUS_ZOMBIE} if left else set()
+
+
+@pytest.mark.parametrize(("ending", "code"), [("finished", 0), ("failed", 3)])
+def test_children_in_the_background_end_with_the_job(job, ending, code):
+    process, left = job(ending)
+    assert process.wait(20) == code and not zombies_aside(left())
+
+
+@pytest.mark.parametrize("ending", ["deaf", "sleeping"])
+def test_what_does_not_listen_to_sigterm_is_killed(job, ending):
+    process, left = job(ending)
+    process.terminate()
+    assert process.wait(20) == -signal.SIGTERM and not zombies_aside(left())
+
+
+def test_grandchildren_end_when_the_process_that_started_the_job_is_killed(job):
+    code = "import subprocess, sys; subprocess.Popen(sys.argv[1:]).wait()"
+    process, left = job("deaf", before=[sys.executable, "-c", code])
+    process.kill()
+    assert until(lambda: not zombies_aside(left()))
+
+
+@pytest.mark.parametrize("which", ["outer", "inner"])
+def test_nothing_stays_when_one_of_the_guards_is_killed(job, which):
+    process, left = job("deaf")
+    outer = psutil.Process(process.pid)
+    (outer if which == "outer" else outer.children()[0]).kill()
+    assert process.wait(20) == -signal.SIGKILL
+    assert until(lambda: not zombies_aside(left()))
+
+
+def test_the_signal_that_ends_the_command_is_told(tmp_path):
+    for sign in (signal.SIGKILL, signal.SIGSEGV, signal.SIGINT):
+        done = subprocess.run([*local.GUARD, "bash", "-c", f"kill -{int(sign)} $$"], capture_output=True)
+        assert done.returncode == -sign
+    assert subprocess.run([*local.GUARD, "/nonexistent"], capture_output=True).returncode == 127

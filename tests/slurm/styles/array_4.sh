@@ -1,0 +1,13 @@
+#!/bin/bash
+#SBATCH --array=0-3%2
+#SBATCH --job-name=sweep
+#SBATCH --output=notebooks/runs/%x_%A_%a.out
+#SBATCH --error=notebooks/runs/%x_%A_%a.err
+#SBATCH --time=00:20:00
+#SBATCH --gres=gpu:1
+#SBATCH --cpus-per-task=2
+#SBATCH --ntasks=1
+set -o errexit -o nounset
+
+python notebooks/scripts/ResNet50.py --n_gpus 1 --batch_size 64 --seed "$SEED"
+# found: $SEED is not set
