@@ -6,13 +6,14 @@ is quick and a student's tree works without the author's room.
 
 import argparse
 import dataclasses
+import errno
 import importlib.util
-import json
 import os
 import sys
 from pathlib import Path
 
-from labs.errors import LabsError
+from labs.errors import LabsError, UseError
+from labs.printed import as_json, printable
 
 COMMANDS = {}  # (words of the command, one or two): (function, what it does, options)
 GROUPS = {"slurm": "batch scripts of a site: make, check, sites"}
@@ -24,9 +25,17 @@ class NotInThisTreeError(LabsError):
     code = 2
 
 
-def option(*names, **settings):
-    """An option or argument of a command, as argparse's `add_argument` takes it."""
-    return names, settings
+MOST = 10**9  # of anything that is counted here; more is a mistake in typing
+
+
+def option(*names, least=None, **settings):
+    """An option or argument of a command, as argparse's `add_argument` takes it; least: of a number that counts."""
+    return names, settings, least
+
+
+def count(*names, least=1, **settings):
+    """An option that counts something: a whole number from `least` to MOST."""
+    return option(*names, least=least, type=int, **settings)
 
 
 JSON = option("--json", action="store_true", help="print JSON instead of text")
@@ -63,9 +72,10 @@ def _doctor(args):
         print(f"Wrote {path}. Names of people and machines and paths are replaced; read it before you send it.")
         return 0
     from labs import doctor
+    from labs.slurm import sites
 
-    rows = doctor.look()
-    print(json.dumps(rows, indent=1) if args.json else doctor.text(rows))
+    rows = doctor.look() + doctor.settings(sites.names())
+    print(as_json(rows) if args.json else doctor.text(rows))
     return 1 if any(row["fix"] for row in rows) else 0
 
 
@@ -106,7 +116,7 @@ def _study(args):
     if args.json:
         verdicts = [each | {"verdict": vars(each["verdict"])} for each in told]
         records = [str(path) for path in paths]
-        print(json.dumps({"runs": rows, "records": records, "plots": pictures, "verdicts": verdicts}))
+        print(as_json({"runs": rows, "records": records, "plots": pictures, "verdicts": verdicts}, indent=None))
     else:
         print(table)
         print("Plots:", *pictures)
@@ -117,10 +127,10 @@ def _study(args):
     "results",
     "logs and records to epoch time, throughput, speedup, efficiency",
     option("files", nargs="+", metavar="FILE", help=".out, .err, .json, or a folder of them"),
-    option("--images", type=int, help="images per epoch, where the log does not say"),
+    count("--images", help="images per epoch, where the log does not say"),
     option("--model", help="where the log does not say"),
-    option("--workers", type=int, help="where the log does not say"),
-    option("--global_batch", type=int, help="images per step of all workers, where the log does not say"),
+    count("--workers", help="where the log does not say"),
+    count("--global_batch", help="images per step of all workers, where the log does not say"),
     JSON,
 )
 def _results(args):
@@ -128,7 +138,7 @@ def _results(args):
 
     known = {name: getattr(args, name) for name in ("images", "model", "workers", "global_batch")}
     rows = collect.rows(args.files, **known)
-    print(json.dumps({"runs": rows}, indent=1) if args.json else collect.table(rows))
+    print(as_json({"runs": rows}) if args.json else collect.table(rows))
     return 0
 
 
@@ -136,11 +146,11 @@ def _results(args):
     "maxbatch",
     "largest batch size that fits into memory, with evidence",
     option("--model", default="ResNet50V2", help="default: ResNet50V2"),
-    option("--image_size", type=int, default=32, help="pixels per side (default: 32)"),
+    count("--image_size", default=32, help="pixels per side (default: 32)"),
     option("--memory", help="for a step, such as 1GiB (default: 1GiB, or the GPU's)"),
-    option("--bisect", type=int, default=0, help="halve the last gap this many times"),
-    option("--start", type=int, default=1, help="first batch size (default: 1)"),
-    option("--limit", type=int, default=65536, help="last batch size (default: 65536)"),
+    count("--bisect", least=0, default=0, help="halve the last gap this many times"),
+    count("--start", default=1, help="first batch size (default: 1)"),
+    count("--limit", default=65536, help="last batch size (default: 65536)"),
     option("--out", help="folder of the evidence (default: runs)"),
     JSON,
 )
@@ -149,7 +159,7 @@ def _maxbatch(args):
 
     asked = {name: getattr(args, name) for name in ("image_size", "memory", "bisect", "start", "limit")}
     result = maxbatch.search(args.model, **asked, runs=args.out)
-    print(json.dumps(result, indent=1) if args.json else maxbatch.table(result))
+    print(as_json(result) if args.json else maxbatch.table(result))
     return 0
 
 
@@ -158,7 +168,7 @@ def _maxbatch(args):
     "latency and bandwidth of this machine's all-reduce, by real ranks",
     option("--ranks", type=int, default=2, help="number of processes on this machine (default: 2)"),
     option("--launcher", help="horovodrun (over Gloo) or mpiexec (over MPI) (default: horovodrun)"),
-    option("--repeats", type=int, default=15, help="samples for each message size (default: 15)"),
+    count("--repeats", default=15, help="samples for each message size (default: 15)"),
     option("--out", metavar="DIR", help="keep the job's files in this folder (default: they are not kept)"),
     option("--json", action="store_true", help="print JSON instead of text: `labs predict` reads it"),
 )
@@ -172,17 +182,17 @@ def _allreduce(args):
     "predict",
     "what a training would take on another machine, with intervals",
     option("--model", required=True, help="network: a name of keras.applications, as ResNet101, or of a run"),
-    option("--workers", type=int, required=True, help="number of workers (GPUs, or cores without GPUs)"),
-    option("--local_batch", type=int, help="images per step and worker (default: 64, or that of the runs)"),
+    count("--workers", required=True, help="number of workers (GPUs, or cores without GPUs)"),
+    count("--local_batch", help="images per step and worker (default: 64, or that of the runs)"),
     option("--machine", metavar="FILE", help="machine file (.toml), or a name of the kit's in labs/machines"),
     option("--records", metavar="DIR", nargs="+", help="fit your runs first: records, logs, or their folders"),
     option("--benchmark", metavar="FILE", help="with --records: JSON of `labs allreduce --json`"),
     option("--precision", default="float32", help="float32, float16 or bfloat16 (default: float32)"),
-    option("--image_size", type=int, help="pixels per side (default: the network's own, mostly 224)"),
-    option("--classes", type=int, default=1000, help="of the data set (default: 1000)"),
-    option("--accumulation", type=int, default=1, help="passes before each all-reduce (default: 1)"),
-    option("--images", type=int, help="images of an epoch: then its seconds are predicted, too"),
-    option("--optimizer_slots", type=int, default=1, help="numbers per weight: SGD 0, momentum 1, Adam 2"),
+    count("--image_size", help="pixels per side (default: the network's own, mostly 224)"),
+    count("--classes", default=1000, help="of the data set (default: 1000)"),
+    count("--accumulation", default=1, help="passes before each all-reduce (default: 1)"),
+    count("--images", help="images of an epoch: then its seconds are predicted, too"),
+    count("--optimizer_slots", least=0, default=1, help="numbers per weight: SGD 0, momentum 1, Adam 2"),
     option("--compression", choices=("float16",), help="of gradients in the all-reduce (default: none)"),
     option("--one_worker", type=float, metavar="RATE", help="images/s of one worker, where you know it"),
     option("--input", metavar="SECONDS", help="in which a node's host makes an image ready; or a .breakdown.json file"),
@@ -233,7 +243,7 @@ def _slurm_sites(args):
 
     found = [sites.load(id) for id in sites.names()]
     if args.json:
-        print(json.dumps([dict(site) | {"personal": sorted(site.personal)} for site in found], indent=1))
+        print(as_json([dict(site) | {"personal": sorted(site.personal)} for site in found]))
         return 0
     for site in found:
         mark = "*" if site.id == sites.default() else " "
@@ -321,9 +331,14 @@ def _told(problems, none):
     return 1 if problems else 0
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        super().error(printable(message))
+
+
 def parser():
     """The argument parser of the `labs` command."""
-    top = argparse.ArgumentParser(prog="labs", description="Tools of the course on training on many devices.")
+    top = _Parser(prog="labs", description="Tools of the course on training on many devices.")
     commands = {(): top.add_subparsers(dest="name", required=True, metavar="COMMAND")}
     for words, (function, text, options) in COMMANDS.items():
         *group, name = words
@@ -335,24 +350,52 @@ def parser():
             )
         sub = commands[tuple(group)].add_parser(name, help=text, description=text)
         sub.set_defaults(function=function)
-        for names, settings in options:
-            sub.add_argument(*names, **settings)
+        least = {sub.add_argument(*names, **settings).dest: least for names, settings, least in options}
+        sub.set_defaults(least={name: value for name, value in least.items() if value is not None})
     return top
+
+
+def _check_counts(args):
+    """Raise UseError for the first option that counts something and cannot be."""
+    for name, least in args.least.items():
+        value = getattr(args, name)
+        if value is not None and not least <= value <= MOST:
+            raise UseError(f"--{name} is {value}: it must be a whole number from {least} to {MOST}.")
+
+
+def _drop_output():
+    """Send what is still to be printed nowhere, or Python complains at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(argv=None):
     """Run the `labs` command; returns its exit code. LabsErrors become one line; any other error is a bug and shows."""
+    for stream in (sys.stdout, sys.stderr):  # where it cannot show a letter, as in ASCII, it shows its number
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     args = parser().parse_args(argv)
     try:
+        _check_counts(args)
         code = args.function(args)
-        sys.stdout.flush()
+        if sys.stdout:  # None where it was closed
+            sys.stdout.flush()
         return code
     except BrokenPipeError:  # whoever reads the output has enough of it, as `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+        _drop_output()
         return 1
     except LabsError as problem:
-        print(f"labs {args.name}: {problem}", file=sys.stderr)
+        print(f"labs {args.name}: {printable(problem)}", file=sys.stderr)
         return problem.code
+    except OSError as problem:
+        if problem.errno == errno.ENAMETOOLONG:
+            name = printable(problem.filename)[:40]
+            print(f"labs {args.name}: {name}...: no file can have a name of that length.", file=sys.stderr)
+            return 2
+        if problem.filename is None and problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            _drop_output()
+            print(f"labs {args.name}: the output cannot be written: {problem.strerror}.", file=sys.stderr)
+            return 1
+        raise
     except KeyboardInterrupt:
         print(f"labs {args.name}: interrupted; what was measured so far is kept.", file=sys.stderr)
         return 1

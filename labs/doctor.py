@@ -1,9 +1,10 @@
 """What is here, what follows from it, and how to fix what is missing: `labs doctor`."""
 
 import importlib.util
+import os
 import shutil
 
-from labs import devices
+from labs import devices, presets
 from labs.data import DataError, cifar10
 
 
@@ -64,6 +65,23 @@ def look():
             "the bundled digits are used (real, small)",
             None if not found else "put cifar-10-batches-py into $LABS_DATA for the course's own figures",
         )
+    return rows
+
+
+def settings(sites):
+    """Rows, as of `look`, of the environment variables of the kit that are set and name nothing; sites: the known."""
+    known = {"LABS_SITE": sites, "LABS_PRESET": list(presets.PRESETS)}
+    rows = []
+    for name, words in known.items():
+        if (value := os.environ.get(name)) and value not in words:
+            means = "commands that need it will refuse it"
+            fix = f"export {name}=... with one of {', '.join(words)}, or unset {name}"
+            rows.append({"what": name, "found": repr(value), "means": means, "fix": fix})
+    runs = os.environ.get("LABS_RUNS")
+    if runs and not os.path.isdir(runs):
+        means = "no such folder: your runs and your progress are not there"
+        fix = "make the folder, correct its name, or unset LABS_RUNS"
+        rows.append({"what": "LABS_RUNS", "found": repr(runs), "means": means, "fix": fix})
     return rows
 
 

@@ -1,8 +1,13 @@
-"""Writing files so that nobody ever reads half of one."""
+"""Files of which nothing gets lost: written whole, changed by one process at a time, moved aside and not deleted."""
 
 import contextlib
+import errno
+import fcntl
 import os
+import re
+import stat
 import tempfile
+import time
 from pathlib import Path
 
 from labs.errors import LabsError
@@ -37,3 +42,102 @@ def write(path, text):
         if partial:
             with contextlib.suppress(OSError):
                 os.unlink(partial)  # what a success has moved is not there any more
+
+
+def read(path):
+    """The bytes of a file. Raises OSError, also for a pipe or a device, which would keep us waiting."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        return file.read()
+
+
+@contextlib.contextmanager
+def locked(path, patience=10.0):
+    """While this holds, no other process that asks for the same lock changes the file `path`.
+
+    The lock is a file beside it, and ends with the process. Raises WriteError: the folder cannot be written, or another
+    process has kept the lock for `patience` seconds. Where the file system knows no locks there is none.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = open(path.with_name(f".{path.name}.lock"), "ab")
+    except OSError as problem:
+        raise WriteError(problem.errno, problem.strerror or str(problem), str(path)) from None
+    with lock:
+        limit = time.monotonic() + patience
+        while not alone(lock):
+            if time.monotonic() > limit:
+                raise WriteError(errno.EAGAIN, "another process keeps it locked", str(path))
+            time.sleep(0.01)
+        yield
+
+
+def alone(file):
+    """Lock an open file, at once; False if another process has it locked.
+
+    The lock holds as long as any process has this file open: also one that was started with it, after our own end.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+# Runs by their names: the run NAME has the files NAME.out, NAME.err and NAME.json (of a batch script NAME_w2.json).
+
+
+def no_name(name):
+    """Why a run cannot be called `name`, as the end of a sentence; None if it can."""
+    if not isinstance(name, str):
+        return f"is a {type(name).__name__}, not a text"
+    if not name or name.isspace():
+        return "is empty"
+    if "/" in name or name in (".", ".."):
+        return "is a path: the folder is another setting"
+    if not name.isprintable():  # control characters, NUL, what no encoding can write
+        return "holds characters that cannot be printed"
+    if len(name.encode()) > 200:
+        return "is longer than a file's name may be"
+    if name == "progress":
+        return "is that of your progress (progress.json)"
+    return None
+
+
+def later(name):
+    """The names of the runs whose earlier run `name` may be: ["a"] of "a.1"; ["a", "a_w2"] of "a.1_w2"; else []."""
+    match = re.fullmatch(r"(.+)\.[1-9]\d{0,8}(_w\d+)?", name)
+    return list(dict.fromkeys([match[1], match[1] + (match[2] or "")])) if match else []
+
+
+def move_aside(folder, name, batch=False):
+    """Rename the files of the run `name` in a folder to those of `name`.1, the next time `name`.2, and so on.
+
+    batch: whether it is a batch script's. Returns that name; None where the run has left nothing. Raises OSError.
+    """
+    if not any(path.stat().st_size for path in _files_of(folder, name, batch)):
+        return None
+    aside = free(folder, name)
+    rename_run(folder, name, aside, batch)
+    return aside
+
+
+def free(folder, name):
+    """The next of the names `name`.1, `name`.2, ... that no run in a folder has. Raises OSError."""
+    numbers = [re.match(re.escape(name) + r"\.([1-9]\d{0,8})[._]", path.name) for path in folder.iterdir()]
+    return f"{name}.{max((int(match[1]) for match in numbers if match), default=0) + 1}"
+
+
+def rename_run(folder, name, new, batch=False):
+    """Give the files of a run another name, in the same folder. Raises OSError."""
+    for path in _files_of(folder, name, batch):
+        path.rename(folder / (new + path.name.removeprefix(name)))
+
+
+def _files_of(folder, name, batch):
+    endings = r"(?:\.out|\.err|_w\d+\.json)" if batch else r"\.(?:out|err|json)"
+    return [path for path in folder.iterdir() if re.fullmatch(re.escape(name) + endings, path.name)]

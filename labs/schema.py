@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from labs import files
+
 # pydantic's types of errors, as a reader of a file would say them; others: pydantic's own text.
 _SAYS = {
     "string_type": "must be a text in quotes, not {input}",
@@ -51,8 +53,8 @@ def wrong(key, says):
 def read(path, where, error):
     """The tables of a file as a dict. Raises `error` with a line that begins with `where`."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+        return tomllib.loads(files.read(path).decode("utf-8-sig"))  # an editor may have put a mark at the begin
+    except (OSError, ValueError, RecursionError) as problem:
         raise error(f"{where} cannot be read: {problem}. A line is `key = value`, texts are in quotes.") from None
 
 
@@ -86,5 +88,8 @@ def first_mistake(problem):
 
 def _short(given):
     """What was given, as Python writes it, cut where it is long."""
-    text = repr(given)
+    try:
+        text = repr(given)
+    except (ValueError, RecursionError):  # thousands of digits, thousands of lists in lists
+        text = f"a {type(given).__name__} that is too large"
     return text if len(text) <= 40 else f"{text[:37]}..."

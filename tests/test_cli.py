@@ -1,6 +1,7 @@
 """The `labs` command: help everywhere, exit codes 0, 1 and 2, errors in one line."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def test_every_command_and_option_has_help(capsys):
         assert code == 0 and err == "" and f"usage: labs {' '.join(words)}" in out and text in " ".join(out.split())
     assert {words[0] for words in cli.COMMANDS} == set(COMMANDS)
     options = [(words, *option) for words, (_, _, options) in cli.COMMANDS.items() for option in options]
-    assert [(words, names) for words, names, settings in options if not settings.get("help")] == []
+    assert [(words, names) for words, names, settings, _ in options if not settings.get("help")] == []
 
 
 def test_what_argparse_refuses_is_exit_code_2(capsys):
@@ -84,6 +85,13 @@ def test_wrong_use_of_each_command_is_said_in_one_line(tmp_path, monkeypatch, ca
         (2, ["study", "--preset", "test", "--models", "ResNet51", "--out", tmp_path / "runs"]),
         (2, ["results", "missing.out"]),
         (2, ["results", "README.md"]),
+        (2, ["results", "9" * 400]),
+        (2, ["results", tmp_path, "--images", "0"]),
+        (2, ["results", tmp_path, "--workers", "-1"]),
+        (2, ["predict", "--model", "ResNet50V2", "--machine", "cte-power", "--workers", "1000000000000"]),
+        (2, ["predict", "--model", "ResNet50V2", "--machine", "cte-power", "--workers", "2", "--image_size", "0"]),
+        (2, ["predict", "--model", "ResNet50V2", "--machine", "cte-power", "--workers", "2", "--one_worker", "0"]),
+        (2, ["maxbatch", "--memory", "99999999999999999999GiB", "--out", tmp_path / "runs"]),
         (2, ["maxbatch", "--memory", "0", "--out", tmp_path / "runs"]),
         (2, ["maxbatch", "--model", "ResNet51", "--out", tmp_path / "runs"]),
         (2, ["maxbatch", "--start", "0", "--out", tmp_path / "runs"]),
@@ -181,3 +189,39 @@ def test_a_reader_that_has_enough_is_no_error(ask):
         job.stdout.close()  # before anything was printed
         assert job.stderr.read() == b""
     assert job.returncode == 1
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path, capsys):
+    for name in ("a.out", "a.json"):
+        os.mkfifo(tmp_path / name)
+        code, _, err = call(capsys, "results", tmp_path / name)
+        assert code == 2 and "no regular file" in err
+    assert call(capsys, "predict", "--model", "M", "--workers", "2", "--records", tmp_path)[0] == 2
+
+
+@pytest.mark.parametrize("to, code, says", [("/dev/full", 1, "No space left"), ("&-", 0, "")])
+def test_output_that_cannot_be_written(to, code, says):
+    command = f"{sys.executable} -m labs results {LOG} >{to}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == code and says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_output_in_ascii():
+    done = subprocess.run(
+        [sys.executable, "-m", "labs", "results", "größe.out"], capture_output=True, cwd=ROOT,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 2 and b"gr\\xf6\\xdfe.out" in done.stderr
+
+
+def test_doctor_says_which_settings_name_nothing():
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("LABS_SITE", "LABS_PRESET", "LABS_RUNS"):
+            patch.setenv(name, "/nothing")
+        rows = doctor.settings(["local"])
+        assert [row["what"] for row in rows] == ["LABS_SITE", "LABS_PRESET", "LABS_RUNS"]
+        assert all(row["fix"] for row in rows)
+        patch.setenv("LABS_SITE", "local")
+        patch.setenv("LABS_PRESET", "test")
+        patch.setenv("LABS_RUNS", str(ROOT))
+        assert doctor.settings(["local"]) == []

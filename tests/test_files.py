@@ -1,6 +1,8 @@
 """Files are replaced whole: the old text or the new one, whatever happens in between."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -41,3 +43,35 @@ def test_what_cannot_be_written_is_the_users_to_mend(tmp_path):
         assert str(caught.value) == f"{path} cannot be written: {reason}."
         assert isinstance(caught.value, LabsError) and caught.value.strerror == reason
     assert (tmp_path / "taken").read_text() == "x"
+
+
+def test_a_lock_is_waited_for_and_ends_with_its_process(tmp_path):
+    path, other = tmp_path / "a.json", "with files.locked(path): print('has it', flush=True); time.sleep(60)"
+    code = f"import sys, time; from labs import files; path = sys.argv[1]\n{other}"
+    process = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "has it\n"
+    with pytest.raises(files.WriteError, match="another process keeps it locked"), files.locked(path, patience=0.1):
+        pass
+    process.kill()
+    process.wait()
+    with files.locked(path):
+        files.write(path, "mine")
+    assert path.read_text() == "mine"
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        files.read(tmp_path / "pipe")
+
+
+def test_what_belongs_to_another_run_is_not_moved(tmp_path):
+    names = ["a.out", "a.err", "a.json", "a_w1.json", "a.b.out", "ab.out", "a.maxbatch.json", "a.7.out", "x.a.out"]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    assert files.move_aside(tmp_path, "a") == "a.8"
+    gone = {"a.out": "a.8.out", "a.err": "a.8.err", "a.json": "a.8.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {gone.get(name, name) for name in names}
+    assert files.move_aside(tmp_path, "a") is None and files.move_aside(tmp_path, "a", batch=True) == "a.9"
+    assert (tmp_path / "a.9_w1.json").read_text() == "a_w1.json"
+    assert files.later("a.9_w1") == ["a", "a_w1"] and files.later("a.8") == ["a"] and files.later("a.0") == []

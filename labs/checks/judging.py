@@ -18,8 +18,13 @@ import html
 import importlib
 import inspect
 import os
+import sys
+import sysconfig
 import textwrap
 from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
 
 from labs.checks import kept, tasks
 
@@ -62,11 +67,11 @@ def judge_of(id):
 
 
 def _choose(item, answer):
-    letter = str(answer).strip().lower().strip(".()")
+    letter = str(answer)[:9].strip().lower().strip(".()")
     if letter == item.right:
         return None
     choices = ", ".join(sorted([item.right, *item.wrong]))
-    return item.wrong.get(letter) or f"{answer!r} is none of the choices: {choices}."
+    return item.wrong.get(letter) or f"{repr(answer)[:40]} is none of the choices: {choices}."
 
 
 def _is_blank(value):
@@ -88,12 +93,7 @@ def _is_blank(value):
 
 def unfilled(answers):
     """True if any answer is still blank: `...`, None, a function without a body, or a container that holds `...`."""
-    for answer in answers:
-        values = answer.values() if isinstance(answer, dict) else answer
-        held = values if isinstance(answer, list | tuple | dict | set) else ()
-        if _is_blank(answer) or any(value is ... for value in held):
-            return True
-    return False
+    return any(_is_blank(answer) or any(value is ... for value in _held(answer)) for answer in answers)
 
 
 def decided(judged):
@@ -111,15 +111,68 @@ def decided(judged):
 def judge(id, *answers):
     """(state, text) of an answer, without showing or keeping it; state: right, wrong or open. Raises TaskError."""
     item, judge = tasks.task(id), judge_of(id)
-    if unfilled(answers):
-        return "open", "not done yet. Fill the blank above (`...`) and run the cell again."
+
+    def judged():
+        if unfilled(answers):
+            return "open", _OPEN
+        hint = _no_answer(answers) or decided(judge(*answers))
+        return ("wrong", hint) if hint else ("right", item.why)
+
+    return _outlived(judged)
+
+
+_OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
+_NAN = "NaN is no answer: it is what comes of 0/0 or of infinity - infinity. Where does it come from?"
+
+
+def _outlived(judged):
+    """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
     try:
-        hint = decided(judge(*answers))
+        return judged()
     except NotDone as problem:
         return "open", f"not done yet. {problem}"
-    except Exception as problem:  # a student's answer may be anything; the check must outlive it
-        return "wrong", f"your answer cannot be read ({type(problem).__name__}: {problem}). What type does it have?"
-    return ("wrong", hint) if hint else ("right", item.why)
+    except KeyboardInterrupt:
+        raise
+    except SystemExit:
+        return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."
+    except BaseException as problem:
+        said = f"{type(problem).__name__}: {kept.shown(problem, str)}"
+        return "wrong", f"your answer cannot be read ({said}). What type does it have?"
+
+
+def _no_answer(answers):
+    """A hint where an answer, or what its list or dict holds, is no answer to anything: NaN, or equal to what it likes.
+
+    NaN is neither above nor below a limit, and an object with an __eq__ of the student's own equals what it says.
+    """
+    for answer in answers:
+        for value in (answer, *_held(answer)):
+            number = isinstance(value, np.ndarray | np.generic | float | complex) and np.asarray(value)
+            if number is not False and number.dtype.kind in "fc" and np.isnan(number).any():
+                return _NAN
+            if _own_equality(type(value)):
+                return f"{type(value).__name__} says itself what it is equal to (__eq__): give a number, text or list."
+    return None
+
+
+def _held(answer):
+    """What a list, tuple, set or dict holds; nothing for anything else."""
+    values = answer.values() if isinstance(answer, dict) else answer
+    return tuple(values) if isinstance(values, list | tuple | set | type({}.values())) else ()
+
+
+def _own_equality(kind):
+    """Whether a class, not an installed one, defines what its objects are equal to."""
+    maker = next(each for each in kind.__mro__ if "__eq__" in vars(each))
+    module = sys.modules.get(maker.__module__)
+    return maker.__module__ == "__main__" or (module is not None and not _installed(module))
+
+
+def _installed(module):
+    """Whether a module comes with Python, this kit or a package."""
+    file = getattr(module, "__file__", None)
+    folders = (*sysconfig.get_paths().values(), str(Path(__file__).parents[1]))
+    return file is None or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 class Outcome:
@@ -156,8 +209,9 @@ def check(id, *answers, without=None):
 def predict(id, value):
     """Keep a prediction before you run anything. A blank one is asked for again; in strict mode it raises NotRight."""
     item = tasks.task(id)
-    state, text = "predicted", f"{item.title}: {value}. Kept; now find out."
-    if unfilled([value]):
+    _, blank = _outlived(lambda: (None, unfilled([value])))
+    state, text = "predicted", f"{item.title}: {kept.shown(value, str)}. Kept; now find out."
+    if blank is True:
         text = "not done yet. Commit yourself before you look: a wrong prediction teaches more than none."
         state = "open"
     kept.keep(item, state, [value])
@@ -176,6 +230,7 @@ COLOURS = {"right": "#009E73", "wrong": "#D55E00", "open": "#6b6b6b", "predicted
 
 
 def _show(id, state, text):
+    text = text.encode(errors="backslashreplace").decode()  # half a surrogate pair has no encoding
     line = f"{id}: {WORDS[state]} {text}".replace(":  ", ": ").rstrip()
     from IPython import get_ipython
     from IPython.display import display

@@ -1,13 +1,29 @@
 """What a student has done: runs/progress.json, the written answers of the notebooks, and both over all tasks."""
 
 import json
+import re
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import from_json
 
 from labs import files
 from labs.checks import tasks
 
 PLACEHOLDER = "Write your answer here"
+
+
+class Kept(BaseModel, strict=True, extra="forbid"):
+    """What progress.json says of one item."""
+
+    state: Literal["open", "wrong", "right", "predicted"]
+    points: Annotated[int, Field(ge=0, le=1000)] = 0
+    attempts: Annotated[int, Field(ge=0, le=10**9)] = 0
+    when: str = ""
+    answer: str = ""
 
 
 def progress_file():
@@ -18,22 +34,114 @@ def progress_file():
 
 
 def read_progress():
-    """{id: {state, points, attempts, when, answer}}; empty if nothing was done yet."""
+    """{id: {state, points, attempts, when, answer}}; empty if nothing was done yet.
+
+    Of a damaged file what can be recovered, with a printed warning.
+    """
+    path = progress_file()
     try:
-        return {id: dict(item) for id, item in json.loads(progress_file().read_text())["items"].items()}
+        data = path.read_bytes()
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        print(f"Warning: {progress_file()} cannot be read ({problem}); progress starts anew.")
+    except OSError as problem:
+        print(f"Warning: {path} cannot be read: {problem.strerror}. Your progress is not shown.")
         return {}
+    found, damage = _items(data)
+    if damage:
+        print(f"Warning: {path} is damaged ({damage}); {len(found)} items of it can be read.")
+    return found
+
+
+def _items(data):
+    """({id: item}, None) of the bytes of a progress.json; of damaged ones what can be recovered, and what is wrong."""
+    text = data.decode("utf-8-sig", errors="replace")
+    try:
+        data.decode()
+        whole = json.loads(text)["items"]
+        found, damage = {id: _item(item) for id, item in whole.items()}, None
+    except (ValueError, RecursionError) as problem:
+        found, damage = {}, f"{problem}"[:80]
+        try:
+            for match in islice(re.finditer(r'"([^"\\]{1,20})":\s*(?=\{)', text), 1000):
+                found[match[1]] = _scan(text, match.end())
+        except RecursionError:
+            pass
+    except (KeyError, TypeError, AttributeError):
+        return {}, "it holds no items"
+    good = {id: item for id, (item, _) in found.items() if item}
+    odd = [id for id, (_, whole) in found.items() if not whole]
+    if odd and not damage:
+        damage = f"what it says of {odd[0]!r:.30} cannot be"
+    return good, damage
+
+
+def _scan(text, position):
+    """What `_item` says of the item that begins here, also of one that the end of the text cuts off."""
+    try:
+        return _item(json.JSONDecoder().raw_decode(text, position)[0])
+    except ValueError:
+        pass
+    try:
+        return _item(from_json(text[position:], allow_partial=True))
+    except ValueError:
+        return None, False
+
+
+def _item(found):
+    """(item as a dict, or None without a state; whether all of it was as it must be)."""
+    for whole in (True, False):
+        try:
+            return Kept.model_validate(found).model_dump(), whole
+        except ValidationError as problem:
+            wrong = {error["loc"][0] for error in problem.errors() if error["loc"]}
+            if not wrong or "state" in wrong:
+                break
+            found = {key: value for key, value in found.items() if key not in wrong}
+    return None, False
+
+
+def _keep_aside(path, data):
+    """Copy a damaged file to <name>.bad-1, or the next number; returns that path. Raises OSError."""
+    number = 1
+    while (bad := path.with_name(f"{path.name}.bad-{number}")).exists():
+        if bad.read_bytes() == data:
+            return bad
+        number += 1
+    try:
+        bad.write_bytes(data)
+    except OSError:
+        bad.unlink(missing_ok=True)
+        raise
+    return bad
 
 
 def keep(item, state, answers):
-    """Write the state of one item into progress.json, atomically. What was right stays right, with its answer."""
-    items = read_progress()
-    before, answer = items.get(item.id, {}), repr(answers[0] if len(answers) == 1 else answers)[:200]
+    """Write the state of one item into progress.json, atomically. What was right stays right, with its answer.
+
+    A damaged file is kept aside first; a file that cannot be read is not replaced.
+    """
+    path, answer = progress_file(), shown(answers[0] if len(answers) == 1 else answers)
+    try:
+        with files.locked(path):
+            _update(path, item, state, answer)
+    except OSError as problem:
+        print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
+
+
+def _update(path, item, state, answer):
+    """Read progress.json, change one item, write it. Raises OSError."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        items = {}
+    else:
+        items, damage = _items(data)
+        if damage:
+            bad = _keep_aside(path, data)
+            print(f"Warning: {path} was damaged ({damage}); kept as {bad.name}, with {len(items)} items recovered.")
+    before = items.get(item.id, {})
     if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
-        state, answer = before["state"], before.get("answer", answer)
+        state, answer = before["state"], before["answer"] or answer
     items[item.id] = {
         "state": state,
         "points": item.points if state == "right" else 0,
@@ -41,21 +149,33 @@ def keep(item, state, answers):
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "answer": answer,
     }
-    path = progress_file()
+    files.write(path, json.dumps({"version": 1, "items": items}, indent=1))
+
+
+def shown(value, text=repr):
+    """The first 200 characters of repr(value), or of another text of it; its type where that cannot be had."""
     try:
-        files.write(path, json.dumps({"version": 1, "items": items}, indent=1))
-    except OSError as problem:
-        print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
+        return str.__str__(text(value))[:200]
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a __repr__ may do anything, also end the program
+        return f"<{type(value).__name__} that cannot be shown>"
 
 
 def answers(notebook):
-    """{id: text} of the written answers in a notebook file; text is None where nothing was written yet."""
+    """{id: text} of the written answers in a notebook file; text is None where nothing was written yet.
+
+    Of a file that is no notebook nothing, with a printed warning.
+    """
     found = {}
-    for cell in json.loads(Path(notebook).read_text())["cells"]:
-        mark = cell["metadata"].get("labs", {})
-        if mark.get("kind") == "answer":
-            text = "".join(cell["source"])
-            found[mark["id"]] = None if PLACEHOLDER in text else text
+    try:
+        for cell in json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]:
+            mark = cell["metadata"].get("labs", {})
+            if mark.get("kind") == "answer":
+                text = "".join(cell["source"])
+                found[str(mark["id"])] = None if PLACEHOLDER in text else text
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        print(f"Warning: {notebook} cannot be read as a notebook ({type(problem).__name__}: {problem}).")
     return found
 
 

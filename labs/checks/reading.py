@@ -16,7 +16,7 @@ CURVES = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per
 
 def near(value, wanted, relative=0.01):
     """Whether a number is what is wanted, up to a relative tolerance."""
-    return abs(value - wanted) <= max(relative * abs(wanted), 1e-9)
+    return abs(float(value - wanted)) <= max(relative * abs(wanted), 1e-9)
 
 
 @cache

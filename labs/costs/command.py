@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
+from labs import files
 from labs.costs.anchor import SIZES
 from labs.costs.communication import BACKWARD
 from labs.costs.fit import fit
@@ -13,6 +14,7 @@ from labs.costs.observe import input_seconds, observations_of
 from labs.costs.parameter import CostError, Parameter
 from labs.costs.predict import predict, predict_from_fit
 from labs.models import counts
+from labs.printed import as_json, printable
 
 
 def run(args):
@@ -20,7 +22,7 @@ def run(args):
     if args.workers < 1:
         raise CostError(f"--workers is {args.workers}: a training has 1 or more.")
     found = predict_command(args)
-    print(json.dumps(found.as_dict(), indent=1) if args.json else text(found))
+    print(as_json(found.as_dict()) if args.json else printable(text(found)))
     return 0
 
 
@@ -30,6 +32,8 @@ def predict_command(args):
         raise CostError("Give --machine FILE, or --records DIR with your runs, or both.")
     if args.benchmark and not args.records:
         raise CostError("--benchmark needs --records: it says how long messages take, not how long a step computes.")
+    if args.one_worker is not None and not 0 < args.one_worker < 1e12:
+        raise CostError(f"--one_worker is {args.one_worker:g}: give images/s of one worker, above 0.")
     machine, given = load(args.machine) if args.machine else None, args.local_batch
     settings = {
         "accumulation": args.accumulation,
@@ -64,8 +68,8 @@ def _input(given):
     except ValueError:
         pass
     try:
-        found = input_seconds(json.loads(Path(given).read_text(encoding="utf-8")))
-    except (OSError, ValueError) as problem:
+        found = input_seconds(json.loads(files.read(given)))
+    except (OSError, ValueError, RecursionError) as problem:
         raise CostError(
             f"--input {given}: neither a number of seconds for an image, nor a file of labs.measure.breakdown that can "
             f"be read ({problem})."
@@ -75,8 +79,8 @@ def _input(given):
 
 def _benchmark(path):
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+        return json.loads(files.read(path))
+    except (OSError, ValueError, RecursionError) as problem:
         raise CostError(f"{path}: cannot be read as JSON of `labs allreduce --json` ({problem}).") from None
 
 

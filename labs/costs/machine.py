@@ -196,7 +196,7 @@ class Machine(Section):
         """{name: Parameter} of a device in this precision. Raises MachineError: the file does not have it."""
         if precision not in self.precisions:
             raise MachineError(
-                f"{self.name} has no {precision}: its file describes {', '.join(self.precisions)}. "
+                f"{self.name} has no {precision or '(nothing)'}: its file describes {', '.join(self.precisions)}. "
                 f"Add [device.{precision}] with its peak, or ask for another precision."
             )
         common = {name: getattr(self.device, name) for name in ("memory_bandwidth", "overhead")}
@@ -242,10 +242,11 @@ def _on_its_base(table, path):
     if not isinstance(device, dict) or "base" not in device:
         return table
     bases = {file.stem: file for file in sorted((HERE / "devices").glob("*.toml"))}
-    if device["base"] not in bases:
+    if not isinstance(device["base"], str) or device["base"] not in bases:
         raise MachineError(f"{path}: device.base is {device['base']!r}: it must be one of {', '.join(bases)}.")
     base = schema.read(bases[device["base"]], path, MachineError)
-    rates = {kind: [*table.get(kind, []), *base.get(kind, [])] for kind in ("measured", "computed")}
+    rates = {kind: (table.get(kind, []), base.get(kind, [])) for kind in ("measured", "computed")}
+    rates = {kind: [*own, *given] for kind, (own, given) in rates.items() if isinstance(own, list)}
     return table | {"device": base["device"] | device} | rates
 
 

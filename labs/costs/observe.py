@@ -7,6 +7,7 @@ from statistics import fmean, pstdev
 
 from labs.costs.parameter import CostError
 from labs.errors import LabsError
+from labs.files import later
 from labs.results import log
 from labs.results.run import load_record
 
@@ -57,11 +58,16 @@ def observations_of(paths, **known):
         except OSError as problem:
             raise CostError(f"{path} cannot be read: {problem.strerror}.") from None
         files += [file for file in inside if file.suffix in (".json", ".out", ".output", ".log")]
-    found, skipped = [], []
+    found, skipped, stems = [], [], {file.with_suffix("") for file in files}
     for file in files:
+        replaced = any(file.with_name(name) in stems for name in later(file.stem))
         try:
             if file.suffix == ".json":
-                found.append(observe(load_record(file), **known))
+                run = load_record(file)
+                if not (replaced and run.name != file.stem):
+                    found.append(observe(run, **known))
+            elif replaced:
+                continue
             elif not file.with_suffix(".json").exists():
                 found += [observe(run, **known) for run in log.read(file)]
         except LabsError as problem:

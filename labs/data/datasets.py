@@ -62,7 +62,10 @@ def _synthetic(detail, images, seed):
     if detail and not (detail.isascii() and detail.isdecimal() and int(detail)):
         raise DataError(f"synthetic:{detail} names no number of images to make. Write it as synthetic:2048.")
     n, rng, names = int(detail or images or 10_000), np.random.default_rng(seed), list("0123456789")
-    return Dataset("synthetic", rng.integers(0, 256, (n, 32, 32, 3), np.uint8), rng.integers(0, 10, n), names)
+    try:
+        return Dataset("synthetic", rng.integers(0, 256, (n, 32, 32, 3), np.uint8), rng.integers(0, 10, n), names)
+    except (MemoryError, ValueError, OverflowError):
+        raise DataError(f"{n} synthetic images do not fit into memory (3 kB each). Ask for fewer.") from None
 
 
 def _folder(root, images, seed):

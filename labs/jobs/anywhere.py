@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labs import blanks
 from labs.jobs import batch, launch, slurm
-from labs.jobs.job import JobError
+from labs.jobs.job import JobError, check_name
 from labs.jobs.local import not_done, start_here
 
 STARTUP = Path(__file__).parent / "startup"  # what Python does first in each process of a job
@@ -25,7 +25,8 @@ def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launch
     """Start `python SCRIPT ARGUMENTS`, or a batch script, as a job and return at once.
 
     script: path of a Python file, or "-m" (then the first argument is a module)
-    name: the job's files are <runs>/<name>.out, .err and .json
+    name: the job's files are <runs>/<name>.out, .err and .json; those of an earlier run of this name move aside, to
+        <name>.1, then <name>.2 ...
     env: further environment variables, as a dict
     ranks: start this many connected processes with a launcher of Horovod's (see labs.jobs.launch), also for 1
 
@@ -36,7 +37,8 @@ def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launch
     name: without one, that of the script (--job-name); the training scripts are those of the folder scripts/ here
     site: where account and QOS are looked up if the script names none; see labs.slurm.sites
 
-    Raises JobError: no such script, blanks in it, a folder that cannot be written, refused by SLURM.
+    Raises JobError: no such script, blanks in it, a name that is none or whose run still goes on, a folder that cannot
+    be written, refused by SLURM.
     """
     runs = Path(runs) if runs is not None else folder()
     if str(script).endswith(".sh"):
@@ -45,6 +47,7 @@ def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launch
         return batch.start(Path(script), arguments, name, runs, env or {}, site)
     if name is None:
         raise JobError(f"The job of {script} needs a name: its files are called after it. Pass name=...")
+    check_name(name)
     if script != "-m":
         if not Path(script).is_file():
             raise JobError(f"There is no script {script}, so nothing was started. Check the path.")

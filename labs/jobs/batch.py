@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labs import blanks
 from labs.jobs import local, queue, slurm
-from labs.jobs.job import JobError
+from labs.jobs.job import JobError, check_name
 from labs.slurm import directives, sites
 
 _SRUN = '() { "$LABS_PYTHON_HERE" -m labs.jobs.srun "$@"; }'  # a function of bash, handed on in its environment
@@ -20,7 +20,8 @@ def start(script, arguments, name, runs, env, site):
         raise JobError(f"There is no script {script}, so nothing was started. Check the path.") from None
     local.not_done(script, blanks.blanks_of_batch(text))
     asked = directives.read(text)
-    name = name or asked.value("job-name") or script.stem
+    name = name if name is not None else asked.value("job-name") or script.stem
+    check_name(name)
     try:
         root = sites.find_root()
         place = sites.load(site or sites.default(), root)

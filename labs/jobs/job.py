@@ -2,17 +2,28 @@
 
 import contextlib
 import json
+import os
 import re
 import time
 from pathlib import Path
 
+from labs import files
 from labs.errors import LabsError
+from labs.printed import printable
 
 GOING = ("waiting", "running")
 
 
 class JobError(LabsError):
     """A job cannot be started or found; the message says why and what to do."""
+
+
+def check_name(name):
+    """Raise JobError for what no job can be called."""
+    if problem := files.no_name(name):
+        shown = repr(name)
+        shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+        raise JobError(f"The name {shown} {problem}. The job's files are called after it, so choose another one.")
 
 
 class Job:
@@ -26,7 +37,11 @@ class Job:
     job_id = None
 
     def __init__(self, name, stem, batch=False):
-        self.name, self.stem, self.batch, self.stopped = name, Path(stem), batch, False
+        self.name, self.batch, self.stopped = name, batch, False
+        self._called(stem)
+
+    def _called(self, stem):
+        self.stem = Path(stem)
         self.out, self.err = self._file(".out"), self._file(".err")
 
     def __repr__(self):
@@ -103,7 +118,9 @@ class Job:
     def _says(self):
         """Last whole line of .out, for jobs that print instead of reporting progress."""
         try:
-            lines = self.out.read_bytes()[-400:].decode(errors="replace").split("\n")[:-1]
+            with self.out.open("rb") as out:
+                out.seek(max(0, out.seek(0, os.SEEK_END) - 400))
+                lines = out.read().decode(errors="replace").split("\n")[:-1]
         except OSError:
             return None
         return lines[-1] if lines else None
@@ -119,7 +136,8 @@ class Job:
         if not self.out.exists() and not self.err.exists():
             return f"{name} {self._ending()}. It left no file in {self.out.parent}."
         where, reason = self._failure()
-        said = reason and f'{reason["kind"]} ({where}, line {reason["line_number"]}: "{reason["line"].strip()}")'
+        line = reason and printable(reason["line"].strip()[:1000])
+        said = reason and f'{reason["kind"]} ({where}, line {reason["line_number"]}: "{line}")'
         if state == "stopped":
             earlier = reason and reason["kind"] not in ("cancelled", "killed", "job error")
             before = f", after this: {said}. {reason['advice']}" if earlier else "."
@@ -133,7 +151,7 @@ class Job:
         from labs.results import failures
 
         for path in (self.err, self.out):
-            if path.exists() and (reason := failures.failure(path)):
+            if path.is_file() and (reason := failures.failure(path)):
                 return path, reason
         return None, None
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from labs import files
 from labs.jobs import launch
 from labs.jobs.job import Job, JobError
 
@@ -18,6 +19,7 @@ class LocalJob(Job):
     """A job of this machine. It ends, with all that it started, when the process that started it ends."""
 
     process = None  # subprocess.Popen
+    moved = None  # the name under which the earlier run of this name is kept, if there was one
 
     @property
     def state(self):
@@ -39,6 +41,14 @@ class LocalJob(Job):
                     break
         self._close_records()
 
+    def give_way(self):
+        """After the end: move this run's files aside, and those of the earlier run of its name back to their place."""
+        folder, name = self.stem.parent, self.stem.name
+        aside = files.move_aside(folder, name, self.batch)
+        files.rename_run(folder, self.moved, name, self.batch)
+        self.moved = None
+        self._called(folder / (aside or name))
+
     def _ending(self):
         code = self.process.returncode
         if code < 0:
@@ -53,13 +63,14 @@ def not_done(script, open_lines):
 
 
 def start_here(name, stem, command, env, batch=False, cwd=None):
-    """Start a command on this machine, with output in <stem>.out and .err. Returns the LocalJob; raises JobError."""
+    """Start a command on this machine, with output in <stem>.out and .err. Returns the LocalJob; raises JobError.
+
+    An earlier run of this name moves aside; where it still goes on, nothing is started.
+    """
     job = LocalJob(name, stem, batch)
     try:
-        job.out.parent.mkdir(parents=True, exist_ok=True)
-        for old in (*job.records, *job._of_trainings(".progress")):  # a run that fails early must not leave them
-            old.unlink(missing_ok=True)
-        out, err = job.out.open("wb"), job.err.open("wb")
+        out = _own(job)
+        err = job.err.open("wb")
     except OSError as problem:
         raise unwritable(job.out.parent, problem) from None
     # Where this process is itself in a job of SLURM's, the new job is another one.
@@ -69,6 +80,38 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
         command = [*launch.MORTAL, *GUARD, *command]
         job.process = subprocess.Popen(command, env=outside | env, cwd=cwd, start_new_session=True, **pipes)
     return job
+
+
+def _own(job):
+    """The job's new .out, open and locked: the lock lasts as long as the job, since its processes have this file open.
+
+    What an earlier run of the name has left is moved aside. Raises JobError if that run still goes on, and OSError.
+    """
+    job.out.parent.mkdir(parents=True, exist_ok=True)
+    out = job.out.open("ab")
+    try:
+        _alone(job, out)
+        job.moved = files.move_aside(job.stem.parent, job.stem.name, job.batch)
+        for left in (*job.records, *job._of_trainings(".progress")):
+            left.unlink(missing_ok=True)
+        if job.moved:
+            with out:  # locked until the new one is
+                new = job.out.open("ab")
+                _alone(job, new)
+            out = new
+    except BaseException:
+        out.close()
+        raise
+    return out
+
+
+def _alone(job, out):
+    """Lock the .out of a job that is to start. Raises JobError if another run has it."""
+    if not files.alone(out):
+        raise JobError(
+            f"A run called {job.stem.name} goes on already and writes into {job.out}. A second one would write over "
+            "it, so it was not started. Wait for the end of the first, stop it, or choose another name."
+        )
 
 
 def unwritable(runs, problem):

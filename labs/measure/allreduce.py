@@ -14,6 +14,7 @@ from statistics import median
 from labs import devices, files, jobs
 from labs.errors import LabsError, UseError
 from labs.jobs import launch
+from labs.printed import as_json
 
 SIZES = tuple(2**10 * 4**k for k in range(9))  # bytes: 1 KiB, 4 KiB, ..., 64 MiB
 CYCLE = 1e-4  # seconds between Horovod's looks for work, shorter than its default, so that links are measured
@@ -131,7 +132,7 @@ def table(result):
 def run(args):
     """Measure and print; returns the exit code 0. Raises as `measure`."""
     result = measure(args.ranks, repeats=args.repeats, launcher=args.launcher, runs=args.out, show=not args.json)
-    print(json.dumps(result, indent=1) if args.json else table(result))
+    print(as_json(result) if args.json else table(result))
     return 0
 
 

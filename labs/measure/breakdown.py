@@ -76,11 +76,12 @@ def measure(
         )
     runs, name = Path(runs) if runs is not None else jobs.folder(), name or f"breakdown_{model}"
     file = (runs / f"{name}.breakdown.json").resolve()
+    part = file.with_suffix(".part")  # an earlier measurement stays until there is a new one
     try:
-        file.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
     except OSError as problem:
         raise unwritable(runs, problem) from None
-    options = {"file": str(file), "model": model, "image_size": image_size, "images": images, "rounds": rounds}
+    options = {"file": str(part), "model": model, "image_size": image_size, "images": images, "rounds": rounds}
     options |= {"steps": steps, "local_batches": [local_batch, *others], "kinds": [k for k in KINDS if k in kinds]}
     if strategy == "mirrored":
         program, processes = "labs.measure.side_by_side", {}
@@ -89,9 +90,10 @@ def measure(
         program, processes = "labs.measure.breakdown", {"ranks": ranks, "launcher": launcher}
     job = jobs.start("-m", program, json.dumps(options), name=name, runs=runs, **processes)
     job.wait(show=show)
-    if job.state != "finished" or not file.is_file():
+    if job.state != "finished" or not part.is_file():
         raise BreakdownError(f"The steps were not measured. {job.explain()}")
-    found = json.loads(file.read_text(encoding="utf-8"))
+    found = json.loads(part.read_text(encoding="utf-8"))
+    part.unlink()
     if ranks > devices.cores() and not found["machine"]["gpus"]:
         found["notes"].append(f"oversubscribed: {ranks} ranks share {devices.cores()} core(s)")
     files.write(file, json.dumps(found, indent=1))

@@ -39,10 +39,10 @@ def parse_memory(text):
     """Bytes in "512MiB", "1GiB" or a plain number of bytes. Raises BatchError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(B|[kKMG]i?B?)?\s*", str(text))
     scale = {"b": 1, "k": 2**10, "m": 2**20, "g": GIB}
-    size = int(float(match[1]) * scale[(match[2] or "B")[0].lower()]) if match else 0
-    if size <= 0:
+    size = float(match[1]) * scale[(match[2] or "B")[0].lower()] if match else 0
+    if not 1 <= size < 2**60:
         raise BatchError(f"{text!r} is not an amount of memory: the search needs a limit, such as 1GiB or 512MiB.")
-    return size
+    return int(size)
 
 
 def search(

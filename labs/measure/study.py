@@ -3,12 +3,15 @@
 import secrets
 from pathlib import Path
 
-from labs import devices, files, jobs
+from labs import data, devices, files, jobs
 from labs import models as networks
 from labs.errors import LabsError, UseError
+from labs.jobs import launch
 from labs.results import failures, record, verdict
 from labs.results.record import Configuration
 from labs.results.run import load_record
+
+LARGEST = 10**9  # of any size; more is a mistake in typing
 
 
 class StudyError(UseError):
@@ -56,20 +59,13 @@ def run(
     says which was done.
 
     Raises RunError at the first run that fails, with the reason that its .err gives; records of the pairs
-    before it stay, and the next call goes on from there. Raises StudyError or models.ModelError, before
-    anything runs, for a study that cannot be run.
+    before it stay, and the next call goes on from there. A finished record is replaced by a finished one only. Raises
+    another LabsError before anything runs for a study that cannot be run: see `check`.
     """
     names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
-    for name in names:
-        networks.check(name, plan.image_size)
-    sizes = [(plan.repeats, "repeats"), (plan.epochs, "epochs"), (plan.local_batch, "batch")]
-    for value, what in [*sizes, *((count, "workers") for count in counts)]:
-        if value < 1:
-            raise StudyError(f"{value} {what}: a study needs at least 1.")
-    if strategy == "single" and counts != (1,):
-        raise StudyError(f"Strategy single is for 1 worker, not {max(counts)}: use --strategy mirrored.")
+    check(plan, names, counts, strategy, seed)
     together = [(name, pair) for name in names for pair in pairs(counts)]
-    paths = []
+    paths, checked = [], False
     for number, (name, pair) in enumerate(together, 1):
         wanted = {count: configuration(plan, name, count, strategy, seed) for count in pair}
         run_names = {count: f"{name}_{strategy}_w{count}_b{wanted[count].global_batch}" for count in pair}
@@ -82,6 +78,8 @@ def run(
         if not fresh and _on_record(records, wanted.values()):
             report(f"{title}: on record, reused (--fresh measures again)")
             continue
+        if not checked:
+            checked = check_data(plan, counts)
         how = " each, in turns" if len(pair) > 1 else ""
         crowded = " (oversubscribed: workers share cores)" if shared else ""
         report(f"{title}: {plan.repeats} x {plan.epochs} epochs{how}{crowded}")
@@ -91,19 +89,72 @@ def run(
             asked["batch_size"] = wanted[count].global_batch
             trainings[run_name] = ["-m", "labs.training.program", *(f"--{key}={value}" for key, value in asked.items())]
             options = {"runs": out}
-            if strategy == "horovod":  # MPI is faster, but where cores are shared its waiting ranks keep them busy
-                options |= {"ranks": count, "launcher": "horovodrun" if shared else "mpiexec"}
+            if strategy == "horovod":
+                options |= {"ranks": count, "launcher": _launcher(count)}
             trainings[run_name] = (trainings[run_name] + plan.arguments(), options)
-        with jobs.Turns(show, explain=False) as turns:
-            for run_name, (arguments, options) in trainings.items():
-                turns.start(*arguments, name=run_name, **options)
-        if turns.state != "finished":
-            first = next((job for job in turns.jobs if job.state == "failed"), turns.jobs[0])
-            if not (len(pair) > 1 and devices.gpus() and _no_room(first)):
-                raise RunError(f"The study stops here. {first.explain()}")
-            report(f"{title}: not both fit into a GPU's memory, so each round starts them anew")
-            _anew(trainings, plan.epochs - 1, show)
+        turns = jobs.Turns(show, explain=False)
+        try:
+            with turns:
+                for run_name, (arguments, options) in trainings.items():
+                    turns.start(*arguments, name=run_name, **options)
+            if turns.state != "finished":
+                first = next((job for job in turns.jobs if job.state == "failed"), turns.jobs[0])
+                if not (len(pair) > 1 and devices.gpus() and _no_room(first)):
+                    _give_way(turns.jobs)
+                    raise RunError(f"The study stops here. {first.explain()}")
+                report(f"{title}: not both fit into a GPU's memory, so each round starts them anew")
+                _anew(trainings, plan.epochs - 1, show)
+        except BaseException:
+            _give_way(turns.jobs)
+            raise
     return paths
+
+
+def check(plan, names, counts, strategy, seed):
+    """Raise a LabsError for a study that cannot be run: StudyError, models.ModelError, launch.LaunchError.
+
+    names, counts: of the networks and numbers of workers.
+    """
+    for name in names:
+        networks.check(name, plan.image_size)
+    sizes = [(plan.repeats, "repeats"), (plan.epochs, "epochs"), (plan.local_batch, "batch")]
+    sizes += [(plan.images, "images")] if plan.images is not None else []
+    for value, what in [*sizes, (plan.image_size, "pixels per side"), *((count, "workers") for count in counts)]:
+        if not 1 <= value <= LARGEST:
+            raise StudyError(f"{value} {what}: a study needs at least 1{f', at most {LARGEST}' if value > 0 else ''}.")
+    if not 0 <= seed < 2**31:
+        raise StudyError(f"Seed {seed}: no training starts from it. Give a whole number from 0 to {2**31 - 1}.")
+    if strategy == "single" and counts != (1,):
+        raise StudyError(f"Strategy single is for 1 worker, not {max(counts)}: use --strategy mirrored.")
+    for count in counts if strategy == "horovod" else ():
+        launch.command(count, _launcher(count))
+
+
+def check_data(plan, counts):
+    """Read the data set and raise data.DataError if it cannot be trained on with these numbers of workers."""
+    images = data.load(plan.dataset, images=plan.images).images
+    for count in counts:
+        data.check_batch(len(images), plan.local_batch * count, count)
+    return True
+
+
+def _launcher(count):
+    """MPI is faster, but where ranks share cores those that wait over MPI keep them busy."""
+    return "horovodrun" if devices.oversubscribed(count) else "mpiexec"
+
+
+def _give_way(started):
+    """Of jobs that did not all finish, move the files aside where they stand in the place of a finished record."""
+    for job in started:
+        if job.moved and _finished(job.stem.with_name(f"{job.moved}.json")):
+            job.give_way()
+
+
+def _finished(path):
+    try:
+        return record.load(path).state == "finished"
+    except record.RecordError:
+        return False
 
 
 def _no_room(job):
@@ -123,6 +174,8 @@ def _anew(trainings, rounds, show):
         for place, name in enumerate(list(trainings)[:: 1 if number % 2 else -1]):
             arguments, options = trainings[name]
             asked = [*arguments, "--epochs", 2, "--repeats", 1]
+            for left in ("out", "err", "json"):  # by a study that did not come to its end
+                Path(options["runs"], f"{name}_round{number}.{left}").unlink(missing_ok=True)
             job = jobs.start(*asked, name=f"{name}_round{number}", **options).wait(show=show)
             if job.state != "finished":
                 raise RunError(f"The study stops here. {job.explain()}")

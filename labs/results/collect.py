@@ -10,10 +10,12 @@ from pathlib import Path
 from tabulate import tabulate
 
 from labs.errors import LabsError
+from labs.files import later
+from labs.printed import printable
 from labs.results import log as logs
 from labs.results import metrics
 from labs.results.failures import failure
-from labs.results.record import NoRecordError, RecordError, load
+from labs.results.record import NoRecordError, RecordError
 from labs.results.run import MetricsError, Run, load_record
 
 LOGS = (".out", ".output", ".log", ".txt")
@@ -38,48 +40,66 @@ def rows(paths, *, images=None, model=None, workers=None, global_batch=None) -> 
             runs += _read(stem, files, options)
         except LabsError as error:
             errors.append(error)
-            source = next(files[kind] for kind in TYPES if kind in files).name
-            failed = getattr(error, "runs", []) or [Run(source, truncated=True)]
+            failed = getattr(error, "runs", []) or [Run(_source(stem, files), truncated=True)]
             failed[-1].notes.append(str(error))
             runs += failed
-    if errors and len(errors) == len(jobs):
+    if errors and len(jobs) == 1:
         raise errors[0]
     return metrics.summarise(runs)
 
 
 def _jobs(paths):
-    """{stem: {type: file}} of the files, in the given order; folders give all jobs in them by name."""
+    """{stem: {type: file}} of the files, in the given order; folders give all jobs in them by name.
+
+    Records are given as what `_load` says of them. An earlier run (labs.files.move_aside) is left out where the later
+    one is there: they are not measured together.
+    """
     jobs = {}
     for path in paths:
         inside = [path]
         if path.is_dir():
-            inside = [p for p in sorted(path.iterdir()) if p.suffix in TYPES and p.is_file() and _belongs(p)]
-            if not inside:
-                raise MetricsError(f"{path}: no results ({', '.join(TYPES)}) in this folder. Did the jobs write here?")
+            inside = [p for p in sorted(path.iterdir()) if p.suffix in TYPES and p.is_file() and p.suffix != ".txt"]
         elif path.suffix not in TYPES:
             raise MetricsError(f"{path}: type {path.suffix or '(none)'} is not read, only {', '.join(TYPES)}.")
         elif not path.exists():
             raise MetricsError(f"{path}: no such file. Check its name, and where the job wrote its output.")
+        elif not path.is_file():
+            raise MetricsError(f"{path}: no regular file, so nothing is read from it. Copy its content into one.")
         for file in inside:
-            jobs.setdefault(file.with_suffix(""), {})[file.suffix] = file
+            held = _load(file) if file.suffix == ".json" else file
+            if path.is_dir() and (isinstance(held, NoRecordError) or (held is file and _search(file))):
+                continue  # other .json lie there too: progress, settings
+            jobs.setdefault(file.with_suffix(""), {})[file.suffix] = held
+        if path.is_dir() and not any(file.with_suffix("") in jobs for file in inside):
+            raise MetricsError(f"{path}: no results ({', '.join(TYPES)}) in this folder. Did the jobs write here?")
+    stems = set(jobs)
     for stem in list(jobs):  # records of a batch script's trainings go to its log
         match = re.fullmatch(r"(.+)_w\d+", stem.name)
         script = stem.with_name(match[1]) if match else None
         if script in jobs and ".json" not in jobs[script] and list(jobs[stem]) == [".json"]:
             jobs[script].setdefault("records", []).append(jobs.pop(stem)[".json"])
-    return jobs
+    return {stem: job for stem, job in jobs.items() if not _replaced(stem, job, stems)}
 
 
-def _belongs(path):
-    """Whether a file in a folder is a training's: other .json (progress, settings) and .txt files lie there too."""
-    if path.suffix == ".json":
-        try:
-            load(path)
-        except NoRecordError:
-            return False
-        except RecordError:
-            return True
-    return path.suffix != ".txt" and not _search(path)
+def _source(stem, files):
+    """The name of the first of a job's files."""
+    return stem.name + next((kind for kind in TYPES if kind in files), "")
+
+
+def _load(path):
+    """The run that a record describes; a RecordError where it cannot be read."""
+    try:
+        return load_record(path)
+    except RecordError as error:
+        error.source = path.name
+        return error
+
+
+def _replaced(stem, job, stems):
+    """Whether a job is an earlier run of another one of these. A record tells under which name its run was made."""
+    if not any(stem.with_name(name) in stems for name in later(stem.name)):
+        return False
+    return not (isinstance(job.get(".json"), Run) and job[".json"].name == stem.name)
 
 
 def _search(path):
@@ -87,7 +107,14 @@ def _search(path):
     if path.with_name(re.sub(r"_bisect\d+$", "", path.stem) + ".maxbatch.json").exists():
         return True
     out = path.with_suffix(".out")
-    return out.is_file() and b"\nlargest batch that fits: " in out.read_bytes()
+    return out.is_file() and _holds(out, b"\nlargest batch that fits: ")
+
+
+def _holds(path, text):
+    """Whether a file holds a text, at its last 64 KiB."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, 2) - 2**16))
+        return text in file.read()
 
 
 def _read(stem, files, options):
@@ -97,7 +124,9 @@ def _read(stem, files, options):
         for run in found:  # one job, also where no record says its number
             run.job, run.folder = run.job or stem.name, stem.resolve().parent
         return found
-    record = load_record(files[".json"]) if ".json" in files else None
+    record = files.get(".json")
+    if isinstance(record, RecordError):
+        raise record
     err = files.get(".err") or stem.with_name(stem.name + ".err")
     if record and (record.repeats or not log):
         if not err.is_file():
@@ -122,8 +151,8 @@ def _batch(records, log, err, options):
     In the order of the log. The failure that .err (or the log) names is given to the run that did not end; if all
     ended, the script failed after them, and the failure is a run of its own.
     """
-    records = sorted(records, key=lambda path: [int(part) for part in re.findall(r"\d+", path.stem)[-1:]])
-    measured, logged = [load_record(path) for path in records], []
+    records = sorted(records, key=lambda run: [int(part) for part in re.findall(r"\d+", run.source)[-1:]])
+    measured, logged = [run for run in records if isinstance(run, Run)], []
     if log:
         try:
             logged = logs.read(log)
@@ -139,7 +168,8 @@ def _batch(records, log, err, options):
     elif problem and not logs.harmless(problem):
         note = "the job failed after the runs above had finished"
         found.append(Run(problem["file"], failure=problem, truncated=True, notes=[note]))
-    return found
+    broken = [error for error in records if not isinstance(error, Run)]
+    return found + [Run(error.source, truncated=True, notes=[str(error)]) for error in broken]
 
 
 def _merge(measured, logged):
@@ -209,7 +239,7 @@ def table(rows) -> str:
         legend.append("(1 run): no interval; low to high is what the log's rounding leaves open.")
     text += legend if rows else ["(no runs)"]
     text += [f"Run {', '.join(which)}: {note}" for note, which in notes.items()]
-    return "\n".join(map(str.rstrip, text))
+    return printable("\n".join(map(str.rstrip, text)))
 
 
 def _cell(row, key, form):

@@ -10,6 +10,8 @@ import tomllib
 from collections import namedtuple
 from pathlib import Path
 
+from labs import files
+
 Sign = namedtuple("Sign", "kind pattern advice")
 
 
@@ -43,8 +45,8 @@ _EXCEPTIONS = {
 _OTHER = "python error", "Read the traceback above this line: it names the file and the line of the script."
 
 _RANK = re.compile(
-    r"^[^\[\]<>]{0,40}\[(?:[^\[\]<>]*?,)?(\d+)\]<std(?:out|err)>:[ ]?"  # horovodrun, mpirun --tag-output
-    r"|^\[(\d+)\] "  # mpiexec -prepend-rank
+    r"^[^\[\]<>]{0,40}\[(?:[^\[\]<>]*?,)?(\d{1,9})\]<std(?:out|err)>:[ ]?"  # horovodrun, mpirun --tag-output
+    r"|^\[(\d{1,9})\] "  # mpiexec -prepend-rank
     r"|^ {0,4}(\d{1,5}): ?"  # srun --label
 )
 
@@ -72,17 +74,89 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8-sig", errors="replace")
 
 
+_PIECE = 2**20  # bytes
+_LONGEST = 2**14  # bytes of a line that are looked at in a large file: its end
+_WHOLE_FILE = 4 * _PIECE  # up to this size all lines are read; of a larger file its ends, and between them marked lines
+# A line that names a failure, or an exception's, holds one of these words.
+MARKS = (
+    "abort|alloc|cancel|code: 13|due to|error|exception|exhausted|exit|failed|fault|found|gloo|horovod|interrupt|kill"
+    "|lmod|loaded|memory|modulefile|mpi|nccl|no such|oom|open file|signal|slots|srun|terminat|timeout|traceback"
+).split("|")
+_BELOW = 60  # lines below the first one of a traceback, with its exception
+
+
+def _lines(path):
+    """(lines of a file, their numbers from 1): all of them, or of a large file those that may name a failure."""
+    size = path.stat().st_size
+    if size <= _WHOLE_FILE:
+        lines = decode(files.read(path)).split("\n")
+        return lines, range(1, len(lines) + 1)
+    found, kept, number = [], 0, 1
+    for begin, piece in _pieces(path):
+        lines = piece.count(b"\n")
+        if begin == 0 or begin > size - 2 * _PIECE:
+            found += enumerate(piece.removesuffix(b"\n").split(b"\n"), number)
+        elif kept < _PIECE:
+            marked = list(_marked(piece, number))
+            kept += sum(len(line) for _, line in marked)
+            found += marked
+        number += lines
+    if piece.endswith(b"\n"):
+        found.append((number, b""))
+    return [line[-_LONGEST:].decode(errors="replace") for _, line in found], [number for number, _ in found]
+
+
+def _pieces(path):
+    """(offset, bytes) of a file in pieces of whole lines; of a very long line the end only."""
+    with path.open("rb") as file:
+        rest, begin = b"", 0
+        while chunk := file.read(_PIECE):
+            whole, end, rest = (rest + chunk).rpartition(b"\n")
+            if end:
+                yield begin, whole + end
+                begin = file.tell() - len(rest)
+            else:
+                rest = rest[-_LONGEST:]
+        if rest:
+            yield max(begin, file.tell() - len(rest)), rest
+
+
+def _marked(piece, number):
+    """(number, line) of the lines in a piece that hold one of MARKS, and of those below the begin of a traceback."""
+    low, places = piece.lower(), {}
+    for mark in map(str.encode, MARKS):
+        place = low.find(mark)
+        while place >= 0 and len(places) < 10_000:
+            begin = piece.rfind(b"\n", 0, place) + 1
+            for _ in range(_BELOW if mark == b"traceback" else 1):
+                end = piece.find(b"\n", begin)
+                end = len(piece) if end < 0 else end
+                places[begin] = end
+                begin = end + 1
+                if begin >= len(piece):
+                    break
+            place = low.find(mark, begin)
+    before = 0
+    for begin in sorted(places):
+        number += piece.count(b"\n", before, begin)
+        before = begin
+        yield number, piece[begin : places[begin]]
+
+
 def failure(text_or_path: str | Path) -> dict | None:
     """The failure that a text or the file at a Path names, or None.
 
     Returns: {"kind", "line_number" (from 1), "line", "advice"}; kind is one of "out of memory",
     "time limit", "node failure", "import error", "missing module", "missing file", "python error", "cancelled",
-    "killed", "NCCL error", "MPI error", "Gloo error", "job error".
+    "killed", "NCCL error", "MPI error", "Gloo error", "job error". Of a file above 4 MiB the ends are read whole.
     Errors: FileNotFoundError for a path that does not exist.
     """
     if isinstance(text_or_path, Path):
-        text_or_path = decode(text_or_path.read_bytes())
-    lines = [re.split(r"[\r\b]+", line.rstrip("\r"))[-1].rstrip() for line in text_or_path.split("\n")]
+        lines, numbers = _lines(text_or_path)
+    else:
+        lines = text_or_path.split("\n")
+        numbers = range(1, len(lines) + 1)
+    lines = [re.split(r"[\r\b]+", line.rstrip("\r"))[-1].rstrip() for line in lines]
     ranked = [split_rank(line) for line in lines]
     causes = _without_echoes(ranked)
     event = _first(*(_find([sign], causes) for sign in SIGNS["scheduler"]))
@@ -100,7 +174,7 @@ def failure(text_or_path: str | Path) -> dict | None:
     if not found:
         return None
     index, kind, advice = found
-    return {"kind": kind, "line_number": index + 1, "line": lines[index].strip(), "advice": advice}
+    return {"kind": kind, "line_number": numbers[index], "line": lines[index].strip(), "advice": advice}
 
 
 def _find(signs, ranked):

@@ -40,17 +40,37 @@ class Estimate:
 
 def t_quantile(degrees: float, share: float = 0.975) -> float:
     """Quantile of Student's t with `degrees` of freedom, which need not be a whole number."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    return float(t.ppf(share, degrees))
+    return float(stdtrit(degrees, share))
 
 
 def plain(values) -> tuple[float, float] | None:
-    """t interval of the mean of `values` (loss, accuracy), not on logarithms; None for fewer than 2."""
+    """t interval of the mean of `values` (loss), not on logarithms; None for fewer than 2, or without bounds."""
     if len(values) < 2:
         return None
-    reach = t_quantile(len(values) - 1) * math.sqrt(variance(values) / len(values))
-    return fmean(values) - reach, fmean(values) + reach
+    try:
+        reach = t_quantile(len(values) - 1) * math.sqrt(variance(values) / len(values))
+        return fmean(values) - reach, fmean(values) + reach
+    except OverflowError:
+        return None
+
+
+def shares(values) -> tuple[float, float] | None:
+    """95 % interval of the mean of shares from 0 to 1 (accuracy) over repeats, within [0, 1]; None for fewer than 2.
+
+    A t interval of their log-odds, whose ends lie around the mean (the delta method: the standard error of the mean,
+    divided by m (1 - m), is that of its log-odds). A mean of 0 or 1 has no log-odds: then all values are equal, and so
+    are the ends.
+    """
+    if len(values) < 2:
+        return None
+    centre = fmean(values)
+    if not 0 < centre < 1:
+        return centre, centre
+    odds, scale = math.log(centre / (1 - centre)), centre * (1 - centre)
+    reach = t_quantile(len(values) - 1) * math.sqrt(variance(values) / len(values)) / scale
+    return tuple(1 / (1 + math.exp(-max(-700.0, min(700.0, odds + side * reach)))) for side in (-1, 1))
 
 
 def mean(sample, resolution: float = 0.0) -> Estimate:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from labs.results.failures import split_rank
 
-_EPOCH = re.compile(r"^Epoch (\d+)/(\d+)\s*$")
-_REPEAT = re.compile(r"^Repeat (\d+) of (\d+)\b")
+_EPOCH = re.compile(r"^Epoch (\d{1,9})/(\d{1,9})\s*$")
+_REPEAT = re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b")
 _STOPPED = re.compile(r"^Epoch \d+: early stopping")
-_RESULT = re.compile(r"^(\d+)/(\d+) ?(\[[=>.\s-]*\]|[━ ]+)? ?(?:- )?(\d+)s(?= |$)(.*)$")
-_RATE = re.compile(r"(?<![\w.])(\d+)(us|ms|s)/(step|epoch)(?!\w)")
+_RESULT = re.compile(r"^(\d{1,9})/(\d{1,9}) ?(\[[=>.\s-]*\]|[━ ]+)? ?(?:- )?(\d{1,9})s(?= |$)(.*)$")
+_RATE = re.compile(r"(?<![\w.])(\d{1,12})(us|ms|s)/(step|epoch)(?!\w)")
 _METRIC = re.compile(r"- ([A-Za-z_][\w./]*): (-?\d+\.?\d*(?:e[+-]?\d+)?|-?nan|-?inf)(?=\s|$)", re.I)
 _WHOLE = re.compile(r"(?:\.\d{4}|e[+-]\d\d|nan|inf|/step|/epoch)$")
 _UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -108,7 +108,7 @@ _COUNTS = ("global_batch", "local_batch", "workers", "images", "image_size")
 _FIELDS = {name: name for name in (*_COUNTS, "strategy", "learning_rate", "dataset", "model")}
 _FIELDS |= {"batch_size": "global_batch", "n_replicas": "workers", "n_gpus": "workers"}  # the batch size is global here
 _HEADERS_ONLY = ("learning_rate", "images")  # the option is the rate before scaling, and the images of a subset
-_COUNTED = re.compile(r"^Model:?\s+([\w.-]+),?\s+(\d+)\s+(?:GPU|worker|replica|device)s?\b", re.I)
+_COUNTED = re.compile(r"^Model:?\s+([\w.-]+),?\s+(\d{1,9})\s+(?:GPU|worker|replica|device)s?\b", re.I)
 _HEADER = re.compile(r"^([A-Za-z][A-Za-z_ ]{1,40}?)\s*[:=]\s*([\w.+-]+)\s*$")
 _FAMILY = re.compile(r"^(?:ResNet|VGG|MobileNet|DenseNet|Inception|Xception|EfficientNet)\w*$", re.I)
 _BEFORE = "time|srun|mpirun|mpiexec|horovodrun|singularity|apptainer|uv|exec"  # what starts Python
@@ -145,7 +145,7 @@ def settings(line: str) -> list[tuple[str, object, str]]:
 def _value(key, text, origin):
     try:
         if key in _COUNTS:
-            return [(key, int(text), origin)] if int(text) > 0 else []
+            return [(key, int(text), origin)] if 0 < int(text) < 10**9 else []
         if key == "learning_rate":
             return [(key, float(text), origin)]
     except ValueError:

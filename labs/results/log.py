@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from labs import files
 from labs.errors import UseError
 from labs.results import line as lines
 from labs.results.failures import decode, failure
@@ -41,7 +42,7 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
     """
     path, name = Path(path), Path(path).name
     try:
-        text = decode(path.read_bytes())
+        text = decode(files.read(path))
     except OSError as error:
         why = f"cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
         raise LogError(f"{path}: {why}") from None

@@ -11,12 +11,15 @@ The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Sys
   many images per epoch, which they don't when each drops another remainder.
 """
 
+import itertools
 import math
 from dataclasses import replace
 from statistics import fmean
 
+from labs.printed import finite
 from labs.results import intervals
 from labs.results.intervals import Estimate
+from labs.results.record import Configuration
 from labs.results.run import MetricsError, Run
 
 
@@ -111,59 +114,117 @@ def together(run: Run, other: Run) -> bool:
 
 def scaling(run: Run, baseline: Run) -> str | None:
     """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None: unknown."""
-    ours, theirs = run.configuration, baseline.configuration
+    return _scaling(run, baseline.configuration.global_batch)
+
+
+def _scaling(run, global_batch):
+    ours = run.configuration
     local = ours.local_batch or (ours.global_batch and ours.workers and ours.global_batch / ours.workers)
-    if not (local and theirs.global_batch):
+    if not (local and global_batch):
         return None
-    if theirs.global_batch == local:
+    if global_batch == local:
         return "weak"
-    return "strong" if theirs.global_batch == ours.global_batch else "other"
+    return "strong" if global_batch == ours.global_batch else "other"
+
+
+class Baselines:
+    """The 1-worker runs among many, by what decides whether another run may be divided by them (`apart`)."""
+
+    REASONS = 100  # kinds of runs that are looked at for the reasons of an error
+
+    def __init__(self, runs):
+        self.near, self.beside, self.kinds, self._made = {}, {}, {}, {}
+        for place, run in enumerate(run for run in runs if run.workers == 1):
+            steady, alike = bool(_times(run)[0]), _alike(run)
+            has = run.configuration
+            kinds = self.kinds.setdefault(run.study, {})
+            kinds.setdefault((alike, has.strategy, run.folder, steady), (place, run, steady))
+            if steady:
+                batch = has.strategy, has.global_batch
+                self.near.setdefault((alike, _origin(run)), {}).setdefault(batch, []).append((place, run))
+                self.beside.setdefault((alike, run.folder), {}).setdefault(batch, []).append((place, run))
+
+    def of(self, run: Run) -> Run:
+        """The baseline of a run; see `find_baseline`."""
+        if run.workers == 1:
+            return run
+        if run.workers is None:
+            raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give --workers.")
+        alike, named = _alike(run), run.model is not None and run.hardware is not None
+        near = self.near.get((alike, _origin(run)), {})
+        beside = self.beside.get((alike, run.folder), {}) if named else {}
+        has = run.configuration
+        batches = [batch for batch in dict.fromkeys([*near, *beside]) if batch[0] in (has.strategy, "single")]
+        batches = [batch for batch in batches if batch[0] == has.strategy] or batches
+        for wanted in ("weak", "strong", None):
+            if chosen := [batch for batch in batches if _scaling(run, batch[1]) == wanted]:
+                break
+        else:
+            self._refuse(run, batches and {**beside, **near}[batches[0]][0][1])
+        pool = near if any(batch in near for batch in chosen) else beside
+        key = id(pool), tuple(chosen)
+        if key not in self._made:
+            runs = sorted((one for batch in chosen for one in pool.get(batch, [])), key=lambda one: one[0])
+            self._made[key] = _merged([one for _, one in runs])
+        first, stranger = self._made[key]
+        if stranger:
+            raise MetricsError(
+                f"{run}: {first.source} and {stranger.source} could both be its 1-worker run, and which of them "
+                "belongs to it is not known. Pass only the one that was measured with it."
+            )
+        return first
+
+    def _refuse(self, run, other_batch):
+        """Raise the MetricsError that says why none is fit."""
+        reasons, own = {}, self.kinds.get(run.study, {}).values()
+        others = (next(iter(kinds.values())) for study, kinds in self.kinds.items() if study != run.study)
+        looked_at = [*itertools.islice(own, self.REASONS), *itertools.islice(others, 1)]
+        for _, one, steady in sorted(looked_at, key=lambda kind: kind[0]):
+            reason = apart(run, one) or (None if steady else "without a steady epoch")
+            if reason:
+                reasons.setdefault(reason, one)
+        if other_batch:
+            reasons["its batch is neither the local nor the global one"] = other_batch
+        said = "; ".join(f"{one.source}: {reason}" for reason, one in reasons.items())
+        raise MetricsError(
+            f"{run}: no 1-worker run to divide by ({said or 'none is in the input'}). Measure 1 and {run.workers} "
+            "workers in one study (labs study), and pass both."
+        )
+
+
+def _alike(run):
+    """What runs must have in common to be divided at all, besides the strategy."""
+    return run.study, run.kind, run.hardware, run.configuration.training
+
+
+def _origin(run):
+    """What only runs have in common that are `together`."""
+    if run.study:
+        return "study", run.study
+    return ("job", run.job) if run.job else ("file", run.source, run.folder)
+
+
+def _merged(runs):
+    """(the first of the runs, with the repeats of all that are equal to it, a run that is not together with it)."""
+    first = runs[0]
+    equal = [
+        one
+        for one in runs
+        if one.configuration.same_training(first.configuration)
+        and (one.steps, one.images) == (first.steps, first.images)
+    ]
+    stranger = next((one for one in runs if not together(first, one)), None)
+    return replace(first, repeats=[repeat for one in equal for repeat in one.repeats]), stranger
 
 
 def find_baseline(run: Run, runs) -> Run:
     """The 1-worker run among `runs` by which `run` may be divided; equal ones of one study, job or file become one.
 
     Preferred: the run's own strategy before "single", then weak scaling before strong, then the same job.
+    runs: a list, or its Baselines where they are asked for often.
     Errors: MetricsError with the reason when there is none, or when several have an equal claim.
     """
-    if run.workers == 1:
-        return run
-    if run.workers is None:
-        raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give --workers.")
-    reasons, ones = {}, []
-    for other in (other for other in runs if other.workers == 1):
-        if reason := apart(run, other):
-            reasons.setdefault(reason, []).append(other)
-        elif epoch_seconds(other).value is None:
-            reasons.setdefault("without a steady epoch", []).append(other)
-        else:
-            ones.append(other)
-    ones = [other for other in ones if other.configuration.strategy == run.configuration.strategy] or ones
-    chosen = []
-    for wanted in ("weak", "strong", None):
-        chosen = chosen or [other for other in ones if scaling(run, other) == wanted]
-    if not chosen:
-        if ones:
-            reasons["its batch is neither the local nor the global one"] = ones
-        said = "; ".join(f"{others[0].source}: {reason}" for reason, others in reasons.items())
-        raise MetricsError(
-            f"{run}: no 1-worker run to divide by ({said or 'none is in the input'}). Measure 1 and {run.workers} "
-            "workers in one study (labs study), and pass both."
-        )
-    chosen = [other for other in chosen if together(run, other)] or chosen
-    first = chosen[0]
-    if strangers := [other for other in chosen if not together(first, other)]:
-        raise MetricsError(
-            f"{run}: {first.source} and {strangers[0].source} could both be its 1-worker run, and which of them "
-            "belongs to it is not known. Pass only the one that was measured with it."
-        )
-    equal = [
-        other
-        for other in chosen
-        if other.configuration.same_training(first.configuration)
-        and (other.steps, other.images) == (first.steps, first.images)
-    ]
-    return replace(first, repeats=[repeat for other in equal for repeat in other.repeats])
+    return (runs if isinstance(runs, Baselines) else Baselines(runs)).of(run)
 
 
 def in_turns(run: Run, baseline: Run) -> list[int]:
@@ -227,15 +288,19 @@ def efficiency(run: Run, baseline) -> Estimate:
 
 
 def learning(run: Run, name: str) -> tuple[list[float | None], tuple[float, float] | None]:
-    """(metric `name` after each epoch, mean over repeats; interval of the last); not-a-number is None."""
+    """(metric `name` after each epoch, mean over repeats; interval of the last); not-a-number is None,
+    and so is what is too large to be computed with."""
     curve, values = [], []
     for number in range(max((len(repeat) for repeat in run.repeats), default=0)):
         values = [repeat[number].metrics.get(name) for repeat in run.repeats if len(repeat) > number]
         values = [value for value in values if value is not None]
-        curve.append(fmean(values) if values and all(map(math.isfinite, values)) else None)
+        curve.append(fmean(values) if values and all(abs(value) < 1e300 for value in values) else None)
     if all(value is None for value in curve) and not _has(run, name):
         return [], None
-    return curve, intervals.plain(values) if curve[-1] is not None else None
+    if curve[-1] is None:
+        return curve, None
+    share = name.endswith("accuracy") and all(0 <= value <= 1 for value in values)
+    return curve, intervals.shares(values) if share else intervals.plain(values)
 
 
 def _has(run, name):
@@ -248,13 +313,14 @@ def summarise(runs) -> list[dict]:
     Baselines are looked for among `runs`; a missing one gives None for speedup and efficiency, and a note says why.
     """
     runs = list(runs)
-    return [_row(run, runs) for run in runs]
+    baselines = Baselines(runs)
+    return [_row(run, baselines) for run in runs]
 
 
 _OWN = ("kind", "name", "steps", "images", "hardware", "oversubscribed", "failure", "truncated")
 
 
-def _row(run: Run, pool: list[Run]) -> dict:
+def _row(run: Run, pool: Baselines) -> dict:
     seconds, rate, kind = epoch_seconds(run), throughput(run), None
     notes = [*run.notes, *seconds.notes, *rate.notes]
     try:
@@ -265,7 +331,7 @@ def _row(run: Run, pool: list[Run]) -> dict:
     row = {
         "source": run.source,
         "run": run.index,
-        **run.configuration.model_dump(),
+        **{key: getattr(run.configuration, key) for key in Configuration.model_fields},
         **{key: getattr(run, key) for key in _OWN},
         "images_per_epoch": epoch_images(run)[0],
         "repeats": len(run.steady),
@@ -289,4 +355,4 @@ def _row(run: Run, pool: list[Run]) -> dict:
         notes.append("the epochs include validation: epoch times and images/second hold its time too")
     if run.oversubscribed:
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
-    return row | {"notes": list(dict.fromkeys([*notes, *gain.notes]))}
+    return finite(row | {"notes": list(dict.fromkeys([*notes, *gain.notes]))})

@@ -4,10 +4,9 @@ Version 2 has a part `configuration`: how the training was run. In version 1 its
 records are still read. Fields that this kit does not know are kept.
 """
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import from_json
 
 from labs import devices, files, schema
@@ -37,7 +36,7 @@ class _Part(BaseModel):
 
 
 Count = Annotated[int, Field(ge=0, lt=2**53)]  # larger ones are no float, and no number of anything here
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(ge=1e-9, le=1e9)]  # of what can have been measured, and be computed with
 Metric = Annotated[float, Field(allow_inf_nan=True)]  # the loss of a training that diverged
 
 # What a field says of a run. Two runs may be divided if they agree in all fields without such a mark.
@@ -69,6 +68,11 @@ class Configuration(_Part):
         fields = type(self).model_fields.items()
         return {name: getattr(self, name) for name, field in fields if not any(m in field.metadata for m in marks)}
 
+    @property
+    def training(self) -> tuple:
+        """What two trainings must have in common to be comparable, besides their strategy."""
+        return tuple(self._without(FOLLOWS_WORKERS, AMOUNT, EXCHANGE).values())
+
     def comparable(self, baseline: "Configuration") -> bool:
         """Whether dividing this run by `baseline` is scaling: equal but for the workers, and what follows them.
 
@@ -76,8 +80,7 @@ class Configuration(_Part):
         """
         if baseline.strategy not in (self.strategy, "single"):
             return False
-        marks = (FOLLOWS_WORKERS, AMOUNT, EXCHANGE)
-        return self._without(*marks) == baseline._without(*marks)
+        return self.training == baseline.training
 
     def same_training(self, other: "Configuration") -> bool:
         """Whether both are repeats of one training: equal but for the seed, and how much was trained."""
@@ -142,6 +145,16 @@ class Record(_Part):
             own["images"] = data.pop("requested_images")
         return data | {"version": VERSION, "configuration": own}
 
+    @field_validator("machine")
+    @classmethod
+    def _named(cls, machine):
+        if not isinstance(machine.get("cpu"), str | None):
+            raise schema.wrong("cpu", "must be a text")
+        gpus = machine.get("gpus") or []
+        if not isinstance(gpus, list) or not all(isinstance(gpu, str) for gpu in gpus):
+            raise schema.wrong("gpus", "must be a list of texts")
+        return machine
+
     @property
     def hardware(self) -> str | None:
         """The name of what computed."""
@@ -154,7 +167,7 @@ def load(path) -> Record:
     Errors: RecordError if the file cannot be read or holds what cannot be true (NoRecordError: something else).
     """
     try:
-        data = from_json(Path(path).read_bytes())
+        data = from_json(files.read(path))
     except OSError as problem:
         reason = problem.strerror or problem
         raise RecordError(

@@ -4,8 +4,9 @@ import os
 import sys
 from pathlib import Path
 
-from labs import blanks
+from labs import blanks, files
 from labs.errors import UseError
+from labs.printed import printable
 
 
 class ArgumentError(UseError):
@@ -34,7 +35,12 @@ def parse(parser):
 
 
 def check(args):
-    """Raise ArgumentError for less than 1 epoch or repeat."""
-    for value, what in ((args.epochs, "epochs"), (args.repeats, "repeats")):
-        if value < 1:
+    """Raise ArgumentError for less than 1 of what there must be, and for a name that no run can have."""
+    for what in ("epochs", "repeats", "batch_size", "images", "image_size"):
+        value = getattr(args, what)
+        if value is not None and value < 1:
             raise ArgumentError(f"{value} {what}: nothing would be trained. Pass --{what} 1 or more.")
+    if args.run is not None and (problem := files.no_name(args.run)):
+        raise ArgumentError(
+            f"--run {printable(args.run)} {problem}. The run record is called after it: choose another."
+        )

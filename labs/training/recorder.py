@@ -16,7 +16,7 @@ from pathlib import Path
 
 import keras
 
-from labs import devices, ranks, waiting
+from labs import devices, files, ranks, waiting
 from labs.errors import LabsError
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
@@ -89,6 +89,8 @@ class Recorder(keras.callbacks.Callback):
         if self._gate:
             self.record.study, self.record.sharing = self._gate.study, self._gate.sharing
         if self.rank == 0:
+            with contextlib.suppress(OSError):  # a job's start has done this already
+                self.path.rename(self.path.with_name(f"{files.free(self.path.parent, name)}.json"))
             records.save(self.path, self.record)  # an unwritable folder is found before the training, not after
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()

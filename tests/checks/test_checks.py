@@ -3,11 +3,18 @@
 import errno
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from labs import checks
 from labs.checks import judging, kept, tasks
+from labs.results import record
 
 COURSE = """
 notebook = "01_first"
@@ -139,6 +146,65 @@ def test_exception_in_a_judge_becomes_a_hint():
     assert state == "wrong" and "TypeError" in text and "cannot be read" in text
     assert not checks.check("01.1", "many") and items()["01.1"]["state"] == "wrong"
     assert checks.judge("01.1", 1, 2, 3)[0] == "wrong"  # too many answers
+
+
+class Odd:
+    """Raises whatever is done with it, as repr, str and comparison."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __repr__(self):
+        raise self.error
+
+    __str__ = __lt__ = __repr__
+
+
+def deep(levels):
+    return [deep(levels - 1)] if levels else []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [10**5000, Odd(RuntimeError()), Odd(SystemExit(3)), [Odd(ValueError())], Odd(Odd), deep(900)],
+    ids=range(6),
+)
+@pytest.mark.parametrize("id", ["01.1", "01.2"])
+def test_an_answer_that_cannot_be_shown_is_wrong_and_no_more(id, answer):
+    assert checks.check(id, answer).state == "wrong"
+    checks.predict("01.10", answer)
+    assert items()[id]["state"] == "wrong" and items()["01.10"]["state"] == "predicted"
+
+
+def test_an_answer_that_ends_the_program_does_not_end_the_notebook(capsys):
+    judging.JUDGES["01.1"] = lambda function: function()
+    assert checks.check("01.1", lambda: sys.exit("bye")).state == "wrong"
+    assert "ends the whole program" in capsys.readouterr().out
+    with pytest.raises(KeyboardInterrupt):  # this is the student's own wish
+        checks.check("01.1", lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(5))
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "answer", [NAN, np.float32(NAN), complex(0, NAN), [1.0, NAN], {"a": NAN}, np.array([1, NAN])], ids=range(6)
+)
+def test_nan_is_never_right(answer, capsys):
+    judging.JUDGES["01.1"] = lambda value: None
+    assert checks.check("01.1", answer).state == "wrong" and "NaN" in capsys.readouterr().out
+
+
+def test_what_equals_everything_is_never_right(capsys):
+    class Lie(float):
+        def __eq__(self, other):
+            return True
+
+    judging.JUDGES["01.1"] = lambda value: None
+    for answer in (Lie(), [Lie()], {"a": Lie()}):
+        assert checks.check("01.1", answer).state == "wrong" and "Lie says itself" in capsys.readouterr().out
+    for answer in (1.5, "x", np.ones(3), np.array(["x"]), Path("x"), record.Configuration(), lambda: 3, float):
+        assert checks.check("01.1", answer), answer
 
 
 def test_judge_can_say_that_something_is_still_blank(monkeypatch):
@@ -273,14 +339,87 @@ def test_any_other_reason_is_refused():
 # The file of the progress
 
 
-@pytest.mark.parametrize("text", ["", "{half", "[]", "3", '{"items": []}', '{"items": {"01.1": 5}}', '{"other": {}}'])
-def test_unreadable_progress_warns_and_starts_anew(text, capsys):
+def bad(number):
+    return kept.progress_file().with_name(f"progress.json.bad-{number}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{half",
+        b"[]",
+        b"3",
+        b'{"items": []}',
+        b'{"items": {"01.1": 5}}',
+        b'{"other": {}}',
+        b"[" * 200_000,
+        b'{"items": ' * 20_000,
+        b'{"items": {"01.1": {"state": "right", "attempts": ' + b"9" * 5000 + b"}}}",
+        b'{"items": {"01.1": {"state": ["right"], "attempts": "many"}}}',
+        b"\xff\xfe\x00",
+    ],
+    ids=range(12),
+)
+def test_what_is_no_progress_is_kept_aside_and_ends_no_check(text, capsys):
     kept.progress_file().parent.mkdir()
-    kept.progress_file().write_text(text)
+    kept.progress_file().write_bytes(text)
+    checks.progress()
+    assert kept.progress_file().read_bytes() == text, "reading changes nothing"
+    capsys.readouterr()
     assert checks.check("01.1", 42)
-    out = capsys.readouterr().out
-    assert out.count("Warning") == 1 and "progress.json cannot be read" in out
-    assert list(items()) == ["01.1"]
+    assert capsys.readouterr().out.count("Warning") == 1
+    assert bad(1).read_bytes() == text and items()["01.1"]["state"] == "right"
+    assert checks.check("01.2", "b") and capsys.readouterr().out.count("Warning") == 0
+    assert not bad(2).exists()
+
+
+@pytest.mark.parametrize("cut", [lambda t: t[:-3], lambda t: t[:-40], lambda t: t.replace(b'"open"', b'"op', 1)])
+def test_what_can_be_read_of_a_damaged_file_is_recovered(cut):
+    checks.check("01.2", "b")
+    checks.check("01.1", 42)
+    checks.predict("01.10", ...)
+    damaged = cut(kept.progress_file().read_bytes())
+    kept.progress_file().write_bytes(damaged)
+    checks.check("01.1", 41)
+    assert bad(1).read_bytes() == damaged
+    assert [items()[id]["state"] for id in ("01.1", "01.2")] == ["right", "right"]
+    assert (items()["01.1"]["answer"], items()["01.1"]["attempts"]) == ("42", 2)
+
+
+def test_a_field_that_cannot_be_costs_that_field_only():
+    checks.check("01.1", 42)
+    text = kept.progress_file().read_text()
+    kept.progress_file().write_text(text.replace('"attempts": 1', '"attempts": "many"'))
+    checks.check("01.2", "b")
+    assert (items()["01.1"]["state"], items()["01.1"]["attempts"]) == ("right", 0)
+
+
+def test_after_a_reading_error_nothing_is_written(monkeypatch, capsys):
+    checks.check("01.1", 42)
+    before = kept.progress_file().read_bytes()
+
+    def broken(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as disk:
+        disk.setattr(kept.Path, "read_bytes", broken)
+        assert checks.check("01.2", "b")
+        assert "cannot keep your progress" in capsys.readouterr().out
+        checks.progress()
+        assert "cannot be read: Input/output error" in capsys.readouterr().out
+    assert kept.progress_file().read_bytes() == before
+    assert {path.name for path in bad(1).parent.glob("[!.]*")} == {"progress.json"}
+
+
+def test_two_kernels_lose_nothing(course):
+    code = (
+        "from labs.checks import kept, tasks; import sys, pathlib; tasks.LESSONS = pathlib.Path(sys.argv[1])\n"
+        "for _ in range(100): kept.keep(tasks.task(sys.argv[2]), 'right', [1])"
+    )
+    kernels = [subprocess.Popen([sys.executable, "-c", code, course.parent, id]) for id in ("01.1", "01.1", "01.2")]
+    assert [kernel.wait(60) for kernel in kernels] == [0, 0, 0]
+    assert (items()["01.1"]["attempts"], items()["01.2"]["attempts"]) == (200, 100)
 
 
 def test_full_disk_keeps_the_old_file_whole_and_the_answer_counts(monkeypatch, capsys):
@@ -296,7 +435,7 @@ def test_full_disk_keeps_the_old_file_whole_and_the_answer_counts(monkeypatch, c
     out = capsys.readouterr().out
     assert "Warning: cannot keep your progress" in out and "No space left" in out
     assert kept.progress_file().read_text() == before
-    assert [p.name for p in kept.progress_file().parent.iterdir()] == ["progress.json"]
+    assert [p.name for p in kept.progress_file().parent.glob("[!.]*")] == ["progress.json"]
 
 
 def test_folder_that_cannot_be_written(tmp_path, monkeypatch, capsys):

@@ -121,7 +121,7 @@ def test_records_progress_and_stop(start):
     assert job.progress() == {}
 
 
-def test_records_of_an_older_job_are_removed_and_no_others(start, course):
+def test_records_of_an_older_job_move_aside_and_no_others(start, course):
     runs = course / "notebooks" / "runs"
     runs.mkdir()
     for name in ("some_local_w1.json", "some_local_w2.progress", "some_w1.json", "some_local.maxbatch.json"):
@@ -133,6 +133,8 @@ def test_records_of_an_older_job_are_removed_and_no_others(start, course):
         "some_local.maxbatch.json",
         "some_local.out",
         "some_local.err",
+        "some_local.1.out",
+        "some_local.1_w1.json",
     }
 
 

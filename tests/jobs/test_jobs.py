@@ -246,6 +246,47 @@ def test_unwritable_folder(tmp_path):
         assert folder in text and "not started" in text
 
 
+NAMES = ["../up", "/up", "a/b", "", " ", ".", "..", "a\0b", "a\nb", "\x1b[31m", "\ud800", "a" * 300, "progress"]
+
+
+@pytest.mark.parametrize("name", [*NAMES, 3, 3.5, True, b"a", ["a"]], ids=range(18))
+def test_a_name_that_no_run_can_have(tmp_path, name):
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "a.sh").write_text("#!/bin/bash\n")
+    assert "choose another" in refused(tmp_path / "a.py", name=name, runs=tmp_path / "runs")
+    assert "choose another" in refused(tmp_path / "a.sh", name=name, runs=tmp_path / "runs")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.py", "a.sh"}
+
+
+# Runs of one name
+
+
+def test_a_second_run_of_one_name_is_refused_while_the_first_goes_on(start, tmp_path):
+    first = begun(start(SLEEP))
+    assert "goes on already" in refused(tmp_path / "job.1.py", name="job.1", runs=tmp_path / "runs")
+    code = "import sys; from labs import jobs; jobs.start(sys.argv[1], name='job.1', runs=sys.argv[2])"
+    other = [sys.executable, "-c", code, tmp_path / "job.1.py", tmp_path / "runs"]  # another kernel
+    assert "goes on already" in subprocess.run(other, capture_output=True, text=True).stderr
+    assert first.state == "running" and first.record.exists() and "started" in first.out.read_text()
+    first.stop(0.1)
+    assert start("print('second')").wait(show=False).state == "finished"
+
+
+def test_an_earlier_run_moves_aside_and_is_not_taken_for_another_one(start):
+    for number in range(3):
+        job = start(START + f"print('number {number}')").wait(show=False)
+        assert job.moved == (f"job.1.{number}" if number else None)
+    assert "number 2" in job.out.read_text()
+    folder = job.out.parent
+    for number in (1, 2):
+        assert f"number {number - 1}" in (folder / f"job.1.{number}.out").read_text()
+        assert (folder / f"job.1.{number}.json").exists()
+    assert job.records == [folder / "job.1.json"]
+    job.give_way()
+    assert "number 2" in job.out.read_text() and job.out.name == "job.1.3.out"
+    assert "number 1" in (folder / "job.1.out").read_text()
+
+
 # Progress and records
 
 

@@ -173,6 +173,21 @@ def test_failing_run_stops_the_study_with_its_reason_and_the_next_call_goes_on_f
     assert not any((tmp_path / f"{name}.json").exists() for name in third)
 
 
+def test_a_finished_record_is_replaced_by_a_finished_one_only(shell, tmp_path, monkeypatch):
+    for name in NAMES:
+        for ending in (".json", ".out", ".err"):
+            shutil.copy(shell[1] / f"{name}{ending}", tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    (tmp_path / "fails.py").write_text("raise ValueError('not this time')")
+    start = jobs.start
+    monkeypatch.setattr(anywhere, "start", lambda *_, **options: start(tmp_path / "fails.py", **options))
+    with pytest.raises(study.RunError, match="not this time") as caught:
+        study.run(TEST, out=tmp_path, fresh=True, show=False, report=str)
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+    assert Path(re.search(r"\((\S+\.err), line", str(caught.value))[1]).exists(), "what is named is there"
+    assert study.run(TEST, out=tmp_path, show=False) == [tmp_path / f"{name}.json" for name in NAMES]
+
+
 def test_trainings_that_do_not_fit_beside_each_other_are_started_anew_in_each_round(tmp_path, monkeypatch):
     """As on a GPU with room for one: the first attempt, together, runs out of memory."""
     (tmp_path / "full.py").write_text(
@@ -270,6 +285,15 @@ def test_wrong_use_is_refused_before_anything_runs(tmp_path, capsys, monkeypatch
         ("--local_batch 0", "0 batch"),
         ("--local_batch -32", "-32 batch"),
         ("--strategy single --workers 1 2", "single is for 1 worker, not 2"),
+        ("--dataset nope", "No dataset is called 'nope'"),
+        ("--dataset folder:/nope", "/nope is not a folder"),
+        ("--images -1", "-1 images"),
+        ("--images 40", "more than the 40 images"),
+        ("--images 1798", "more than the 1797"),
+        ("--dataset synthetic:99999999999999999999", "do not fit into memory"),
+        ("--workers 1000000000000", "at most 1000000000"),
+        ("--local_batch 1000", "more than the 256 images"),
+        ("--seed -1", "Seed -1"),
     ):
         assert cli.main(["study", "--preset", "test", "--out", str(out), *arguments.split()]) == 2, arguments
         error = capsys.readouterr().err

@@ -259,6 +259,19 @@ def test_cut_anywhere_never_names_another_failure(name):
         assert (found and found["kind"]) in known, text[:end]
 
 
+@pytest.mark.parametrize("name", SEEN)
+@pytest.mark.parametrize("filler", [b"0.125\n", b"loss: 0.125, mean_squared_error: 0.25\n", b"=" * 5000 + b"\b\r"])
+def test_a_large_file_names_the_same_failure_wherever_it_stands(tmp_path, monkeypatch, name, filler):
+    monkeypatch.setattr(failures, "_PIECE", 2**12)
+    monkeypatch.setattr(failures, "_WHOLE_FILE", 2**13)
+    text, kind, number = SEEN[name]
+    much = filler * (2**15 // len(filler)) + b"\n"
+    for before, after in ((b"", much), (much[: 2**12] + b"\n", much), (much, b"")):
+        (tmp_path / "a.out").write_bytes(before + text.encode() + after)
+        found = failures.failure(tmp_path / "a.out")
+        assert (found["kind"], found["line_number"]) == (kind, number + before.count(b"\n")), before[:20]
+
+
 def test_exception_whose_name_is_cut_off_is_not_named():
     text = "Traceback (most recent call last):\n  File x\nkeras.errors.ModuleNot"
     assert failures.failure(text) is None

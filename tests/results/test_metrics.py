@@ -467,3 +467,18 @@ def test_table_shows_values_intervals_units_and_notes():
         and "failed: out of memory" in text
     )
     assert "(no runs)" in collect.table([])
+
+
+@pytest.mark.parametrize(
+    "values", [[0.01, 0.02, 0.3], [0.0, 0.0, 0.5], [0.99, 1.0, 0.9], [0.5, 0.5], [1.0, 1.0], [0, 1]]
+)
+def test_the_interval_of_an_accuracy_holds_the_mean_and_is_within_0_and_1(values):
+    low, high = intervals.shares(values)
+    assert 0 <= low <= sum(values) / len(values) <= high <= 1
+    assert (low < high) == (len(set(values)) > 1)
+
+
+def test_where_accuracies_hardly_differ_their_interval_is_that_of_the_mean():
+    values = [0.60, 0.61, 0.62]
+    assert intervals.shares(values) == pytest.approx(intervals.plain(values), abs=1e-3)
+    assert intervals.shares([0.6]) is None

@@ -85,7 +85,10 @@ def test_what_is_saved_is_read_again_with_fields_of_a_newer_kit(tmp_path):
     ("text", "says"),
     [
         (broken("epochs", 3, "seconds"), "epochs[4].seconds is missing."),
-        (broken("epochs", 3, "seconds", value=-1), "epochs[4].seconds must be greater than 0, not -1."),
+        (
+            broken("epochs", 3, "seconds", value=-1),
+            "epochs[4].seconds must be greater than or equal to 0.000000001, not -1.",
+        ),
         (broken("epochs", 3, "seconds", value=math.nan), "epochs[4].seconds must be a finite number"),
         (broken("epochs", 3, "seconds", value=math.inf), "epochs[4].seconds must be a finite number"),
         (broken("epochs", 3, "seconds", value="5"), "epochs[4].seconds must be a number, not '5'."),

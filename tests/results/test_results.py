@@ -198,3 +198,72 @@ def test_what_notebook_05_and_a_study_leave_in_one_folder(tmp_path):
     assert found["first_2.json"] == pytest.approx(60 / 32)
     assert found["second_2.json"] == pytest.approx(30 / 20)
     assert found["None_2.json"] == pytest.approx(45 / 25)
+
+
+def test_an_earlier_run_is_shown_only_where_the_later_one_is_not(tmp_path):
+    both = {"name": "a", "study": "one", "machine": {"cpu": "a CPU"}}
+    for name, seconds in (("a", 40), ("a.1", 50), ("a.2", 60)):
+        record(tmp_path / f"{name}.json", 1, seconds=seconds, **both)
+        (tmp_path / f"{name}.out").write_text(log(1))
+    record(tmp_path / "b0.1.json", 2, seconds=20, name="b0.1", study="one", machine={"cpu": "a CPU"})
+    record(tmp_path / "b0.json", 2, seconds=10, name="b0", study="two")
+    assert [source for source, *_ in rows(tmp_path)] == ["a.json", "b0.1.json", "b0.json"]
+    found = {row["source"]: row for row in collect.rows([tmp_path])}
+    assert found["b0.1.json"]["speedup"] == pytest.approx(2) and found["a.json"]["repeats"] == 1
+    assert [source for source, *_ in rows(tmp_path / "a.2.json")] == ["a.2.json"]
+
+
+# Records that cannot be
+
+
+NAN = float("nan")
+BROKEN = {
+    "machine": {"machine": "x"},
+    "gpus": {"machine": {"gpus": 5}},
+    "cpu": {"machine": {"cpu": ["x"]}},
+    "workers as text": {"workers": "2"},
+    "no workers": {"workers": -2},
+    "workers with 400 digits": {"workers": 10**400},
+    "model of half a letter": {"model": "\ud800"},
+    "no epochs": {"epochs": {}},
+    "refused": {"epochs": [], "state": "failed"},
+    "loss": {"epochs": [{"seconds": 1.0, "metrics": {"loss": "x"}}]},
+    "version": {"version": 9},
+    **{f"{value:.0e} s": {"epochs": [{"seconds": value}] * 3} for value in (-1.0, 0.0, 1e308, 1e-320, NAN)},
+    "a time of 400 digits": {"epochs": [{"seconds": 10**400}] * 3},
+}
+DIVERGED = [{"epoch": e, "seconds": 20.0, "metrics": {"loss": (-1) ** e * 1e308}} for e in range(3)]
+STRANGE = {
+    "loss that diverges": {"epochs": DIVERGED + [epoch | {"repeat": 1} for epoch in DIVERGED]},
+    "not a number": {"epochs": [{"epoch": e, "seconds": 20.0, "metrics": {"loss": NAN}} for e in range(3)]},
+    "fields of another kit": {"version": 2, "configuration": {"workers": 2, "source": 5, "rate": NAN}},
+    "escapes": {"name": "\x1b[31m", "model": "\x1b]0;x\x07"},
+}
+TEXTS = {"deep": b'{"epochs":' + b"[" * 200_000, "empty": b"", "half": b'{"version": 1, "epochs"', "binary": b"\0\xff"}
+
+
+@pytest.mark.parametrize("kind", [*BROKEN, *STRANGE, *TEXTS])
+def test_a_bad_record_is_a_row_and_the_others_stand(tmp_path, capsys, kind):
+    for workers in (1, 2):
+        record(tmp_path / f"good_{workers}.json", workers, study="good")
+    if kind in TEXTS:
+        (tmp_path / "bad.json").write_bytes(TEXTS[kind])
+    else:
+        record(tmp_path / "bad.json", 2)
+        made = json.loads((tmp_path / "bad.json").read_text()) | (BROKEN | STRANGE)[kind]
+        (tmp_path / "bad.json").write_text(json.dumps(made))
+    assert cli.main(["results", "--json", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    found = {row["source"]: row for row in json.loads(text, parse_constant=pytest.fail)["runs"]}
+    assert set(found) == {"bad.json", "good_1.json", "good_2.json"}
+    assert found["good_2.json"]["speedup"] == pytest.approx(45.25 / 24.25)
+    assert kind in STRANGE or (found["bad.json"]["notes"] and found["bad.json"]["epoch_seconds"] is None)
+    assert cli.main(["results", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "good_2.json" in out and "\x1b" not in out
+
+
+def test_a_bad_record_of_a_batch_script_costs_its_own_row_only(job):
+    (job / "ResNet50_812_w2.json").write_text("{")
+    sources = ["ResNet50_812_w1.json", "ResNet50_812.out", "ResNet50_812_w4.json", "ResNet50_812_w2.json"]
+    assert [source for source, *_ in rows(job)] == sources

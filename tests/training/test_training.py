@@ -201,6 +201,25 @@ def test_name_given_by_the_user_the_job_or_slurm(tmp_path, monkeypatch):
     assert recorder.path.name == "resnet_77_w1.json" and recorder.record.job_id == "77"
 
 
+def test_the_record_of_an_earlier_run_moves_aside_and_the_log_of_this_one_stays(tmp_path):
+    for number in range(2):
+        path = recorder_of(settings(tmp_path, run="mine", seed=number)).path
+        (tmp_path / "mine.out").write_text(f"log {number}")
+    assert records.load(path).configuration.seed == 1 and records.load(tmp_path / "mine.1.json").configuration.seed == 0
+    assert {file.name for file in tmp_path.iterdir()} == {"mine.json", "mine.1.json", "mine.out"}
+
+
+@pytest.mark.parametrize(
+    "changed", [{"images": 0}, {"image_size": 0}, {"batch_size": -1}, {"run": "../up"}, {"run": ""}]
+)
+def test_what_nothing_can_be_trained_with_is_refused_before_a_record_is_touched(tmp_path, changed):
+    from labs.training.arguments import ArgumentError
+
+    with pytest.raises(ArgumentError):
+        recorder_of(settings(tmp_path, **changed))
+    assert not list(tmp_path.iterdir())
+
+
 # Repeats
 
 

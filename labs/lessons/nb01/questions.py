@@ -154,7 +154,7 @@ def enough(count):
     yield count == 27, None
     yield count > 0 and count % 1, "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
     yield count == 4, "These are the devices. With as many micro-batches the idle share is that of the picture above."
-    yield share > 0.1, f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
+    yield not share <= 0.1, f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
     yield count == 30, "Ten times the 3 waiting turns. But 10 % of *all* turns, waiting and working, are asked for."
     return f"With {count:g} the idle share is {share:.1%}, so this is enough. But fewer are enough, too."
 

@@ -20,8 +20,9 @@ def weights(size):
 
 @judges("04.4")
 def bisect(function):
-    if function(64, 128) == 96:
-        return None if function(96, 128) == 112 else "Right for the first step, not for the second: use both arguments."
+    if near(function(64, 128), 96, 0):
+        yield near(function(96, 128), 112, 0), None
+        return "Right for the first step, not for the second: use both arguments."
     yield function(64, 128) in (64, 128), "This size has been tried already. Which size in between tells most?"
     yield function(64, 128) == 65, "One by one finds the border too, with up to 63 trials. Which size halves the gap?"
     yield function(64, 128) == 256, "Larger than a size that already failed: it will fail as well."

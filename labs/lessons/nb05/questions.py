@@ -31,7 +31,7 @@ def epoch_time(seconds, run):
 @judges("05.5")
 def throughput(function):
     value, n = function(50000, 45.0), 50000 / 45.0
-    yield abs(value - n) < 1e-6 * n, None
+    yield near(value, n, 1e-6), None
     yield near(value, 45.0 / 50000), "Upside down: this is seconds per image."
     if abs(value - 50000 * 45.0) < 1:
         return "Multiplied: the more seconds an epoch takes, the fewer images per second there must be."
@@ -107,7 +107,7 @@ def rounding(low, high):
         return "The lower bound is above the upper one: which of the two times must be long for a low efficiency?"
     if abs(low - 45 / 12.5 / 4) < 0.003 and abs(high - 45 / 11.5 / 4) < 0.003:
         return "Good for the 12 s. But the 45 s of one GPU are rounded as well."
-    if abs(low - 44.5 / 12.5 / 4) > 0.006 or abs(high - 45.5 / 11.5 / 4) > 0.006:
+    if not (abs(low - 44.5 / 12.5 / 4) <= 0.006 and abs(high - 45.5 / 11.5 / 4) <= 0.006):
         return "Shortest possible T(1) over longest possible T(4), divided by 4; then the other way round."
 
 

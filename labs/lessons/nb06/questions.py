@@ -121,7 +121,7 @@ def expected(function):
     yield are(np.exp(-1)), "This is where it tends to for many workers. Your count for two is below it."
     yield np.allclose(got[:2], [0, 0.75]), "This is the share that is read. Which share is not?"
     alone = got[0]
-    yield abs(alone) > 1e-8, f"A single worker reads everything, but your formula leaves out {alone:.3g} of it."
+    yield not abs(alone) <= 1e-8, f"A single worker reads everything, but your formula leaves out {alone:.3g} of it."
     return "Begin with one worker and one sample: with which probability is the sample not in its share? Then all K."
 
 

@@ -190,11 +190,11 @@ def rules(function):
     values = [function(rate, ranks) for rate, ranks in cases]
     if any(not hasattr(value, "__len__") or len(value) != 3 for value in values):
         return "Return three rates: by the linear, the square-root and the 2/3-power rule, in this order."
-    yield max(abs(rate - 0.01) for rate in values[0]) > 1e-9, "For a single rank no rule changes the rate."
+    yield not all(abs(rate - 0.01) <= 1e-9 for rate in values[0]), "For a single rank no rule changes the rate."
     rows = [(list(value), rate, ranks) for value, (rate, ranks) in zip(values[1:], cases[1:], strict=True)]
 
     def wrong(place, power):
-        return any(abs(value[place] / (rate * ranks**power) - 1) > 1e-6 for value, rate, ranks in rows)
+        return any(not abs(value[place] / (rate * ranks**power) - 1) <= 1e-6 for value, rate, ranks in rows)
 
     yield wrong(0, 1), "The first one, the linear rule: as many times the rate as there are ranks."
     if wrong(1, 0.5):
@@ -214,7 +214,10 @@ def tensors(count, size):
         return "The tensors are right; this is how many numbers they hold. How many bytes has a float32?"
     if abs(size - 2 * gradient) < 1e-3 * gradient:
         return "The tensors are right. The bytes of one rank's gradient are asked, not of both ranks."
-    yield abs(size - gradient) > 1e-3 * gradient, "The tensors are right. Add up the sizes of all of them, in float32."
+    yield (
+        not abs(size - gradient) <= 1e-3 * gradient,
+        "The tensors are right. Add up the sizes of all of them, in float32.",
+    )
 
 
 @cache
