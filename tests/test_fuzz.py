@@ -8,8 +8,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

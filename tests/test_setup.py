@@ -46,7 +46,7 @@ def make(folder, *arguments, **environment):
 def as_conda(requirement):
     """(name, version range) as environment.yml writes a requirement of pyproject.toml."""
     name, version = re.fullmatch(r"([\w-]+)(?:\[[\w-]+\])?(.*)", requirement).groups()
-    return {"tensorflow-cpu": "tensorflow"}.get(name, name), version.replace("==", "=")
+    return {"tensorflow-cpu": "tensorflow", "tree-sitter": "tree_sitter"}.get(name, name), version.replace("==", "=")
 
 
 def disagreements(environment):
@@ -59,7 +59,7 @@ def disagreements(environment):
     here = dict(map(as_conda, [*direct, *groups["cpu"], *groups["dev"]]))
     here |= {"python": f"={(ROOT / '.python-version').read_text().strip()}", "make": "", "pip": ""}
     locked = {p["name"]: p["version"] for p in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
-    locked["tensorflow"] = locked.pop("tensorflow-cpu")
+    locked |= {"tensorflow": locked.pop("tensorflow-cpu"), "tree_sitter": locked.pop("tree-sitter")}
     found = [(name, there.get(name), here.get(name)) for name in {*there, *here} if there.get(name) != here.get(name)]
     for name, versions in there.items():
         specifier = SpecifierSet(re.sub(r"^=(?=\d)", "==", versions))
@@ -240,7 +240,8 @@ PRETENDER = """#!/bin/sh
 echo "$*" >> calls
 case "$*" in
   --version) echo "uv ${FAKE_UV:-99.0.0}" ;;
-  *--extra*) mkdir -p .venv/bin; sed -i "1i home $HOME" calls; printf '%s\n' "$FAKE_HOROVOD$FAKE_SYNC" >&2; test -z "$FAKE_HOROVOD$FAKE_SYNC" ;;
+  *--extra*) mkdir -p .venv/bin; sed -i "1i home $HOME" calls
+             printf '%s\n' "$FAKE_HOROVOD$FAKE_SYNC" >&2; test -z "$FAKE_HOROVOD$FAKE_SYNC" ;;
   "pip install"*) echo "operations $HOROVOD_GPU_OPERATIONS" >> calls
                   printf '%s\n' "$FAKE_HOROVOD" >&2; test -z "$FAKE_HOROVOD" ;;
   sync*) mkdir -p "$UV_PROJECT_ENVIRONMENT/bin"; printf '%s\n' "$FAKE_SYNC" >&2; test -z "$FAKE_SYNC" ;;
@@ -299,7 +300,8 @@ def test_set_up_runs_once_and_again_after_a_change(pretend):
 def test_a_home_folder_that_cannot_be_written_gets_a_substitute(pretend):
     substitute = pretend.folder / ".tools/home"
     assert pretend("setup")[0].returncode == 0 and not substitute.exists()
-    (pretend.folder / "uv.lock").touch()
+    later = time.time() + 10
+    os.utime(pretend.folder / "uv.lock", (later, later))
     done, _, calls = pretend("setup", HOME="/proc/none")
     assert done.returncode == 0 and substitute.is_dir() and f"home {substitute}" in calls
 

@@ -79,11 +79,9 @@ def _meant(root, name, fresh):
 
 @dataclass
 class _Progress:
-    """progress.json without the items of some notebooks."""
+    """The items of some notebooks that progress.json holds."""
 
     path: Path
-    old: bytes
-    items: dict
     forgotten: list
 
     @classmethod
@@ -93,18 +91,20 @@ class _Progress:
         stems = {Path(name).stem for name in notebooks}
         ids = {item.id for lesson in tasks.lessons().values() if lesson.notebook in stems for item in lesson.task}
         try:
-            old = path.read_bytes()
-            items = dict(json.loads(old)["items"])
+            items = dict(json.loads(path.read_bytes())["items"])
         except FileNotFoundError:
-            old, items = b"", {}
+            items = {}
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
             raise CourseError(f"{path} cannot be read ({type(problem).__name__}), so nothing is forgotten.") from None
-        return cls(path, old, {id: items[id] for id in items if id not in ids}, sorted(set(items) & ids))
+        return cls(path, sorted(set(items) & ids))
 
     def now(self, root):
         if not self.forgotten:
             return "Your progress holds nothing of it: nothing to forget."
-        kept = aside.place(root, "notebooks/runs/progress.json", self.old)
-        aside.keep(root, kept, self.old)
-        files.write(self.path, json.dumps({"version": 1, "items": self.items}, indent=1))
+        with files.locked(self.path):  # a notebook that is open may keep an answer just now
+            old = self.path.read_bytes()
+            items = {id: item for id, item in json.loads(old)["items"].items() if id not in self.forgotten}
+            kept = aside.place(root, "notebooks/runs/progress.json", old)
+            aside.keep(root, kept, old)
+            files.write(self.path, json.dumps({"version": 1, "items": items}, indent=1))
         return f"Your progress has forgotten {len(self.forgotten)} items; as it was it is in {kept}."
