@@ -35,10 +35,10 @@ COMPILER := install a C++ compiler (Debian, Ubuntu: build-essential; conda: cxx-
 OFFLINE := Failed to (fetch|download|resolve)|error sending request|dns error|network was disabled|timed out
 
 help: ## List the targets
-	@echo "make TARGET, where TARGET is one of"
+	@{ echo "make TARGET, where TARGET is one of"
 	sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r target text; do
 	  printf '  %-12s %s\n' "$$target" "$$text"
-	done
+	done; } || [ "$$?" = 141 ] # `make help | head`: who reads has enough
 
 lab: setup ## Open JupyterLab at the first notebook, after the set-up; options: make lab ARGS="--no-browser --port=8890"
 	@$(ACTIVATE)
@@ -85,7 +85,7 @@ $(STAMP): pyproject.toml uv.lock $(wildcard setup/horovod/*.* setup/horovod/patc
 	missing= synced=
 	$(HOROVOD)
 	if [ -z "$$synced" ] && ! sync; then
-	  say "Set-up stopped: the packages could not be installed; uv says why above (network, disk space, ...)." \
+	  say "Set-up stopped: the packages could not be installed; uv says why above (no network, no disk space, no Python 3.11: install it, or let uv fetch it, ...)." \
 	    "This part needs no compiler. Run make again when it is solved." >&2
 	  exit 1
 	fi
