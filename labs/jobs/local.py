@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from labs import files
@@ -13,6 +14,7 @@ from labs.jobs.job import Job, JobError
 
 # -P: the folder of guard.py is not searched for modules
 GUARD = [sys.executable, "-P", str(Path(__file__).with_name("guard.py"))]
+ENDING = 5.0  # seconds: so long may what is left of a run that was killed take to end (guard.py)
 
 
 class LocalJob(Job):
@@ -106,12 +108,15 @@ def _own(job):
 
 
 def _alone(job, out):
-    """Lock the .out of a job that is to start. Raises JobError if another run has it."""
-    if not files.alone(out):
-        raise JobError(
-            f"A run called {job.stem.name} goes on already and writes into {job.out}. A second one would write over "
-            "it, so it was not started. Wait for the end of the first, stop it, or choose another name."
-        )
+    """Lock the .out of a job that is to start. Raises JobError if another run has it, and is not just ending."""
+    limit = time.monotonic() + ENDING
+    while not files.alone(out):
+        if time.monotonic() > limit:
+            raise JobError(
+                f"A run called {job.stem.name} goes on already and writes into {job.out}. A second one would write "
+                "over it, so it was not started. Wait for the end of the first, stop it, or choose another name."
+            )
+        time.sleep(0.05)
 
 
 def unwritable(runs, problem):
