@@ -183,7 +183,7 @@ def test_a_measurement_that_fails_says_why(monkeypatch, tmp_path):
     (tmp_path / "fails.py").write_text("raise ValueError('digits has 1797 images')")
     start = jobs.start
     monkeypatch.setattr(jobs, "start", lambda *_, name, runs, **__: start(tmp_path / "fails.py", name=name, runs=runs))
-    (tmp_path / "breakdown_SmallCNN.breakdown.json").write_text("{}")  # of an earlier measurement: stays, and is not taken for this
+    (tmp_path / "breakdown_SmallCNN.breakdown.json").write_text("{}")  # of an earlier measurement: it stays
     with pytest.raises(breakdown.BreakdownError, match="were not measured.*digits has 1797 images"):
         breakdown.measure("SmallCNN", runs=tmp_path, show=False)
     assert (tmp_path / "breakdown_SmallCNN.breakdown.json").read_text() == "{}"
