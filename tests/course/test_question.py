@@ -36,7 +36,7 @@ def test_no_name_and_no_path_of_a_log_gets_into_it(root, tmp_path):
         root / f"notebooks/runs/{USER}_w1.err",
         f'  File "{root}/notebooks/scripts/ResNet50.py", line 3\n'
         f'  File "/opt/{USER}/lib/python3.11/site-packages/keras/src/trainer.py", line 8\n'
-        f"cannot open {home}/thesis/data/img.png or /p/scratch/others/asmith/x.npy or ~asmith/y/z\n"
+        f"cannot open {home}/thesis/data/img.png or /elsewhere/asmith/x.npy or ~asmith/y/z\n"
         f"{USER}@{HOST}: mail j.doe@uni.example, at 10.0.3.17, JDOE on {HOST.upper()} ({HOST}.example.org)\n"
         "srun --account=proj42x --qos debug -A proj42x\nJob 17 on jwb0017,jwb0018, GPUs 0\n"
         "srun: error: jwb0018: task 3: Killed\nslurmstepd: error: *** STEP 1.0 ON jwb0017 CANCELLED AT\n"
@@ -58,7 +58,7 @@ def test_no_name_and_no_path_of_a_log_gets_into_it(root, tmp_path):
         "10.0.3.17",
         "jwb",
         str(tmp_path),
-        "scratch",
+        "elsewhere",
     ):
         assert secret.lower() not in told.lower(), secret
     for kept in (

@@ -141,11 +141,8 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         breakdown.measure("SmallCNN", runs=tmp_path / "file" / "runs")
 
 
-def test_two_real_ranks(tmp_path, needs_horovod):
-    """The second batch is larger than the data set."""
-    sizes = {"local_batch": 16, "others": (40,), "images": 32, "rounds": 2, "steps": 2}
-    found = breakdown.measure("SmallCNN", runs=tmp_path, show=False, **sizes)
-    assert json.loads((tmp_path / "breakdown_SmallCNN.breakdown.json").read_text()) == found
+def all_rounds_are_there(found):
+    """Of batches 16 and 40 each kind of step, 2 rounds of 2 steps."""
     assert {batch: tuple(kinds) for batch, kinds in found["seconds"].items()} == {
         "16": breakdown.KINDS,
         "40": breakdown.EFFICIENCY,
@@ -153,6 +150,14 @@ def test_two_real_ranks(tmp_path, needs_horovod):
     for kinds in found["seconds"].values():
         for rounds in kinds.values():
             assert [len(steps) for steps in rounds] == [2, 2] and min(map(min, rounds)) > 0
+
+
+def test_two_real_ranks(tmp_path, needs_horovod):
+    """The second batch is larger than the data set."""
+    sizes = {"local_batch": 16, "others": (40,), "images": 32, "rounds": 2, "steps": 2}
+    found = breakdown.measure("SmallCNN", runs=tmp_path, show=False, **sizes)
+    assert json.loads((tmp_path / "breakdown_SmallCNN.breakdown.json").read_text()) == found
+    all_rounds_are_there(found)
     assert found["gradient_bytes"] == 4 * 24_346  # trainable weights of SmallCNN with 10 classes
     assert len(found["pipeline_seconds"]) == len(found["all_reduce_seconds"]) == 2
     assert found["kind"] == "measured" and found["ranks"] == 2
@@ -165,13 +170,7 @@ def test_two_real_ranks(tmp_path, needs_horovod):
 def test_two_replicas_without_horovod(tmp_path):
     sizes = {"local_batch": 16, "others": (40,), "images": 32, "rounds": 2, "steps": 2}
     found = breakdown.measure("SmallCNN", strategy="mirrored", runs=tmp_path, show=False, **sizes)
-    assert {batch: tuple(kinds) for batch, kinds in found["seconds"].items()} == {
-        "16": breakdown.KINDS,
-        "40": breakdown.EFFICIENCY,
-    }
-    for kinds in found["seconds"].values():
-        for rounds in kinds.values():
-            assert [len(steps) for steps in rounds] == [2, 2] and min(map(min, rounds)) > 0
+    all_rounds_are_there(found)
     assert found["gradient_bytes"] == 4 * 24_346 and found["ranks"] == 2 and found["strategy"] == "mirrored"
     assert len(found["pipeline_seconds"]) == len(found["all_reduce_seconds"]) == 2
     assert list(breakdown.parts(found)) == list(breakdown.PARTS)
