@@ -240,7 +240,11 @@ student: setup ## Write the tree that students get, without solutions, to build/
 
 benchmarks: setup ## Run the benchmarks behind the README's table "Measured"
 	@$(ACTIVATE)
-	for file in benchmarks/*.py; do echo "$$file"; python "$$file" $(ARGS); done
+	for file in benchmarks/*.py; do echo "python $$file"; python "$$file"; done
+	for strategy in mirrored horovod; do
+	  study="labs study --models ResNet50V2 ResNet152V2 --workers 1 2 --preset laptop --strategy $$strategy --out build/study --fresh"
+	  echo "$$study"; $$study
+	done
 
 clean: ## Remove what can be made again: .venv, .tools, build, caches; your runs stay
 	@rm -rf .venv .venv-gpu .tools build .pytest_cache .ruff_cache .import_linter_cache

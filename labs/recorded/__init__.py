@@ -10,17 +10,17 @@ CTE_POWER = HERE / "cte-power-resnet50v2.out"
 
 def laptop():
     """Logs (.out, each with its record beside it) of ResNet50V2 on 1 and 2 workers of a machine with 2 cores."""
-    return sorted((HERE / "laptop").glob("*.out"))
+    return sorted((HERE / "laptop_two_networks").glob("ResNet50V2*.out"))
 
 
 def laptop_horovod():
-    """Logs (.out, each with its record beside it) of ResNet50V2 with Horovod on 1 and 2 ranks of the same machine."""
-    return sorted((HERE / "laptop_horovod").glob("*.out"))
+    """The same with Horovod on 1 and 2 ranks, another study."""
+    return sorted((HERE / "laptop_two_networks_horovod").glob("ResNet50V2*.out"))
 
 
 def laptop_two_networks():
     """Run records (.json, each with its log .out beside it) of ResNet50V2 and ResNet152V2 with MirroredStrategy on 1
-    and 2 workers of the same machine, one study."""
+    and 2 workers of that machine, one study."""
     return sorted((HERE / "laptop_two_networks").glob("*.json"))
 
 
@@ -30,7 +30,7 @@ def laptop_two_networks_horovod():
 
 
 def horovod_timeline():
-    """Timeline (see labs.results.timeline) of 3 training steps of ResNet50V2 on 2 ranks, of the same machine."""
+    """Timeline (see labs.results.timeline) of 3 training steps of ResNet50V2 on 2 ranks of another such machine."""
     return HERE / "horovod_timeline.json.gz"
 
 

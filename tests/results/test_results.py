@@ -168,7 +168,7 @@ def test_jobs_of_the_cluster_and_of_this_machine_in_one_folder(job, capsys):
 
 
 def test_recorded_studies_beside_each_other_keep_their_own_baselines():
-    folders = [recorded.laptop()[0].parent, recorded.laptop_two_networks()[0].parent]
+    folders = [find()[0].parent for find in (recorded.laptop_two_networks, recorded.laptop_two_networks_horovod)]
     alone = [row for folder in folders for row in collect.rows([folder])]
     together = collect.rows(folders)
     assert [row["speedup"] for row in together] == [row["speedup"] for row in alone]
