@@ -122,7 +122,7 @@ else
 fi
 endef
 else
-SIZE := some GB (7 GB on disk)
+SIZE := 3.5 GB (7 GB on disk)
 GROUPS := --no-group cpu --group gpu
 HINT := the log says why; CUDA_PATH names the folder of CUDA, HOROVOD_NCCL_HOME that of NCCL, if they are not found
 # Compiled against what the environment holds, with NCCL from its wheel; CUDA's compiler comes from the system or a module.
