@@ -169,9 +169,9 @@ def _load(id, root):
 
 def _logs(subject):
     out, err = subject.meant.find("output"), subject.meant.find("error")
-    if not err:
+    if not err and not subject.miswritten("err"):
         yield finding("no_error_file", subject.line("output"))
-    elif out and err.value == out.value and err.line_number not in subject.blank:
+    elif out and err and err.value == out.value and err.line_number not in subject.blank:
         yield finding("one_file", err.line_number)
     missing = set()
     for given in filter(None, (out, err)):

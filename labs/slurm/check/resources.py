@@ -11,7 +11,7 @@ def findings(subject, trainings):
         yield finding("too_many_nodes", subject.line("nodes"), nodes=nodes, site=site)
     if gpus is None or not site.gpus:
         return
-    if gpus == 0 and "gpu" in (subject.meant.value("gres") or ""):
+    if gpus == 0 and ("gpu" in (subject.meant.value("gres") or "") or subject.miswritten("gpu")):
         return  # its name is wrong, which is told
     if gpus == 0:
         yield finding("no_gpu", subject.line(), site=site)
