@@ -1,10 +1,11 @@
-"""How long `labs results` takes over many run records, and `job.explain()` over the large .out of a failed job.
+"""How long `labs results` takes over many run records and over a large log, and `job.explain()` over the large .out of
+a failed job.
 
     python benchmarks/results.py [--records 10000] [--megabytes 200]
 
-Records are of pairs of 1 and 2 workers, each pair a study of its own; a log is one of four kinds: lines of an epoch,
-very short lines, progress bars without a line break, lines that all look like errors. Each measurement is a process of
-its own, and its memory is the most that it held.
+Records are of pairs of 1 and 2 workers, each pair a study of its own; a log is one of five kinds: lines of an epoch,
+very short lines, progress bars with and without line breaks, lines that all look like errors. Each stands between the
+two epochs of a training. Each measurement is a process of its own, and its memory is the most that it held.
 """
 
 import argparse
@@ -19,6 +20,7 @@ LINES = {
     "epochs": b"28/28 - 3s - 107ms/step - accuracy: 0.3536 - loss: 1.7626\n",
     "short lines": b"0.125\n",
     "one line": b"28/28 \x1b[32m" + b"=" * 20 + b" 3s 107ms/step - loss: 1.7626\b\b\b\r",
+    "bars": b"10/28 [===>........] - ETA: 3s - loss: 1.2345 - accuracy: 0.1235\n",
     "errors": b"W tensorflow: mean_squared_error: 0.125, memory: 3 GB, no failure\n",
 }
 
@@ -42,11 +44,13 @@ def measured(code, *arguments):
     done = subprocess.run([sys.executable, "-c", code + end, *map(str, arguments)], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
-    *_, said, memory = done.stdout.splitlines()
-    return time.perf_counter() - begin, int(memory), said
+    *said, memory = done.stdout.splitlines()
+    return time.perf_counter() - begin, int(memory), said[-1:]
 
 
 RESULTS = "import sys; from labs import cli; assert cli.main(['results', sys.argv[1]]) == 0"
+BEGIN, END = (f"Epoch {number}/2\n28/28 - 3s - 107ms/step - loss: 1.7626\n".encode() for number in (1, 2))
+LOG = "import sys; from labs import cli; cli.main(['results', sys.argv[1]])"
 EXPLAIN = """
 import sys; from labs.jobs import Job
 Job.state, Job._ending = "failed", lambda self: "ended with exit code 1"
@@ -73,11 +77,14 @@ def main():
         for kind, line in LINES.items():
             out = folder / "job.out"
             with out.open("wb") as file:
+                file.write(BEGIN)
                 for _ in range(args.megabytes):
                     file.write(line * (10**6 // len(line)))
+                file.write(b"\n" + END)
             (folder / "job.err").write_text("")
-            seconds, memory, _ = measured(EXPLAIN, folder / "job")
-            print(f"job.explain(), {args.megabytes} MB of {kind}: {seconds:.1f} s, {memory} MiB", flush=True)
+            for what, code, path in (("job.explain()", EXPLAIN, folder / "job"), ("labs results", LOG, out)):
+                seconds, memory, _ = measured(code, path)
+                print(f"{what}, {args.megabytes} MB of {kind}: {seconds:.1f} s, {memory} MiB", flush=True)
 
 
 if __name__ == "__main__":

@@ -53,11 +53,12 @@ def read(path):
 
 
 @contextlib.contextmanager
-def locked(path, patience=10.0):
+def locked(path, patience=10.0, who="another process"):
     """While this holds, no other process that asks for the same lock changes the file `path`.
 
     The lock is a file beside it, and ends with the process. Raises WriteError: the folder cannot be written, or another
-    process has kept the lock for `patience` seconds. Where the file system knows no locks there is none.
+    process, which the error calls `who`, has kept the lock for `patience` seconds. Where the file system knows no locks
+    there is none.
     """
     path = Path(path)
     try:
@@ -69,7 +70,7 @@ def locked(path, patience=10.0):
         limit = time.monotonic() + patience
         while not alone(lock):
             if time.monotonic() > limit:
-                raise WriteError(errno.EAGAIN, "another process keeps it locked", str(path))
+                raise WriteError(errno.EAGAIN, f"{who} keeps it locked", str(path))
             time.sleep(0.01)
         yield
 

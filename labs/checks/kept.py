@@ -40,20 +40,28 @@ def read_progress():
     """
     path = progress_file()
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return {}
+        found, damage, _ = read(path)
     except OSError as problem:
         print(f"Warning: {path} cannot be read: {problem.strerror}. Your progress is not shown.")
         return {}
-    found, damage = _items(data)
     if damage:
         print(f"Warning: {path} is damaged ({damage}); {len(found)} items of it can be read.")
     return found
 
 
+def read(path):
+    """({id: item}, None, bytes) of the progress.json at `path`; ({}, None, None) where there is none.
+
+    Of a damaged one what can be recovered, and instead of None what is wrong. Raises OSError.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        return {}, None, None
+    return *_items(data), data
+
+
 def _items(data):
-    """({id: item}, None) of the bytes of a progress.json; of damaged ones what can be recovered, and what is wrong."""
     text = data.decode("utf-8-sig", errors="replace")
     try:
         data.decode()
@@ -130,15 +138,10 @@ def keep(item, state, answers):
 
 def _update(path, item, state, answer):
     """Read progress.json, change one item, write it. Raises OSError."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        items = {}
-    else:
-        items, damage = _items(data)
-        if damage:
-            bad = _keep_aside(path, data)
-            print(f"Warning: {path} was damaged ({damage}); kept as {bad.name}, with {len(items)} items recovered.")
+    items, damage, data = read(path)
+    if damage:
+        bad = _keep_aside(path, data)
+        print(f"Warning: {path} was damaged ({damage}); kept as {bad.name}, with {len(items)} items recovered.")
     before = items.get(item.id, {})
     if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
         state, answer = before["state"], before["answer"] or answer
@@ -149,6 +152,24 @@ def _update(path, item, state, answer):
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "answer": answer,
     }
+    _write(path, items)
+
+
+def forget(path, ids, keep_old):
+    """Take the items `ids` out of the progress.json at `path`; returns how many of them it held.
+
+    keep_old: function that keeps the bytes of the file as it was; called before anything is changed. Raises OSError.
+    """
+    with files.locked(path):
+        items, _, data = read(path)
+        left = {id: item for id, item in items.items() if id not in ids}
+        if len(left) < len(items):
+            keep_old(data)
+            _write(path, left)
+    return len(items) - len(left)
+
+
+def _write(path, items):
     files.write(path, json.dumps({"version": 1, "items": items}, indent=1))
 
 

@@ -1,11 +1,23 @@
-"""What is replaced is kept first: PATH as old/PATH with a number, where neither `labs` nor a lesson looks."""
+"""What is replaced is kept first: PATH as old/PATH with a number, where neither `labs` nor a lesson looks.
+
+One command at a time replaces anything in a course: `alone`.
+"""
 
 from itertools import count
 from pathlib import Path, PurePosixPath
 
 from labs import files
+from labs.course.release import STAMP
 
 FOLDER = "old"
+
+
+def alone(root):
+    """Context in which no other `labs update` or `labs reset` changes the course at `root`.
+
+    Another one is waited for; raises files.WriteError where it goes on for more than 10 seconds.
+    """
+    return files.locked(Path(root, STAMP), who="another `labs update` or `labs reset`")
 
 
 def place(root, name, content, taken=()):

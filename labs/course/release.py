@@ -103,7 +103,7 @@ def stamp_of(root):
         raise CourseError(f"{path} cannot be read: {problem.strerror}.") from None
 
 
-def fresh_copy(root, stamp, name):
+def fresh_copy(root, name):
     """Bytes of the fresh copy of a file in a course. Raises CourseError: missing, or not the one of the stamp."""
     path = Path(root, FRESH, name)
     again = "was an update interrupted? Run `labs update` again with your release: it repairs the copy."
@@ -111,7 +111,7 @@ def fresh_copy(root, stamp, name):
         content = path.read_bytes()
     except OSError as problem:
         raise CourseError(f"The fresh copy {path} cannot be read ({problem.strerror}): {again}") from None
-    if digest(content) != stamp.files[name]:
+    if digest(content) != stamp_of(root).files.get(name):
         raise CourseError(f"The fresh copy {path} has changed: {again}")
     return content
 

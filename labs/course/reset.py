@@ -1,23 +1,20 @@
 """Starting over: a fresh notebook or script, the old one kept in old/."""
 
-import json
 import os
 import re
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 from labs import files
-from labs.checks import tasks
+from labs.checks import kept, tasks
 from labs.course import aside, release
 from labs.course.release import CourseError
 
 
 def fresh_files(root):
     """{path: function that gives its fresh bytes} of all that students fill in, in a course made by a release."""
-    stamp = release.stamp_of(root)
-    names = sorted(filter(release.filled_in, stamp.files))
-    return {name: lambda name=name: release.fresh_copy(root, stamp, name) for name in names}
+    names = sorted(filter(release.filled_in, release.stamp_of(root).files))
+    return {name: lambda name=name: release.fresh_copy(root, name) for name in names}
 
 
 def reset(root, names, fresh, progress=False):
@@ -28,14 +25,25 @@ def reset(root, names, fresh, progress=False):
     progress: also forget what progress.json says of the notebooks' items
 
     Raises CourseError, before anything is written, for a name that is none of these or that means several.
+    Raises files.WriteError.
     """
     root = Path(root)
     chosen = list(dict.fromkeys(_meant(root, name, fresh) for name in names))
     notebooks = [name for name in chosen if name.endswith(".ipynb")]
     if progress and not notebooks:
         raise CourseError("--progress forgets the checks of notebooks, and no notebook is named.")
-    contents = {name: fresh[name]() for name in chosen}
-    forget = _Progress.of(root, notebooks) if progress else None
+    with aside.alone(root):
+        return _fresh_again(root, {name: fresh[name]() for name in chosen}, notebooks if progress else [])
+
+
+def _fresh_again(root, contents, forgotten):
+    """Write contents, {path: bytes}; and forget the items of some notebooks. Returns what was done, as lines."""
+    progress = Path(os.environ.get("LABS_RUNS") or Path(root, "notebooks", "runs")) / "progress.json"
+    if forgotten:
+        try:
+            kept.read(progress)
+        except OSError as problem:
+            raise CourseError(f"{progress} cannot be read ({problem.strerror}), so nothing is forgotten.") from None
     said, opened = [], False
     for name, content in contents.items():
         path = root / name
@@ -43,14 +51,14 @@ def reset(root, names, fresh, progress=False):
         if old == content:
             said.append(f"{name} is fresh already.")
             continue
-        kept = old is not None and aside.place(root, name, old)
-        if kept:
-            aside.keep(root, kept, old)
+        place = old is not None and aside.place(root, name, old)
+        if place:
+            aside.keep(root, place, old)
         files.write(path, content)
-        opened |= name in notebooks
-        said.append(f"{name} is fresh again" + (f"; the old one is {kept}." if kept else "."))
-    if forget:
-        said.append(forget.now(root))
+        opened |= name.endswith(".ipynb")
+        said.append(f"{name} is fresh again" + (f"; the old one is {place}." if place else "."))
+    if forgotten:
+        said.append(_forget(root, progress, forgotten))
     elif opened:
         said.append("What was right in your progress stays right; `labs reset --progress` forgets that, too.")
     if opened:
@@ -77,34 +85,17 @@ def _meant(root, name, fresh):
     raise CourseError(f"{name!r:.80} is nothing that the course gave you to fill in; {hint}")
 
 
-@dataclass
-class _Progress:
-    """The items of some notebooks that progress.json holds."""
+def _forget(root, path, notebooks):
+    """Forget what progress.json says of notebooks; returns what was done, as a line. Raises files.WriteError."""
 
-    path: Path
-    forgotten: list
+    def keep(old):
+        nonlocal place
+        place = aside.place(root, "notebooks/runs/progress.json", old)
+        aside.keep(root, place, old)
 
-    @classmethod
-    def of(cls, root, notebooks):
-        """Raises CourseError where progress.json cannot be read: nothing is forgotten then."""
-        path = Path(os.environ.get("LABS_RUNS") or Path(root, "notebooks", "runs")) / "progress.json"
-        stems = {Path(name).stem for name in notebooks}
-        ids = {item.id for lesson in tasks.lessons().values() if lesson.notebook in stems for item in lesson.task}
-        try:
-            items = dict(json.loads(path.read_bytes())["items"])
-        except FileNotFoundError:
-            items = {}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
-            raise CourseError(f"{path} cannot be read ({type(problem).__name__}), so nothing is forgotten.") from None
-        return cls(path, sorted(set(items) & ids))
-
-    def now(self, root):
-        if not self.forgotten:
-            return "Your progress holds nothing of it: nothing to forget."
-        with files.locked(self.path):  # a notebook that is open may keep an answer just now
-            old = self.path.read_bytes()
-            items = {id: item for id, item in json.loads(old)["items"].items() if id not in self.forgotten}
-            kept = aside.place(root, "notebooks/runs/progress.json", old)
-            aside.keep(root, kept, old)
-            files.write(self.path, json.dumps({"version": 1, "items": items}, indent=1))
-        return f"Your progress has forgotten {len(self.forgotten)} items; as it was it is in {kept}."
+    place, stems = None, {Path(name).stem for name in notebooks}
+    ids = {item.id for lesson in tasks.lessons().values() if lesson.notebook in stems for item in lesson.task}
+    forgotten = kept.forget(path, ids, keep)
+    if not forgotten:
+        return "Your progress holds nothing of it: nothing to forget."
+    return f"Your progress has forgotten {forgotten} items; as it was it is in {place}."

@@ -24,14 +24,21 @@ def update(root, source, older=False, dry_run=False):
     """Bring the course at `root` to the release in `source`, a zip or a folder; returns what changed, as lines.
 
     Raises CourseError, before anything is written: no release, damaged, not to be trusted, older than the course (but
-    with `older`). Raises files.WriteError where the disk is full; then run it again.
+    with `older`). Raises files.WriteError where the disk is full, then run it again; or where another command is
+    changing the course.
     """
     root, source = Path(root), Path(source)
     if not (root / STAMP).is_file():
         raise CourseError(f"{root} is the authors' checkout, no release: `git pull` brings what is new.")
     if source.is_dir() and source.resolve() == root.resolve():
         raise CourseError(f"{source} is this course itself: name the newer release, a zip or a folder.")
-    now, new = release.stamp_of(root), release.load(source)
+    new = release.load(source)
+    with contextlib.nullcontext() if dry_run else aside.alone(root):
+        return _updated(root, source, new, older, dry_run)
+
+
+def _updated(root, source, new, older, dry_run):
+    now = release.stamp_of(root)
     if new.stamp.age() < now.age() and not older:
         raise CourseError(f"{source} is {new.stamp}, older than this course ({now}); to go back to it add --older.")
     plan = _Plan(root, now, new)

@@ -2,6 +2,10 @@
 
 When the command ends, or this process is told to, nothing of it stays: children in the background, orphans, and what
 does not listen to SIGTERM. These are two processes, of which each ends all of the job if the other one is killed.
+
+Not covered: SIGKILL to both at the same time. Linux then kills the command itself, but not what the command has
+started, such as the programs of a batch script. While they run they keep the job's .out locked, so no second run of its
+name starts beside them (labs/jobs/local.py).
 """
 
 import contextlib
@@ -50,12 +54,20 @@ def main(command):
     if os.getppid() != outer:
         return _leave(-signal.SIGTERM)
     try:
-        code = subprocess.Popen(command).wait()
+        mine = os.getpid()
+        code = subprocess.Popen(command, preexec_fn=lambda: _mortal(prctl, mine)).wait()
     except OSError as problem:
         print(f"{command[0]}: {problem.strerror}", file=sys.stderr)
         code = 127
     _end(signal.SIGTERM)
     return _leave(code)
+
+
+def _mortal(prctl, parent):
+    """Let Linux kill this process, which is to become the command, when its parent dies."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _end(sign):

@@ -29,9 +29,9 @@ def check_name(name):
 class Job:
     """A job and its files: `out`, `err`, and the `records` of its trainings.
 
-    `state` is waiting (in SLURM's queue), running, finished, failed or stopped; "unknown" where SLURM has forgotten
-    the job. `job_id` is SLURM's number as a text, None for a job of this machine. `stem` is the path that all its
-    files begin with. Subclasses know where it runs: `state`, `stop()`, `_ending()`.
+    `state` is waiting (not started, as in SLURM's queue), running, finished, failed or stopped; "unknown" where SLURM
+    has forgotten the job. `job_id` is SLURM's number as a text, None for a job of this machine. `stem` is the path that
+    all its files begin with. Subclasses know where it runs: `state`, `stop()`, `_ending()`.
     """
 
     job_id = None

@@ -18,13 +18,16 @@ ENDING = 5.0  # seconds: so long may what is left of a run that was killed take 
 
 
 class LocalJob(Job):
-    """A job of this machine. It ends, with all that it started, when the process that started it ends."""
+    """A job of this machine. It ends, with all that it started, when the process that started it ends; guard.py says
+    what is not covered."""
 
-    process = None  # subprocess.Popen
+    process = None  # subprocess.Popen; None before it is started
     moved = None  # the name under which the earlier run of this name is kept, if there was one
 
     @property
     def state(self):
+        if self.process is None:
+            return "waiting"
         code = self.process.poll()
         if code is None:
             return "running"

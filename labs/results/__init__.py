@@ -2,6 +2,7 @@
 
 record      the run record: its form, read, checked and written
 run         one configuration and its repeats, from a record or a log
+text        the lines of a log, also of a large one
 log         read what Keras' fit printed
 line        what one line of a log says
 failures    the line that proves a failure, and what to do

@@ -10,7 +10,7 @@ import tomllib
 from collections import namedtuple
 from pathlib import Path
 
-from labs import files
+from labs.results import text
 
 Sign = namedtuple("Sign", "kind pattern advice")
 
@@ -67,16 +67,6 @@ def split_rank(line: str) -> tuple[int | None, str]:
     return int(next(group for group in match.groups() if group)), line[match.end() :]
 
 
-def decode(data: bytes) -> str:
-    """Text of a log: UTF-8 (a replacement mark for other bytes), or UTF-16 as PowerShell writes it."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", errors="replace")
-    return data.decode("utf-8-sig", errors="replace")
-
-
-_PIECE = 2**20  # bytes
-_LONGEST = 2**14  # bytes of a line that are looked at in a large file: its end
-_WHOLE_FILE = 4 * _PIECE  # up to this size all lines are read; of a larger file its ends, and between them marked lines
 # A line that names a failure, or an exception's, holds one of these words.
 MARKS = (
     "abort|alloc|cancel|code: 13|due to|error|exception|exhausted|exit|failed|fault|found|gloo|horovod|interrupt|kill"
@@ -87,63 +77,36 @@ _BELOW = 60  # lines below the first one of a traceback, with its exception
 
 def _lines(path):
     """(lines of a file, their numbers from 1): all of them, or of a large file those that may name a failure."""
-    size = path.stat().st_size
-    if size <= _WHOLE_FILE:
-        lines = decode(files.read(path)).split("\n")
-        return lines, range(1, len(lines) + 1)
-    found, kept, number = [], 0, 1
-    for begin, piece in _pieces(path):
-        lines = piece.count(b"\n")
-        if begin == 0 or begin > size - 2 * _PIECE:
-            found += enumerate(piece.removesuffix(b"\n").split(b"\n"), number)
-        elif kept < _PIECE:
-            marked = list(_marked(piece, number))
-            kept += sum(len(line) for _, line in marked)
-            found += marked
-        number += lines
-    if piece.endswith(b"\n"):
-        found.append((number, b""))
-    return [line[-_LONGEST:].decode(errors="replace") for _, line in found], [number for number, _ in found]
+    found, numbers, left = [], [], text.PIECE
+
+    def places(piece):
+        nonlocal left
+        marked = _marked(piece) if left > 0 else {}
+        left -= sum(end - begin for begin, end in marked.items())
+        return marked
+
+    for number, line, _ in text.lines(path, places):
+        found.append(line)
+        numbers.append(number)
+    return found, numbers
 
 
-def _pieces(path):
-    """(offset, bytes) of a file in pieces of whole lines; of a very long line the end only."""
-    with path.open("rb") as file:
-        rest, begin = b"", 0
-        while chunk := file.read(_PIECE):
-            whole, end, rest = (rest + chunk).rpartition(b"\n")
-            if end:
-                yield begin, whole + end
-                begin = file.tell() - len(rest)
-            else:
-                rest = rest[-_LONGEST:]
-        if rest:
-            yield max(begin, file.tell() - len(rest)), rest
-
-
-def _marked(piece, number):
-    """(number, line) of the lines in a piece that hold one of MARKS, and of those below the begin of a traceback."""
+def _marked(piece):
+    """{begin: end} of the lines in a piece that hold one of MARKS, and of those below the begin of a traceback."""
     low, places = piece.lower(), {}
     for mark in map(str.encode, MARKS):
         place = low.find(mark)
         while place >= 0 and len(places) < 10_000:
-            begin = piece.rfind(b"\n", 0, place) + 1
             for _ in range(_BELOW if mark == b"traceback" else 1):
-                end = piece.find(b"\n", begin)
-                end = len(piece) if end < 0 else end
-                places[begin] = end
-                begin = end + 1
-                if begin >= len(piece):
+                begin, end = text.around(piece, place)
+                places[begin], place = end, end + 1
+                if place >= len(piece):
                     break
-            place = low.find(mark, begin)
-    before = 0
-    for begin in sorted(places):
-        number += piece.count(b"\n", before, begin)
-        before = begin
-        yield number, piece[begin : places[begin]]
+            place = low.find(mark, place)
+    return places
 
 
-def failure(text_or_path: str | Path) -> dict | None:
+def failure(log: str | Path) -> dict | None:
     """The failure that a text or the file at a Path names, or None.
 
     Returns: {"kind", "line_number" (from 1), "line", "advice"}; kind is one of "out of memory",
@@ -151,10 +114,10 @@ def failure(text_or_path: str | Path) -> dict | None:
     "killed", "NCCL error", "MPI error", "Gloo error", "job error". Of a file above 4 MiB the ends are read whole.
     Errors: FileNotFoundError for a path that does not exist.
     """
-    if isinstance(text_or_path, Path):
-        lines, numbers = _lines(text_or_path)
+    if isinstance(log, Path):
+        lines, numbers = _lines(log)
     else:
-        lines = text_or_path.split("\n")
+        lines = log.split("\n")
         numbers = range(1, len(lines) + 1)
     lines = [re.split(r"[\r\b]+", line.rstrip("\r"))[-1].rstrip() for line in lines]
     ranked = [split_rank(line) for line in lines]

@@ -20,18 +20,31 @@ _RESULT = re.compile(r"^(\d{1,9})/(\d{1,9}) ?(\[[=>.\s-]*\]|[━ ]+)? ?(?:- )?(\
 _RATE = re.compile(r"(?<![\w.])(\d{1,12})(us|ms|s)/(step|epoch)(?!\w)")
 _METRIC = re.compile(r"- ([A-Za-z_][\w./]*): (-?\d+\.?\d*(?:e[+-]?\d+)?|-?nan|-?inf)(?=\s|$)", re.I)
 _WHOLE = re.compile(r"(?:\.\d{4}|e[+-]\d\d|nan|inf|/step|/epoch)$")
+_ANSI = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
+_MAY = re.compile("[:=]|poch|epeat|odel|ython", re.I)  # a line without these says nothing
 _UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
-def visible(text):
-    """(visible text, whether it ended with a line break) of each line of no rank and of the lowest with epochs."""
-    found = []
-    *ended, last = re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", text).split("\n")
-    for line, whole in [*((line, True) for line in ended), (last, False)]:
-        rank, rest = split_rank(line)
-        seen = [part.strip() for part in re.split(r"[\r\b]+", rest) if part.strip()]
-        found.append((rank, seen[-1] if seen else "", whole))
-    ranks = {rank for rank, line, _ in found if rank is not None and (epoch(line) or result(line))}
+def visible(lines):
+    """(visible text, whether it ended with a line break) of the lines of a log, of which the last one did not.
+
+    Only those that say something about a run, of no rank and of the lowest rank with epochs.
+    """
+    found, ranks, last = [], set(), False
+    for line in lines:
+        last = False
+        if not _MAY.search(line):
+            continue
+        rank, rest = split_rank(_ANSI.sub("", line))
+        seen = next((part.strip() for part in reversed(re.split(r"[\r\b]+", rest)) if part.strip()), "")
+        measured = epoch(seen) or result(seen)
+        if measured and rank is not None:
+            ranks.add(rank)
+        if measured or repeat(seen) or stopped(seen) or settings(seen):
+            last = True
+            found.append((rank, seen, True))
+    if last:
+        found[-1] = (*found[-1][:2], False)
     return [(line, whole) for rank, line, whole in found if rank is None or rank == min(ranks, default=rank)]
 
 

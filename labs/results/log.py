@@ -9,16 +9,22 @@ A run starts at a header `Model ...`, at an echoed command line, or where the ep
 `Repeat 2 of 3` is another repeat of the same run.
 """
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labs import files
 from labs.errors import UseError
 from labs.results import line as lines
-from labs.results.failures import decode, failure
+from labs.results import text
+from labs.results.failures import failure
 from labs.results.record import Configuration, RecordError
 from labs.results.run import Epoch, Run, load_record
+
+_MOST = 100_000  # lines of epochs between the ends of a large log
+_ABOVE = 2**12  # bytes above the first epoch of a run, where its header stands
+_STEPS = re.compile(rb"/(?<=\d/)(\d{1,9})(?=[ \[])")  # 28/28
+_BEGINS = re.compile(rb"Epoch (1/)?|Repeat ")
 
 
 class LogError(UseError):
@@ -41,13 +47,20 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
     Errors: LogError if the file cannot be read, holds no finished epoch, or mixes ranks without a prefix.
     """
     path, name = Path(path), Path(path).name
+    number, line, empty = 1, "", True
+
+    def seen():
+        nonlocal number, line, empty
+        for place, line, _ in text.lines(path, _places(name)):
+            number, empty = place, empty and not line.strip()
+            yield line
+
     try:
-        text = decode(files.read(path))
+        found = _sections(lines.visible(seen()), name)
+        problem = _problem(path)
     except OSError as error:
         why = f"cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
         raise LogError(f"{path}: {why}") from None
-    problem = _problem(path, text)
-    found = _sections(lines.visible(text), name)
     options = {"model": model, "workers": workers, "global_batch": global_batch, "images": images}
     runs = [section.run(name, index) for index, section in enumerate(found, 1)]
     beside = _record(path)
@@ -66,16 +79,50 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
         _complete(run)
     _blame(runs, problem)
     if not any(run.repeats for run in runs):
-        raise LogError(_explain(name, text, found, problem), runs)
+        raise LogError(_explain(name, 0 if empty else number - (not line), found, problem), runs)
     return runs
 
 
-def _problem(path, text):
+def _places(name):
+    """A function that finds in a piece of a large log the lines of epochs, and what stands above the first of a run.
+
+    Raises LogError where these are too many for a log.
+    """
+    left = _MOST
+
+    def places(piece):
+        nonlocal left
+        found = {}
+        for match in _STEPS.finditer(piece):
+            done = match.start() - len(match[1])
+            begin, end = text.around(piece, match.start())
+            if piece[max(0, done) : match.start()] == match[1] and piece.find(b": ", begin, end) >= 0:
+                found[begin] = end
+        for match in _BEGINS.finditer(piece):
+            begin, end = text.around(piece, match.start())
+            found[begin] = end
+            place = max(0, begin - _ABOVE) if match[1] else begin
+            while place < begin:
+                start, place = text.around(piece, place)
+                found[start] = place
+                place += 1
+        left -= len(found)
+        if left < 0:
+            raise LogError(
+                f"{name}: more than {_MOST} lines of epochs, which no log of a job has. Give its records (.json), or a "
+                "part of the log."
+            )
+        return found
+
+    return places
+
+
+def _problem(path):
     """The failure in the .err beside the log, else in the log itself; with the name of the file that shows it."""
     err = path.with_suffix(".err")
     if err != path and err.is_file() and (found := failure(err)):
         return found | {"file": err.name}
-    found = failure(text)
+    found = failure(path)
     return found and found | {"file": path.name}
 
 
@@ -110,18 +157,18 @@ def _blame(runs, problem):
             run.notes.append("several runs did not finish; the failure may belong to another of them")
 
 
-def _explain(name, text, found, problem):
+def _explain(name, count, found, problem):
     if problem:
         return (
             f"{name}: no finished epoch, since the job failed: {problem['kind']} (line {problem['line_number']} of "
             f"{problem['file']}: {problem['line'][:160]}). {problem['advice']}"
         )
-    if not text.strip():
+    if not count:
         return f"{name}: the file is empty, so there is nothing to measure. Did the job start? Look at its .err."
     if any(section.open for section in found):
         return f"{name}: the first epoch began but did not end. Wait until the job is done, or look at its .err."
     return (
-        f"{name}: no epoch in its {len(text.splitlines())} line(s). A log of Keras' fit with verbose=2 is needed: give "
+        f"{name}: no epoch in its {count} line(s). A log of Keras' fit with verbose=2 is needed: give "
         "the .out of the training job, and check that the script calls fit with verbose=2."
     )
 

@@ -60,8 +60,9 @@ def packed(folder, path, top="course/"):
 
 
 def tree(root):
-    """{path: bytes} of all files below a folder."""
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    """{path: bytes} of all files below a folder, but for locks."""
+    found = [path for path in root.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 
 def cells(path):

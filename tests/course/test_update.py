@@ -3,12 +3,15 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
+from functools import partial
 
 import pytest
 from course import CONTENTS, cells, filled, notebook, packed, tree, write
 
 from labs import cli, files
-from labs.course import CourseError, update
+from labs.course import CourseError, aside, fresh_files, reset, update
 
 NOTEBOOK, SCRIPT = "notebooks/01_first.ipynb", "notebooks/scripts/train.py"
 
@@ -105,6 +108,45 @@ def test_a_folder_is_as_good_as_a_zip_also_one_that_was_worked_in(root, newer, t
     filled(tmp_path / "newer" / NOTEBOOK, labs_01_1="speedup = 99")
     files.write(tmp_path / "newer/notebooks/runs/w1.json", "{}")
     assert update(root, newer) == update(other, tmp_path / "newer") and tree(root) == tree(other)
+
+
+@pytest.mark.parametrize(
+    ("words", "notebook_then", "says"),
+    [
+        (["update", "../newer.zip"], "carried", "This course is 1.1 of 2026-02-01 already"),
+        (["reset", "01"], "fresh", "fresh again"),
+    ],
+)
+def test_a_second_command_waits_until_the_first_one_has_ended(root, newer, tmp_path, words, notebook_then, says):
+    whole = shutil.copytree(root, tmp_path / "whole")
+    update(whole, newer)
+    notebooks = {"carried": (whole / NOTEBOOK).read_bytes(), "fresh": NEWER[NOTEBOOK]}
+
+    def labs(change, *words):
+        code = f"import sys, time, labs.course\nfrom labs import cli\n{change}\nsys.exit(cli.main(sys.argv[1:]))"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        return subprocess.Popen([sys.executable, "-P", "-c", code, *words], cwd=root, **pipes)
+
+    stops = "sys.modules['labs.course.update']._remove = lambda *_: (print('half', flush=True), input())"
+    tells = "time.sleep = lambda _, sleep=time.sleep: (print('waits', flush=True), sleep(0.2))"
+    with labs(stops, "update", "../newer.zip") as first:
+        assert first.stdout.readline() == "half\n"
+        with labs(tells, *words) as second:
+            assert second.stdout.readline() == "waits\n"
+            first.communicate("\n")
+            assert says in second.communicate()[0] and (first.returncode, second.returncode) == (0, 0)
+    assert (root / NOTEBOOK).read_bytes() == notebooks[notebook_then]
+    assert (root / "labs/new.py").read_bytes() == NEWER["labs/new.py"]
+
+
+def test_a_second_command_does_not_wait_for_ever(root, newer, monkeypatch):
+    monkeypatch.setattr(files, "locked", partial(files.locked, patience=0.1))
+    before = tree(root)
+    with aside.alone(root):
+        for changes in (lambda: update(root, newer), lambda: reset(root, ["01"], fresh_files(root))):
+            with pytest.raises(files.WriteError, match="another `labs update` or `labs reset` keeps it locked"):
+                changes()
+    assert tree(root) == before
 
 
 class Killed(BaseException):

@@ -1,5 +1,6 @@
 """Of a job of this machine nothing stays, however it ends."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -73,7 +74,11 @@ def job(tmp_path):
 
 
 def zombies_aside(left):
-    return {one for one in left if one.status() != psutil.STATUS_ZOMBIE} if left else set()
+    found = set()
+    for one in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found |= {one} if one.status() != psutil.STATUS_ZOMBIE else set()
+    return found
 
 
 @pytest.mark.parametrize(("ending", "code"), [("finished", 0), ("failed", 3)])
@@ -103,6 +108,22 @@ def test_nothing_stays_when_one_of_the_guards_is_killed(job, which):
     (outer if which == "outer" else outer.children()[0]).kill()
     assert process.wait(20) == -signal.SIGKILL
     assert until(lambda: not zombies_aside(left()))
+
+
+def test_the_command_ends_also_when_both_guards_are_killed_at_once(job):
+    process, _ = job("deaf")
+    outer = psutil.Process(process.pid)
+    (inner,) = outer.children()
+    (command,) = (child for child in inner.children() if child.name() == "bash" and "job.sh" in child.cmdline()[1])
+    for sign in (signal.SIGSTOP, signal.SIGKILL):  # stopped, neither sees the other one's end
+        for guard in (outer, inner):
+            guard.send_signal(sign)
+    assert process.wait(20) == -signal.SIGKILL
+    assert until(lambda: not zombies_aside({command} if command.is_running() else set()))
+
+
+def test_a_job_that_is_not_started_can_be_shown(tmp_path):
+    assert repr(local.LocalJob("a", tmp_path / "a")) == "<a: waiting>"
 
 
 def test_the_signal_that_ends_the_command_is_told(tmp_path):

@@ -262,8 +262,8 @@ def test_cut_anywhere_never_names_another_failure(name):
 @pytest.mark.parametrize("name", SEEN)
 @pytest.mark.parametrize("filler", [b"0.125\n", b"loss: 0.125, mean_squared_error: 0.25\n", b"=" * 5000 + b"\b\r"])
 def test_a_large_file_names_the_same_failure_wherever_it_stands(tmp_path, monkeypatch, name, filler):
-    monkeypatch.setattr(failures, "_PIECE", 2**12)
-    monkeypatch.setattr(failures, "_WHOLE_FILE", 2**13)
+    monkeypatch.setattr("labs.results.text.PIECE", 2**12)
+    monkeypatch.setattr("labs.results.text.WHOLE", 2**13)
     text, kind, number = SEEN[name]
     much = filler * (2**15 // len(filler)) + b"\n"
     for before, after in ((b"", much), (much[: 2**12] + b"\n", much), (much, b"")):

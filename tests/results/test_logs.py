@@ -1,13 +1,15 @@
 """Logs of Keras 2 and 3 in their true formats; keras3*.out were printed by Keras 3.15, the others follow theirs."""
 
 import json
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from labs import recorded
-from labs.results import failures, line, log
+from labs.results import failures, line, log, text
 
 DATA = Path(__file__).parents[1] / "data" / "logs"
 RECORDED = recorded.CTE_POWER
@@ -454,5 +456,53 @@ def test_refused_allocation_of_a_run_that_went_on_is_no_failure(tmp_path):
 
 
 def test_line_of_predict_and_bars_in_progress_are_no_results():
-    for text in ("10/10 - 1s - 100ms/step", "  5/196 [>....] - ETA: 44s - loss: 2.0", "5/196 - 2s - loss: 2.0000"):
-        assert line.result(text.strip()) is None
+    for said in ("10/10 - 1s - 100ms/step", "  5/196 [>....] - ETA: 44s - loss: 2.0", "5/196 - 2s - loss: 2.0000"):
+        assert line.result(said.strip()) is None
+
+
+FILLERS = {
+    "numbers": "0.125\n",
+    "bars": "10/28 [===>....] - ETA: 3s - loss: 1.2345\n",
+    "predict": "28/28 [========] - 0s 20ms/step\n",
+    "one line": "=" * 5000 + "\b\r",
+}
+
+
+@pytest.mark.parametrize("filler", FILLERS.values(), ids=FILLERS)
+def test_a_large_log_holds_the_same_runs_as_without_what_stands_between(tmp_path, monkeypatch, filler):
+    monkeypatch.setattr(text, "PIECE", 2**12)
+    monkeypatch.setattr(text, "WHOLE", 2**13)
+    second = HEADER.replace("2 GPUs", "4 GPUs").replace("512", "1024").replace("N_replicas: 2", "N_replicas: 4")
+    begun, ended = TWO.split("Epoch 2")
+    parts = [HEADER + begun, "Epoch 2" + ended, second + begun, "Epoch 2" + ended, ""]
+    much = filler * (2**15 // len(filler)) + "\n"
+    (tmp_path / "plain.out").write_text("".join(parts))
+    (tmp_path / "large.out").write_text(much.join(parts))
+    plain, large = (log.read(tmp_path / f"{name}.out") for name in ("plain", "large"))
+    assert [run.repeats for run in large] == [run.repeats for run in plain]
+    assert [run.configuration for run in large] == [run.configuration for run in plain]
+    assert [run.configuration.global_batch for run in large] == [512, 1024]
+
+
+def test_more_lines_of_epochs_than_a_log_has_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "WHOLE", 2**13)
+    monkeypatch.setattr(log, "_MOST", 1000)
+    (tmp_path / "a.out").write_text(TWO * 100_000)
+    with pytest.raises(log.LogError, match="a.out: more than 1000 lines of epochs"):
+        log.read(tmp_path / "a.out")
+
+
+@pytest.mark.slow
+def test_a_large_log_is_not_held_in_memory(tmp_path):
+    with (tmp_path / "a.out").open("w") as file:
+        file.write(TWO.split("Epoch 2")[0])
+        for _ in range(40):
+            file.write(FILLERS["numbers"] * (2**20 // 6))
+        file.write("Epoch 2" + TWO.split("Epoch 2")[1])
+    code = (
+        "import resource, sys; from labs import cli; code = cli.main(['results', '--json', sys.argv[1]])\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024); sys.exit(code)"
+    )
+    words = [sys.executable, "-c", code, tmp_path / "a.out"]
+    *said, memory = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert json.loads("".join(said))["runs"][0]["final_loss"] == 1.7 and int(memory) < 300

@@ -75,6 +75,9 @@ FOLLOWED = {
     "(x=2; exit 3); python ${x:-1}": "1",
     "read -r x < f; python $x": "U",
     "for i in 1 2 3; do [ $i = 2 ] && continue; [ $i = 3 ] && break; python $i; done": "1",
+    "cat > s/x.sh <<'END'\npython $1 $n\nEND\nexport n=5; cd s; bash -e x.sh 4; srun ./x.sh 6; cat x.sh": "4,5|6,5",
+    'declare -A m=([x]=7 [y]=8); for k in "${!m[@]}"; do python $k ${m[$k]}; done': "x,7|y,8",
+    "n=3; python $((n == 3 ? n++ : 0)) $n $(((n + 1) * 2)) $((n & 1)) $((n & 1 == 1))": "3,4,10,0,U",
     "python 1 &\nwait; { python 2; } 2>&1 | tee log": "1|2",
 }
 

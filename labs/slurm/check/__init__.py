@@ -6,7 +6,7 @@ form         directives, files, personal names
 resources    nodes, GPUs, tasks, cores
 commands     what would be started
 starts       which programs a script would start, by reading it
-bash, words, arithmetic    a text of bash followed on paper; nothing of it is run
+bash, builtins, words, arithmetic    a text of bash followed on paper; nothing of it is run
 program      what a training script does with its workers
 
 findings.toml has the words of all findings.

@@ -66,7 +66,8 @@ def findings(subject, started):
 def _missing(subject):
     first = {one.script: one for one in reversed(subject.commands) if one.script}
     for script, one in first.items():
-        if not script.is_absolute() and not (subject.root / script).is_file():
+        written = str(script) in subject.reading.files
+        if not written and not script.is_absolute() and not (subject.root / script).is_file():
             yield finding("no_script", one.line_number, script=script)
 
 

@@ -14,6 +14,9 @@ _SYSTEM = "bin|dev|etc|lib|lib64|proc|run|sbin|sys|tmp|usr|var"
 _ABSOLUTE = re.compile(rf"(?:^|(?<=[\s\"'=(]))(/(?!(?:{_SYSTEM})(?:/|\b))[\w.@+-]+(?:/[\w.@%+-]+)+)")
 
 
+_ERREXIT = r"-[A-Za-z]*e\w*"
+
+
 def findings(subject):
     """All findings of this theme."""
     checks = (_first_line, _ignored, _refused, _values, _time, _memory, _partition, _logs, _personal)
@@ -166,9 +169,9 @@ def _load(id, root):
 
 def _logs(subject):
     out, err = subject.meant.find("output"), subject.meant.find("error")
-    if not err:
+    if not err and not subject.miswritten("err"):
         yield finding("no_error_file", subject.line("output"))
-    elif out and err.value == out.value and err.line_number not in subject.blank:
+    elif out and err and err.value == out.value and err.line_number not in subject.blank:
         yield finding("one_file", err.line_number)
     missing = set()
     for given in filter(None, (out, err)):
@@ -209,10 +212,10 @@ def _stops(subject):
     if not subject.shell:
         return
     flags = subject.script.first.split()[1:]
-    if any(re.fullmatch(r"-\w*e\w*", flag) for flag in flags):
+    if any(re.fullmatch(_ERREXIT, flag) for flag in flags):
         return
     lines = [text for _, text in subject.code()]
-    if any(re.match(r"\s*set\s+(?:\S+\s+)*?(-[a-df-z]*e\w*|-o\s+errexit|-\w*o\s+errexit)", text) for text in lines):
+    if any(re.match(rf"\s*set\s+(?:\S+\s+)*?({_ERREXIT}|-\w*o\s+errexit)", text) for text in lines):
         return
     if len(subject.commands) > 1 or (not subject.commands and len(lines) > 1):
         yield finding("goes_on", subject.script.first_command or 1)

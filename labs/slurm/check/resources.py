@@ -11,6 +11,8 @@ def findings(subject, trainings):
         yield finding("too_many_nodes", subject.line("nodes"), nodes=nodes, site=site)
     if gpus is None or not site.gpus:
         return
+    if gpus == 0 and ("gpu" in (subject.meant.value("gres") or "") or subject.miswritten("gpu")):
+        return  # its name is wrong, which is told
     if gpus == 0:
         yield finding("no_gpu", subject.line(), site=site)
     elif gpus > site.gpus:
@@ -35,6 +37,8 @@ def _tasks(subject, trainings):
     copies = [one for one in mirrored if one.tasks and one.tasks > 1]
     if copies:
         yield finding("copies", copies[0].line_number, one=copies[0])
+    elif sum(one.beside for one in mirrored) > 1:
+        return  # several trainings at the same time, which share what the job has
     elif mirrored and (nodes or 1) > 1:
         yield finding("idle_nodes", subject.line("nodes"), nodes=nodes)
     elif mirrored and subject.asked["tasks"] > 1:

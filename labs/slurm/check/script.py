@@ -15,7 +15,7 @@ from pathlib import Path
 
 from labs import blanks
 from labs.errors import LabsError
-from labs.results import failures
+from labs.results.text import decode
 from labs.slurm import directives, sites
 from labs.slurm.check import commands, form, resources, starts
 from labs.slurm.check.finding import Subject, finding
@@ -52,7 +52,7 @@ def _text(path):
             raise ScriptError(f"{path} cannot be checked: it is no file.")
         if path.stat().st_size > LARGEST:
             raise ScriptError(f"{path} cannot be checked: with more than {LARGEST >> 20} MiB it is no batch script.")
-        return failures.decode(path.read_bytes())
+        return decode(path.read_bytes())
     except (OSError, ValueError) as problem:
         raise ScriptError(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}.") from None
 

@@ -22,8 +22,8 @@ class Command:
     running it would tell. launcher: "srun", "mpiexec", "mpirun", "horovodrun" or None. tasks: how many processes that
     makes (None: not to be told). script: the Python script as a Path below the course's folder or absolute, or None.
     options: those of the Python script, {"n_gpus": "2", ...}, without dashes. launcher_options: the words between
-    launcher and program. visible: the CUDA_VISIBLE_DEVICES that the script sets, or None. alone: in the background,
-    and nothing waits for it.
+    launcher and program. visible: the CUDA_VISIBLE_DEVICES that the script sets, or None. beside: in the background;
+    alone: and nothing waits for it.
     """
 
     line_number: int
@@ -34,6 +34,7 @@ class Command:
     options: dict = field(default_factory=dict)
     launcher_options: list = field(default_factory=list)
     visible: str | None = None
+    beside: bool = False
     alone: bool = False
 
     def unknown(self):
@@ -45,11 +46,13 @@ class Command:
 
 @dataclass
 class Reading:
-    """commands: in order. unset: [(line number, name)] of variables that `set -u` would stop at. whole: False if the
-    script is too long or too deep to be read to its end, or its shell is none that is read."""
+    """commands: in order. unset: [(line number, name)] of variables that `set -u` would stop at. files: paths of those
+    that it writes with `cat`. whole: False if the script is too long or too deep to be read to its end, or its shell is
+    none that is read."""
 
     commands: list
     unset: list = field(default_factory=list)
+    files: list = field(default_factory=list)
     whole: bool = True
 
 
@@ -82,7 +85,7 @@ def read(text, root=None, env=None, scale=1):
         said = [word for word in one.words if word.startswith("CUDA_VISIBLE_DEVICES=")]  # env, apptainer --env
         command.visible = said[-1].partition("=")[2] if said else command.visible
         found.append(command)
-    return Reading(found, [(one.line_number, one.name) for one in shell.unsets], not shell.cut)
+    return Reading(found, shell.unsets, list(shell.files), not shell.cut)
 
 
 def _environment(script, asked, env):
@@ -122,7 +125,7 @@ def _environment(script, asked, env):
 
 def _command(start, asked, root):
     names = [word.rpartition("/")[2] for word in start.words]
-    found = Command(start.line_number, start.words, alone=start.alone)
+    found = Command(start.line_number, start.words, beside=start.beside, alone=start.alone)
     place = next((index for index, name in enumerate(names) if name.endswith(".py")), None)
     limit = len(names) if place is None else place
     launch = next((index for index, name in enumerate(names[:limit]) if name in LAUNCHERS), None)

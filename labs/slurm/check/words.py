@@ -176,7 +176,8 @@ def parameter(text, shell):
     several = name in "@*" or place in ("@", "*")
     operation = re.match(r":?[-=?+]", after)
     if before == "!":
-        return UNKNOWN
+        array = shell.variables.get(name)
+        return list(array) if several and isinstance(array, dict) else UNKNOWN
     if before == "#":
         values = shell.values(name) if several else [_one(name, place, shell)]
         if UNKNOWN in "".join(value or "" for value in values):
@@ -198,12 +199,10 @@ def _one(name, place, shell):
     """One value as text, or None if it is not set."""
     if place is None:
         return shell.value(name)
-    index = joined(place, shell)
-    values = shell.variables.get(name)
-    if isinstance(values, dict):
-        return values.get(index)
-    number = shell.number(index)
-    values = shell.values(name)
+    index, array = joined(place, shell), shell.variables.get(name)
+    if isinstance(array, dict) and (index in array or not all(map(str.isdigit, array))):
+        return UNKNOWN if UNKNOWN in index or UNKNOWN in array else array.get(index)
+    number, values = shell.number(index), shell.values(name)
     if number is None or UNKNOWN in values:
         return UNKNOWN
     return values[number] if -len(values) <= number < len(values) else None
@@ -265,7 +264,9 @@ def _changed(value, text, shell):
 
 
 def fits(text, pattern):
-    """Does a text match a pattern of bash's `case`?"""
+    """Does a text match a pattern of bash's `case`? None: not known here."""
+    if UNKNOWN in text or UNKNOWN in pattern or len(pattern) > 100:
+        return None
     return fnmatch.fnmatchcase(text, pattern)
 
 

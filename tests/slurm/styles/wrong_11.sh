@@ -1,0 +1,14 @@
+#!/bin/bash
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task=4
+#SBATCH --gres=gpu:2
+#SBATCH --time=01:00:00
+#SBATCH --output=notebooks/runs/%x_%j.out
+#SBATCH --error=notebooks/runs/%x_%j.err
+set -e
+cat > job_step.sh <<EOF
+#!/bin/bash
+python notebooks/scripts/ResNet50.py --n_gpus 2 --batch_size 256 --lrate 0.1
+EOF
+bash job_step.sh
+# found: no option --lrate

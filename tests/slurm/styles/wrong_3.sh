@@ -1,0 +1,10 @@
+#!/bin/bash
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task=4
+#SBATCH --gres=gpu:2
+#SBATCH --time=01:00:00
+#SBATCH --output=notebooks/runs/%x_%j.out
+#SBATCH --error=notebooks/runs/%x_%j.err
+set -e
+CUDA_VISIBLE_DEVICES=1 srun --cpus-per-task=4 python notebooks/scripts/ResNet50.py --n_gpus 2 --batch_size 256
+# found: leaves 1 GPU for 2
