@@ -39,7 +39,7 @@ def command(ranks, launcher=None):
     launcher: "horovodrun" (default; the processes talk over Gloo, also where ranks share cores), "mpiexec" (over
     MPI, whose waiting ranks keep their cores busy), or "srun": a step of the job of SLURM's that this process is in,
     on as few of its nodes as hold the ranks, beside other steps. Options of its own may follow: "srun --mpi=pmi2".
-    In a job of several nodes horovodrun goes to others, too, where one does not hold the ranks.
+    In a job of several nodes horovodrun and mpiexec go to others, too, where one does not hold the ranks.
     Raises LaunchError: no such launcher, Horovod or launcher not installed, fewer than 1 or too many ranks, no job.
     """
     launcher, *options = shlex.split(launcher or LAUNCHERS[0])
@@ -72,10 +72,15 @@ def command(ranks, launcher=None):
         )
     if launcher == "srun":
         return [program, *options, *_step(ranks, tasks)]
+    spread = len(tasks) > 1 and ranks > tasks[0]
     if launcher == "mpiexec":
-        prefix = ["-prepend-rank"] if beside.exists() else []  # MPICH's option: each line begins with its rank
-        return [program, *options, *prefix, "-n", str(ranks)]
-    hosts = _hosts(tasks) if len(tasks) > 1 and ranks > tasks[0] else f"localhost:{ranks}"
+        own = ["-prepend-rank"] if beside.exists() else []  # MPICH's options: each line begins with its rank
+        if tasks and not spread:  # it would take steps of SLURM's for ranks of one node, too
+            own += ["-launcher", "fork", "-hosts", "localhost"] if beside.exists() else []
+        # A job of ours does not see whose job of SLURM's it is in, and its srun would queue for another one.
+        steps = ["env", f"SLURM_JOB_ID={_job()}", "SLURM_OVERLAP=1"] if spread else []
+        return [*steps, program, *options, *own, "-n", str(ranks)]
+    hosts = _hosts(tasks) if spread else f"localhost:{ranks}"
     return [program, "--gloo", *options, "-np", str(ranks), "-H", hosts]
 
 

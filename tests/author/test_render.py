@@ -17,6 +17,7 @@ from labs.slurm.check import starts
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = {"ResNet50.sh", "ResNet152V2.sh", "maxbatch.sh", "ResNet50_horovod.sh", "ResNet50_horovod_nodes.sh"}
+SCRIPTS |= {"study.sh"}
 COMPLETE = sorted(ROOT.glob("solutions/slurm/*/*.sh"))
 STUDENTS = sorted(ROOT.glob("slurm/*/*.sh"))
 
