@@ -70,7 +70,7 @@ def main():
 def _reach(host, port):
     """A connection to the coordinator, which ends soon after its machine does.
 
-    Of a step of SLURM's the coordinator is where srun ran, and SLURM tells that address. host: its node's name, or HERE.
+    In a step of SLURM's the coordinator is where srun ran, whose address SLURM tells. host: that node's name, or HERE.
     """
     told = os.environ.get("SLURM_LAUNCH_NODE_IPADDR")
     found = None
