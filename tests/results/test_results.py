@@ -211,7 +211,7 @@ def test_the_study_of_a_batch_script_stands_for_it(tmp_path):
         collect.rows([tmp_path])
     for workers, seconds in ((1, 60), (2, 40)):
         record(folder / f"w{workers}.json", workers, seconds=seconds, study="s")
-    record(tmp_path / "w1.json", 1, seconds=10)
+    record(tmp_path / "alone.json", 1, seconds=10)
     found = {(row["source"], row["workers"]): row for row in collect.rows([tmp_path])}
     assert len(found) == 2 + 1 and found["w2.json", 2]["speedup"] == pytest.approx(60 / 40)
 
