@@ -43,6 +43,7 @@ def fields(site, script):
     rule = ", ".join(f"{gpus} GPU{'s' * (gpus > 1)}: {span}" for gpus, span in spans.items())
     names = [str(count) for count in site.workers]
     contained = len(site.python) > 1  # no step of SLURM's can be started from inside a container
+    study_nodes = 1 if contained else site.nodes
     personal = [
         f"# This site wants your {word}, which no script should hold: export SBATCH_{word.upper()}=..."
         for word, wanted in (("account", site.account), ("QOS", site.qos))
@@ -65,7 +66,8 @@ def fields(site, script):
         "GRES_ONE": _gres(site, 1),
         "CPUS_ONE": share(site, 1),
         "NODES": site.nodes,
-        "STUDY_NODES": 1 if contained else site.nodes,
+        "STUDY_NODES": study_nodes,
+        "STUDY_NODES_TEXT": f"{study_nodes} node{'s' * (study_nodes > 1)}",
         "MORE_NODES": "# One node only: Python runs in a container here, which cannot start ranks on other nodes."
         if contained
         else f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}",

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A scaling study with Horovod on 2 node(s) of the practice cluster. In one job 1 rank and more ranks train in turns, an
+# A scaling study with Horovod on 2 nodes of the practice cluster. In one job 1 rank and more ranks train in turns, an
 # epoch of each: drift of the machine hits both alike.
 #
 # Submit it in the top folder of the course:  sbatch slurm/local/study.sh
@@ -33,6 +33,6 @@ export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"
 
 # The records lie in a folder of their own beside the job's log.
 study=(--preset laptop --strategy horovod --workers 1 2 "$SLURM_NTASKS")
-study+=(--out "$LABS_RUNS/study_${SLURM_JOB_ID:-local}")
+study+=(--out "$LABS_RUNS/${LABS_JOB:-${SLURM_JOB_NAME:-study}_${SLURM_JOB_ID:-local}}")
 [ -z "${SLURM_JOB_ID:-}" ] || study+=("--launcher=srun --mpi=pmi2")
 "${python[@]}" -m labs study "${study[@]}" "$@"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A scaling study with Horovod on 1 node(s) of MareNostrum 5. In one job 1 rank and more ranks train in turns, an
+# A scaling study with Horovod on 1 node of MareNostrum 5. In one job 1 rank and more ranks train in turns, an
 # epoch of each: drift of the machine hits both alike.
 #
 # Submit it in the top folder of the course:  sbatch slurm/marenostrum5/study.sh
@@ -37,5 +37,5 @@ export NCCL_SOCKET_IFNAME=ib0
 
 # The records lie in a folder of their own beside the job's log.
 study=(--preset course --strategy horovod --workers 1 2 4 "$SLURM_NTASKS")
-study+=(--out "$LABS_RUNS/study_${SLURM_JOB_ID:-local}")
+study+=(--out "$LABS_RUNS/${LABS_JOB:-${SLURM_JOB_NAME:-study}_${SLURM_JOB_ID:-local}}")
 "${python[@]}" -m labs study "${study[@]}" "$@"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A scaling study with Horovod on @STUDY_NODES@ node(s) of @SITE@. In one job 1 rank and more ranks train in turns, an
+# A scaling study with Horovod on @STUDY_NODES_TEXT@ of @SITE@. In one job 1 rank and more ranks train in turns, an
 # epoch of each: drift of the machine hits both alike.
 #
 # Submit it in the top folder of the course:  sbatch @PATH@
@@ -30,6 +30,6 @@ set -euo pipefail # stop at the first error: a job that goes on after one looks 
 
 # The records lie in a folder of their own beside the job's log.
 study=(--preset @PRESET@ --strategy horovod --workers @WORKERS@ "$SLURM_NTASKS")
-study+=(--out "$LABS_RUNS/study_${SLURM_JOB_ID:-local}")
+study+=(--out "$LABS_RUNS/${LABS_JOB:-${SLURM_JOB_NAME:-study}_${SLURM_JOB_ID:-local}}")
 @STUDY_LAUNCHER@
 "${python[@]}" -m labs study "${study[@]}" "$@"
