@@ -56,8 +56,8 @@ def main():
                 else:
                     send(signal.SIGCONT)
                     os.write(sys.stdout.fileno(), turn)
-    except OSError as problem:  # the coordinator cannot be reached (any more)
-        print(f"What gives the turns cannot be reached at {host}, port {port}: {problem}", file=sys.stderr, flush=True)
+    except OSError:
+        pass  # the coordinator cannot be reached (any more)
     send(signal.SIGCONT)
     send(signal.SIGTERM)
     end = time.monotonic() + PATIENCE
@@ -72,12 +72,15 @@ def _reach(host, port):
 
     In a step of SLURM's the coordinator is where srun ran, whose address SLURM tells. host: that node's name, or HERE.
     """
-    told = os.environ.get("SLURM_LAUNCH_NODE_IPADDR")
-    found = None
+    told, found = os.environ.get("SLURM_LAUNCH_NODE_IPADDR"), None
     if told and host != HERE:
         with contextlib.suppress(OSError):
             found = socket.create_connection((told, port), timeout=30)
-    found = found or socket.create_connection((host, port), timeout=30)
+    try:
+        found = found or socket.create_connection((host, port), timeout=30)
+    except OSError as problem:
+        print(f"What gives the turns cannot be reached at {host}, port {port}: {problem}", file=sys.stderr, flush=True)
+        raise
     found.settimeout(None)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 6)):
