@@ -245,6 +245,7 @@ benchmarks: setup ## Run the benchmarks behind the README's table "Measured"
 	  study="labs study --models ResNet50V2 ResNet152V2 --workers 1 2 --preset laptop --strategy $$strategy --out build/study --fresh"
 	  echo "$$study"; $$study
 	done
+	python -m pytest -q -s tests/results/test_drift.py
 
 clean: ## Remove what can be made again: .venv, .tools, build, caches; your runs stay
 	@rm -rf .venv .venv-gpu .tools build .pytest_cache .ruff_cache .import_linter_cache

@@ -9,6 +9,7 @@ import dataclasses
 import errno
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -85,6 +86,11 @@ def _doctor(args):
     option("--models", nargs="+", metavar="MODEL", help="default: the preset's"),
     option("--workers", nargs="+", type=int, metavar="N", help="default: the preset's"),
     option("--strategy", default="mirrored", choices=("single", "mirrored", "horovod"), help="default: mirrored"),
+    option(
+        "--launcher",
+        help="of Horovod's ranks, with options of its own: horovodrun, mpiexec, or in a batch script srun (default: "
+        "mpiexec, or horovodrun where ranks share cores)",
+    ),
     option("--preset", help="test, laptop or course (default: $LABS_PRESET, else by what is here)"),
     option("--repeats", type=int, help="trainings per configuration"),
     option("--epochs", type=int, help="epochs per training; the first is warm-up"),
@@ -105,7 +111,8 @@ def _study(args):
     sizes = ("repeats", "epochs", "local_batch", "dataset", "images", "image_size")
     given = {name: getattr(args, name) for name in sizes if getattr(args, name) is not None}
     plan = dataclasses.replace(presets.choose(args.preset), **given)
-    asked = {name: getattr(args, name) for name in ("models", "workers", "strategy", "out", "fresh", "seed")}
+    names = ("models", "workers", "strategy", "launcher", "out", "fresh", "seed")
+    asked = {name: getattr(args, name) for name in names}
     paths = study.run(plan, **asked, report=lambda text: print(text, file=sys.stderr if args.json else sys.stdout))
     rows = collect.rows(paths)
     pictures = [str(path) for path in study.draw(rows, args.out)]
@@ -374,6 +381,8 @@ def main(argv=None):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     args = parser().parse_args(argv)
+    if argv is None:  # the command itself: told to end, as by scancel, it ends what it has started as at an interrupt
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _check_counts(args)
         code = args.function(args)

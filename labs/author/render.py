@@ -7,6 +7,7 @@ In a source `@NAME@` stands for what the site says. A line that holds nothing el
 
 import dataclasses
 import re
+import shlex
 import textwrap
 from pathlib import Path
 
@@ -41,6 +42,8 @@ def fields(site, script):
     spans = {gpus: " to ".join(map(str, dict.fromkeys(site.cpus_for(gpus)))) for gpus in sorted(site.cpus_per_gpus)}
     rule = ", ".join(f"{gpus} GPU{'s' * (gpus > 1)}: {span}" for gpus, span in spans.items())
     names = [str(count) for count in site.workers]
+    contained = len(site.python) > 1  # no step of SLURM's can be started from inside a container
+    study_nodes = 1 if contained else site.nodes
     personal = [
         f"# This site wants your {word}, which no script should hold: export SBATCH_{word.upper()}=..."
         for word, wanted in (("account", site.account), ("QOS", site.qos))
@@ -63,6 +66,13 @@ def fields(site, script):
         "GRES_ONE": _gres(site, 1),
         "CPUS_ONE": share(site, 1),
         "NODES": site.nodes,
+        "STUDY_NODES": study_nodes,
+        "STUDY_NODES_TEXT": f"{study_nodes} node{'s' * (study_nodes > 1)}",
+        "MORE_NODES": "# One node only: Python runs in a container here, which cannot start ranks on other nodes."
+        if contained
+        else f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}",
+        "STUDY_LAUNCHER": "" if contained else _study_launcher(site),
+        "PRESET": site.preset,
         "WORKERS": " ".join(names),
         "WORKERS_TEXT": " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])),
         "LOCAL_BATCH": sizes.local_batch,
@@ -130,6 +140,12 @@ def _launch(site, ranks):
         "horovodrun": f'horovodrun {options} -np "{ranks}" -H "$hosts"',
     }[site.launcher]
     return re.sub(r"^(\S+)  ", r"\1 ", words)
+
+
+def _study_launcher(site):
+    """The option of `labs study` that says how ranks start in a job of SLURM's; without SLURM it chooses itself."""
+    words = shlex.join([site.launcher, *site.launcher_options])
+    return f'[ -z "${{SLURM_JOB_ID:-}}" ] || study+=("--launcher={words}")'
 
 
 def fill(text, values, name="script"):

@@ -28,7 +28,7 @@ def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launch
     name: the job's files are <runs>/<name>.out, .err and .json; those of an earlier run of this name move aside, to
         <name>.1, then <name>.2 ...
     env: further environment variables, as a dict
-    ranks: start this many connected processes with a launcher of Horovod's (see labs.jobs.launch), also for 1
+    ranks: start this many connected processes with a launcher (see labs.jobs.launch), also for 1
 
     A path that ends in ".sh" is a batch script. Where SLURM answers, it is submitted, in the course's top folder; its
     files are <runs>/<name>_<job id>.out, .err and _w<workers>.json for each of its trainings. It goes on without this
@@ -68,7 +68,7 @@ def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launch
     }
     paths = str(STARTUP), environment.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    if launcher == "mpiexec":
+    if (launcher or "").startswith("mpiexec"):
         environment["PYTHONUNBUFFERED"] = ""  # it forwards pieces of lines as they come, of all ranks in a jumble
     return start_here(name, runs / name, command, environment)
 

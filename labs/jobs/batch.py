@@ -30,7 +30,8 @@ def start(script, arguments, name, runs, env, site):
     script = script.resolve()
     # Of the personal settings account and QOS are options of sbatch.
     personal = {sites.PERSONAL[key]: value for key, value in place.personal.items() if key not in ("account", "qos")}
-    env = {"LABS_RUNS": str(runs.resolve()), "LABS_PYTHON": sys.executable} | personal | env
+    # LABS_RUN names one training; those of a batch script get names of their own, also where a job submits it.
+    env = {"LABS_RUNS": str(runs.resolve()), "LABS_PYTHON": sys.executable, "LABS_RUN": ""} | personal | env
     scripts = Path(env.get("SCRIPTS", "scripts"))  # without the variable those beside the notebook
     if scripts.is_dir():  # the job starts in another folder
         env["SCRIPTS"] = str(scripts.resolve())

@@ -54,13 +54,15 @@ class Job:
         return self.name
 
     def _of_trainings(self, ending):
-        """Existing files <stem><ending>, or of a batch script <stem>_w<workers><ending>; the newest is the last."""
+        """Existing files <stem><ending>, or of a batch script <stem>_w<workers><ending>, and those of its study in the
+        folder <stem>; the newest is the last."""
         pattern = re.escape(self.stem.name) + (r"_w\d+" if self.batch else "") + re.escape(ending)
+        paths = [path for path in self.stem.parent.glob("*") if re.fullmatch(pattern, path.name)]
+        paths += self.stem.glob(f"*{ending}") if self.batch else []
         found = []
-        for path in self.stem.parent.glob("*"):
+        for path in paths:
             with contextlib.suppress(OSError):
-                if re.fullmatch(pattern, path.name):
-                    found.append((path.stat().st_mtime_ns, path))
+                found.append((path.stat().st_mtime_ns, path))
         return [path for _, path in sorted(found)]
 
     @property
@@ -84,7 +86,7 @@ class Job:
             progress = json.loads(path.read_text())
         except (OSError, ValueError, IndexError):
             return {}
-        return progress | ({"workers": int(path.stem.rpartition("_w")[2])} if self.batch else {})
+        return progress | ({"workers": int(re.findall(r"_w(\d+)", path.stem)[-1])} if self.batch else {})
 
     def wait(self, timeout=None, show=True):
         """Follow the job to its end with a progress bar; an interrupt stops it. Returns the job itself.

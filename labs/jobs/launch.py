@@ -1,14 +1,20 @@
-"""The command that starts one program in many processes (ranks) on this machine."""
+"""The command that starts one program in many processes (ranks): on this machine, or on the nodes of the job of SLURM's
+that this process is in."""
 
 import importlib.util
+import itertools
+import os
+import re
+import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 from labs import devices
 from labs.errors import LabsError
 
-LAUNCHERS = ("horovodrun", "mpiexec")
+LAUNCHERS = ("horovodrun", "mpiexec", "srun")
 MEMORY = 320 * 2**20  # bytes that a rank needs for itself alone, at the least (measured: 293 MiB with SmallCNN)
 
 # Stands before a command: Linux ends it when the process that started it dies. PR_SET_PDEATHSIG (prctl(2)) names the
@@ -28,15 +34,18 @@ class LaunchError(LabsError):
 
 
 def command(ranks, launcher=None):
-    """What stands before `python SCRIPT ...` to start `ranks` connected processes of it here, as a list of str.
+    """What stands before `python SCRIPT ...` to start `ranks` connected processes of it, as a list of str.
 
-    launcher: "horovodrun" (default; the processes talk over Gloo, also where ranks share cores) or "mpiexec" (over
-    MPI, whose waiting ranks keep their cores busy).
-    Raises LaunchError: no such launcher, Horovod or launcher not installed, fewer than 1 or too many ranks.
+    launcher: "horovodrun" (default; the processes talk over Gloo, also where ranks share cores), "mpiexec" (over
+    MPI, whose waiting ranks keep their cores busy), or "srun": a step of the job of SLURM's that this process is in,
+    on as few of its nodes as hold the ranks, beside other steps. Options of its own may follow: "srun --mpi=pmi2".
+    In a job of several nodes horovodrun and mpiexec go to others, too, where one does not hold the ranks.
+    Raises LaunchError: no such launcher, Horovod or launcher not installed, fewer than 1 or too many ranks, no job.
     """
-    launcher = launcher or LAUNCHERS[0]
+    launcher, *options = shlex.split(launcher or LAUNCHERS[0])
     if launcher not in LAUNCHERS:
-        raise LaunchError(f"No launcher is called {launcher!r}, so nothing was started. Use {' or '.join(LAUNCHERS)}.")
+        names = f"{', '.join(LAUNCHERS[:-1])} or {LAUNCHERS[-1]}"
+        raise LaunchError(f"No launcher is called {launcher!r}, so nothing was started. Use {names}.")
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
         raise LaunchError(f"{ranks!r} ranks: a training needs a whole number of processes, at least 1.")
     if not importlib.util.find_spec("horovod"):
@@ -44,10 +53,14 @@ def command(ranks, launcher=None):
             "Horovod is not installed, so ranks could not find each other and nothing was started. "
             "Install a C++ compiler, then `make horovod`; `labs doctor` says more."
         )
+    tasks = _tasks()
+    if launcher == "srun":
+        _check_tasks(ranks, tasks)
+    here = min(ranks, tasks[0]) if len(tasks) > 1 or launcher == "srun" else ranks
     free = devices.memory()
-    if ranks * MEMORY > free:
+    if here * MEMORY > free:
         raise LaunchError(
-            f"{ranks} ranks need {ranks * MEMORY / 2**30:.1f} GiB of memory or more, {free / 2**30:.1f} GiB are free: "
+            f"{here} ranks need {here * MEMORY / 2**30:.1f} GiB of memory or more, {free / 2**30:.1f} GiB are free: "
             f"the system would kill some of them. Start at most {max(1, free // MEMORY)}."
         )
     beside = Path(sys.executable).with_name(launcher)
@@ -55,9 +68,61 @@ def command(ranks, launcher=None):
     if not program:
         raise LaunchError(
             f"{launcher} is not installed beside Python nor on the PATH, so nothing was started. "
-            "Run `make horovod`, or load the site's module."
+            + ("A container has none by itself." if launcher == "srun" else "Run `make horovod`, or load the module.")
         )
+    if launcher == "srun":
+        return [program, *options, *_step(ranks, tasks)]
+    spread = len(tasks) > 1 and ranks > tasks[0]
     if launcher == "mpiexec":
-        prefix = ["-prepend-rank"] if beside.exists() else []  # MPICH's option: each line begins with its rank
-        return [program, *prefix, "-n", str(ranks)]
-    return [program, "--gloo", "-np", str(ranks), "-H", f"localhost:{ranks}"]
+        own = ["-prepend-rank"] if beside.exists() else []  # MPICH's options: each line begins with its rank
+        if tasks and not spread:  # it would take steps of SLURM's for ranks of one node, too
+            own += ["-launcher", "fork", "-hosts", "localhost"] if beside.exists() else []
+        # A job of ours does not see whose job of SLURM's it is in, and its srun would queue for another one.
+        steps = ["env", f"SLURM_JOB_ID={_job()}", "SLURM_OVERLAP=1"] if spread else []
+        return [*steps, program, *options, *own, "-n", str(ranks)]
+    hosts = _hosts(tasks) if spread else f"localhost:{ranks}"
+    return [program, "--gloo", *options, "-np", str(ranks), "-H", hosts]
+
+
+def _tasks():
+    """Of each node of the job of SLURM's that this process is in, the number of tasks; [] in none.
+
+    SLURM says "2(x3),1" for [2, 2, 2, 1].
+    """
+    told = re.findall(r"(\d+)(?:\(x(\d+)\))?", os.environ.get("SLURM_TASKS_PER_NODE", ""))
+    return [int(tasks) for tasks, nodes in told for _ in range(int(nodes or 1))] if _job() else []
+
+
+def _job():
+    return os.environ.get("SLURM_JOB_ID")
+
+
+def _check_tasks(ranks, tasks):
+    """Raise LaunchError where srun cannot start that many ranks."""
+    if not tasks:
+        raise LaunchError(
+            "srun starts ranks inside a job of SLURM's, and this process is in none, so nothing was started. Submit a "
+            "batch script, or use horovodrun or mpiexec."
+        )
+    if ranks > sum(tasks):
+        raise LaunchError(
+            f"{ranks} ranks are more than the {sum(tasks)} task(s) of this job, so nothing was started. Ask for more "
+            "(--nodes, --ntasks-per-node), or start fewer."
+        )
+
+
+def _step(ranks, tasks):
+    """Options of srun for a step beside others. --overlap and --mem=0: it shares cores, GPUs and memory with them."""
+    nodes = next(nodes for nodes, hold in enumerate(itertools.accumulate(tasks), 1) if hold >= ranks)
+    shares = ["--overlap", "--mem=0", "--export=ALL", "--kill-on-bad-exit=1", "--label"]
+    return [f"--jobid={_job()}", *shares, "--relative=0", f"--nodes={nodes}", f"--ntasks={ranks}"]
+
+
+def _hosts(tasks):
+    """The nodes of the job as horovodrun wants them, "node1:2,node2:2". Raises LaunchError."""
+    asked = ["scontrol", "show", "hostnames", os.environ.get("SLURM_JOB_NODELIST", "")]
+    try:
+        names = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=30).stdout.split()
+    except (OSError, subprocess.SubprocessError) as problem:
+        raise LaunchError(f"SLURM does not say which nodes this job has, so nothing was started: {problem}") from None
+    return ",".join(f"{name}:{count}" for name, count in zip(names, tasks, strict=True))

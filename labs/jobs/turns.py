@@ -10,6 +10,7 @@ one to the next (A B, B A, A B, ...), so that a steady drift cancels.
 
 import contextlib
 import json
+import os
 import secrets
 import selectors
 import socket
@@ -21,6 +22,7 @@ from labs.jobs.job import GOING, Job, JobError
 from labs.waiting import VARIABLE
 
 LONG = str(30 * 24 * 3600)  # seconds: Gloo ends ranks that do not answer for 30 s, and these are stopped
+LONGEST = 4096  # bytes of a line; who sends more is none of ours
 # Of a GPU each training takes the memory that it needs, not all there is.
 _ENV = {"HOROVOD_GLOO_TIMEOUT_SECONDS": LONG, "HOROVOD_STALL_CHECK_DISABLE": "1", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 
@@ -52,6 +54,9 @@ class _Training:
 class Turns:
     """Trainings in turns: `start` each of them, then `wait` for all. As a context manager it waits at its end.
 
+    Inside a job of SLURM's they may be steps over its nodes (launcher="srun"); who gives the turns is then heard by all
+    of them, and asks each for the secret that it got at its start.
+
     show: a progress bar; explain: a printed line on how each ended, at the end. study: a new identifier, which the
     records of all of them hold. What is measured before an interrupt, a crash or a kill is on record; then the others
     end, too, since they have nothing to be compared with.
@@ -60,7 +65,7 @@ class Turns:
     def __init__(self, show=True, explain=True):
         self.study, self.show, self.explain, self.jobs = secrets.token_hex(8), show, explain, []
         self._token, self._trainings = secrets.token_hex(16), {}
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("" if os.environ.get("SLURM_JOB_ID") else "127.0.0.1", 0))
         self._select = selectors.DefaultSelector()
         self._select.register(self._listener, selectors.EVENT_READ)
         self._round, self._place, self._order, self._turn = -1, 0, [], None
@@ -71,7 +76,10 @@ class Turns:
             raise JobError("A batch script cannot take turns: start the training programs themselves.")
         if name in self._trainings:
             raise JobError(f"Two trainings are called {name!r}, and would write over each other: name them apart.")
-        settings = {"address": self._listener.getsockname()[:2], "token": self._token, "job": name}
+        host, port = self._listener.getsockname()
+        if host != "127.0.0.1":  # all addresses: ranks of a launcher may be on other nodes
+            host = socket.gethostname() if options.get("ranks") else "127.0.0.1"
+        settings = {"address": (host, port), "token": self._token, "job": name}
         settings |= {"study": self.study, "sharing": "stopped between turns"}
         env = {VARIABLE: json.dumps(settings)} | _ENV | (env or {})
         job = anywhere.start(script, *arguments, name=name, env=env, **options)
@@ -169,8 +177,9 @@ class Turns:
         self._give()
 
     def _accept(self):
-        connection, _ = self._listener.accept()
-        self._select.register(connection, selectors.EVENT_READ, _Process())
+        with contextlib.suppress(OSError):  # it has gone again, or there are too many of them
+            connection, _ = self._listener.accept()
+            self._select.register(connection, selectors.EVENT_READ, _Process())
 
     def _hear(self, connection, process):
         try:
@@ -186,7 +195,7 @@ class Turns:
             elif not self._introduce(line, connection, process):
                 self._drop(connection)
                 return
-        if not data:
+        if not data or len(process.said) > LONGEST:
             self._drop(connection)
             if process.training:
                 process.training.processes.pop(connection)

@@ -48,7 +48,17 @@ def pairs(workers):
 
 
 def run(
-    plan, *, models=None, workers=None, strategy="mirrored", out="runs", fresh=False, seed=0, show=True, report=print
+    plan,
+    *,
+    models=None,
+    workers=None,
+    strategy="mirrored",
+    launcher=None,
+    out="runs",
+    fresh=False,
+    seed=0,
+    show=True,
+    report=print,
 ):
     """Measure what of the plan is not on record yet; return the paths of all records.
 
@@ -58,12 +68,16 @@ def run(
     into a GPU's memory beside each other, each round starts both anew, one after the other; the record's `sharing`
     says which was done.
 
+    launcher: of Horovod's ranks (labs.jobs.launch); by default a local one. With "srun", in a batch script, the
+    trainings are steps over the nodes of its job.
+
     Raises RunError at the first run that fails, with the reason that its .err gives; records of the pairs
     before it stay, and the next call goes on from there. A finished record is replaced by a finished one only. Raises
     another LabsError before anything runs for a study that cannot be run: see `check`.
     """
     names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
-    check(plan, names, counts, strategy, seed)
+    launchers = {count: launcher or _launcher(count) for count in counts} if strategy == "horovod" else {}
+    check(plan, names, counts, strategy, seed, launchers)
     together = [(name, pair) for name in names for pair in pairs(counts)]
     paths, checked = [], False
     for number, (name, pair) in enumerate(together, 1):
@@ -73,7 +87,7 @@ def run(
             run_names[1] += f"_beside_w{pair[1]}"
         records = [Path(out) / f"{run_name}.json" for run_name in run_names.values()]
         paths += records
-        shared = any(devices.oversubscribed(count) for count in pair)
+        shared = "srun" not in (launcher or "") and any(devices.oversubscribed(count) for count in pair)
         title = f"[{number}/{len(together)}] {' and '.join(run_names.values())}"
         if not fresh and _on_record(records, wanted.values()):
             report(f"{title}: on record, reused (--fresh measures again)")
@@ -90,7 +104,7 @@ def run(
             trainings[run_name] = ["-m", "labs.training.program", *(f"--{key}={value}" for key, value in asked.items())]
             options = {"runs": out}
             if strategy == "horovod":
-                options |= {"ranks": count, "launcher": _launcher(count)}
+                options |= {"ranks": count, "launcher": launchers[count]}
             trainings[run_name] = (trainings[run_name] + plan.arguments(), options)
         turns = jobs.Turns(show, explain=False)
         try:
@@ -110,10 +124,10 @@ def run(
     return paths
 
 
-def check(plan, names, counts, strategy, seed):
+def check(plan, names, counts, strategy, seed, launchers):
     """Raise a LabsError for a study that cannot be run: StudyError, models.ModelError, launch.LaunchError.
 
-    names, counts: of the networks and numbers of workers.
+    names, counts: of the networks and numbers of workers; launchers: {number of ranks: launcher} with Horovod.
     """
     for name in names:
         networks.check(name, plan.image_size)
@@ -126,8 +140,8 @@ def check(plan, names, counts, strategy, seed):
         raise StudyError(f"Seed {seed}: no training starts from it. Give a whole number from 0 to {2**31 - 1}.")
     if strategy == "single" and counts != (1,):
         raise StudyError(f"Strategy single is for 1 worker, not {max(counts)}: use --strategy mirrored.")
-    for count in counts if strategy == "horovod" else ():
-        launch.command(count, _launcher(count))
+    for count, launcher in launchers.items():
+        launch.command(count, launcher)
 
 
 def check_data(plan, counts):

@@ -1,7 +1,7 @@
 """From files to results: what `labs results FILE...` prints, as rows (labs.results.metrics.summarise) and as a table.
 
 Files of the same stem are one job. To the .out and .err of a batch script, <stem>, belong the records
-<stem>_w<workers>.json of its trainings.
+<stem>_w<workers>.json of its trainings, or the folder <stem> of its study, which then stands for it.
 """
 
 import re
@@ -58,7 +58,7 @@ def _jobs(paths):
     for path in paths:
         inside = [path]
         if path.is_dir():
-            inside = [p for p in sorted(path.iterdir()) if p.suffix in TYPES and p.is_file() and p.suffix != ".txt"]
+            inside = _inside(path)
         elif path.suffix not in TYPES:
             raise MetricsError(f"{path}: type {path.suffix or '(none)'} is not read, only {', '.join(TYPES)}.")
         elif not path.exists():
@@ -79,6 +79,21 @@ def _jobs(paths):
         if script in jobs and ".json" not in jobs[script] and list(jobs[stem]) == [".json"]:
             jobs[script].setdefault("records", []).append(jobs.pop(stem)[".json"])
     return {stem: job for stem, job in jobs.items() if not _replaced(stem, job, stems)}
+
+
+def _inside(folder):
+    """The files of a folder that may hold results, in order of names; of a study in a batch script those of its folder,
+    and the batch script's own ones only where there are none yet."""
+    found, of = [], {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in TYPES or path.suffix == ".txt" or not path.is_file():
+            continue
+        study = path.with_suffix("")
+        if study not in of:
+            of[study] = _inside(study) if study.is_dir() else []
+            found += of[study]
+        found += [] if of[study] else [path]
+    return found
 
 
 def _source(stem, files):

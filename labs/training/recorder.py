@@ -199,10 +199,11 @@ class Recorder(keras.callbacks.Callback):
 
 
 def run_name(args, model, strategy, workers):
-    """Name of the run record: given by the user, by the job that started this program, or by what is trained."""
-    if args.run:
-        return args.run
-    name = os.environ.get("LABS_RUN") or f"{model}_{strategy}_w{workers}_b{args.batch_size}"
+    """Name of the run record: given by the user, by the job that started this program (which may itself be inside a job
+    of SLURM's), or by what is trained."""
+    if name := args.run or os.environ.get("LABS_RUN"):
+        return name
+    name = f"{model}_{strategy}_w{workers}_b{args.batch_size}"
     if os.environ.get("SLURM_JOB_ID"):
         return f"{os.environ.get('SLURM_JOB_NAME', name)}_{os.environ['SLURM_JOB_ID']}_w{workers}"
     if os.environ.get("LABS_JOB"):  # one of several trainings of a batch script

@@ -10,6 +10,7 @@ stopped cannot notice that the coordinator has died. The keeper does, since the 
 ends it with SIGTERM and, if it is still there after PATIENCE seconds, with SIGKILL. Only the standard library is used.
 """
 
+import contextlib
 import json
 import os
 import select
@@ -18,6 +19,7 @@ import socket
 import sys
 import time
 
+HERE = "127.0.0.1"
 PATIENCE = 15.0  # seconds: a training that is told to end writes its record first
 
 
@@ -39,9 +41,7 @@ def main():
 
     signal.signal(signal.SIGTERM, leave)  # sent to the whole job: the parent has got it too, but cannot act on it
     try:
-        with socket.create_connection((host, port), timeout=60) as coordinator:
-            coordinator.settimeout(None)
-            coordinator.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        with _reach(host, port) as coordinator:
             coordinator.sendall(json.dumps(asked).encode() + b"\n")
             while True:
                 ready, _, _ = select.select([lines, coordinator], [], [])
@@ -65,6 +65,27 @@ def main():
         if select.select([lines], [], [], left)[0] and not os.read(lines.fileno(), 4096):
             return
     send(signal.SIGKILL)
+
+
+def _reach(host, port):
+    """A connection to the coordinator, which ends soon after its machine does.
+
+    In a step of SLURM's the coordinator is where srun ran, whose address SLURM tells. host: that node's name, or HERE.
+    """
+    told, found = os.environ.get("SLURM_LAUNCH_NODE_IPADDR"), None
+    if told and host != HERE:
+        with contextlib.suppress(OSError):
+            found = socket.create_connection((told, port), timeout=30)
+    try:
+        found = found or socket.create_connection((host, port), timeout=30)
+    except OSError as problem:
+        print(f"What gives the turns cannot be reached at {host}, port {port}: {problem}", file=sys.stderr, flush=True)
+        raise
+    found.settimeout(None)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 6)):
+        found.setsockopt(socket.IPPROTO_TCP, option, value)
+    return found
 
 
 def _line(stream):

@@ -1,6 +1,7 @@
 """Batch scripts: made from the sources and the sites, in step with them, blank for students, and nobody's in person."""
 
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,6 +18,8 @@ from labs.slurm.check import starts
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = {"ResNet50.sh", "ResNet152V2.sh", "maxbatch.sh", "ResNet50_horovod.sh", "ResNet50_horovod_nodes.sh"}
+SCRIPTS |= {"study.sh"}
+OWN_BATCH = {"maxbatch.sh", "study.sh"}  # whose program chooses the batch
 COMPLETE = sorted(ROOT.glob("solutions/slurm/*/*.sh"))
 STUDENTS = sorted(ROOT.glob("slurm/*/*.sh"))
 
@@ -90,6 +93,17 @@ def test_values_of_a_site_stay_words_in_its_scripts(course):
     (start,) = [one for one in starts.read(script, course, {}).commands if "$ranks" in script and one.tasks == 4]
     assert start.words[:3] == ["srun", "--x=1;2", "--y=3 4&"]
     assert [word for word in start.words if word in ("a;b", "(c)", "d e", "it's", "f g")] == start.words[6:11]
+    (course / "slurm/sites/odd.toml").write_text(re.sub(r"(?m)^python = .*", 'python = ["python"]', text))
+    line = next(
+        line for line in render.scripts(course)["solutions/slurm/odd/study.sh"].split("\n") if "--launcher" in line
+    )
+    shown = subprocess.run(
+        ["bash", "-c", f'study=(); {line}; printf %s "${{study[@]}}"'],
+        env={"SLURM_JOB_ID": "7"},
+        capture_output=True,
+        text=True,
+    )
+    assert shlex.split(shown.stdout.removeprefix("--launcher=")) == ["srun", "--x=1;2", "--y=3 4&"]
     (course / "slurm/sites/odd.toml").rename(course / "slurm/sites/odd $(x).toml")
     with pytest.raises(sites.SiteError, match="letters, digits"):
         render.scripts(course)
@@ -106,13 +120,14 @@ def test_a_complete_script_keeps_the_sites_rule():
         per_node = found["ntasks_per_node"] or 1
         assert least <= found["cpus_per_task"] * per_node <= most
         assert found["time_minutes"] == sites.minutes(site.time)
-        horovod = "horovod" in path.name
+        horovod = "horovod" in path.name or path.name == "study.sh"
         assert (per_node == found["gpus_per_node"]) if horovod else (found["tasks"] == 1 and found["nodes"] == 1)
-        assert found["nodes"] == (site.nodes if "nodes" in path.name else 1)
+        spread = "nodes" in path.name or (path.name == "study.sh" and len(site.python) == 1)
+        assert found["nodes"] == (site.nodes if spread else 1)
         assert "#SBATCH --output=notebooks/runs/%x_%j.out" in text and "set -euo pipefail" in text
         assert subprocess.run(["bash", "-n", path], capture_output=True).returncode == 0
         sizes = presets.PRESETS[site.preset]
-        assert ("maxbatch" in path.name) or f"batch=$(({sizes.local_batch} * " in text
+        assert (path.name in OWN_BATCH) or f"batch=$(({sizes.local_batch} * " in text
 
 
 def test_a_students_script_has_blanks_and_no_solution():
@@ -120,7 +135,7 @@ def test_a_students_script_has_blanks_and_no_solution():
     for path in STUDENTS:
         text, complete = path.read_text(), (ROOT / "solutions" / path.relative_to(ROOT)).read_text()
         left = blanks.blanks_of_batch(text)
-        batch = 0 if path.name == "maxbatch.sh" else 1
+        batch = 0 if path.name in OWN_BATCH else 1
         assert len(left) == 4 + batch and "SOLUTION" not in text
         options = {line.split("--")[1].split("=")[0] for _, line in left if "--" in line}
         assert {"nodes", "gres", "cpus-per-task"} < options

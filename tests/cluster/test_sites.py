@@ -30,7 +30,8 @@ def test_every_site_has_the_same_scripts():
     assert SITES == sites.names(ROOT)
     assert {frozenset(scripts(sites.load(id, ROOT))) for id in SITES} == {
         frozenset(
-            f"{name}.sh" for name in "ResNet50 ResNet152V2 maxbatch ResNet50_horovod ResNet50_horovod_nodes".split()
+            f"{name}.sh"
+            for name in "ResNet50 ResNet152V2 maxbatch ResNet50_horovod ResNet50_horovod_nodes study".split()
         )
     }
 

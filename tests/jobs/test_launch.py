@@ -37,11 +37,60 @@ def test_wrong_use():
         (1.5, None, "1.5 ranks"),
         ("2", None, "'2' ranks"),
         (2, "mpirun", "No launcher is called 'mpirun'"),
-        (2, "srun", "Use horovodrun or mpiexec"),
+        (2, "torchrun -n 2", "Use horovodrun, mpiexec or srun"),
     ):
         with pytest.raises(launch.LaunchError) as caught:
             launch.command(ranks, launcher)
         assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+def programs(folder, monkeypatch, **said):
+    """Only these programs are on the PATH; each prints what is given."""
+    for name, text in said.items():
+        (folder / name).write_text(f"#!/bin/sh\necho '{text}'\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
+    monkeypatch.setattr(launch.sys, "executable", str(folder / "python"))
+
+
+@pytest.mark.parametrize(
+    "tasks, ranks, nodes", [("4", 1, 1), ("2(x2)", 2, 1), ("2(x2)", 3, 2), ("1(x3)", 3, 3), ("3,1(x2),2", 5, 3)]
+)
+def test_srun_is_a_step_on_as_few_nodes_as_hold_the_ranks(monkeypatch, tmp_path, needs_horovod, tasks, ranks, nodes):
+    programs(tmp_path, monkeypatch, srun="")
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", tasks)
+    program, *options = launch.command(ranks, "srun --mpi=pmi2")
+    assert program == str(tmp_path / "srun") and options[:2] == ["--mpi=pmi2", "--jobid=77"]
+    assert options[-2:] == [f"--nodes={nodes}", f"--ntasks={ranks}"] and {"--overlap", "--mem=0"} < set(options)
+
+
+def test_srun_outside_of_a_job_and_with_more_ranks_than_its_tasks(monkeypatch, tmp_path, needs_horovod):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", "2(x2)")  # left over in the environment
+    with pytest.raises(launch.LaunchError, match="this process is in none.*horovodrun or mpiexec"):
+        launch.command(2, "srun")
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    with pytest.raises(launch.LaunchError, match=r"5 ranks are more than the 4 task\(s\) of this job"):
+        launch.command(5, "srun")
+    monkeypatch.setattr(devices, "memory", lambda: 3 * launch.MEMORY)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(launch.LaunchError, match="srun is not installed.*A container has none"):
+        launch.command(4, "srun")  # two of them here: there is memory for them
+
+
+def test_the_other_launchers_in_a_job_of_several_nodes(monkeypatch, tmp_path, needs_horovod):
+    """On one node as long as it holds the ranks."""
+    programs(tmp_path, monkeypatch, horovodrun="", mpiexec="", scontrol="node1 node2")
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", "2(x2)")
+    assert launch.command(2)[-1] == "localhost:2" and launch.command(4)[-1] == "node1:2,node2:2"
+    assert launch.command(2, "mpiexec")[0] == str(tmp_path / "mpiexec")
+    assert "fork" in launch.command(2, "mpiexec"), "no step of SLURM's for ranks of this machine"
+    assert launch.command(4, "mpiexec")[:3] == ["env", "SLURM_JOB_ID=77", "SLURM_OVERLAP=1"]
+    (tmp_path / "scontrol").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(launch.LaunchError, match="does not say which nodes"):
+        launch.command(4)
 
 
 def test_more_ranks_than_memory_holds(monkeypatch, needs_horovod):

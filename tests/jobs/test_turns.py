@@ -14,6 +14,7 @@ import pytest
 from waiting import until
 
 from labs import jobs
+from labs.jobs import anywhere
 from labs.results import record
 
 ROOT = Path(__file__).parents[2]
@@ -136,6 +137,39 @@ def test_a_stranger_gets_no_turn_and_disturbs_nobody(tmp_path):
     assert strangers[0].recv(100) == b""
 
 
+def address_of_this_machine():
+    """One that other machines would use, or None; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        return probe.getsockname()[0]
+
+
+def test_only_inside_a_job_of_slurms_other_machines_are_heard(tmp_path, monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    assert jobs.Turns()._listener.getsockname()[0] == "127.0.0.1"
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    outside = address_of_this_machine()
+    if not outside:
+        pytest.skip("this machine has no address of its own")
+    turns = jobs.Turns(show=False, explain=False)
+    host, port = turns._listener.getsockname()
+    assert host == "0.0.0.0"
+    # As SLURM tells each process of a step; the node's name alone says nothing here.
+    monkeypatch.setattr(socket, "gethostname", lambda: "no.such.node.invalid")
+    monkeypatch.setenv("SLURM_LAUNCH_NODE_IPADDR", outside)
+    monkeypatch.setattr(anywhere.launch, "command", lambda ranks, launcher: [])
+    for name in "ab":
+        turns.start(PROGRAM, 2, name=name, runs=tmp_path, ranks=1, launcher="srun")
+    stranger = socket.create_connection((outside, port))
+    stranger.sendall(b"x" * 100_000)  # without an end of the line
+    turns.wait(timeout=120)
+    assert turns.state == "finished" and len(told(tmp_path, "a")) == 2
+    assert (tmp_path / "a.err").read_text() == ""
+
+
 def test_wrong_use_is_refused(tmp_path):
     with pytest.raises(jobs.JobError, match="Two trainings are called 'a'"), jobs.Turns(show=False) as turns:
         for _ in range(2):
@@ -203,3 +237,4 @@ def test_an_address_of_nobody_ends_the_training_with_a_reason(tmp_path):
     command = [sys.executable, PROGRAM, "3"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0 and told(tmp_path, "a") == []
+    assert "What gives the turns cannot be reached at 127.0.0.1" in done.stderr

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from labs import cli, recorded
+from labs.errors import LabsError
 from labs.results import collect
 
 SIZES = {1: (256, 196, 45), 2: (512, 98, 24), 4: (1024, 49, 12)}  # workers -> global batch, steps, seconds
@@ -198,6 +199,21 @@ def test_what_notebook_05_and_a_study_leave_in_one_folder(tmp_path):
     assert found["first_2.json"] == pytest.approx(60 / 32)
     assert found["second_2.json"] == pytest.approx(30 / 20)
     assert found["None_2.json"] == pytest.approx(45 / 25)
+
+
+def test_the_study_of_a_batch_script_stands_for_it(tmp_path):
+    """Its log says nothing that its records do not say, unless there are none."""
+    folder = tmp_path / "study_7"
+    folder.mkdir()
+    (tmp_path / "study_7.out").write_text("Job 7 on node1\n")
+    (tmp_path / "study_7.err").write_text("slurmstepd: error: *** JOB 7 CANCELLED AT 12:00 DUE TO TIME LIMIT ***\n")
+    with pytest.raises(LabsError, match="study_7.out: no finished epoch.*time limit"):
+        collect.rows([tmp_path])
+    for workers, seconds in ((1, 60), (2, 40)):
+        record(folder / f"w{workers}.json", workers, seconds=seconds, study="s")
+    record(tmp_path / "alone.json", 1, seconds=10)
+    found = {(row["source"], row["workers"]): row for row in collect.rows([tmp_path])}
+    assert len(found) == 2 + 1 and found["w2.json", 2]["speedup"] == pytest.approx(60 / 40)
 
 
 def test_an_earlier_run_is_shown_only_where_the_later_one_is_not(tmp_path):

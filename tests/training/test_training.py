@@ -197,6 +197,8 @@ def test_name_given_by_the_user_the_job_or_slurm(tmp_path, monkeypatch):
     assert recorder_of(settings(tmp_path, run="mine")).path.name == "mine.json"
     monkeypatch.setenv("SLURM_JOB_ID", "77")
     monkeypatch.setenv("SLURM_JOB_NAME", "resnet")
+    assert recorder_of(settings(tmp_path)).path.name == "from_job.json"  # a job inside of SLURM's
+    monkeypatch.setenv("LABS_RUN", "")
     recorder = recorder_of(settings(tmp_path))
     assert recorder.path.name == "resnet_77_w1.json" and recorder.record.job_id == "77"
 

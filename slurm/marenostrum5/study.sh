@@ -1,0 +1,41 @@
+#!/bin/bash
+# A scaling study with Horovod on 1 node of MareNostrum 5. In one job 1 rank and more ranks train in turns, an
+# epoch of each: drift of the machine hits both alike.
+#
+# Submit it in the top folder of the course:  sbatch slurm/marenostrum5/study.sh
+# One node only: Python runs in a container here, which cannot start ranks on other nodes.
+# MirroredStrategy, on one node: sbatch --nodes=1 slurm/marenostrum5/study.sh --strategy mirrored
+# Options behind the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
+# with the folder of that job goes on behind the pairs that are finished.
+# This site wants your account, which no script should hold: export SBATCH_ACCOUNT=...
+# This site wants your QOS, which no script should hold: export SBATCH_QOS=...
+#SBATCH --job-name=study
+#SBATCH --output=notebooks/runs/%x_%j.out
+#SBATCH --error=notebooks/runs/%x_%j.err
+#SBATCH --time=00:30:00
+# Two trainings share the GPUs, cores and memory of the job, and only one of them computes. Tasks, GPUs and cores are
+# counted for each node, cores for each task:
+# 1 GPU: 20, 2 GPUs: 40, 3 GPUs: 60, 4 GPUs: 80.
+#SBATCH --nodes=...
+#SBATCH --ntasks-per-node=...
+#SBATCH --gres=...
+#SBATCH --cpus-per-task=...
+
+set -euo pipefail # stop at the first error: a job that goes on after one looks like a success
+
+module purge
+module load singularity
+python=(singularity exec --nv "${LABS_CONTAINER:?set it to the path of your container}" python)
+export PYTHONPATH="$PWD" PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2
+export LABS_RUNS="${LABS_RUNS:-notebooks/runs}" # folder of the run records
+SCRIPTS="${SCRIPTS:-notebooks/scripts}"         # your training scripts
+mkdir -p "$LABS_RUNS"
+echo "Job ${SLURM_JOB_ID:-without SLURM} on ${SLURM_JOB_NODELIST:-this machine}, GPUs ${CUDA_VISIBLE_DEVICES:-none}"
+"${python[@]}" -c 'from labs import devices; print("Versions:", devices.versions())'
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"
+export NCCL_SOCKET_IFNAME=ib0
+
+# The records lie in a folder of their own beside the job's log.
+study=(--preset course --strategy horovod --workers 1 2 4 "$SLURM_NTASKS")
+study+=(--out "$LABS_RUNS/${LABS_JOB:-${SLURM_JOB_NAME:-study}_${SLURM_JOB_ID:-local}}")
+"${python[@]}" -m labs study "${study[@]}" "$@"

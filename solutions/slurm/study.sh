@@ -1,0 +1,35 @@
+#!/bin/bash
+# A scaling study with Horovod on @STUDY_NODES_TEXT@ of @SITE@. In one job 1 rank and more ranks train in turns, an
+# epoch of each: drift of the machine hits both alike.
+#
+# Submit it in the top folder of the course:  sbatch @PATH@
+@MORE_NODES@
+# MirroredStrategy, on one node: sbatch --nodes=1 @PATH@ --strategy mirrored
+# Options behind the script's name go to `labs study`, such as --models ResNet50V2 ResNet152V2. After a time limit, --out
+# with the folder of that job goes on behind the pairs that are finished.
+@PERSONAL@
+#SBATCH --job-name=study
+#SBATCH --output=notebooks/runs/%x_%j.out
+#SBATCH --error=notebooks/runs/%x_%j.err
+@PARTITION@
+#SBATCH --time=@TIME@
+# Two trainings share the GPUs, cores and memory of the job, and only one of them computes. Tasks, GPUs and cores are
+# counted for each node, cores for each task:
+# @RULE@
+### BEGIN SOLUTION
+#SBATCH --nodes=@STUDY_NODES@
+#SBATCH --ntasks-per-node=@NODE_TASKS@
+@NODE_GRES@
+#SBATCH --cpus-per-task=@CPUS_PER_TASK@
+### END SOLUTION
+
+set -euo pipefail # stop at the first error: a job that goes on after one looks like a success
+
+@SETUP@
+@HOROVOD@
+
+# The records lie in a folder of their own beside the job's log.
+study=(--preset @PRESET@ --strategy horovod --workers @WORKERS@ "$SLURM_NTASKS")
+study+=(--out "$LABS_RUNS/${LABS_JOB:-${SLURM_JOB_NAME:-study}_${SLURM_JOB_ID:-local}}")
+@STUDY_LAUNCHER@
+"${python[@]}" -m labs study "${study[@]}" "$@"
