@@ -43,9 +43,9 @@ def needs_bubblewrap():
 
 @pytest.fixture(scope="session")
 def open_to_all():
-    """(a Python that everybody may start, a folder that everybody may read with what labs.sandbox needs)."""
+    """The words that start Python as a user who is not root, with a copy of what labs.sandbox needs."""
     with tempfile.TemporaryDirectory(prefix="open-") as folder:
-        yield _python(), _filled(Path(folder))
+        yield [*NOBODY, "env", f"PYTHONPATH={_filled(Path(folder))}", _python()]
 
 
 def _filled(folder):
@@ -70,8 +70,7 @@ def _python():
 def run(request):
     """run(argv, {path: text}, **limits) -> Outcome, by each kind of user."""
     if request.param == "not root" and os.geteuid() == 0:
-        python, folder = request.getfixturevalue("open_to_all")
-        driver = [*NOBODY, "env", f"PYTHONPATH={folder}", python, "-c", DRIVER]
+        driver = [*request.getfixturevalue("open_to_all"), "-c", DRIVER]
     elif request.param == "not root":
         pytest.skip("the same as we are")
     else:

@@ -1,6 +1,7 @@
 """What a program gets in the sandbox, and what its caller gets back."""
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -64,15 +65,10 @@ def test_a_folder_that_is_not_there_is_said():
 
 
 def test_a_folder_that_this_user_may_not_read_is_said(open_to_all, tmp_path):
-    import subprocess
-
-    from conftest import NOBODY
-
-    python, folder = open_to_all
     (tmp_path / "inner").mkdir()
     tmp_path.chmod(0o700)
     code = f"from labs import sandbox; sandbox.run(['true'], read_only=[{str(tmp_path / 'inner')!r}])"
-    done = subprocess.run([*NOBODY, "env", f"PYTHONPATH={folder}", python, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([*open_to_all, "-c", code], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1].endswith(f"Can't find source path {tmp_path / 'inner'}: Permission denied")
 
 
