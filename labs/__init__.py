@@ -11,6 +11,7 @@ From the command line down, and nothing imports what stands above it (pyproject.
     costs                        the cost model: fit and predict
     show                         figures, tables, widgets
     jobs, slurm                  a program run anywhere; batch scripts, sites
+    sandbox                      untrusted code, run where it reaches nothing
     training, hvd, waiting       inside a training process; Horovod's names on Keras 3; turns
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
     results, simulate, recorded  records and logs in numbers; concepts computed; runs that come with the kit

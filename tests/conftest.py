@@ -27,7 +27,19 @@ ALONE = {"browser", "cluster", "hvd", "needs_horovod"}
 # Tests that start programs or train, by folder, file or fixture: `make test-quick` leaves them out. What is not named
 # here and is slow has the marker `slow` itself.
 SLOW = ALONE | {"measure", "models", "training"}
-SLOW |= {"batch", "counts", "devices", "facts", "launch", "published", "scaling_published", "student_notebooks"}
+SLOW |= {
+    "batch",
+    "batch_scripts",
+    "sandbox",
+    "trial",
+    "counts",
+    "devices",
+    "facts",
+    "launch",
+    "published",
+    "scaling_published",
+    "student_notebooks",
+}
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

@@ -1,8 +1,23 @@
-"""What the checks of batch scripts share: a script is right when `labs slurm check` has nothing to say."""
+"""What the checks of batch scripts share: is a script right?
 
-from pathlib import Path
+Its directives and the rules of its site are read (`labs slurm check`). Then the script is tried out: bash runs it where
+it reaches nothing, and what it starts is judged, however it is written. Where there is no sandbox it is only read; each
+hint says which of the two was done.
+"""
 
+import os
+import tomllib
+from pathlib import Path, PurePosixPath
+
+from labs import blanks, presets
 from labs.checks.judging import NotDone
+from labs.slurm import check, sites, trial
+from labs.slurm.check import starts
+
+_TRIED = " (Bash ran the script, with stand-ins for Python, srun and what else a cluster has.)"
+# Findings that only reading needs: a try-out sees for certain what these guess.
+_GUESSES = ("unset", "same_batch", "uneven_batch", "batch_does_not_follow", "constant_batch")
+_TEXTS = tomllib.loads(Path(check.__file__).with_name("findings.toml").read_text(encoding="utf-8"))
 
 
 def judge(path, trains):
@@ -10,19 +25,90 @@ def judge(path, trains):
 
     The site is that of the script's folder, else the one in use. Raises NotDone for a script with blanks.
     """
-    from labs import blanks
-    from labs.slurm import check, sites
-    from labs.slurm.check import starts
-
     path = Path(path)
     text = path.read_text()
     for number, line in blanks.blanks_of_batch(text):
         raise NotDone(f"Line {number} of {path.name} is still blank: {line}")
     site = sites.load(path.parent.name if path.parent.name in sites.names() else None)
     findings = check.check(path, site)
+    untried = trial.missing(text)
+    done = None if untried else trial.run(text, path.name, known=os.environ)
+    if done:
+        findings = [one for one in findings if one.why not in (_TEXTS[name]["why"] for name in _GUESSES)]
+    if done and done.error and not any(one.line_number <= (done.line_number or 0) for one in findings):
+        return tried(done, trains, site) + _TRIED
     if findings:
         first, more = findings[0], f" ({len(findings) - 1} more after this one.)" if len(findings) > 1 else ""
-        return f"Line {first.line_number}: {first.problem} {first.why}{more}"  # the fix is for `labs slurm check`
-    if not any(command.script and Path(command.script).name == trains for command in starts.read(text).commands):
-        return f"The script starts no training with {trains}."
+        how = " (The script was read.)" if done else f" (The script was read, and not tried out: {untried}.)"
+        return f"Line {first.line_number}: {first.problem} {first.why}{more}{how}"  # the fix is for `labs slurm check`
+    if done:
+        hint = tried(done, trains, site)
+        return hint and hint + _TRIED
+    if not any(one.script and Path(one.script).name == trains for one in starts.read(text).commands):
+        return f"The script starts no training with {trains}. (The script was read, and not tried out: {untried}.)"
     return None
+
+
+def tried(done, trains, site):
+    """Hint for what a script did (trial.Tried), or None if it is right.
+
+    It must come to its end, and start `trains` with the images that the site's preset has for each worker or rank.
+    """
+    if done.error:
+        return f"Line {done.line_number}: {done.error}." if done.line_number else f"The script fails: {done.error}."
+    trainings = [call for call in done.calls if _script(call) == trains]
+    if not trainings:
+        others = ", ".join(dict.fromkeys(name for call in done.calls if (name := _script(call))))
+        return f"The script starts no training with {trains}{f', but {others}' if others else ''}."
+    local_batch = presets.PRESETS[site.preset].local_batch
+    wrong = (_wrong(call, trains, local_batch) for call in trainings)
+    return next(filter(None, wrong), None) or _no_speedup(trainings, trains)
+
+
+def _wrong(call, trains, local_batch):
+    """Hint for one training, or None."""
+    options, where = _options(call.words), f"Line {call.line_number}" if call.line_number else "The script"
+    horovod = "n_gpus" not in options and "horovod" in trains
+    name, workers = ("ranks", call.ranks()) if horovod else ("--n_gpus", options.get("n_gpus"))
+    batch = options.get("batch_size")
+    for option, value in ((name, workers), ("--batch_size", batch)):
+        if value is None:
+            return f"{where} starts {trains} without {option}, so the script's own default counts."
+        if not value.isascii() or not value.isdigit() or int(value) == 0:
+            number = "What does bash see as a number here, and what as a text?"
+            return f"{where} starts {trains} with {option} {value!r}, which is no whole number. {number}"
+    workers, batch = int(workers), int(batch)
+    if batch == workers * local_batch:
+        return None
+    of = f"{workers} {'rank' if horovod else 'worker'}{'s' * (workers > 1)}"
+    return (
+        f"{where} starts {trains} on {of} with a global batch of {batch}: {batch / workers:g} images for each, where "
+        f"the script is to give each {local_batch}."
+    )
+
+
+def _no_speedup(trainings, trains):
+    """Hint for trainings with MirroredStrategy that give no speedup; ranks over nodes are one training."""
+    workers = {int(_options(call.words)["n_gpus"]) for call in trainings if "n_gpus" in _options(call.words)}
+    if workers and (len(workers) == 1 or 1 not in workers):
+        counts = ", ".join(map(str, sorted(workers)))
+        return f"{trains} is trained with --n_gpus {counts} only: a speedup needs 1 worker and another number."
+    return None
+
+
+def _script(call):
+    """Name of the Python script that a call starts, or None."""
+    if not PurePosixPath(call.words[0]).name.startswith("python"):
+        return None
+    return next((PurePosixPath(word).name for word in call.words[1:] if word.endswith(".py")), None)
+
+
+def _options(words):
+    """{name: value} of the options of a course's script; argparse takes the beginning of a name for it."""
+    found, names = {}, ("n_gpus", "batch_size")
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        option, equals, value = word.partition("=")
+        meant = [name for name in names if len(option) > 2 and f"--{name}".startswith(option)]
+        if meant:
+            found[meant[0]] = value if equals else after
+    return found

@@ -3,5 +3,6 @@
 sites        a site's description, slurm/sites/<site>.toml
 directives   the #SBATCH lines, read as sbatch reads them
 options.toml the options of sbatch and of the launchers that reading a script must know
-check/       findings on a batch script
+check/       findings on a batch script, which is read
+trial/       a batch script tried out in the sandbox
 """

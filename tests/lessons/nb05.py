@@ -3,7 +3,7 @@
 from functools import partial
 from operator import itemgetter
 
-from making import changed, outside_scope, swapped
+from making import changed, outside_scope, swapped, tried_out
 
 from labs.results.run import Epoch, Run
 
@@ -25,6 +25,8 @@ ROWS = [
 STEPS = {"alone": 0.8, "together": 0.88, "exchange": 1.0, "input": 1.05}
 script = partial(swapped, "scripts/ResNet50.py")
 batch = partial(swapped, "slurm/local/ResNet50.sh")
+BATCHES = ("batch=64*$workers", "batch=64 * workers", "batch = $((64 * workers))", "batch=$((32 * workers))")
+BATCHES += ("batch=$((128 * workers))", "batch=64*workers", "batch=$((64 * worker))", "batch=$(64 * workers)")
 
 
 def figure(rows=ROWS, panels=3, label=True, speedup=itemgetter("speedup")):
@@ -140,6 +142,7 @@ ANSWERS = {
             batch(("batch=$((64 * workers))", "batch=64")),
             batch(("ResNet50.py", "ResNet152V2.py")),
             batch(("done\n", "\n")),
+            *tried_out(batch, "batch=$((64 * workers))", *BATCHES),
         ],
         secret=r"64 \* workers",
     ),

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from making import swapped
+from making import swapped, tried_out
 
 from labs.results.record import Configuration, Record
 
@@ -170,6 +170,16 @@ ANSWERS = {
             batch(("batch=$((64 * SLURM_NTASKS))", "batch=$((64 * SLURM_NTASKS + 2))")),
             batch(("--nodes=2", "--nodes=3")),
             batch(("srun ", "# srun "), ('    "${python', '"${python')),
+            batch(("--time=00:30:00", "--time=00:30")),
+            *tried_out(
+                batch,
+                "batch=$((64 * SLURM_NTASKS))",
+                "batch=64*SLURM_NTASKS",
+                "batch=$((64 * SLURM_NNODES))",
+                "batch=$((128 * SLURM_NTASKS))",
+                "batch=$((64 * SLURM_NTASK))",
+                "batch=$((64 * SLURM_TASKS_PER_NODE))",
+            ),
         ],
         secret=None,
     ),

@@ -5,7 +5,7 @@ from math import exp, log, sqrt
 from statistics import fmean, pvariance, variance
 from types import SimpleNamespace
 
-from making import ERR, OOM, SOLUTIONS, changed, evidence, outside_scope, replaced, swapped
+from making import ERR, OOM, SOLUTIONS, changed, evidence, outside_scope, replaced, swapped, tried_out
 
 HOROVOD = SOLUTIONS / "scripts/ResNet50_horovod.py"
 script = partial(swapped, "scripts/ResNet152V2.py")
@@ -206,6 +206,15 @@ ANSWERS = {
             job(("--gres=gpu:2", "--gres=gpu:1")),
             job(("batch=$((64 * workers))", "batch=64")),
             job(("ResNet152V2.py", "ResNet50.py")),
+            job(("--time=00:30:00", "--time=00:30")),
+            *tried_out(
+                job,
+                "batch=$((64 * workers))",
+                "batch=64*workers",
+                "batch=$((32 * workers))",
+                "batch=$((128 * workers))",
+                "batch=$((64 * SLURM_CPUS_PER_TASK))",
+            ),
         ],
         secret=None,
     ),

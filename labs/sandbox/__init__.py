@@ -1,0 +1,21 @@
+"""Untrusted code, run where it can reach nothing: bubblewrap (`bwrap`), with limits on all that it starts.
+
+run(argv, ...)  runs a program and returns its Outcome; the other modules say what it sees and what it may use
+missing()       why there is no sandbox on this machine, or None
+interpreter()   what Python needs to see, for `read_only`
+
+run         one program from its start to its last process
+walls       bubblewrap's options: what is seen inside, and as which user
+calls       system calls that are refused inside
+limits      what all its processes together may use, and what each limit is enforced by
+written     the files that it leaves, read from outside
+
+Nothing is left behind: the files lie in memory and go with the last process, and all processes with the first one,
+also if this process is killed. A caller that gets an Outcome judges it outside: it is data, of any content.
+"""
+
+from labs.sandbox.limits import Limits
+from labs.sandbox.run import Outcome, SandboxError, missing, run
+from labs.sandbox.walls import interpreter
+
+__all__ = ["Limits", "Outcome", "SandboxError", "interpreter", "missing", "run"]

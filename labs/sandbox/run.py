@@ -1,0 +1,181 @@
+"""One program in the sandbox, from its start to its last process."""
+
+import contextlib
+import fcntl
+import functools
+import json
+import os
+import platform
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+
+from labs.errors import LabsError
+from labs.sandbox import calls, walls, written
+from labs.sandbox.limits import Limits
+
+_PAUSE = 0.05  # seconds between two looks at the limits
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+
+
+class SandboxError(LabsError):
+    """The sandbox could not be made, so nothing was run; the message holds the reason."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program did.
+
+    status: its exit status, 128 + the number of the signal that ended it; None if it was stopped. ended: the name of
+    the limit that stopped it, or None. stdout, stderr: bytes, cut at the limit. seconds: of wall clock. files:
+    {path: bytes} of the regular files in its folder, also of those given; left: {path: why} of what else is there.
+    """
+
+    status: int | None
+    ended: str | None
+    stdout: bytes = field(repr=False)
+    stderr: bytes = field(repr=False)
+    seconds: float
+    files: dict = field(repr=False)
+    left: dict = field(repr=False)
+
+
+def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None):
+    """Run a program where it reaches nothing else, and return its Outcome when all its processes are gone.
+
+    Args: the words of the command; {path: text or bytes} of files in its folder (relative, or below /tmp), where what
+    begins with #! is a program; folders that it may read, as a list or as {path here: path inside} (if we are root,
+    only what everybody may read); variables besides walls.ENVIRONMENT; its standard input, in bytes; the Limits.
+    Raises SandboxError: there is no sandbox on this machine, or a folder cannot be shown in it.
+    """
+    if platform.machine() != "x86_64":
+        raise SandboxError(f"the sandbox is made for x86-64, not for {platform.machine()}")
+    if not (bubble := shutil.which("bwrap")):
+        raise SandboxError("bubblewrap (bwrap) is not installed")
+    limits, user = limits or Limits(), walls.user()
+    given = {os.path.join(walls.WORK, path): text for path, text in (files or {}).items()} | walls.etc(user)
+    texts = {path: text.encode() if isinstance(text, str) else text for path, text in given.items()}
+    read_only = read_only if isinstance(read_only, dict) else {path: path for path in read_only}
+    with contextlib.ExitStack() as stack:
+        handles = {path: (_memory(stack, text), text.startswith(b"#!")) for path, text in texts.items()}
+        refused, (report, told), (gate, key) = _memory(stack, calls.program()), _pipe(stack), _pipe(stack)
+        command = [bubble, *walls.options(handles, read_only, limits.disk), "--seccomp", refused]
+        command += ["--json-status-fd", told.fileno(), "--block-fd", gate.fileno(), "--"]
+        command += ["prlimit", *limits.of_a_process(walls.others(user)), "--", *walls.become(user), *argv]
+        process = subprocess.Popen(
+            list(map(str, command)),
+            stdin=_memory(stack, stdin),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=walls.ENVIRONMENT | (env or {}),
+            pass_fds=(refused, told.fileno(), gate.fileno(), *(handle for handle, _ in handles.values())),
+        )
+        told.close()
+        started = time.monotonic()
+        inside = _Inside(stack.enter_context(process), report, stack)
+        key.close()  # the program begins
+        ended = inside.watch(limits, started + limits.seconds)
+        status, seconds = inside.status(), time.monotonic() - started
+        found, left = written.collect(inside.work, limits.disk, limits.files)
+    return Outcome(None if ended else status, ended, bytes(inside.out), bytes(inside.err), seconds, found, left)
+
+
+@functools.cache
+def missing():
+    """Why there is no sandbox on this machine, in a line, or None. It is tried once."""
+    try:
+        done = run(["true"])
+    except SandboxError as problem:
+        return str(problem)
+    return None if done.status == 0 else f"in it not even `true` runs: {_last_line(done.stderr)}"
+
+
+def _memory(stack, text):
+    """Descriptor of a file in memory that holds these bytes, for reading only."""
+    handle = os.memfd_create("given", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    stack.callback(os.close, handle)
+    with open(handle, "wb", closefd=False) as file:
+        file.write(text)
+    os.lseek(handle, 0, os.SEEK_SET)
+    fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
+    return handle
+
+
+def _pipe(stack):
+    """(file to read, file to write) of a pipe."""
+    return tuple(stack.enter_context(open(end, mode)) for end, mode in zip(os.pipe(), "rw", strict=True))
+
+
+def _last_line(text):
+    return (text.decode(errors="replace").strip().splitlines() or ["no reason is given"])[-1]
+
+
+class _Inside:
+    """A sandbox that stands, with its program not begun. work: its folder, open; out, err: what was printed."""
+
+    def __init__(self, process, report, stack):
+        """Wait until bubblewrap has made it. report: what bubblewrap says. `stack` ends it. Raises SandboxError."""
+        self.process, self.report, self.out, self.err = process, report, bytearray(), bytearray()
+        stack.callback(process.kill)  # where bubblewrap does not come so far
+        first = report.readline()
+        try:
+            number = json.loads(first)["child-pid"]
+            self.first = os.pidfd_open(number)  # the first process inside: with it end all others
+            stack.callback(os.close, self.first)
+            stack.callback(self._end)
+            self.work, self.proc, *self.written = self._held(number, stack)
+        except (ValueError, OSError):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=2)  # it says why it ends
+            process.kill()
+            raise SandboxError(_last_line(process.stderr.read())) from None
+
+        with contextlib.suppress(OSError), open(f"/proc/{number}/oom_score_adj", "w") as file:
+            file.write("1000")
+
+    def _held(self, number, stack):
+        """Its folders, opened when it has a root of its own: they outlive it."""
+        while os.path.samefile(f"/proc/{number}/root", "/") or not os.path.isdir(f"/proc/{number}/root{walls.WORK}"):
+            time.sleep(0.001)
+        for folder in (walls.WORK, "/proc", "/tmp", "/dev/shm"):
+            handle = os.open(f"/proc/{number}/root{folder}", _FOLDER)
+            stack.callback(os.close, handle)
+            yield handle
+
+    def watch(self, limits, until):
+        """Read what it prints until nothing of it is left. Ends it at a limit, whose name is returned, or None."""
+        ended, looked, room = None, 0.0, limits.output
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ, self.out)
+            selector.register(self.process.stderr, selectors.EVENT_READ, self.err)
+            selector.register(self.first, selectors.EVENT_READ)
+            while selector.get_map():
+                for key, _ in selector.select(_PAUSE):
+                    chunk = os.read(key.fd, 1 << 16) if key.data is not None else b""
+                    if not chunk:
+                        selector.unregister(key.fileobj)
+                    else:
+                        key.data.extend(chunk[:room])
+                        room -= len(chunk[:room])
+                        ended = ended or (None if room else "output")
+                now = time.monotonic()
+                if not ended and now - looked > _PAUSE:
+                    looked = now
+                    ended = "time" if now > until else limits.passed(self.proc, self.written)
+                if ended:
+                    self._end()
+        return ended
+
+    def status(self):
+        """The exit status that bubblewrap reports, or None."""
+        told = [json.loads(line) for line in self.report]
+        return next((one["exit-code"] for one in told if "exit-code" in one), None)
+
+    def _end(self):
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.first, signal.SIGKILL)
+        self.process.wait()

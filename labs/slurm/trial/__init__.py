@@ -1,0 +1,17 @@
+"""A batch script tried out: bash runs it in the sandbox, with stand-ins for Python, srun, and what a cluster has.
+
+Its variables are those of a job with its directives; nothing is trained or submitted. What is told is what happened:
+which programs were started, with which words, at which line; or how bash says that it fails.
+
+script       run: a script's text from its beginning to its end; missing: why it cannot be tried out here
+calls        the programs that it started, as the stand-ins have written them down
+variables    the variables of a job with its directives
+failing      where and why it does not come to its end
+stand_in.sh  what stands for a program
+beside.sh    what bash reads before the script: traps that tell its lines
+"""
+
+from labs.slurm.trial.calls import Call
+from labs.slurm.trial.script import Tried, missing, run
+
+__all__ = ["Call", "Tried", "missing", "run"]

@@ -1,0 +1,107 @@
+"""Batch scripts are judged by what they do: right in any style, wrong with a hint that names what was seen."""
+
+import os
+import re
+
+import batches
+import pytest
+from tree import ROOT
+
+from labs import checks, sandbox
+
+SOLUTIONS = ROOT / "solutions/slurm/local"
+
+
+@pytest.fixture
+def tried():
+    """Skip where there is no sandbox, but not in CI, which must have it."""
+    if reason := sandbox.missing():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
+
+
+@pytest.fixture
+def judge(tmp_path, monkeypatch):
+    """judge(id, name of a script, its text) -> (state, text), as at the site `local`."""
+    monkeypatch.chdir(ROOT)
+
+    def judge(id, name, text):
+        path = tmp_path / "local" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return checks.judge(id, path)
+
+    return judge
+
+
+def one_node(text, name="ResNet50.sh"):
+    """A script for one node with another loop over the workers."""
+    whole = (SOLUTIONS / name).read_text()
+    return whole[: whole.index("for workers in")] + text + "\n"
+
+
+def nodes(text):
+    """A script over nodes with other commands at its end."""
+    whole = (SOLUTIONS / "ResNet50_horovod_nodes.sh").read_text()
+    return whole[: whole.index("# The global batch")] + text + "\n"
+
+
+def blank(name, old, new):
+    whole = (SOLUTIONS / name).read_text()
+    assert whole.count(old) == 1
+    return whole.replace(old, new)
+
+
+@pytest.mark.parametrize("style", batches.RIGHT)
+def test_a_right_script_in_any_style(judge, tried, style):
+    assert judge("05.13", "ResNet50.sh", one_node(batches.RIGHT[style]))[0] == "right"
+    other = batches.RIGHT[style].replace("ResNet50.py", "ResNet152V2.py")
+    assert judge("08.13", "ResNet152V2.sh", one_node(other, "ResNet152V2.sh"))[0] == "right"
+
+
+@pytest.mark.parametrize("style", batches.RIGHT_RANKS)
+def test_a_right_script_over_nodes_in_any_style(judge, tried, style):
+    assert judge("07.23", "ResNet50_horovod_nodes.sh", nodes(batches.RIGHT_RANKS[style]))[0] == "right"
+
+
+@pytest.mark.parametrize("batch", batches.WRONG)
+def test_a_wrong_batch_gets_a_hint_that_names_it(judge, tried, batch):
+    state, hint = judge("05.13", "ResNet50.sh", blank("ResNet50.sh", "batch=$((64 * workers))", batch))
+    assert state == "wrong"
+    assert re.search(batches.WRONG[batch], hint), hint
+
+
+@pytest.mark.parametrize("batch", batches.WRONG_RANKS)
+def test_a_wrong_batch_of_ranks_gets_a_hint_that_names_it(judge, tried, batch):
+    name = "ResNet50_horovod_nodes.sh"
+    state, hint = judge("07.23", name, blank(name, "batch=$((64 * SLURM_NTASKS))", batch))
+    assert state == "wrong"
+    assert re.search(batches.WRONG_RANKS[batch], hint), hint
+
+
+@pytest.mark.parametrize(
+    ("batch", "hint"),
+    [
+        ("batch=$((64 * workers))", None),
+        ("batch=64*$workers", None),  # reading cannot tell
+        ("batch=64", r"same global batch.*\(The script was read, and not tried out: no bubblewrap\.\)$"),
+        ("exit", r"starts no training.*not tried out: no bubblewrap"),
+    ],
+)
+def test_without_a_sandbox_a_script_is_only_read(judge, monkeypatch, batch, hint):
+    monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
+    monkeypatch.setattr(sandbox, "run", None)
+    state, said = judge("05.13", "ResNet50.sh", blank("ResNet50.sh", "batch=$((64 * workers))", batch))
+    assert (state == "right") is (hint is None)
+    assert hint is None or re.search(hint, said), said
+
+
+def test_each_hint_says_what_was_done(judge, tried):
+    text = blank("ResNet50.sh", "--gres=gpu:2", "--gres=gpu:1")
+    assert judge("05.13", "ResNet50.sh", text)[1].endswith("(The script was read.)")
+    text = blank("ResNet50.sh", "batch=$((64 * workers))", "batch=64")
+    assert "(Bash ran the script, with stand-ins for" in judge("05.13", "ResNet50.sh", text)[1]
+
+
+def test_a_script_in_another_language_is_only_read(judge, tried):
+    state, hint = judge("05.13", "ResNet50.sh", blank("ResNet50.sh", "#!/bin/bash", "#!/bin/zsh"))
+    assert state == "wrong" and "not tried out: its first line names no bash" in hint

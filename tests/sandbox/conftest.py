@@ -1,0 +1,87 @@
+"""The sandbox, used by the user who runs the tests, and by one who is not root where that is root."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from tree import ROOT
+
+from labs import sandbox
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+# Reads a call of sandbox.run as JSON, and prints its Outcome; "python" stands for the Python that runs it.
+DRIVER = """\
+import base64, json, sys
+from labs import sandbox
+call = json.load(sys.stdin)
+given = {}
+if call["argv"][0] == "python":
+    call["argv"][0], given["read_only"] = sys.executable, sandbox.interpreter()
+try:
+    done = sandbox.run(call["argv"], files=call["files"], limits=sandbox.Limits(**call["limits"]), **given)
+except sandbox.SandboxError as problem:
+    sys.exit(f"SandboxError: {problem}")
+text = lambda value: base64.b64encode(value).decode()
+print(json.dumps([done.status, done.ended, text(done.stdout), text(done.stderr), done.seconds,
+    {name: text(content) for name, content in done.files.items()}, done.left]))
+"""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def needs_bubblewrap():
+    """Skip where there is no sandbox, but not in CI, which must have it."""
+    if reason := sandbox.missing():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
+
+
+@pytest.fixture(scope="session")
+def open_to_all():
+    """The words that start Python as a user who is not root, with a copy of what labs.sandbox needs."""
+    with tempfile.TemporaryDirectory(prefix="open-") as folder:
+        yield [*NOBODY, "env", f"PYTHONPATH={_filled(Path(folder))}", _python()]
+
+
+def _filled(folder):
+    folder.chmod(0o755)
+    for name in ("__init__.py", "quiet.py", "errors.py", "sandbox"):
+        copy = shutil.copytree if (ROOT / "labs" / name).is_dir() else shutil.copy
+        (folder / "labs").mkdir(exist_ok=True)
+        copy(ROOT / "labs" / name, folder / "labs" / name)
+    shutil.copytree(Path(find_spec("psutil").origin).parent, folder / "psutil")
+    return folder
+
+
+def _python():
+    for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        tried = [*NOBODY, "env", python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+        if subprocess.run(tried, capture_output=True).returncode == 0:
+            return python
+    (pytest.fail if os.environ.get("CI") else pytest.skip)("no Python here that a user who is not root may start")
+
+
+@pytest.fixture(params=["as we are", "not root"])
+def run(request):
+    """run(argv, {path: text}, **limits) -> Outcome, by each kind of user."""
+    if request.param == "not root" and os.geteuid() == 0:
+        driver = [*request.getfixturevalue("open_to_all"), "-c", DRIVER]
+    elif request.param == "not root":
+        pytest.skip("the same as we are")
+    else:
+        driver = [sys.executable, "-c", DRIVER]
+
+    def run(argv, given=None, **limits):
+        call = json.dumps({"argv": argv, "files": given or {}, "limits": {"seconds": 60, **limits}})
+        done = subprocess.run(driver, input=call, capture_output=True, text=True, cwd="/")
+        assert done.returncode == 0, done.stderr[-2000:]
+        status, ended, *texts, seconds, files, left = json.loads(done.stdout)
+        files = {name: base64.b64decode(text) for name, text in files.items()}
+        return sandbox.Outcome(status, ended, *map(base64.b64decode, texts), seconds, files, left)
+
+    return run
