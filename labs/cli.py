@@ -9,6 +9,7 @@ import dataclasses
 import errno
 import importlib.util
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -339,6 +340,10 @@ def _told(problems, none):
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # also -1GiB is a value, and no option
+
     def error(self, message):
         super().error(printable(message))
 

@@ -93,6 +93,7 @@ def test_wrong_use_of_each_command_is_said_in_one_line(tmp_path, monkeypatch, ca
         (2, ["predict", "--model", "ResNet50V2", "--machine", "cte-power", "--workers", "2", "--one_worker", "0"]),
         (2, ["maxbatch", "--memory", "99999999999999999999GiB", "--out", tmp_path / "runs"]),
         (2, ["maxbatch", "--memory", "0", "--out", tmp_path / "runs"]),
+        (2, ["maxbatch", "--memory", "-1GiB", "--out", tmp_path / "runs"]),
         (2, ["maxbatch", "--model", "ResNet51", "--out", tmp_path / "runs"]),
         (2, ["maxbatch", "--start", "0", "--out", tmp_path / "runs"]),
         (2, ["predict", "--model", "ResNet51", "--workers", "2", "--machine", "cte-power"]),
