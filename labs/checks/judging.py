@@ -21,6 +21,7 @@ import os
 import sys
 import sysconfig
 import textwrap
+import traceback
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -136,7 +137,10 @@ def _outlived(judged):
     except SystemExit:
         return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."
     except BaseException as problem:
-        said = f"{type(problem).__name__}: {kept.shown(problem, str)}"
+        said = f"{type(problem).__name__}: {kept.shown(problem, str)}".rstrip(": ")
+        own = [frame for frame in traceback.extract_tb(problem.__traceback__) if not _of_the_kit(frame.filename)]
+        if own:
+            return "wrong", f"line {own[-1].lineno}: `{own[-1].line}`: {said.rstrip('.')}."
         return "wrong", f"your answer cannot be read ({said}). What type does it have?"
 
 
@@ -171,8 +175,13 @@ def _own_equality(kind):
 def _installed(module):
     """Whether a module comes with Python, this kit or a package."""
     file = getattr(module, "__file__", None)
+    return file is None or _of_the_kit(file)
+
+
+def _of_the_kit(file):
+    """Whether a file comes with Python, this kit or a package; also what is no file."""
     folders = (*sysconfig.get_paths().values(), str(Path(__file__).parents[1]))
-    return file is None or any(Path(file).is_relative_to(folder) for folder in folders)
+    return file.startswith("<") or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 class Outcome:
