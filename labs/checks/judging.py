@@ -140,7 +140,10 @@ def _outlived(judged):
         said = f"{type(problem).__name__}: {kept.shown(problem, str)}".rstrip(": ")
         own = [frame for frame in traceback.extract_tb(problem.__traceback__) if not _of_the_kit(frame.filename)]
         if own:
-            return "wrong", f"line {own[-1].lineno}: `{own[-1].line}`: {said.rstrip('.')}."
+            return (
+                "wrong",
+                f"line {own[-1].lineno}: `{own[-1].line}`: {said if said.endswith(('.', '?', '!')) else said + '.'}",
+            )
         return "wrong", f"your answer cannot be read ({said}). What type does it have?"
 
 

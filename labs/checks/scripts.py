@@ -17,7 +17,8 @@ from labs.results import log
 RATE = 0.01  # of one worker
 IMAGES, LOCAL_BATCH, IMAGE_SIZE = 100, 12, 40  # of a try-out: none of them is a default of the scripts
 WORKERS = 4
-SIZE, LOCAL_SIZE, OF_RANKS, OF_RANK = 4, 2, 48, 4  # ranks, of each node, images, local batch
+SIZE, LOCAL_SIZE, OF_RANKS, OF_RANK = 6, 3, 48, 4  # ranks, of each node, images, local batch
+GROUPS = (1, 1), (SIZE, LOCAL_SIZE)  # as so many ranks, of which so many on a node, a script is tried out
 
 
 def refuse_blanks(path, where="", lines=range(10**6)):
@@ -49,7 +50,12 @@ def stops(facts, how):
     error = facts["error"]
     if error:
         place = f"line {error['line']}: `{error['code']}`: " if error["line"] else "outside your script: "
-        yield True, f"{how}, {place}{error['says'].rstrip('.')}."
+        yield True, f"{how}, {place}{sentence(error['says'])}"
+
+
+def sentence(text):
+    """A text that ends as a sentence does."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 # On several workers of one process
@@ -85,7 +91,7 @@ def _options(**options):
     return tuple(word for name, value in options.items() for word in (f"--{name}", str(value)))
 
 
-def _networks(facts, workers, wanted):
+def _networks(facts, workers, wanted, images=IMAGES):
     """Cases of another network than the one that is wanted."""
     built = [network["name"] for network in facts["networks"]]
     yield built and built != [wanted], f"It builds {', '.join(built)}: this script is for one {wanted}."
@@ -94,20 +100,20 @@ def _networks(facts, workers, wanted):
         if weights is not None:
             yield True, f"The network is made with weights={weights!r}: pass weights=None, its training is to be yours."
         for fit in facts["fits"]:
-            top = network["include_top"] or (fit["output"] or [0])[1:] == [IMAGES]
+            top = network["include_top"] or (fit["output"] or [0])[1:] == [images]
             yield not top, "The network is made without its top layer: nothing turns features into classes."
         if network["include_top"]:
-            yield from _top(network, facts["fits"])
+            yield from _top(network, facts["fits"], images)
         size = [IMAGE_SIZE, IMAGE_SIZE, 3]
         if network["input_shape"] != size:
             asked = f"With --image_size {IMAGE_SIZE} the network takes images of {network['input_shape']}"
             yield True, f"{asked}: does its `input_shape` follow `args.image_size`?"
 
 
-def _top(network, fits):
+def _top(network, fits, images):
     classes = network["classes"]
-    if classes != IMAGES:
-        yield True, f"The network has {classes} classes where the data set has {IMAGES}: does it take all of them?"
+    if classes != images:
+        yield True, f"The network has {classes} classes where the data set has {images}: does it take all of them?"
     for fit in fits:
         logits = network["activation"] == "linear"
         if logits != fit["from_logits"]:
@@ -250,10 +256,11 @@ def _read(text):
 # As ranks
 
 
-def ranks(path):
-    """(facts of one rank alone, facts of the ranks 0 to 3 on two nodes) of a Horovod script, each up to its `fit`."""
-    alone, *many = tried(path, [_as_rank(0, 1, 1)] + [_as_rank(rank, SIZE, LOCAL_SIZE) for rank in range(SIZE)])
-    return alone, many
+def ranks(path, groups=GROUPS):
+    """For each (ranks, ranks of a node) the facts of rank 0, 1, ... of a Horovod script, each up to its `fit`."""
+    asked = [_as_rank(rank, size, local_size) for size, local_size in groups for rank in range(size)]
+    facts = iter(tried(path, asked))
+    return [[next(facts) for _ in range(size)] for size, _ in groups]
 
 
 def _as_rank(rank, size, local_size):
@@ -262,45 +269,59 @@ def _as_rank(rank, size, local_size):
 
 
 def stop(plays):
-    """Case of the first of the performances (alone, many) that ended in an error."""
-    alone, many = plays
-    for rank, facts in enumerate(many):
-        yield from stops(facts, f"As rank {rank} of {SIZE}")
-    yield from stops(alone, "As the only rank")
+    """Case of the first of the performances as ranks (`ranks`) that ended in an error."""
+    for by_rank in reversed(plays):
+        for rank, facts in enumerate(by_rank):
+            yield from stops(facts, f"As rank {rank} of {len(by_rank)}" if len(by_rank) > 1 else "As the only rank")
+
+
+def another_network(plays, network):
+    """Cases of performances as ranks of which some build, print or record another network."""
+    for by_rank in plays:
+        for facts in by_rank:
+            yield from _networks(facts, len(by_rank), network, OF_RANKS)
+        if by_rank[0]["fits"]:
+            yield from unnamed(by_rank[0]["log"], network, len(by_rank))
+        for facts in by_rank:
+            yield from _recorders(facts, len(by_rank), network, "horovod", OF_RANKS)
 
 
 def fits(plays):
-    """The `fit` of each performance: (alone, [rank 0, ...]). Yields cases where one does not come to it."""
-    alone, many = plays
-    if not all(facts["fits"] for facts in (alone, *many)):
+    """For each group of ranks the `fit` of each. Yields cases where one does not come to it."""
+    if not all(facts["fits"] for by_rank in plays for facts in by_rank):
         yield from stop(plays)
         yield True, "It ends without calling `fit`: nothing is trained."
-    return alone["fits"][0], [facts["fits"][0] for facts in many]
+    return [[facts["fits"][0] for facts in by_rank] for by_rank in plays]
 
 
-def unfair(plays):
+def unfair(plays, groups=GROUPS):
     """Cases of shares, seen by the sample numbers of one epoch, that do not divide the data set among the ranks."""
-    alone, many = yield from fits(plays)
-    for fits_of in ([alone], many):
-        size = len(fits_of)
-        for fit in fits_of:
-            if fit["batches"] is None or not fit["x"].endswith("Dataset"):
-                yield True, f"`fit` gets a {fit['x']}, not a tf.data.Dataset of batches."
-        by_rank = [[number for step in fit["batches"] for number in step] for fit in fits_of]
-        found = coverage(by_rank, OF_RANKS)
-        where = f"With {size} rank{'s' * (size > 1)}"
-        if size > 1 and all(len(read) == OF_RANKS for read in by_rank):
-            all_read = f"each of them reads all {OF_RANKS} samples: {some(found.repeated)} are read {size} times"
-            yield True, f"{where}, {all_read}. What does a rank know that the others do not?"
-        if len(found.repeated):
-            lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
-            nodes = size > 1 and by_rank[:LOCAL_SIZE] == by_rank[LOCAL_SIZE:]
-            asks = "Rank 0 and rank 2 are on two nodes, and read the same" if nodes else "Do all divide one order"
-            yield True, f"{where}, {some(found.repeated)} are read more than once{lost}. {asks}{'.' if nodes else '?'}"
-        if len(found.unseen):
-            yield True, f"{where}, nobody reads {some(found.unseen)}. Into how many shares do you divide?"
-        steps = [len(fit["batches"]) for fit in fits_of]
-        yield len(set(steps)) > 1, f"{where}, they take {', '.join(map(str, steps))} steps: some would wait for others."
-        sizes = {len(step) for fit in fits_of for step in fit["batches"]}
-        takes = f"with --batch_size {OF_RANK * size} on {size} ranks, a rank takes {max(sizes)} samples per step"
-        yield sizes != {OF_RANK}, f"The shares are right, but {takes}. What is left for each rank?"
+    for by_rank, (size, local_size) in zip((yield from fits(plays)), groups, strict=True):
+        yield from _unfair(by_rank, size, local_size)
+
+
+def _unfair(fits, size, local_size):
+    for fit in fits:
+        if fit["batches"] is None or not fit["x"].endswith("Dataset"):
+            yield True, f"`fit` gets a {fit['x']}, not a tf.data.Dataset of batches."
+    reads = [[number for step in fit["batches"] for number in step] for fit in fits]
+    found = coverage(reads, OF_RANKS)
+    nodes = f" on {size // local_size} nodes" * (size > local_size)
+    where = f"With {size} rank{'s' * (size > 1)}{nodes}"
+    if size > 1 and all(len(read) == OF_RANKS for read in reads):
+        all_read = f"each of them reads all {OF_RANKS} samples: {some(found.repeated)} are read {size} times"
+        yield True, f"{where}, {all_read}. What does a rank know that the others do not?"
+    if len(found.repeated):
+        lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
+        nodes = size == SIZE and reads[:LOCAL_SIZE] == reads[LOCAL_SIZE:] and reads[0] != reads[1]
+        asks = (
+            f"Ranks 0 and {LOCAL_SIZE} read the same: they are on two nodes." if nodes else "Do all divide one order?"
+        )
+        yield True, f"{where}, {some(found.repeated)} are read more than once{lost}. {asks}"
+    if len(found.unseen):
+        yield True, f"{where}, nobody reads {some(found.unseen)}. Into how many shares do you divide?"
+    steps = [len(fit["batches"]) for fit in fits]
+    yield len(set(steps)) > 1, f"{where}, they take {', '.join(map(str, steps))} steps: some would wait for others."
+    sizes = {len(step) for fit in fits for step in fit["batches"]}
+    takes = f"with --batch_size {OF_RANK * size} on {size} ranks, a rank takes {max(sizes)} samples per step"
+    yield sizes != {OF_RANK}, f"The shares are right, but {takes}. What is left for each rank?"

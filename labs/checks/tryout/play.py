@@ -20,6 +20,7 @@ import importlib
 import json
 import linecache
 import os
+import re
 import sys
 import traceback
 import types
@@ -104,7 +105,7 @@ def _reason(problem):
     lines = [line.strip() for line in said.split("\n") if line.strip()]
     if lines and lines[0].startswith("Graph execution error"):
         lines = [line for line in lines if not line.startswith(("File ", "[[", "Graph execution", "Detected at"))][-1:]
-    return lines[0][:400] if lines else ""
+    return re.sub(r"\{\{function_node .*?\}\} | \[Op:.*", "", lines[0])[:400] if lines else ""
 
 
 def _record():

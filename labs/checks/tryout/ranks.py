@@ -16,6 +16,11 @@ import tensorflow as tf
 import labs
 from labs import data, devices, training
 from labs.checks.tryout import standins
+from labs.errors import LabsError
+
+
+class HorovodError(LabsError):
+    """What labs.hvd refuses."""
 
 
 def put(facts, rank, size, local_size, leave):
@@ -29,11 +34,10 @@ def put(facts, rank, size, local_size, leave):
         seen["started"] = True
 
     common = {"init": init, "shutdown": lambda: None, "is_initialized": lambda: seen["started"], **numbers}
-    averaging, own = _wrapper("labs", seen), _wrapper("horovod", seen)
+    averaging, own = _wrapper("labs"), _wrapper("horovod")
     callbacks = _module("labs.hvd.callbacks", **_callbacks(size))
-    problem = type("HorovodError", (Exception,), {})
-    optimizer = _module("labs.hvd.optimizer", DistributedOptimizer=averaging, HorovodError=problem)
-    names = {"DistributedOptimizer": averaging, "HorovodError": problem, "callbacks": callbacks, "optimizer": optimizer}
+    names = {"DistributedOptimizer": averaging, "HorovodError": HorovodError}
+    names |= {"optimizer": _module("labs.hvd.optimizer", **names), "callbacks": callbacks}
     labs.hvd = _module("labs.hvd", **common, **names)
     labs.ranks = sys.modules["labs.ranks"] = mock.MagicMock(__spec__=None)  # comparisons with ranks that are not there
     plain = _module("horovod.tensorflow", **common)
@@ -69,28 +73,27 @@ def _asked(value, seen):
     return asked
 
 
-def _wrapper(whose, seen):
-    """What stands for a DistributedOptimizer: the optimizer itself, marked with whose it is."""
+def _wrapper(whose):
+    """What stands for a DistributedOptimizer: it gives the optimizer itself, marked with whose it is."""
 
-    def DistributedOptimizer(optimizer, **options):
+    def DistributedOptimizer(optimizer, backward_passes_per_step=1, **options):
         if not isinstance(optimizer, keras.Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is no optimizer of Keras 3. Pass one of keras.optimizers.")
-        if getattr(optimizer, "labs_wrapped", None):
-            raise ValueError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
-        optimizer.labs_wrapped = {"by": whose, "passes": options.get("backward_passes_per_step", 1)}
+            kind = type(optimizer).__name__
+            raise HorovodError(f"{kind} is no optimizer of Keras 3, so its gradients cannot be averaged.")
+        if hasattr(optimizer, "labs_wrapped"):
+            raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
+        optimizer.labs_wrapped = {"by": whose, "passes": backward_passes_per_step}
         return optimizer
 
-    def averaging(optimizer, backward_passes_per_step=1):
-        return DistributedOptimizer(optimizer, backward_passes_per_step=backward_passes_per_step)
-
-    return averaging if whose == "labs" else DistributedOptimizer
+    DistributedOptimizer.__qualname__ = "DistributedOptimizer"
+    return DistributedOptimizer
 
 
 def _callbacks(size):
     def begin(self, root_rank=0):
         keras.callbacks.Callback.__init__(self)
         if not 0 <= root_rank < size:
-            raise ValueError(f"No rank {root_rank} to take weights from. Give one from 0 to {size - 1}.")
+            raise HorovodError(f"No rank {root_rank} to take weights from. Give one from 0 to {size - 1}.")
         self.root_rank = root_rank
 
     kinds = {"BroadcastGlobalVariablesCallback": {"__init__": begin}, "MetricAverageCallback": {}}
