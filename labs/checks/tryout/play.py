@@ -81,6 +81,7 @@ class _Filled(ast.NodeTransformer):
 
 def mistake(script, line, says):
     """An error as facts: the number of the script's line, or None, its text, and what happened there."""
+    linecache.checkcache(script)
     return {"line": line, "code": linecache.getline(script, line).strip() if line else "", "says": says}
 
 

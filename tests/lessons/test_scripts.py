@@ -1,0 +1,212 @@
+"""Training scripts in many styles: what does the right thing is right, and a mistake gets the hint that names it."""
+
+import pytest
+from making import outside_scope, replaced, swapped
+
+from labs import checks
+
+pytestmark = pytest.mark.slow
+
+MIRRORED = "scripts/ResNet50.py"
+HOROVOD = "scripts/ResNet50_horovod.py"
+LARGE = "scripts/ResNet152V2.py"
+
+STRATEGY = "strategy = tf.distribute.MirroredStrategy(devices=workers)"
+RATE = "learning_rate = 0.01 * args.n_gpus"
+FIT = "model.fit(train, epochs=args.epochs, shuffle=False, verbose=2, callbacks=[recorder])"
+SIZES = "classes=len(dataset.classes), input_shape=(args.image_size, args.image_size, 3)"
+NETWORK = f"network = keras.applications.ResNet50V2(\n        include_top=True, weights=None, {SIZES}\n    )"
+IMPORT = "import tensorflow as tf\n"
+SCOPE = "with strategy.scope():"
+OPTIMIZER = "optimizer=keras.optimizers.SGD(learning_rate)"
+LOSS = 'loss="sparse_categorical_crossentropy"'
+MODEL = "model = keras.Sequential([models.preprocessing(args.image_size), network])"
+
+
+def network(text, *more):
+    return (NETWORK, text), *more
+
+
+def with_import(line):
+    return IMPORT, f"{IMPORT}{line}\n"
+
+
+def in_a_function(name):
+    """A script whose statements after the imports stand in main(), which a guard calls."""
+
+    def write(folder):
+        (path,) = swapped(name)(folder)
+        head, middle, body = path.read_text().partition("parser = argparse")
+        lines = "\n".join(f"    {line}" if line.strip() else line for line in (middle + body).split("\n"))
+        path.write_text(f'{head}def main() -> None:\n{lines}\n\nif __name__ == "__main__":\n    main()\n')
+        return (path,)
+
+    return write
+
+
+ON_WORKERS = {
+    "main() and its guard": in_a_function(MIRRORED),
+    "name imported from keras.applications": network(
+        f"network = ResNet50V2(weights=None, {SIZES})", with_import("from keras.applications import ResNet50V2")
+    ),
+    "name imported from resnet_v2": network(
+        f"network = Net(weights=None, {SIZES})",
+        with_import("from keras.applications.resnet_v2 import ResNet50V2 as Net"),
+    ),
+    "tf.keras": network(f"network = tf.keras.applications.ResNet50V2(weights=None, {SIZES})"),
+    "tensorflow.keras.applications": network(
+        f"network = ResNet50V2(weights=None, {SIZES})",
+        with_import("from tensorflow.keras.applications import ResNet50V2"),
+    ),
+    "keras.applications.resnet_v2": network(f"network = keras.applications.resnet_v2.ResNet50V2(weights=None, {SIZES})"),
+    "positional arguments": network(
+        "network = keras.applications.ResNet50V2(True, None, None, (args.image_size,) * 3, None, len(dataset.classes))",
+        ("(args.image_size,) * 3", "(args.image_size, args.image_size, 3)"),
+    )[:1]
+    and network(
+        "network = keras.applications.ResNet50V2(\n        True, None, None, (args.image_size, args.image_size, 3), None, "
+        "len(dataset.classes)\n    )"
+    ),
+    "functools.partial": network(
+        f"make = partial(keras.applications.ResNet50V2, weights=None)\n    network = make({SIZES})",
+        with_import("from functools import partial"),
+    ),
+    "input_tensor": network(
+        "network = keras.applications.ResNet50V2(\n        weights=None, classes=len(dataset.classes), "
+        "input_tensor=keras.Input((args.image_size, args.image_size, 3))\n    )"
+    ),
+    "by its name": network(f"network = getattr(keras.applications, 'ResNet50V2')(weights=None, {SIZES})"),
+    "options in a dict": network(f"options = dict(weights=None, {SIZES})\n    network = keras.applications.ResNet50V2(**options)"),
+    "the kit's own function": network("network = models.network('ResNet50V2', args.image_size, len(dataset.classes))"),
+    "logits with their loss": network(
+        f"network = keras.applications.ResNet50V2(weights=None, classifier_activation=None, {SIZES})",
+        (LOSS, "loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)"),
+    ),
+    "a top layer of one's own": network(
+        "base = keras.applications.ResNet50V2(\n        include_top=False, weights=None, pooling='avg', "
+        "input_shape=(args.image_size, args.image_size, 3)\n    )\n"
+        "    network = keras.Sequential([base, keras.layers.Dense(len(dataset.classes), 'softmax')])"
+    ),
+    "functional model": [
+        (
+            MODEL,
+            "inputs = keras.Input(dataset.images.shape[1:])\n"
+            "    model = keras.Model(inputs, network(models.preprocessing(args.image_size)(inputs)))",
+        )
+    ],
+    "network made by a function in a scope of its own": [
+        (
+            SCOPE,
+            "def build(strategy: tf.distribute.Strategy) -> keras.Model:\n    with strategy.scope():\n"
+            f"        return keras.applications.ResNet50V2(weights=None, {SIZES})\n\n\nwith strategy.scope():",
+        ),
+        (NETWORK, "network = build(strategy)"),
+    ],
+    "list of devices": [(STRATEGY, "strategy = tf.distribute.MirroredStrategy([name for name in workers])")],
+    "devices by their numbers": [
+        (STRATEGY, 'strategy = tf.distribute.MirroredStrategy(devices=[f"CPU:{i}" for i in range(args.n_gpus)])')
+    ],
+    "imported strategy": [
+        with_import("from tensorflow.distribute import MirroredStrategy"),
+        (STRATEGY, "strategy = MirroredStrategy(workers)"),
+    ],
+    "rate by replicas": [(RATE, "learning_rate = 0.01 * strategy.num_replicas_in_sync")],
+    "rate in two lines": [(RATE, "learning_rate: float = 0.01\nlearning_rate *= len(workers)")],
+    "rate by match": [
+        (
+            RATE,
+            "match args.n_gpus:\n    case 1:\n        learning_rate = 0.01\n"
+            "    case count:\n        learning_rate = count * 0.01",
+        )
+    ],
+    "rate by an option": [
+        ("training.arguments(parser)", 'parser.add_argument("--rate", type=float, default=0.01)\ntraining.arguments(parser)'),
+        (RATE, "learning_rate = args.rate * args.n_gpus"),
+    ],
+    "a schedule that begins with the rate": [
+        (OPTIMIZER, "optimizer=keras.optimizers.SGD(keras.optimizers.schedules.CosineDecay(learning_rate, 1000))")
+    ],
+    "optimizer made before": [
+        (MODEL, f"{MODEL}\n    sgd = keras.optimizers.SGD(learning_rate=learning_rate)"),
+        (OPTIMIZER, "optimizer=sgd"),
+    ],
+    "callbacks appended": [
+        (FIT, f"callbacks = []\n    callbacks.append(recorder)\n    {FIT.replace('[recorder]', 'callbacks')}")
+    ],
+    "options of fit in a dict": [(FIT, "how = dict(epochs=args.epochs, verbose=2, callbacks=[recorder])\n    model.fit(train, **how)")],
+    "without shuffle, which a data set ignores": [(FIT, FIT.replace("shuffle=False, ", ""))],
+    "one callback without a list": [(FIT, FIT.replace("[recorder]", "recorder"))],
+    "a class": [
+        (
+            "for _ in training.repeats(args, recorder, model):",
+            "class Trainer:\n    def __init__(self, model):\n        self.model = model\n\n    def train(self, data, **options):\n"
+            "        return self.model.fit(data, epochs=args.epochs, **options)\n\n\n"
+            "for _ in training.repeats(args, recorder, model):",
+        ),
+        (FIT, "Trainer(model).train(train, verbose=2, callbacks=[recorder])"),
+    ],
+}
+
+
+@pytest.mark.parametrize("style", ON_WORKERS)
+def test_a_script_for_workers_is_right_in_every_style(style, tmp_path):
+    edits = ON_WORKERS[style]
+    path = (edits if callable(edits) else swapped(MIRRORED, *edits))(tmp_path)
+    assert checks.judge("05.3", *path) == ("right", checks.task("05.3").why)
+
+
+WRONG_ON_WORKERS = {
+    "weights=None is missing": ([("weights=None, ", "")], "weights='imagenet': pass weights=None"),
+    "no top layer": ([("include_top=True", "include_top=False")], "without its top layer"),
+    "a number for devices": ([("devices=workers", "devices=args.n_gpus")], r"line \d+: `strategy = .*`: \w+Error"),
+    "half of the workers": ([("devices=workers", "devices=workers[:1]")], "With --n_gpus 4 .* 1 replica: give it all"),
+    "fixed epochs": ([("epochs=args.epochs", "epochs=5")], "With --epochs 2, `fit` is asked for 5 epochs"),
+    "arrays": ([("model.fit(train", "model.fit(dataset.images, dataset.labels")], "in steps of 32 images"),
+    "arrays with their batch": (
+        [("model.fit(train", "model.fit(dataset.images, dataset.labels, batch_size=args.batch_size")],
+        "the last step has 4",
+    ),
+    "rate of the batch": ([("0.01 * args.n_gpus", "0.01 * args.batch_size / 256")], "must be 0.01; it begins with 0.000"),
+    "rate of an unknown name": ([("0.01 * args.n_gpus", "0.01 * args.workers")], "AttributeError: .*workers"),
+    "rate divided": ([("0.01 * args.n_gpus", "0.01 / args.n_gpus")], "another rate than 0.0025"),
+    "logits with the other loss": ([("weights=None", "weights=None, classifier_activation=None")], "no probabilities"),
+    "ten classes": ([("classes=len(dataset.classes)", "classes=10")], "has 10 classes"),
+    "images of 32": ([("(args.image_size, args.image_size, 3)", "(32, 32, 3)")], "does its `input_shape` follow"),
+    "another optimizer": ([("optimizers.SGD(", "optimizers.Adam(")], "The optimizer is Adam"),
+    "momentum": ([("SGD(learning_rate)", "SGD(learning_rate, momentum=0.9)")], "momentum=0.9"),
+    "optimizer without the rate": ([("SGD(learning_rate)", "SGD()")], "does not depend on the workers"),
+    "fit once per epoch": (
+        [(FIT, f"for _ in range(args.epochs):\n        {FIT.replace('args.epochs', '1')}")],
+        "asked for 1 epochs",
+    ),
+    "the data twice": ([("model.fit(train", "model.fit(train.repeat(2)")], "read more than once"),
+    "one step": ([("model.fit(train", "model.fit(train.take(1)")], "reads 12 of 100 images"),
+    "smaller steps": ([("model.fit(train", "model.fit(train.unbatch().batch(6)")], "in steps of 6 images"),
+    "a helper without scope": (
+        [(SCOPE, "network = build()\n" + SCOPE), ("# One copy", f"def build():\n    return keras.applications.ResNet50V2(weights=None, {SIZES})\n\n\n# One copy"), (NETWORK, "pass")],
+        "outside `strategy.scope\\(\\)`",
+    ),
+    "recorder told no number of images": ([("images=len(dataset.images)", "images=args.images")], "told images=None"),
+    "recorder told one worker": ([("workers=args.n_gpus,\n", "workers=1,\n")], "told workers=1"),
+    "recorder told the fixed rate": ([("learning_rate=learning_rate", "learning_rate=0.01")], "told a learning rate of 0.01"),
+    "no line in the log": ([("verbose=2", "verbose=0")], "verbose=2"),
+    "default log": ([("verbose=2, ", "")], "verbose=2"),
+    "an index too far": ([("devices=workers", "devices=[workers[i] for i in range(9)]")], "IndexError: list index out of range"),
+    "a mistake of syntax": ([(RATE, "learning_rate = = 0.01")], "line 35: `learning_rate = = 0.01`: SyntaxError"),
+    "no end, and nothing gets through": (
+        [(RATE, f"{RATE}\nwhile True:\n    try:\n        learning_rate += 0\n    except BaseException:\n        pass")],
+        r"line 3[5-9]: `.*`: does not come to an end",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_ON_WORKERS)
+def test_a_mistake_of_a_script_for_workers_is_named(mistake, tmp_path, monkeypatch):
+    from labs.checks.tryout import client
+
+    monkeypatch.setattr(client, "CPU_SECONDS", 20)
+    edits, says = WRONG_ON_WORKERS[mistake]
+    (path,) = swapped(MIRRORED, *edits)(tmp_path)
+    state, hint = checks.judge("05.3", path)
+    assert state == "wrong"
+    assert __import__("re").search(says, hint), hint
