@@ -35,7 +35,8 @@ def nothing():
 
 def prepare():
     """Import what every script imports. Nothing may be computed here: a fork of a used TensorFlow does not work."""
-    for name in ("tensorflow.keras.applications", "keras.applications", "labs.models", "labs.checks.tryout.ranks"):
+    keras = "tensorflow.keras", "keras._tf_keras.keras", "keras"  # tf.keras is the second, by another name
+    for name in (*(f"{each}.applications.resnet_v2" for each in keras), "labs.models", "labs.checks.tryout.ranks"):
         importlib.import_module(name)
 
 

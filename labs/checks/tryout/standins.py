@@ -19,7 +19,7 @@ def replace(instead):
     """Put instead[old] for each function `old`, wherever a module of the kit or of Keras has it under a name."""
     new = {id(old): made for old, made in instead.items()}
     for name, module in list(sys.modules.items()):
-        if name.split(".")[0] in ("labs", "keras") and not name.startswith("labs.checks"):
+        if name.startswith(("labs.", "keras.", "tensorflow.keras.")) and not name.startswith("labs.checks"):
             for attribute, value in list(vars(module).items()):
                 if id(value) in new:
                     setattr(module, attribute, new[id(value)])
@@ -27,6 +27,7 @@ def replace(instead):
 
 def put(facts, images):
     """Put the stand-ins in place, for the rest of this process."""
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})  # it costs more than it saves here
     networks = {name: made for name, made in vars(keras.applications).items() if inspect.isfunction(made)}
     instead = {real: _application(name, real, facts) for name, real in networks.items()}
     replace({data.load: _load(images), devices.workers: _workers(devices.workers, facts)} | instead)
