@@ -320,6 +320,8 @@ def _unfair(fits, size, local_size):
         yield True, f"{where}, {some(found.repeated)} are read more than once{lost}. {asks}"
     if len(found.unseen):
         yield True, f"{where}, nobody reads {some(found.unseen)}. Into how many shares do you divide?"
+    uncounted = not all(fit["counted"] for fit in fits)
+    yield uncounted, "The data set does not know how many steps it has: labs.hvd would refuse to train. Use `shard`."
     steps = [len(fit["batches"]) for fit in fits]
     yield len(set(steps)) > 1, f"{where}, they take {', '.join(map(str, steps))} steps: some would wait for others."
     sizes = {len(step) for fit in fits for step in fit["batches"]}

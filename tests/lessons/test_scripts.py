@@ -12,6 +12,8 @@ pytestmark = pytest.mark.slow
 MIRRORED = "scripts/ResNet50.py"
 HOROVOD = "scripts/ResNet50_horovod.py"
 
+LARGE = "scripts/ResNet152V2.py"
+
 STRATEGY = "strategy = tf.distribute.MirroredStrategy(devices=workers)"
 RATE = "learning_rate = 0.01 * args.n_gpus"
 FIT = "model.fit(train, epochs=args.epochs, shuffle=False, verbose=2, callbacks=[recorder])"
@@ -233,3 +235,141 @@ def test_a_mistake_of_a_script_for_workers_is_named(mistake, tmp_path, monkeypat
     state, hint = checks.judge("05.3", path)
     assert state == "wrong"
     assert re.search(says, hint), hint
+
+
+SHARD = "mine = numbers.shard(hvd.size(), hvd.rank())"
+SCALED = "learning_rate = 0.01 * hvd.size()"
+AVERAGED = "optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate))"
+CALLBACKS = "callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]"
+VERBOSE = "verbose = 2 if hvd.rank() == 0 else 0"
+PIN = "worker = devices.pin(hvd.local_rank(), hvd.local_size())"
+STEPS = [f"07.{number}" for number in range(4, 10)]
+
+AS_RANKS = {
+    "main() and its guard": in_a_function(HOROVOD),
+    "rank and size as variables": [
+        (SHARD, "rank, size = hvd.rank(), hvd.size()\nmine = numbers.shard(size, rank)"),
+        (SCALED, "learning_rate = 0.01 * size"),
+        (VERBOSE, "verbose = 2 if rank == 0 else 0"),
+    ],
+    "names imported from labs.hvd": [
+        (
+            "import keras\n",
+            "import keras\nfrom labs.hvd import DistributedOptimizer, rank, size\n"
+            "from labs.hvd.callbacks import BroadcastGlobalVariablesCallback, MetricAverageCallback\n",
+        ),
+        (SHARD, "mine = numbers.shard(index=rank(), num_shards=size())"),
+        (AVERAGED, AVERAGED.replace("hvd.", "")),
+        (CALLBACKS, CALLBACKS.replace("hvd.callbacks.", "")),
+    ],
+    "in several lines": [
+        (SCALED, "learning_rate = 0.01\nlearning_rate *= hvd.size()"),
+        (AVERAGED, "sgd = keras.optimizers.SGD(learning_rate)\noptimizer = hvd.DistributedOptimizer(sgd)"),
+        (
+            CALLBACKS,
+            "callbacks = []\ncallbacks.append(hvd.callbacks.BroadcastGlobalVariablesCallback(root_rank=0))\n"
+            "callbacks.append(hvd.callbacks.MetricAverageCallback())",
+        ),
+        (VERBOSE, "verbose = 0\nif hvd.rank() == 0:\n    verbose = 2"),
+    ],
+    "if and else": [(VERBOSE, "if hvd.rank() == 0:\n    verbose = 2\nelse:\n    verbose = 0")],
+    "functions": [
+        (SHARD, "def share(numbers):\n    return numbers.shard(hvd.size(), hvd.rank())\n\n\nmine = share(numbers)"),
+        (
+            AVERAGED,
+            "def averaged(make=keras.optimizers.SGD, **options):\n"
+            "    return hvd.DistributedOptimizer(make(**options))\n\n\n"
+            "optimizer = averaged(learning_rate=learning_rate)",
+        ),
+    ],
+    "wrapped in compile": [
+        (AVERAGED, "optimizer = keras.optimizers.SGD(learning_rate)"),
+        ("optimizer=optimizer,", "optimizer=hvd.DistributedOptimizer(optimizer),"),
+    ],
+    "callbacks in a tuple, and one of one's own": [
+        (CALLBACKS, f"{CALLBACKS.replace('[', '(').replace(']', ', keras.callbacks.TerminateOnNaN())')}")
+    ],
+    "pinned by keywords": [(PIN, "worker = devices.pin(local_size=hvd.local_size(), local_rank=hvd.local_rank())")],
+    "without comments": [("# 1. ", "# "), ("# 2. ", "# "), ("# 3. ", "# ")],
+    "horovod.tensorflow beside it": [
+        ("import keras\n", "import horovod.tensorflow as horovod\nimport keras\n"),
+        (SCALED, "learning_rate = 0.01 * horovod.size()"),
+    ],
+}
+
+
+@pytest.mark.parametrize("style", AS_RANKS)
+def test_a_horovod_script_is_right_in_every_style(style, tmp_path):
+    edits = AS_RANKS[style]
+    path = (edits if callable(edits) else swapped(HOROVOD, *edits))(tmp_path)
+    assert {id: checks.judge(id, *path) for id in STEPS} == {id: ("right", checks.task(id).why) for id in STEPS}
+
+
+WRONG_AS_RANKS = {
+    "shard of the node": ("07.6", [("hvd.size(), hvd.rank())", "hvd.local_size(), hvd.local_rank())")], "two nodes"),
+    "own orders": ("07.6", [("seed=args.seed)  #", "seed=args.seed + hvd.rank())  #")], "Do all divide one order"),
+    "steps that nobody knows": (
+        "07.6",
+        [(SHARD, "mine = numbers.enumerate().filter(lambda i, _: i % hvd.size() == hvd.rank()).map(lambda _, n: n)")],
+        "does not know how many steps",
+    ),
+    "momentum": ("07.7", [("SGD(learning_rate)", "SGD(learning_rate, momentum=0.9)")], "momentum=0.9"),
+    "several passes": ("07.7", [("SGD(learning_rate))", "SGD(learning_rate), 4)")], "every 4th step only"),
+    "scaled twice": ("07.7", [("SGD(learning_rate)", "SGD(learning_rate * hvd.size())")], "the optimizer does not get"),
+    "wrapped twice": ("07.7", [(AVERAGED, f"{AVERAGED}\noptimizer = hvd.DistributedOptimizer(optimizer)")], "twice"),
+    "rate of the node": ("07.7", [("0.01 * hvd.size()", "0.01 * hvd.local_size()")], "the rate is that of 3"),
+    "no list": ("07.8", [(CALLBACKS, CALLBACKS.split(",")[0].replace("[", ""))], r"line \d+: .* must be an iterable"),
+    "recorder too early": (
+        "07.8",
+        [("callbacks=[*callbacks, recorder]", "callbacks=[recorder, *callbacks]")],
+        "stands before Horovod's",
+    ),
+    "one log for each node": ("07.9", [("if hvd.rank() == 0 else 0", "if hvd.local_rank() == 0 else 0")], "each node"),
+    "pinned by the rank": ("07.5", [("devices.pin(hvd.local_rank()", "devices.pin(hvd.rank()")], "worker 5 of 3"),
+    "no end": ("07.6", [(SHARD, f"while True:\n    pass\n{SHARD}")], r"line 3[6-9]: `.*`: does not come to an end"),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_AS_RANKS)
+def test_a_mistake_of_a_horovod_script_is_named(mistake, tmp_path, monkeypatch):
+    from labs.checks.tryout import client
+
+    monkeypatch.setattr(client, "CPU_SECONDS", 10)
+    id, edits, says = WRONG_AS_RANKS[mistake]
+    (path,) = swapped(HOROVOD, *edits)(tmp_path)
+    state, hint = checks.judge(id, path)
+    assert state == "wrong"
+    assert re.search(says, hint), hint
+
+
+PRINTED = 'print(f"Model ResNet152V2 {args.n_gpus} workers")'
+LARGE_NETWORK = NETWORK.replace("50V2", "152V2")
+LARGER = {
+    "names in variables": (
+        [
+            (PRINTED, 'name = "ResNet152V2"\nprint("Model", name, len(workers), "workers")'),
+            ('model="ResNet152V2"', "model=name"),
+            (LARGE_NETWORK, f"network = getattr(keras.applications, name)(weights=None, {SIZES})"),
+        ],
+        None,
+    ),
+    "name imported": (
+        [
+            (LARGE_NETWORK, f"network = ResNet152V2(weights=None, {SIZES})"),
+            with_import("from tensorflow.keras.applications.resnet_v2 import ResNet152V2"),
+        ],
+        None,
+    ),
+    "written to standard output": ([(PRINTED, f'import sys\nsys.stdout.write{PRINTED[5:-2]}\\n")')], None),
+    "no activation": ([("weights=None", "weights=None, classifier_activation=None")], "no probabilities"),
+    "images that were asked for": ([("images=len(dataset.images)", "images=args.images")], "told images=None"),
+    "Keras' name of the network": ([('model="ResNet152V2"', "model=network.name")], "told model='resnet152v2'"),
+    "log of one worker": ([(PRINTED, 'print("Model ResNet152V2 1 workers")')], "With 4 workers the log's .* says 1"),
+}
+
+
+@pytest.mark.parametrize("style", LARGER)
+def test_the_script_of_the_larger_network_is_judged_by_its_log_and_record_too(style, tmp_path):
+    edits, says = LARGER[style]
+    state, text = checks.judge("T7", *swapped(LARGE, *edits)(tmp_path))
+    assert (state, text) == ("right", checks.task("T7").why) if says is None else re.search(says, text), text

@@ -33,7 +33,7 @@ class Performance:
     local_size: int = 1  # ranks of each node
 
 
-def tried(script, performances, cpu_seconds=CPU_SECONDS, patience=PATIENCE):
+def tried(script, performances, cpu_seconds=None, patience=PATIENCE):
     """What a script does, as a list of facts, one dict for each Performance; play.py says what they hold.
 
     All of them run at the same time, each in a process of its own, in a temporary folder. None outlives this call.
@@ -45,7 +45,7 @@ def tried(script, performances, cpu_seconds=CPU_SECONDS, patience=PATIENCE):
     if key in _known:
         return _known[key]
     with tempfile.TemporaryDirectory(prefix="tryout_") as folder:
-        limits = {"folder": folder, "cpu_seconds": cpu_seconds, "patience": patience}
+        limits = {"folder": folder, "cpu_seconds": cpu_seconds or CPU_SECONDS, "patience": patience}
         plays = [dataclasses.asdict(performance) for performance in performances]
         facts = _server.ask({"script": str(script), "plays": plays, **limits})
     if not any(each["stopped"] for each in facts):

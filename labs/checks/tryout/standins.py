@@ -151,6 +151,7 @@ def given(self, x, y, batch_size, epochs, verbose, callbacks, steps_per_epoch, *
     return {
         "x": type(x).__name__,
         "batches": _batches(x, y, batch_size, steps_per_epoch),
+        "counted": bool(steps_per_epoch) or not isinstance(x, tf.data.Dataset) or int(x.cardinality()) >= 0,
         "epochs": plain(epochs),
         "verbose": {"auto": 1}.get(verbose, plain(verbose)) if isinstance(verbose, str) else plain(verbose),
         "callbacks": [_names(callback) for callback in listed(callbacks)],
