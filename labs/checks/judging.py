@@ -17,6 +17,7 @@ import ast
 import html
 import importlib
 import inspect
+import linecache
 import os
 import sys
 import sysconfig
@@ -119,15 +120,18 @@ def judge(id, *answers):
         hint = _no_answer(answers) or decided(judge(*answers))
         return ("wrong", hint) if hint else ("right", item.why)
 
-    return _outlived(judged)
+    return _outlived(judged, judge)
 
 
 _OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
 _NAN = "NaN is no answer: it is what comes of 0/0 or of infinity - infinity. Where does it come from?"
 
 
-def _outlived(judged):
-    """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
+def _outlived(judged, judge=None):
+    """What `judged`, which calls `judge`, returns.
+
+    A student's answer may be anything, also a program that ends; the check outlives it.
+    """
     try:
         return judged()
     except NotDone as problem:
@@ -138,13 +142,19 @@ def _outlived(judged):
         return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."
     except BaseException as problem:
         said = f"{type(problem).__name__}: {kept.shown(problem, str)}".rstrip(": ")
-        own = [frame for frame in traceback.extract_tb(problem.__traceback__) if not _of_the_kit(frame.filename)]
-        if own:
-            return (
-                "wrong",
-                f"line {own[-1].lineno}: `{own[-1].line}`: {said if said.endswith(('.', '?', '!')) else said + '.'}",
-            )
+        if where := _line(problem, judge):
+            return "wrong", f"{where}: {said}" + ("" if said.endswith((".", "?", "!")) else ".")
         return "wrong", f"your answer cannot be read ({said}). What type does it have?"
+
+
+def _line(problem, judge):
+    """The student's own line where an exception arose, as a text; None where it arose in the kit."""
+    code, lines = getattr(judge, "__code__", None), []
+    for frame, number in traceback.walk_tb(problem.__traceback__):
+        if not _of_the_kit(frame.f_code.co_filename) and frame.f_code is not code:
+            text = linecache.getline(frame.f_code.co_filename, number).strip()
+            lines.append(f"line {number}: `{text}`" if text else f"line {number}")
+    return lines[-1] if lines else None
 
 
 def _no_answer(answers):

@@ -238,7 +238,8 @@ def unnamed(text, network, workers):
     other = run.model != network
     yield other, f"The log's first line names {run.model}: whoever reads the .out takes one network for the other."
     if run.workers != workers:
-        yield True, f"With {workers} workers the log's first line says {run.workers}."
+        first = next(line for line in text.split("\n") if "Model " in line)
+        yield True, f"With {workers} workers the log begins with `{first}`: whoever reads it takes it for another run."
 
 
 def _read(text):
