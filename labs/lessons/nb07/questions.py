@@ -82,7 +82,6 @@ def shard(plays):
 @step(4)
 def optimizer(plays):
     (alone,), fits = yield from scripts.fits(plays)
-    first = fits[0]
     if any((fit["wrapped"] or {}).get("by") == "horovod" for fit in fits):
         return (
             "Horovod's own Keras classes do not know Keras 3: they average nothing, without any error, and every "
@@ -99,16 +98,13 @@ def optimizer(plays):
     fixed, less = near(rate, scripts.RATE), near(rate, scripts.RATE / SIZE)
     yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
     yield not near(one, scripts.RATE), f"With one rank the learning rate must be {scripts.RATE}; it is {one:.4g}."
-    nodes = near(rate, scripts.RATE * LOCAL_SIZE)
-    nodes = (
-        nodes and f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that of {LOCAL_SIZE}: which batch grows?"
-    )
-    yield nodes, nodes
+    nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that of {LOCAL_SIZE}: which batch grows?"
+    yield near(rate, scripts.RATE * LOCAL_SIZE), nodes
     yield less, "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
     yield not near(rate, scripts.RATE * SIZE), f"With {SIZE} ranks the linear rule gives another rate than your script."
     if not all(fit["wrapped"] for fit in fits):
         return "The optimizer is not wrapped: nobody averages the gradients, and each rank would train its own network."
-    passes = first["wrapped"]["passes"]
+    passes = fits[0]["wrapped"]["passes"]
     if passes != 1:
         return (
             f"With backward_passes_per_step={passes} the weights change in every {passes}th step only, on a batch that "
