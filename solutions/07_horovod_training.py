@@ -86,7 +86,8 @@ check("07.3", node_of_6, local_rank_of_6)
 # ## Six steps
 #
 # Open `scripts/ResNet50_horovod.py`. It is the training of notebook 05 for Horovod, with six blanks. Fill one, save, and
-# check it here; the checks read the script without running it.
+# check it here; the checks try the script out up to its `fit`, alone and
+# as each of 6 ranks on 2 nodes, without Horovod, and look at what each rank does.
 #
 # **1. Start.** Horovod must run before anyone asks it for a rank.
 

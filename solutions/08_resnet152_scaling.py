@@ -152,7 +152,7 @@ script = "scripts/ResNet152V2.py"
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# The check reads the script without running it. `labs` also compares: above you see which lines one script has and the
+# The check tries the script out, as in notebook 05. `labs` also compares: above you see which lines one script has and the
 # other has not (printing and the record are left out there).
 
 # %% labs={"id": "T7"}

@@ -3,9 +3,10 @@
 tasks           the items of all lessons, read from their tasks.toml
 judging         check, predict, judge, and the decorator `judges` that binds a function to an item
 kept            progress.json, and the progress over all items
-reading         what judges look at: a script's calls and blanks, the curves of a figure, a line of a file
+reading         what judges look at: numbers, the curves of a figure, a line of a file
+tryout          a training script tried out in a process of its own: what it does, as facts
+scripts         is a training script right, by what it did?
 batch_scripts   is a batch script right?
-stage           stand-ins on which a student's script runs up to its `fit`, as each rank
 """
 
 from labs.checks.judging import check, judge, predict

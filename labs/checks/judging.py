@@ -17,10 +17,12 @@ import ast
 import html
 import importlib
 import inspect
+import linecache
 import os
 import sys
 import sysconfig
 import textwrap
+import traceback
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -118,15 +120,18 @@ def judge(id, *answers):
         hint = _no_answer(answers) or decided(judge(*answers))
         return ("wrong", hint) if hint else ("right", item.why)
 
-    return _outlived(judged)
+    return _outlived(judged, judge)
 
 
 _OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
 _NAN = "NaN is no answer: it is what comes of 0/0 or of infinity - infinity. Where does it come from?"
 
 
-def _outlived(judged):
-    """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
+def _outlived(judged, judge=None):
+    """What `judged`, which calls `judge`, returns.
+
+    A student's answer may be anything, also a program that ends; the check outlives it.
+    """
     try:
         return judged()
     except NotDone as problem:
@@ -136,8 +141,20 @@ def _outlived(judged):
     except SystemExit:
         return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."
     except BaseException as problem:
-        said = f"{type(problem).__name__}: {kept.shown(problem, str)}"
+        said = f"{type(problem).__name__}: {kept.shown(problem, str)}".rstrip(": ")
+        if where := _line(problem, judge):
+            return "wrong", f"{where}: {said}" + ("" if said.endswith((".", "?", "!")) else ".")
         return "wrong", f"your answer cannot be read ({said}). What type does it have?"
+
+
+def _line(problem, judge):
+    """The student's own line where an exception arose, as a text; None where it arose in the kit."""
+    code, lines = getattr(judge, "__code__", None), []
+    for frame, number in traceback.walk_tb(problem.__traceback__):
+        if not _of_the_kit(frame.f_code.co_filename) and frame.f_code is not code:
+            text = linecache.getline(frame.f_code.co_filename, number).strip()
+            lines.append(f"line {number}: `{text}`" if text else f"line {number}")
+    return lines[-1] if lines else None
 
 
 def _no_answer(answers):
@@ -171,8 +188,13 @@ def _own_equality(kind):
 def _installed(module):
     """Whether a module comes with Python, this kit or a package."""
     file = getattr(module, "__file__", None)
+    return file is None or _of_the_kit(file)
+
+
+def _of_the_kit(file):
+    """Whether a file comes with Python, this kit or a package; also what is no file."""
     folders = (*sysconfig.get_paths().values(), str(Path(__file__).parents[1]))
-    return file is None or any(Path(file).is_relative_to(folder) for folder in folders)
+    return file.startswith("<") or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 class Outcome:

@@ -1,15 +1,10 @@
-"""What the judges of several lessons look at in a student's work: numbers, a script, a figure, a line of a file.
+"""What the judges of several lessons look at in a student's work: numbers, a figure, a line of a file.
 
-A script is read from its syntax tree and never run. The functions that say something yield cases, as a judge does.
+The functions that say something yield cases, as a judge does.
 """
 
-import ast
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
-
-from labs import blanks
-from labs.checks.judging import NotDone
 
 CURVES = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup"}
 
@@ -26,81 +21,6 @@ def bytes_of_resnet50v2():
 
     parts = models.memory(models.network("ResNet50V2", 32, 10), batch=1)
     return parts["gradients"], parts["weights"]
-
-
-# A script
-
-
-def refuse_blanks(path, where="", lines=range(10**6)):
-    """Raises NotDone with the first of these lines that is still blank; where: what is said behind "blank"."""
-    for line, text in blanks.blanks(Path(path)):
-        if line in lines:
-            raise NotDone(f"Line {line} of {Path(path).name} is still blank{where}: {text.strip()}")
-
-
-def name_of(node):
-    """The last part of a name, `fit` of `model.fit`; None for what is no name."""
-    return getattr(node, "attr", getattr(node, "id", None))
-
-
-def calls(tree):
-    """{name of a function: its calls, nodes of the tree} in a script."""
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            found.setdefault(name_of(node.func) or "", []).append(node)
-    return found
-
-
-def options(call):
-    """{keyword: its value if it is a constant, else None} of a call."""
-    return {word.arg: getattr(word.value, "value", None) for word in call.keywords}
-
-
-def learning_rate(tree, workers):
-    """Value of the script's learning_rate for a number of workers, or None if nothing is assigned to it."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and name_of(node.targets[0]) == "learning_rate":
-            expression = compile(ast.Expression(node.value), "learning_rate", "eval")
-            known = {"args": SimpleNamespace(n_gpus=workers), "workers": ["GPU"] * workers, "len": len}
-            known |= {"strategy": SimpleNamespace(num_replicas_in_sync=workers), "__builtins__": {}}
-            return eval(expression, known)  # the student's own expression, with nothing but these names
-    return None
-
-
-def not_mirrored(path):
-    """Cases of a script that does not train on its `workers` at the rate of the linear rule; returns (tree, calls).
-
-    Raises NotDone for a script with blanks.
-    """
-    tree = ast.parse(Path(path).read_text())
-    refuse_blanks(path)
-    found = calls(tree)
-    strategies = found.get("MirroredStrategy")
-    yield not strategies, "No MirroredStrategy is created: the model would live on one device."
-    bare = not strategies[0].keywords and not strategies[0].args
-    yield bare, "MirroredStrategy() takes every device it finds. Give it the `workers`, so that --n_gpus counts."
-    rate_1, rate_4 = (learning_rate(tree, workers) for workers in (1, 4))
-    yield rate_1 is None or not near(rate_1, 0.01), "With one worker the learning rate must be 0.01."
-    yield near(rate_4, 0.01), "The learning rate does not depend on the workers: what does the linear rule say?"
-    yield not near(rate_4, 0.04), "With 4 workers the linear rule gives another rate than your script."
-    return tree, found
-
-
-def outside_scope(tree, network):
-    """Case of a network (the node of its call) that is created outside `with strategy.scope()`."""
-    scopes = [node for node in ast.walk(tree) if isinstance(node, ast.With) and "scope" in ast.dump(node.items[0])]
-    inside = any(node is network for scope in scopes for node in ast.walk(scope))
-    yield not inside, "The network is created outside `strategy.scope()`: it would have one copy only."
-
-
-def untrained(found):
-    """Cases of calls (of `calls`) without a `fit` that leaves a record and a log."""
-    yield "fit" not in found, "The model is never trained: where is `fit`?"
-    given = options(found["fit"][0])
-    bare = "callbacks" not in given
-    yield bare, "`fit` runs without the recorder: pass callbacks=[recorder], or there is no record of your run."
-    yield given.get("verbose") != 2, "Pass verbose=2 to `fit`: one line per epoch, which is your log."
 
 
 # The rows and the figure of a study

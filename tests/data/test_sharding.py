@@ -1,4 +1,4 @@
-"""Who reads what: labs.data.shares, counted; labs.lessons.nb06.pictures; labs.checks.stage, scripts up to their fit."""
+"""Who reads what: labs.data.shares, counted; labs.lessons.nb06.pictures."""
 
 import itertools
 import subprocess
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from labs.author.regions import blank
-from labs.checks import stage
 from labs.data import shares as sharding
 from labs.lessons.nb06 import pictures
 from labs.show import plots
@@ -174,86 +173,9 @@ def test_unseen_and_epoch_times_name_their_numbers():
     assert list(ideal.get_ydata()) == [3, 1.5] and "seconds" in figure.axes[0].get_ylabel()
 
 
-# ---- a script up to its fit ---------------------------------------------------------------------------
-
-
 def test_repaired_script_is_given_as_the_colleagues():
     scripts = ROOT / "solutions/scripts"
     assert blank((scripts / "repaired.py").read_text()) == (scripts / "colleague.py").read_text()
-
-
-def test_rehearsal_shows_that_the_colleague_never_shards_and_the_repaired_script_does():
-    for name, right in (("colleague.py", False), ("repaired.py", True)):
-        by_rank = stage.sample_numbers(ROOT / "solutions/scripts" / name, 3, n=48, local_batch=4)
-        found = sharding.coverage([np.concatenate(batches) for batches in by_rank], 48)
-        assert found.right == right and len(found.repeated) == (0 if right else 48)
-        assert [len(batches) for batches in by_rank] == [4 if right else 12] * 3
-        assert all(len(batch) == 4 for batches in by_rank for batch in batches)
-
-
-def test_ranks_of_the_colleague_take_equal_batches_at_the_same_time_as_one_rank_alone_does():
-    script = ROOT / "solutions/scripts/colleague.py"
-    (alone,), (zero, one) = (stage.sample_numbers(script, size) for size in (1, 2))
-    assert np.array_equal(zero, one) and np.array_equal(zero, alone)
-
-
-def test_rehearsal_leaves_this_process_as_it_was():
-    import keras
-
-    import labs
-    from labs import data, devices, models, training
-
-    watched = [
-        (data, "load"),
-        (devices, "pin"),
-        (models, "build"),
-        (training, "Recorder"),
-        (keras.Model, "fit"),
-        (keras.utils, "set_random_seed"),
-        (sys, "argv"),
-        (sys, "stdout"),
-    ]
-    before = [getattr(owner, name) for owner, name in watched]
-    modules = {name: sys.modules.get(name) for name in ("labs.hvd", "labs.ranks")}
-    hvd = getattr(labs, "hvd", None)
-    stage.sample_numbers(ROOT / "solutions/scripts/colleague.py", 2)
-    assert [getattr(owner, name) for owner, name in watched] == before
-    assert {name: sys.modules.get(name) for name in modules} == modules and getattr(labs, "hvd", None) is hvd
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("1 / 0", "As rank 0 of 2, script.py stops before `fit` with ZeroDivisionError: division by zero"),
-        ("import sys; sys.exit('no')", "stops before `fit` with SystemExit: no"),
-        ("x = 1", "ends without calling `fit`"),
-        ("import keras; keras.Sequential().fit([1, 2])", "calls `fit` with a list"),
-        (
-            "import keras\nfrom labs import hvd\nif hvd.rank(): raise OSError('full')\n"
-            "keras.Sequential().fit(__import__('tensorflow').data.Dataset.from_tensors((0, 0)))",
-            "As rank 1 of 2, .* OSError: full",
-        ),
-    ],
-)
-def test_rehearsal_names_rank_and_reason(tmp_path, code, words):
-    script = tmp_path / "script.py"
-    script.write_text(code)
-    with pytest.raises(stage.RehearsalError, match=words) as caught:
-        stage.sample_numbers(script, 2)
-    assert "\n" not in str(caught.value)
-
-
-def test_rehearsal_ends_with_an_endless_data_set_and_counts_steps_per_epoch(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import keras\nfrom labs import data, hvd, ranks\n"
-        "d = data.load('digits')\nranks.check_shards(1, 2)\nimport labs.hvd as other\n"
-        "train = data.batches(d, data.order(d, 8), 8 // other.size()).repeat()\n"
-        "keras.Sequential().fit(train, steps_per_epoch=3)\n"
-    )
-    assert [len(batches) for batches in stage.sample_numbers(script, 2, n=16)] == [3, 3]
-    script.write_text(script.read_text().replace("steps_per_epoch=3", ""))
-    assert len(stage.sample_numbers(script, 1, n=16)[0]) == 160
 
 
 def test_sharding_needs_numpy_only():

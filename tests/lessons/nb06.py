@@ -224,6 +224,7 @@ ANSWERS = {
             mine("mine = numbers  # of all"),
             mine("mine = numbers.shard(hvd.size(), 0)"),
             mine("mine = numbers.shard(4, hvd.rank())"),
+            mine("mine = numbers.shard(hvd.local_size(), hvd.local_rank())"),
             mine("mine = numbers.shard(hvd.rank(), hvd.size())"),
             mine("mine = numbers.take(48 // hvd.size())"),
             script(("seed=args.seed)\n", "seed=args.seed + hvd.rank())\n")),
@@ -242,7 +243,7 @@ ANSWERS = {
             script(("model.fit(train", "model.fit([1, 2]")),
         ],
         secret=r"\.shard\(|mine",
-        same=[(1, 4)],  # all ranks get one share
+        same=[(1, 5)],  # all ranks get one share
     ),
     "06.22": dict(
         right=[(UNSHARDED, REPAIRED)],

@@ -74,6 +74,8 @@ ANSWERS = {
         right=[
             script(),
             rate("learning_rate = hvd.size() / 100"),
+            rate("learning_rate = 0.01\nlearning_rate *= hvd.size()"),
+            optimizer("keras.optimizers.SGD(learning_rate)\noptimizer = hvd.DistributedOptimizer(optimizer)"),
             optimizer("hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate=learning_rate))"),
             optimizer("hvd.DistributedOptimizer(optimizer=keras.optimizers.SGD(learning_rate))"),
         ],
@@ -91,16 +93,25 @@ ANSWERS = {
             optimizer("'sgd'"),
             script(("import keras\n", "import keras\nimport horovod.keras as hvd\n")),
             script(("import keras\n", "import keras\nimport horovod.tensorflow.keras as hvd\n")),
-            script(("import keras\n", "import keras\nfrom horovod.keras import DistributedOptimizer\n")),
+            script(
+                ("import keras\n", "import keras\nfrom horovod.keras import DistributedOptimizer\n"),
+                ("hvd.DistributedOptimizer", "DistributedOptimizer"),
+            ),
+            optimizer("hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate, momentum=0.9))"),
+            optimizer("hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate), backward_passes_per_step=4)"),
         ],
-        secret=r"0\.08|hvd\.size\(\)",
-        same=[(11, 12), (11, 13), (12, 13)],  # three ways to Horovod's own classes
+        secret=r"0\.06|hvd\.size\(\)",
+        same=[(9, 10), (11, 12), (11, 13), (12, 13)],  # no rate is given; three ways to Horovod's own classes
     ),
     "07.8": dict(
         right=[
             script(),
             callbacks(
                 "[hvd.callbacks.MetricAverageCallback(), hvd.callbacks.BroadcastGlobalVariablesCallback(root_rank=0)]"
+            ),
+            callbacks(
+                "[hvd.callbacks.BroadcastGlobalVariablesCallback(0)]\n"
+                "callbacks.append(hvd.callbacks.MetricAverageCallback())"
             ),
         ],
         wrong=[
@@ -113,7 +124,12 @@ ANSWERS = {
         secret=r"\(0\)",
     ),
     "07.9": dict(
-        right=[script(), verbose("2 * (hvd.rank() == 0)"), verbose("0 if hvd.rank() else 2")],
+        right=[
+            script(),
+            verbose("2 * (hvd.rank() == 0)"),
+            verbose("0 if hvd.rank() else 2"),
+            verbose("0\nif hvd.rank() == 0:\n    verbose = 2\nelse:\n    verbose = 0"),
+        ],
         wrong=[
             verbose("2"),
             verbose("0 if hvd.rank() == 0 else 2"),

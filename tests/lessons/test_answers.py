@@ -138,6 +138,15 @@ def test_script_with_blanks_is_open_and_names_the_line(tmp_path):
     assert state == "open" and f"Line {blanks.blanks(path)[0][0]} of ResNet50.py is still blank" in text
 
 
+def test_exception_in_a_students_function_is_shown_with_its_line():
+    def speedup(one, p):
+        return [one / p][1]
+
+    state, text = checks.judge("05.6", speedup)
+    line = inspect.getsourcelines(speedup)[1] + 1
+    assert (state, text) == ("wrong", f"line {line}: `return [one / p][1]`: IndexError: list index out of range.")
+
+
 def test_a_check_imports_its_own_lesson_and_the_progress_none(tmp_path):
     program = """
 import sys

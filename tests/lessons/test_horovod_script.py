@@ -1,4 +1,4 @@
-"""The six checks of ResNet50_horovod.py look at their own step only, and never run the script."""
+"""The six checks of ResNet50_horovod.py look at their own step only."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from labs import blanks, checks
 from labs.author import regions
-from labs.lessons.nb07.script import Script
+from labs.lessons.nb07.script import lines_of
 
 SOLUTION = Path(__file__).parents[2] / "solutions/scripts/ResNet50_horovod.py"
 STEPS = {f"07.{number + 3}": number for number in range(1, 7)}
@@ -28,7 +28,7 @@ def student(folder, *filled):
 def test_a_blank_is_open_and_its_line_is_named(id, tmp_path):
     path = student(tmp_path)
     state, text = checks.judge(id, path)
-    first, _ = Script(path).ranges[STEPS[id]]
+    first = lines_of(path, STEPS[id])[0]
     line = min(line for line, _ in blanks.blanks(path) if line > first)
     assert state == "open" and f"Line {line} of ResNet50_horovod.py is still blank" in text
 
@@ -46,16 +46,18 @@ def test_a_script_without_its_comments_is_still_read(tmp_path):
     assert [checks.judge(id, path)[0] for id in STEPS] == ["right"] * 6
 
 
-def test_the_script_is_not_run(tmp_path):
+def test_a_script_that_is_tried_out_leaves_nothing_where_it_stands_nor_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "ResNet50_horovod.py"
-    text = SOLUTION.read_text().replace("0.01 * hvd.size()", "open('trace', 'w') and 0.01")
-    path.write_text(text)
+    path.write_text(SOLUTION.read_text().replace("0.01 * hvd.size()", "open('trace', 'w') and 0.01"))
     state, hint = checks.judge("07.7", path)
-    assert state == "wrong" and "open" in hint and not (tmp_path / "trace").exists()
+    assert state == "wrong" and "does not depend on the ranks" in hint
+    assert [file.name for file in tmp_path.iterdir()] == ["ResNet50_horovod.py"]
 
 
-def test_a_script_that_python_cannot_read_is_wrong_not_a_crash(tmp_path):
+def test_a_script_that_python_cannot_read_shows_its_line(tmp_path):
     path = tmp_path / "ResNet50_horovod.py"
     path.write_text("learning_rate = = 1\n")
     for id in STEPS:
-        assert checks.judge(id, path)[0] == "wrong"
+        state, hint = checks.judge(id, path)
+        assert state == "wrong" and "line 1: `learning_rate = = 1`: SyntaxError: invalid syntax." in hint

@@ -1,16 +1,13 @@
 """Judges of 05_resnet50_scaling."""
 
-from labs.checks import batch_scripts, reading
+from labs.checks import batch_scripts, reading, scripts
 from labs.checks.judging import judges
 from labs.checks.reading import near
 
 
 @judges("05.3")
 def script(path):
-    tree, calls = yield from reading.not_mirrored(path)
-    yield "ResNet50V2" not in calls, "No keras.applications.ResNet50V2 is created."
-    yield from reading.outside_scope(tree, calls["ResNet50V2"][0])
-    yield from reading.untrained(calls)
+    yield from scripts.not_mirrored(path, "ResNet50V2")
 
 
 @judges("05.4")

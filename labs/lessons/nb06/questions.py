@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labs.checks import stage
+from labs.checks import scripts
 from labs.checks.judging import NotDone, judges
 from labs.data.shares import coverage, some
 
@@ -251,40 +251,24 @@ def processed(on_1, on_2, record_1, record_2):
     return "In each step all ranks together process the global batch: two fields of the record, multiplied."
 
 
+def _program(path):
+    """A script without its comments and spaces; what Python cannot read as it is."""
+    try:
+        return ast.dump(ast.parse(path.read_text()))
+    except SyntaxError:
+        return path.read_text()
+
+
 @judges("06.21")
 def repaired(path):
     path = Path(path)
-    if not path.is_file():
-        return f"There is no script {path}. Give the path of the one that you repair."
+    yield from scripts.no_script(path)
     original = path.with_name("colleague.py")
     if original != path and original.is_file():
-        same = ast.dump(ast.parse(path.read_text())) == ast.dump(ast.parse(original.read_text()))
-        if same:
+        if _program(path) == _program(original):
             raise NotDone(f"{path.name} does what your colleague's script does. Repair it, save it, run this again.")
-    n, local_batch = 48, 4
-    for size in (1, 2, 3):
-        try:
-            by_rank = stage.sample_numbers(path, size, n=n, local_batch=local_batch)
-        except stage.RehearsalError as problem:
-            return f"{problem}."
-        found = coverage([np.concatenate(batches) if batches else [] for batches in by_rank], n)
-        reads = [sum(map(len, batches)) for batches in by_rank]
-        all_read = f"each of them still reads all {n} samples: {some(found.repeated)} are read {size} times"
-        if size > 1 and all(read == n for read in reads):
-            return f"With {size} ranks, {all_read}. What does a rank know that the others do not?"
-        if len(found.repeated):
-            lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
-            return f"With {size} ranks, {some(found.repeated)} are read more than once{lost}. Do all divide one order?"
-        if len(found.unseen):
-            return f"With {size} rank(s), nobody reads {some(found.unseen)}. Into how many shares do you divide?"
-        if len(set(map(len, by_rank))) > 1:
-            return f"With {size} ranks, they take {', '.join(str(len(b)) for b in by_rank)} steps: some wait for ever."
-        sizes = {len(batch) for batches in by_rank for batch in batches}
-        if sizes != {local_batch}:
-            takes = (
-                f"with --batch_size {size * local_batch} on {size} ranks, a rank takes {max(sizes)} samples per step"
-            )
-            return f"The shares are right, but {takes}. What is left for each rank?"
+    groups = (1, 1), (3, 3), (2, 1)  # ranks, and of these on a node
+    yield from scripts.unfair(scripts.ranks(path, groups), groups)
 
 
 @judges("06.22")

@@ -1,14 +1,15 @@
-"""Judges of 07_horovod_training. The six steps are judged by what the script's own expressions give."""
+"""Judges of 07_horovod_training. The six steps are judged by what each rank of the script does, up to its `fit`."""
 
-import ast
-import re
 from functools import cache
 
-from labs.checks import batch_scripts
+from labs.checks import batch_scripts, scripts
 from labs.checks.judging import judges
-from labs.checks.reading import name_of, near
-from labs.lessons.nb07.script import LOCAL_RANK, LOCAL_SIZE, RANK, SIZE, Numbers, step
+from labs.checks.reading import near
+from labs.checks.scripts import LOCAL_SIZE, SIZE
+from labs.lessons.nb07.script import step
 
+RANKS = list(range(SIZE))
+LOCAL_RANKS = [rank % LOCAL_SIZE for rank in RANKS]
 BROADCAST, AVERAGE = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
 
 
@@ -32,126 +33,118 @@ def place(node, local):
 
 @judges("07.4")
 @step(1)
-def start(script):
-    starts = [n for n in script.calls("init") if name_of(getattr(n.func, "value", None)) == "hvd"]
-    if not starts:
-        return "Horovod is never started: without it, every process believes to be alone, or fails."
-    asked = [n for name in ("rank", "size", "local_rank", "local_size") for n in script.calls(name)]
-    if any(node.lineno < starts[0].lineno for node in asked):
-        return "Something asks Horovod for a rank or the size before it is started. Start it first."
+def start(plays):
+    facts = plays[-1][0]
+    started, early = facts["hvd"].get("started"), facts["hvd"].get("early")
+    missing = not started and not facts["error"]
+    yield missing, "Horovod is never started: without it, every process believes to be alone, or fails."
+    yield early, "Something asks Horovod for a rank or the size before it is started. Start it first."
+    if not started:
+        yield from scripts.stop(plays)
 
 
 @judges("07.5")
 @step(2)
-def pin(script):
-    pins = script.calls("pin")
-    if not pins:
-        return "No worker is pinned: all ranks of a node would compute on the same GPU, or fight for the same cores."
-    options = {word.arg: word.value for word in pins[0].keywords}
-    given = [*pins[0].args, *(options[name] for name in ("local_rank", "local_size") if name in options)]
-    values = [script.value("pin", node) for node in given]
-    if not values:
-        return "`devices.pin` must be told which of the node's workers this rank takes, and how many share the node."
-    if values[0] == RANK:
+def pin(plays):
+    pins = [facts["hvd"].get("pins", []) for facts in plays[-1]]
+    if not all(pins):
+        yield from scripts.stop(plays)
+        yield True, "No worker is pinned: `devices.pin` is not called, and all ranks of a node would share one."
+    local = [each[-1].get("local_rank") for each in pins]
+    if local == RANKS:
         return (
-            "This counts over all nodes: on a second node with 4 GPUs, rank 5 would ask for GPU 5, which is not "
-            "there. Which number begins anew on each node?"
+            f"This counts over all nodes: rank {SIZE - 1} is on the second node, and would ask for worker {SIZE - 1} "
+            f"of {LOCAL_SIZE}, which is not there. Which number begins anew on each node?"
         )
-    if values[0] in (LOCAL_SIZE, SIZE):
+    if local in ([LOCAL_SIZE] * SIZE, [SIZE] * SIZE):
         return "This is how many there are, the same number on every rank: all would take one worker."
-    if values[0] != LOCAL_RANK:
-        return "All ranks of a node must take different workers: a number that Horovod gives, not one that you write."
-    if len(values) < 2:
+    if local != LOCAL_RANKS:
+        return (
+            f"The ranks 0 to {SIZE - 1} ask for the workers {local}: those of a node must be different, and be there."
+        )
+    sharing = [each[-1].get("local_size") for each in pins]
+    if None in sharing:
         return "`devices.pin` is not told how many ranks share this machine: it could not refuse two on one GPU."
-    if values[1] != LOCAL_SIZE:
+    if sharing != [LOCAL_SIZE] * SIZE:
         return "The second number says how many ranks share *this machine*, not all of them."
 
 
 @judges("07.6")
 @step(3)
-def shard(script):
-    value = script.value("mine")
-    if isinstance(value, Numbers):
-        return "Not sharded: every rank would read all samples, and an epoch on K ranks would be K epochs."
-    yield value == (RANK, SIZE), "The two numbers are swapped: first into how many shards, then which of them."
-    if not isinstance(value, tuple) or len(value) != 2:
-        return "`mine` is no shard of `numbers`: take every size-th number, from this rank's on."
-    if value == (LOCAL_SIZE, LOCAL_RANK):
-        return "These numbers begin anew on each node: two nodes would read the same samples."
-    yield value[0] != SIZE, "Into how many shards? As many as there are ranks, over all nodes."
-    if value[1] == LOCAL_RANK:
-        return "Which shard is counted per node here: ranks of different nodes would read the same one."
-    yield value[1] != RANK, "Each rank must take another shard: which number tells all of them apart?"
-
-
-def _rate(script):
-    one, many = script.value("learning_rate", size=1, rank=0, local_size=1, local_rank=0), script.value("learning_rate")
-    yield not isinstance(one, float | int) or not isinstance(many, float | int), "The learning rate must be a number."
-    fixed, less = near(many, 0.01), near(many, 0.01 / SIZE)
-    yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
-    yield not near(one, 0.01), "With one rank the learning rate must be 0.01."
-    yield near(many, 0.01 * LOCAL_SIZE), "Scaled by the ranks of one machine. The global batch grows with all ranks."
-    yield less, "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
-    yield not near(many, 0.01 * SIZE), "With 8 ranks the linear rule gives another rate than your script."
+def shard(plays):
+    asked = [facts["hvd"].get("shards", [])[-1:] for facts in plays[-1]]
+    if any(call and call[0] == [rank, SIZE] for rank, call in enumerate(asked)):
+        return "The two numbers are swapped: first into how many shards, then which of them."
+    yield from scripts.unfair(plays)
 
 
 @judges("07.7")
 @step(4)
-def optimizer(script):
-    imported = [name.name for node in ast.walk(script.tree) if isinstance(node, ast.Import) for name in node.names]
-    imported += [node.module or "" for node in ast.walk(script.tree) if isinstance(node, ast.ImportFrom)]
-    if any(re.match(r"horovod\b.*keras", name) for name in imported):
+def optimizer(plays):
+    (alone,), fits = yield from scripts.fits(plays)
+    if any((fit["wrapped"] or {}).get("by") == "horovod" for fit in fits):
         return (
             "Horovod's own Keras classes do not know Keras 3: they average nothing, without any error, and every "
             "rank trains a network of its own. Take them from `labs.hvd`."
         )
-    yield from _rate(script)
-    value = script.value("optimizer")
-    if not isinstance(value, tuple) or value[0] in (BROADCAST, AVERAGE, "pin"):
-        return "`optimizer` must be one of keras.optimizers, wrapped so that it averages gradients."
-    if value[0] != "DistributedOptimizer":
+    for fit in fits:
+        yield from scripts.another_optimizer(fit["optimizer"])
+    rates, told = [scripts.first_rate(fit) for fit in fits], plays[-1][0]["recorders"]
+    if len(set(rates)) > 1:
+        return f"The ranks begin with different rates: {', '.join(f'{rate:.4g}' for rate in rates)}."
+    rate, one = rates[0], scripts.first_rate(alone)
+    lost = told and isinstance(told[0]["learning_rate"], float) and not near(rate, told[0]["learning_rate"])
+    yield lost, "The rate is computed, but the optimizer does not get it."
+    fixed, less = near(rate, scripts.RATE), near(rate, scripts.RATE / SIZE)
+    yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
+    yield not near(one, scripts.RATE), f"With one rank the learning rate must be {scripts.RATE}; it is {one:.4g}."
+    nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that of {LOCAL_SIZE}: which batch grows?"
+    yield near(rate, scripts.RATE * LOCAL_SIZE), nodes
+    yield less, "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
+    yield not near(rate, scripts.RATE * SIZE), f"With {SIZE} ranks the linear rule gives another rate than your script."
+    if not all(fit["wrapped"] for fit in fits):
         return "The optimizer is not wrapped: nobody averages the gradients, and each rank would train its own network."
-    inner = [*value[1], *value[2].values()][:1]
-    if not inner or not isinstance(inner[0], tuple):
-        return "The distributed optimizer wraps an optimizer of keras.optimizers: give it one."
-    yield inner[0][0] != "SGD", "Runs with different optimizers cannot be compared: take SGD, as in ResNet50.py."
-    if [*inner[0][1], *inner[0][2].values()][:1] != ["learning_rate"]:
-        return "The rate is computed, but the optimizer does not get it."
+    passes = fits[0]["wrapped"]["passes"]
+    if passes != 1:
+        return (
+            f"With backward_passes_per_step={passes} the weights change in every {passes}th step only, on a batch that "
+            f"is {passes} times as large: runs could not be compared."
+        )
 
 
 @judges("07.8")
 @step(5)
-def callbacks(script):
-    value, other = script.value("callbacks"), script.value("callbacks", rank=2, local_rank=2)
-    if not isinstance(value, list | tuple) or (value and isinstance(value[0], str)):
-        return "`callbacks` must be a list: in square brackets, with a comma between the two."
-    kinds = {item[0]: item for item in value if isinstance(item, tuple)}
-    if BROADCAST not in kinds:
-        return (
-            "No broadcast: the ranks begin with different random weights. Equal gradients added to different "
-            "weights leave them different for ever."
-        )
-    yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss of rank 0's share only."
-    root, own = (_root(item) for item in (kinds[BROADCAST], dict((i[0], i) for i in other)[BROADCAST]))
-    yield root != own, "Each rank names another root, so none takes the weights of another: all must name the same one."
-    yield root != 0, "Any root would do, if all ranks name the same one; but with one rank, only one number exists."
-
-
-def _root(item):
-    return next(iter([*item[1], *item[2].values()]), 0)
+def callbacks(plays):
+    (alone,), fits = yield from scripts.fits(plays)
+    for fit in fits:
+        kinds = [kind for names in fit["callbacks"] for kind in names]
+        if BROADCAST not in kinds:
+            return (
+                "No broadcast: the ranks begin with different random weights. Equal gradients added to different "
+                "weights leave them different for ever."
+            )
+        yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss of rank 0's share only."
+        after = {BROADCAST, AVERAGE} & set(kinds[kinds.index("Recorder") :] if "Recorder" in kinds else ())
+        yield after, "The recorder stands before Horovod's callbacks: it would keep what the ranks do not share yet."
+        yield "Recorder" not in kinds, "`fit` runs without the recorder: there would be no record of your run."
+    roots = [fit["roots"][0] for fit in fits]
+    other = len(set(roots)) > 1
+    yield other, "Each rank names another root, so none takes the weights of another: all must name the same one."
 
 
 @judges("07.9")
 @step(6)
-def log(script):
-    here = script.value("verbose", rank=0, local_rank=0)
-    there, next_node = script.value("verbose"), script.value("verbose", rank=4, local_rank=0)
-    yield here == there == 2, "Every rank would print every epoch: with K ranks, each line comes K times."
-    yield here != 2 and there == 2, "The wrong way round: one rank is to print, all others to be silent."
+def log(plays):
+    (alone,), fits = yield from scripts.fits(plays)
+    here, *others = [fit["verbose"] for fit in fits]
+    yield here == 2 and set(others) == {2}, "Every rank would print every epoch: with K ranks, each line comes K times."
+    yield here != 2 and 2 in others, "The wrong way round: one rank is to print, all others to be silent."
     yield here == 1, "1 is a progress bar, which fills a log with half lines. Which value gives one line per epoch?"
-    yield here != 2, "Rank 0 prints nothing: there would be no log. Which value of verbose gives one line per epoch?"
-    yield there != 0, "The other ranks still print: which value of verbose is silence?"
-    yield next_node != 0, "One rank of each node would print. Which number is 0 on a single rank of the whole job?"
+    yield here != 2, f"Rank 0 trains with verbose={here}. Which value gives one line per epoch?"
+    node = others[LOCAL_SIZE - 1] != 0 and others[0] == 0
+    yield node, "One rank of each node would print. Which number is 0 on a single rank of the whole job?"
+    yield any(others), "The other ranks still print: which value of verbose is silence?"
+    yield alone["verbose"] != 2, f"A rank alone trains with verbose={alone['verbose']}: it is rank 0 as well."
 
 
 @judges("07.11")

@@ -5,11 +5,12 @@ import math
 from functools import partial
 from pathlib import Path
 from statistics import fmean, variance
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import numpy as np
 
-from labs.checks import batch_scripts, reading
+from labs.checks import batch_scripts, reading, scripts
 from labs.checks.judging import judges
 
 near = partial(reading.near, relative=0.005)
@@ -47,41 +48,7 @@ def bytes_per_operation(function):
 
 @judges("T7")
 def script(path):
-    tree, calls = yield from reading.not_mirrored(path)
-    yield from _built(calls)
-    network = calls["ResNet152V2"][0]
-    yield from reading.outside_scope(tree, network)
-    words = {word.arg: word.value for word in network.keywords}
-    if getattr(words.get("weights", 0), "value", 0) is not None:
-        return "Pass weights=None: a trained network would be downloaded, and its training is not yours."
-    asked = "classes" in words and "input_shape" in words
-    yield not asked, "The network needs `classes` and `input_shape`, or it is one for ImageNet."
-    yield from _names(calls)
-    yield from reading.untrained(calls)
-
-
-def _built(calls):
-    """Cases of a script that builds another network."""
-    built = [name for name in calls if name.startswith(("ResNet", "SmallCNN"))]
-    yield built == ["ResNet50V2"], "It still builds ResNet50V2: this script is for the larger network."
-    if built != ["ResNet152V2"]:
-        yield True, f"It builds {', '.join(built) or 'no network of keras.applications'}: one ResNet152V2 is wanted."
-
-
-def _names(calls, strategy="mirrored"):
-    """Cases of a script whose log or record would not say what it is."""
-    nodes = [part for call in calls.get("print", []) for part in ast.walk(call)]
-    printed = "".join(str(part.value) for part in nodes if isinstance(part, ast.Constant))
-    if "Model " not in printed:
-        yield True, "The log's first line is missing: print `Model`, the network and the workers, as ResNet50.py does."
-    other = "ResNet152V2" not in printed
-    yield other, "The log's first line names another network: whoever reads the .out takes one for the other."
-    recorders = calls.get("Recorder", [])
-    yield not recorders, "No recorder is created: the run would leave no record."
-    words = reading.options(recorders[0])
-    other = words.get("model") != "ResNet152V2"
-    yield other, "The recorder gets another name for the network: its times would stand under that name."
-    yield words.get("strategy") != strategy, "The recorder is told another strategy. Which one does this script use?"
+    yield from scripts.not_mirrored(path, "ResNet152V2")
 
 
 judges("08.8")(reading.no_evidence)
@@ -136,16 +103,16 @@ def own_study(rows):
 
 @judges("08.12")
 def horovod_script(changed, original):
-    reading.refuse_blanks(original, " (notebook 07)")
+    scripts.refuse_blanks(original, " (notebook 07)")
     yield not isinstance(changed, str), "Give the text of the new script: a string, made from `text`."
-    before = Path(original).read_text()
-    try:
-        calls = reading.calls(ast.parse(changed))
-    except SyntaxError as error:
-        return f"This is no Python script any more: line {error.lineno}, {error.msg}."
-    yield from _built(calls)
-    yield from _names(calls, "horovod")
-    if ast.dump(ast.parse(changed.replace("ResNet152V2", "ResNet50V2"))) != ast.dump(ast.parse(before)):
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "ResNet152V2_horovod.py")
+        path.write_text(changed)
+        plays = scripts.ranks(path)
+    yield from scripts.another_network(plays, "ResNet152V2")
+    yield from scripts.stop(plays)
+    before, after = (ast.dump(ast.parse(text)) for text in (Path(original).read_text(), changed))
+    if after.replace("ResNet152V2", "ResNet50V2") != before:
         return "More than the network's name is different from your script of notebook 07: nothing else may change."
 
 

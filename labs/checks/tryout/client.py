@@ -1,0 +1,107 @@
+"""The kernel's side: asks the fork server to try a script out. It is started once, and ends with its kernel."""
+
+import atexit
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from labs.errors import LabsError
+from labs.jobs import launch
+from labs.jobs.local import GUARD
+
+CPU_SECONDS = 60  # of one performance; a right script needs about 3
+PATIENCE = 300  # seconds of the clock, for a script that waits instead of computing
+
+
+class TryoutError(LabsError):
+    """Scripts cannot be tried out on this machine; the text says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Performance:
+    """How a script is tried out once: its command line, on how many images, and as which Horovod rank (if any)."""
+
+    arguments: tuple
+    images: int
+    rank: int | None = None
+    size: int = 1
+    local_size: int = 1  # ranks of each node
+
+
+def tried(script, performances, cpu_seconds=None, patience=PATIENCE):
+    """What a script does, as a list of facts, one dict for each Performance; play.py says what they hold.
+
+    All of them run at the same time, each in a process of its own, in a temporary folder. None outlives this call.
+    Raises TryoutError.
+    """
+    script = Path(script).resolve()
+    beside = sorted((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in script.parent.glob("*.py"))
+    key = (str(script), tuple(beside), tuple(performances))
+    if key in _known:
+        return _known[key]
+    with tempfile.TemporaryDirectory(prefix="tryout_") as folder:
+        limits = {"folder": folder, "cpu_seconds": cpu_seconds or CPU_SECONDS, "patience": patience}
+        plays = [dataclasses.asdict(performance) for performance in performances]
+        facts = _server.ask({"script": str(script), "plays": plays, **limits})
+    if not any(each["stopped"] for each in facts):
+        while len(_known) > 8:
+            _known.pop(next(iter(_known)))
+        _known[key] = facts
+    return facts
+
+
+_known = {}  # the six steps of one script are six checks of the same performances
+
+
+class _Server:
+    """The fork server, started when it is first asked, and again if it is gone."""
+
+    process = errors = None
+
+    def __init__(self):
+        self._turn = threading.Lock()
+
+    def ask(self, request):
+        with self._turn:
+            if self.process is None or self.process.poll() is not None:
+                self._start()
+            try:
+                self.process.stdin.write(json.dumps(request).encode() + b"\n")
+                self.process.stdin.flush()
+                answer = self.process.stdout.readline()
+            except BrokenPipeError:
+                answer = b""
+            except BaseException:  # an interrupt: what runs must end, and its answer is nobody's
+                self.stop()
+                raise
+            if not answer:
+                self.stop()
+                self.errors.seek(0)
+                said = self.errors.read().decode(errors="replace").strip().split("\n")[-1][:300]
+                raise TryoutError(f"The script cannot be tried out: the process for it has ended. It said: {said}")
+            return json.loads(answer)
+
+    def _start(self):
+        self.errors = tempfile.TemporaryFile()
+        command = [*launch.MORTAL, *GUARD, sys.executable, "-P", "-m", "labs.checks.tryout.server"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors}
+        foreign = ("LABS_", "SLURM_", "PMI", "OMPI_", "HOROVOD_", "TF_CONFIG", "MPLBACKEND")
+        env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        env |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "OPENBLAS_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(command, env=env, cwd=tempfile.gettempdir(), start_new_session=True, **pipes)
+
+    def stop(self):
+        """End the server, and with it all that it has started."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.communicate()
+            self.process = None
+
+
+_server = _Server()
+atexit.register(_server.stop)

@@ -1,0 +1,175 @@
+"""The stand-ins of one Horovod rank: a script runs up to its `fit` as if others did the same, also on other nodes.
+
+Horovod itself is not needed, nor is an exchange: what a rank would do is seen from what it gives to `fit`. Real ranks
+of one machine could not tell a rank from its local rank, which is the mistake that matters on two nodes.
+"""
+
+import inspect
+import sys
+from functools import wraps
+from types import ModuleType
+from unittest import mock
+
+import keras
+import tensorflow as tf
+
+import labs
+from labs import data, devices, training
+from labs.checks.tryout import standins
+from labs.errors import LabsError
+
+
+class HorovodError(LabsError):
+    """What labs.hvd refuses."""
+
+
+def put(facts, rank, size, local_size, leave):
+    """Put the stand-ins in place, for the rest of this process; leave() is called at the first `fit`."""
+    facts["hvd"] = seen = {"started": False, "early": False, "pins": [], "shards": []}
+    place = {"rank": rank, "size": size, "local_rank": rank % local_size, "local_size": local_size}
+    place |= {"cross_rank": rank // local_size, "cross_size": -(-size // local_size)}
+    numbers = {name: _asked(value, seen) for name, value in place.items()}
+
+    def init():
+        seen["started"] = True
+
+    common = {"init": init, "shutdown": lambda: None, "is_initialized": lambda: seen["started"], **numbers}
+    averaging, own = _wrapper("labs"), _wrapper("horovod")
+    callbacks = _module("labs.hvd.callbacks", **_callbacks(size))
+    names = {"DistributedOptimizer": averaging, "HorovodError": HorovodError}
+    names |= {"optimizer": _module("labs.hvd.optimizer", **names), "callbacks": callbacks}
+    labs.hvd = _module("labs.hvd", **common, **names)
+    labs.ranks = sys.modules["labs.ranks"] = mock.MagicMock(__spec__=None)  # comparisons with ranks that are not there
+    plain = _module("horovod.tensorflow", **common)
+    for name in ("horovod.tensorflow.keras", "horovod.keras"):
+        theirs = _module(f"{name}.callbacks", **_callbacks(size))
+        module = _module(name, **common, DistributedOptimizer=own, callbacks=theirs)
+    plain.keras = sys.modules["horovod.tensorflow.keras"]
+    _module("horovod", tensorflow=plain, keras=module)
+
+    standins.replace(
+        {
+            devices.pin: _pin(devices.pin, seen),
+            training.Recorder: _recorder(facts),
+            data.batches: _batched(data.batches),
+        }
+    )
+    tf.data.Dataset.shard = _shard(tf.data.Dataset.shard, seen)
+    keras.Model.compile = _compile(keras.Model.compile)
+    keras.Model.fit = _fit(keras.Model.fit, facts, leave)
+
+
+def _module(name, **content):
+    module = sys.modules[name] = ModuleType(name)
+    vars(module).update(content)
+    return module
+
+
+def _asked(value, seen):
+    def asked():
+        seen["early"] = seen["early"] or not seen["started"]
+        return value
+
+    return asked
+
+
+def _wrapper(whose):
+    """What stands for a DistributedOptimizer: it gives the optimizer itself, marked with whose it is."""
+
+    def DistributedOptimizer(optimizer, backward_passes_per_step=1, **options):
+        if not isinstance(optimizer, keras.Optimizer):
+            kind = type(optimizer).__name__
+            raise HorovodError(f"{kind} is no optimizer of Keras 3, so its gradients cannot be averaged.")
+        if hasattr(optimizer, "labs_wrapped"):
+            raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
+        optimizer.labs_wrapped = {"by": whose, "passes": backward_passes_per_step}
+        return optimizer
+
+    DistributedOptimizer.__qualname__ = "DistributedOptimizer"
+    return DistributedOptimizer
+
+
+def _callbacks(size):
+    def begin(self, root_rank=0):
+        keras.callbacks.Callback.__init__(self)
+        if not 0 <= root_rank < size:
+            raise HorovodError(f"No rank {root_rank} to take weights from. Give one from 0 to {size - 1}.")
+        self.root_rank = root_rank
+
+    kinds = {"BroadcastGlobalVariablesCallback": {"__init__": begin}, "MetricAverageCallback": {}}
+    return {name: type(name, (keras.callbacks.Callback,), content) for name, content in kinds.items()}
+
+
+def _pin(real, seen):
+    signature = inspect.signature(real)
+
+    @wraps(real)
+    def pin(*args, **options):
+        seen["pins"].append(
+            {key: standins.plain(value) for key, value in signature.bind(*args, **options).arguments.items()}
+        )
+        return real(*args, **options)
+
+    return pin
+
+
+def _recorder(facts):
+    real = inspect.signature(training.Recorder.__init__)
+
+    class Recorder(keras.callbacks.Callback):
+        rank = 0
+
+        def __init__(self, *args, **options):
+            super().__init__()
+            given = real.bind(self, *args, **options).arguments
+            facts["recorders"].append(standins.told(given))
+            self.record, self.path = mock.MagicMock(), mock.MagicMock()
+
+    return Recorder
+
+
+def _batched(real):
+    @wraps(real)
+    def batches(dataset, numbers, batch):
+        return real(dataset, numbers, batch) if isinstance(numbers, tf.data.Dataset) else numbers  # a blank
+
+    return batches
+
+
+def _shard(real, seen):
+    @wraps(real)
+    def shard(self, num_shards, index, name=None):
+        seen["shards"].append([standins.plain(num_shards), standins.plain(index)])
+        return real(self, num_shards, index, name)
+
+    return shard
+
+
+def _compile(real):
+    signature = inspect.signature(real)
+
+    @wraps(real)
+    def compile(*args, **options):
+        bound = signature.bind(*args, **options)
+        if bound.arguments.get("optimizer") == []:  # a blank
+            bound.arguments["optimizer"] = "sgd"
+        return real(*bound.args, **bound.kwargs)
+
+    return compile
+
+
+def _fit(real, facts, leave):
+    signature = inspect.signature(real)
+
+    @wraps(real)
+    def fit(*args, **options):
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        given = bound.arguments
+        fact = standins.given(**given)
+        fact["wrapped"] = getattr(given["self"].optimizer, "labs_wrapped", None)
+        fact["roots"] = [c.root_rank for c in standins.listed(given["callbacks"]) if hasattr(c, "root_rank")]
+        facts["fits"].append(fact)
+        leave()
+
+    return fit

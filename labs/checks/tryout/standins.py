@@ -1,0 +1,216 @@
+"""Stand-ins for what takes long or is not here: data, devices, networks. They write down how they were called."""
+
+import contextlib
+import inspect
+import sys
+from functools import wraps
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from labs import compat, data, devices, training
+from labs.data.dataset import Dataset
+
+SPARE = 1  # devices more than a script asks for: as on a machine with many GPUs, where a part of them is asked for
+
+
+def replace(instead):
+    """Put instead[old] for each function `old`, wherever a module of the kit or of Keras has it under a name."""
+    new = {id(old): made for old, made in instead.items()}
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("labs.", "keras.", "tensorflow.keras.")) and not name.startswith("labs.checks"):
+            for attribute, value in list(vars(module).items()):
+                if id(value) in new:
+                    setattr(module, attribute, new[id(value)])
+
+
+def put(facts, images):
+    """Put the stand-ins in place, for the rest of this process."""
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})  # it costs more than it saves here
+    networks = {name: made for name, made in vars(keras.applications).items() if inspect.isfunction(made)}
+    instead = {real: _application(name, real, facts) for name, real in networks.items()}
+    replace({data.load: _load(images), devices.workers: _workers(devices.workers, facts)} | instead)
+    _note_after(tf.distribute.MirroredStrategy, lambda strategy: facts["strategies"].append(_devices(strategy)))
+    _note_before(training.Recorder, lambda given: facts["recorders"].append(told(given)))
+    keras.Model.fit = _fit(keras.Model.fit, facts)
+
+
+def _load(n):
+    def load(name="digits", *, images=None, **options):
+        """n small images, each of a class of its own: the label of an image is its number."""
+        count = images or n
+        return Dataset("numbered", np.zeros((count, 8, 8, 3), np.uint8), np.arange(count), list(map(str, range(count))))
+
+    return load
+
+
+def _workers(real, facts):
+    @wraps(real)
+    def workers(count, pin=True, kind=None):
+        more = SPARE if isinstance(count, int) and count > 0 else 0
+        facts["devices"] = real(count + more, pin=False)[:count]
+        return facts["devices"]
+
+    return workers
+
+
+def _application(name, real, facts):
+    """A function that makes a tiny network with the signature of `real`, a function of keras.applications."""
+    signature = inspect.signature(real)
+
+    @wraps(real)
+    def build(*args, **options):
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        given = bound.arguments
+        tensor = given.get("input_tensor")
+        shape = tuple(tensor.shape[1:]) if tensor is not None else given["input_shape"]
+        classes, top = given.get("classes"), given["include_top"]
+        activation = keras.activations.get(given.get("classifier_activation", "softmax")).__name__
+        called = {"weights": plain(given["weights"]), "include_top": bool(top), "classes": plain(classes)}
+        called |= {"input_shape": plain(shape), "activation": activation, "in_scope": tf.distribute.has_strategy()}
+        facts["networks"].append({"name": name, **called})
+        inputs = tensor if tensor is not None else keras.Input(shape or (224, 224, 3))
+        outputs = keras.layers.Identity()(inputs)
+        if top or given.get("pooling"):
+            outputs = keras.layers.GlobalAveragePooling2D()(inputs)
+        if top:
+            outputs = keras.layers.Dense(classes, activation=given.get("classifier_activation", "softmax"))(outputs)
+        return keras.Model(inputs, outputs, name=given.get("name") or name.lower())
+
+    return build
+
+
+def _note_after(kind, note):
+    """Call note(object) after each object of a class has been made."""
+    real = kind.__init__
+
+    @wraps(real)
+    def made(self, *args, **options):
+        real(self, *args, **options)
+        note(self)
+
+    kind.__init__ = made
+
+
+def _note_before(kind, note):
+    """Call note({argument: value}) before each object of a class is made."""
+    real, signature = kind.__init__, inspect.signature(kind.__init__)
+
+    @wraps(real)
+    def made(self, *args, **options):
+        note(signature.bind_partial(self, *args, **options).arguments)
+        real(self, *args, **options)
+
+    kind.__init__ = made
+
+
+def told(arguments):
+    """What a recorder is told, of the arguments that it is made with."""
+    names = ("model", "strategy", "workers", "images", "learning_rate")
+    return {name: plain(arguments.get(name)) for name in names}
+
+
+class _Rate(keras.callbacks.Callback):
+    """Writes down the learning rate of the first step, when every other callback has had its say."""
+
+    def __init__(self, fact):
+        super().__init__()
+        self.fact = fact
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 0 and not self.fact["rates"]:
+            self.fact["rates"].append(_number(self.model.optimizer.learning_rate))
+
+
+def _fit(real, facts):
+    signature = inspect.signature(real)
+
+    @wraps(real)
+    def fit(*args, **options):
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        fact = given(**bound.arguments)
+        facts["fits"].append(fact)
+        if not all(network["include_top"] for network in facts["networks"]):
+            with contextlib.suppress(Exception):
+                fact["output"] = plain(bound.arguments["self"].compute_output_shape((None, 8, 8, 3)))
+        callbacks = bound.arguments["callbacks"]
+        if not isinstance(callbacks, keras.callbacks.CallbackList):
+            bound.arguments["callbacks"] = [*listed(callbacks), _Rate(fact)]
+        return real(*bound.args, **bound.kwargs)
+
+    return fit
+
+
+def given(self, x, y, batch_size, epochs, verbose, callbacks, steps_per_epoch, **_):
+    """What a `fit` is given, as facts."""
+    optimizer = self.optimizer
+    loss = getattr(self, "loss", None)
+    return {
+        "x": type(x).__name__,
+        "batches": _batches(x, y, batch_size, steps_per_epoch),
+        "counted": bool(steps_per_epoch) or not isinstance(x, tf.data.Dataset) or int(x.cardinality()) >= 0,
+        "epochs": plain(epochs),
+        "verbose": {"auto": 1}.get(verbose, plain(verbose)) if isinstance(verbose, str) else plain(verbose),
+        "callbacks": [_names(callback) for callback in listed(callbacks)],
+        "devices": _devices(compat.strategy(self)),
+        "optimizer": {"name": type(optimizer).__name__, **_settings(optimizer)},
+        "rates": [],  # of the first step
+        "from_logits": bool(getattr(loss, "from_logits", False) or getattr(loss, "_fn_kwargs", {}).get("from_logits")),
+        "output": None,
+    }
+
+
+def _settings(optimizer):
+    """The numbers in an optimizer's configuration; its rate is the one that it begins with."""
+    config = optimizer.get_config()
+    kept = {key: value for key, value in config.items() if isinstance(value, bool | int | float)}
+    return kept | {"learning_rate": _number(optimizer.learning_rate)}
+
+
+def _number(value):
+    return float(keras.ops.convert_to_numpy(value))
+
+
+def _names(callback):
+    """The names of a callback's class and those that it comes from."""
+    return [kind.__name__ for kind in type(callback).__mro__]
+
+
+def listed(callbacks):
+    """The callbacks that a `fit` is given, as a list."""
+    callbacks = getattr(callbacks, "callbacks", callbacks)  # of a CallbackList
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [] if callbacks is None else [callbacks]
+
+
+def _batches(x, y, batch_size, steps):
+    """The sample numbers of each step of an epoch; None for what can be read once only."""
+    if isinstance(x, tf.data.Dataset):
+        labels = (element[1] for element in x.take(steps or 1000).as_numpy_iterator() if isinstance(element, tuple))
+        return [_numbers(batch) for batch in labels]
+    if isinstance(x, np.ndarray | tf.Tensor) and y is not None:
+        numbers, batch = _numbers(np.asarray(y)), batch_size or 32
+        return [numbers[start : start + batch] for start in range(0, len(numbers), batch)]
+    return None
+
+
+def _numbers(labels):
+    labels = np.atleast_1d(labels)
+    return (labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(-1)).astype(int).tolist()
+
+
+def _devices(strategy):
+    """Names of the devices of a MirroredStrategy; of another one none."""
+    mirrored = isinstance(strategy, tf.distribute.MirroredStrategy)
+    return [device.rpartition("device:")[2] for device in strategy.extended.worker_devices] if mirrored else []
+
+
+def plain(value):
+    """A value as JSON can hold it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)[:80]

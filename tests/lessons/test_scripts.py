@@ -1,0 +1,378 @@
+"""Training scripts in many styles: what does the right thing is right, and a mistake gets the hint that names it."""
+
+import re
+
+import pytest
+from making import swapped
+
+from labs import checks
+
+pytestmark = pytest.mark.slow
+
+MIRRORED = "scripts/ResNet50.py"
+HOROVOD = "scripts/ResNet50_horovod.py"
+
+LARGE = "scripts/ResNet152V2.py"
+
+STRATEGY = "strategy = tf.distribute.MirroredStrategy(devices=workers)"
+RATE = "learning_rate = 0.01 * args.n_gpus"
+FIT = "model.fit(train, epochs=args.epochs, shuffle=False, verbose=2, callbacks=[recorder])"
+SIZES = "classes=len(dataset.classes), input_shape=(args.image_size, args.image_size, 3)"
+NETWORK = f"network = keras.applications.ResNet50V2(\n        include_top=True, weights=None, {SIZES}\n    )"
+IMPORT = "import tensorflow as tf\n"
+SCOPE = "with strategy.scope():"
+OPTIMIZER = "optimizer=keras.optimizers.SGD(learning_rate)"
+LOSS = 'loss="sparse_categorical_crossentropy"'
+MODEL = "model = keras.Sequential([models.preprocessing(args.image_size), network])"
+
+
+def network(text, *more):
+    return (NETWORK, text), *more
+
+
+def with_import(line):
+    return IMPORT, f"{IMPORT}{line}\n"
+
+
+def in_a_function(name):
+    """A script whose statements after the imports stand in main(), which a guard calls."""
+
+    def write(folder):
+        (path,) = swapped(name)(folder)
+        head, middle, body = path.read_text().partition("parser = argparse")
+        lines = "\n".join(f"    {line}" if line.strip() else line for line in (middle + body).split("\n"))
+        path.write_text(f'{head}def main() -> None:\n{lines}\n\nif __name__ == "__main__":\n    main()\n')
+        return (path,)
+
+    return write
+
+
+ON_WORKERS = {
+    "main() and its guard": in_a_function(MIRRORED),
+    "name imported from keras.applications": network(
+        f"network = ResNet50V2(weights=None, {SIZES})", with_import("from keras.applications import ResNet50V2")
+    ),
+    "name imported from resnet_v2": network(
+        f"network = Net(weights=None, {SIZES})",
+        with_import("from keras.applications.resnet_v2 import ResNet50V2 as Net"),
+    ),
+    "tf.keras": network(f"network = tf.keras.applications.ResNet50V2(weights=None, {SIZES})"),
+    "tensorflow.keras.applications": network(
+        f"network = ResNet50V2(weights=None, {SIZES})",
+        with_import("from tensorflow.keras.applications import ResNet50V2"),
+    ),
+    "keras.applications.resnet_v2": network(
+        f"network = keras.applications.resnet_v2.ResNet50V2(weights=None, {SIZES})"
+    ),
+    "positional arguments": network(
+        "shape = args.image_size, args.image_size, 3\n"
+        "    network = keras.applications.ResNet50V2(True, None, None, shape, None, len(dataset.classes))"
+    ),
+    "functools.partial": network(
+        f"make = partial(keras.applications.ResNet50V2, weights=None)\n    network = make({SIZES})",
+        with_import("from functools import partial"),
+    ),
+    "input_tensor": network(
+        "network = keras.applications.ResNet50V2(\n        weights=None, classes=len(dataset.classes), "
+        "input_tensor=keras.Input((args.image_size, args.image_size, 3))\n    )"
+    ),
+    "by its name": network(f"network = getattr(keras.applications, 'ResNet50V2')(weights=None, {SIZES})"),
+    "options in a dict": network(
+        f"options = dict(weights=None, {SIZES})\n    network = keras.applications.ResNet50V2(**options)"
+    ),
+    "the kit's own function": network("network = models.network('ResNet50V2', args.image_size, len(dataset.classes))"),
+    "logits with their loss": network(
+        f"network = keras.applications.ResNet50V2(weights=None, classifier_activation=None, {SIZES})",
+        (LOSS, "loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)"),
+    ),
+    "a top layer of one's own": network(
+        "base = keras.applications.ResNet50V2(\n        include_top=False, weights=None, pooling='avg', "
+        "input_shape=(args.image_size, args.image_size, 3)\n    )\n"
+        "    network = keras.Sequential([base, keras.layers.Dense(len(dataset.classes), 'softmax')])"
+    ),
+    "functional model": [
+        (
+            MODEL,
+            "inputs = keras.Input(dataset.images.shape[1:])\n"
+            "    model = keras.Model(inputs, network(models.preprocessing(args.image_size)(inputs)))",
+        )
+    ],
+    "network made by a function in a scope of its own": [
+        (
+            SCOPE,
+            "def build(strategy: tf.distribute.Strategy) -> keras.Model:\n    with strategy.scope():\n"
+            f"        return keras.applications.ResNet50V2(weights=None, {SIZES})\n\n\nwith strategy.scope():",
+        ),
+        (NETWORK, "network = build(strategy)"),
+    ],
+    "list of devices": [(STRATEGY, "strategy = tf.distribute.MirroredStrategy([name for name in workers])")],
+    "devices by their numbers": [
+        (STRATEGY, 'strategy = tf.distribute.MirroredStrategy(devices=[f"CPU:{i}" for i in range(args.n_gpus)])')
+    ],
+    "imported strategy": [
+        with_import("from tensorflow import distribute"),
+        (STRATEGY, "strategy = distribute.MirroredStrategy(workers)"),
+    ],
+    "rate by replicas": [(RATE, "learning_rate = 0.01 * strategy.num_replicas_in_sync")],
+    "rate in two lines": [(RATE, "learning_rate: float = 0.01\nlearning_rate *= len(workers)")],
+    "rate by match": [
+        (
+            RATE,
+            "match args.n_gpus:\n    case 1:\n        learning_rate = 0.01\n"
+            "    case count:\n        learning_rate = count * 0.01",
+        )
+    ],
+    "rate by an option": [
+        (
+            "training.arguments(parser)",
+            'parser.add_argument("--rate", type=float, default=0.01)\ntraining.arguments(parser)',
+        ),
+        (RATE, "learning_rate = args.rate * args.n_gpus"),
+    ],
+    "a schedule that begins with the rate": [
+        (OPTIMIZER, "optimizer=keras.optimizers.SGD(keras.optimizers.schedules.CosineDecay(learning_rate, 1000))")
+    ],
+    "optimizer made before": [
+        (MODEL, f"{MODEL}\n    sgd = keras.optimizers.SGD(learning_rate=learning_rate)"),
+        (OPTIMIZER, "optimizer=sgd"),
+    ],
+    "callbacks appended": [
+        (FIT, f"callbacks = []\n    callbacks.append(recorder)\n    {FIT.replace('[recorder]', 'callbacks')}")
+    ],
+    "options of fit in a dict": [
+        (FIT, "how = dict(epochs=args.epochs, verbose=2, callbacks=[recorder])\n    model.fit(train, **how)")
+    ],
+    "without shuffle, which a data set ignores": [(FIT, FIT.replace("shuffle=False, ", ""))],
+    "one callback without a list": [(FIT, FIT.replace("[recorder]", "recorder"))],
+    "a class": [
+        (
+            "for _ in training.repeats(args, recorder, model):",
+            "class Trainer:\n    def __init__(self, model):\n        self.model = model\n\n"
+            "    def train(self, data, **options):\n"
+            "        return self.model.fit(data, epochs=args.epochs, **options)\n\n\n"
+            "for _ in training.repeats(args, recorder, model):",
+        ),
+        (FIT, "Trainer(model).train(train, verbose=2, callbacks=[recorder])"),
+    ],
+}
+
+
+@pytest.mark.parametrize("style", ON_WORKERS)
+def test_a_script_for_workers_is_right_in_every_style(style, tmp_path):
+    edits = ON_WORKERS[style]
+    path = (edits if callable(edits) else swapped(MIRRORED, *edits))(tmp_path)
+    assert checks.judge("05.3", *path) == ("right", checks.task("05.3").why)
+
+
+WRONG_ON_WORKERS = {
+    "weights=None is missing": ([("weights=None, ", "")], "weights='imagenet': pass weights=None"),
+    "no top layer": ([("include_top=True", "include_top=False")], "without its top layer"),
+    "a number for devices": ([("devices=workers", "devices=args.n_gpus")], r"line \d+: `strategy = .*`: \w+Error"),
+    "half of the workers": ([("devices=workers", "devices=workers[:1]")], "With --n_gpus 4 .* 1 replica: give it all"),
+    "fixed epochs": ([("epochs=args.epochs", "epochs=5")], "With --epochs 2, `fit` is asked for 5 epochs"),
+    "arrays": ([("model.fit(train", "model.fit(dataset.images, dataset.labels")], "in steps of 32 images"),
+    "arrays with their batch": (
+        [("model.fit(train", "model.fit(dataset.images, dataset.labels, batch_size=args.batch_size")],
+        "the last step has 4",
+    ),
+    "rate of the batch": (
+        [("0.01 * args.n_gpus", "0.01 * args.batch_size / 256")],
+        "must be 0.01; it begins with 0.000",
+    ),
+    "rate of an unknown name": ([("0.01 * args.n_gpus", "0.01 * args.workers")], "AttributeError: .*workers"),
+    "rate divided": ([("0.01 * args.n_gpus", "0.01 / args.n_gpus")], "another rate than 0.0025"),
+    "logits with the other loss": ([("weights=None", "weights=None, classifier_activation=None")], "no probabilities"),
+    "ten classes": ([("classes=len(dataset.classes)", "classes=10")], "has 10 classes"),
+    "images of 32": ([("(args.image_size, args.image_size, 3)", "(32, 32, 3)")], "does its `input_shape` follow"),
+    "another optimizer": ([("optimizers.SGD(", "optimizers.Adam(")], "The optimizer is Adam"),
+    "momentum": ([("SGD(learning_rate)", "SGD(learning_rate, momentum=0.9)")], "momentum=0.9"),
+    "optimizer without the rate": ([("SGD(learning_rate)", "SGD()")], "does not depend on the workers"),
+    "fit once per epoch": (
+        [(FIT, f"for _ in range(args.epochs):\n        {FIT.replace('args.epochs', '1')}")],
+        "asked for 1 epochs",
+    ),
+    "the data twice": ([("model.fit(train", "model.fit(train.repeat(2)")], "read more than once"),
+    "one step": ([("model.fit(train", "model.fit(train.take(1)")], "reads 12 of 100 images"),
+    "smaller steps": ([("model.fit(train", "model.fit(train.unbatch().batch(6)")], "in steps of 6 images"),
+    "a helper without scope": (
+        [
+            (SCOPE, "network = build()\n" + SCOPE),
+            (
+                "# One copy",
+                f"def build():\n    return keras.applications.ResNet50V2(weights=None, {SIZES})\n\n\n# One copy",
+            ),
+            (NETWORK, "pass"),
+        ],
+        "outside `strategy.scope\\(\\)`",
+    ),
+    "recorder told no number of images": ([("images=len(dataset.images)", "images=args.images")], "told images=None"),
+    "recorder told one worker": ([("workers=args.n_gpus,\n", "workers=1,\n")], "told workers=1"),
+    "recorder told the fixed rate": (
+        [("learning_rate=learning_rate", "learning_rate=0.01")],
+        "told a learning rate of 0.01",
+    ),
+    "no line in the log": ([("verbose=2", "verbose=0")], "verbose=2"),
+    "default log": ([("verbose=2, ", "")], "verbose=2"),
+    "an index too far": (
+        [("devices=workers", "devices=[workers[i] for i in range(9)]")],
+        "IndexError: list index out of range",
+    ),
+    "a mistake of syntax": ([(RATE, "learning_rate = = 0.01")], "line 32: `learning_rate = = 0.01`: SyntaxError"),
+    "no end, and nothing gets through": (
+        [(RATE, f"{RATE}\nwhile True:\n    try:\n        learning_rate += 0\n    except BaseException:\n        pass")],
+        r"line 3[5-9]: `.*`: does not come to an end",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_ON_WORKERS)
+def test_a_mistake_of_a_script_for_workers_is_named(mistake, tmp_path, monkeypatch):
+    from labs.checks.tryout import client
+
+    monkeypatch.setattr(client, "CPU_SECONDS", 20)
+    edits, says = WRONG_ON_WORKERS[mistake]
+    (path,) = swapped(MIRRORED, *edits)(tmp_path)
+    state, hint = checks.judge("05.3", path)
+    assert state == "wrong"
+    assert re.search(says, hint), hint
+
+
+SHARD = "mine = numbers.shard(hvd.size(), hvd.rank())"
+SCALED = "learning_rate = 0.01 * hvd.size()"
+AVERAGED = "optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate))"
+CALLBACKS = "callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]"
+VERBOSE = "verbose = 2 if hvd.rank() == 0 else 0"
+PIN = "worker = devices.pin(hvd.local_rank(), hvd.local_size())"
+STEPS = [f"07.{number}" for number in range(4, 10)]
+
+AS_RANKS = {
+    "main() and its guard": in_a_function(HOROVOD),
+    "rank and size as variables": [
+        (SHARD, "rank, size = hvd.rank(), hvd.size()\nmine = numbers.shard(size, rank)"),
+        (SCALED, "learning_rate = 0.01 * size"),
+        (VERBOSE, "verbose = 2 if rank == 0 else 0"),
+    ],
+    "names imported from labs.hvd": [
+        (
+            "import keras\n",
+            "import keras\nfrom labs.hvd import DistributedOptimizer, rank, size\n"
+            "from labs.hvd.callbacks import BroadcastGlobalVariablesCallback, MetricAverageCallback\n",
+        ),
+        (SHARD, "mine = numbers.shard(index=rank(), num_shards=size())"),
+        (AVERAGED, AVERAGED.replace("hvd.", "")),
+        (CALLBACKS, CALLBACKS.replace("hvd.callbacks.", "")),
+    ],
+    "in several lines": [
+        (SCALED, "learning_rate = 0.01\nlearning_rate *= hvd.size()"),
+        (AVERAGED, "sgd = keras.optimizers.SGD(learning_rate)\noptimizer = hvd.DistributedOptimizer(sgd)"),
+        (
+            CALLBACKS,
+            "callbacks = []\ncallbacks.append(hvd.callbacks.BroadcastGlobalVariablesCallback(root_rank=0))\n"
+            "callbacks.append(hvd.callbacks.MetricAverageCallback())",
+        ),
+        (VERBOSE, "verbose = 0\nif hvd.rank() == 0:\n    verbose = 2"),
+    ],
+    "if and else": [(VERBOSE, "if hvd.rank() == 0:\n    verbose = 2\nelse:\n    verbose = 0")],
+    "functions": [
+        (SHARD, "def share(numbers):\n    return numbers.shard(hvd.size(), hvd.rank())\n\n\nmine = share(numbers)"),
+        (
+            AVERAGED,
+            "def averaged(make=keras.optimizers.SGD, **options):\n"
+            "    return hvd.DistributedOptimizer(make(**options))\n\n\n"
+            "optimizer = averaged(learning_rate=learning_rate)",
+        ),
+    ],
+    "wrapped in compile": [
+        (AVERAGED, "optimizer = keras.optimizers.SGD(learning_rate)"),
+        ("optimizer=optimizer,", "optimizer=hvd.DistributedOptimizer(optimizer),"),
+    ],
+    "callbacks in a tuple, and one of one's own": [
+        (CALLBACKS, f"{CALLBACKS.replace('[', '(').replace(']', ', keras.callbacks.TerminateOnNaN())')}")
+    ],
+    "pinned by keywords": [(PIN, "worker = devices.pin(local_size=hvd.local_size(), local_rank=hvd.local_rank())")],
+    "without comments": [("# 1. ", "# "), ("# 2. ", "# "), ("# 3. ", "# ")],
+    "horovod.tensorflow beside it": [
+        ("import keras\n", "import horovod.tensorflow as horovod\nimport keras\n"),
+        (SCALED, "learning_rate = 0.01 * horovod.size()"),
+    ],
+}
+
+
+@pytest.mark.parametrize("style", AS_RANKS)
+def test_a_horovod_script_is_right_in_every_style(style, tmp_path):
+    edits = AS_RANKS[style]
+    path = (edits if callable(edits) else swapped(HOROVOD, *edits))(tmp_path)
+    assert {id: checks.judge(id, *path) for id in STEPS} == {id: ("right", checks.task(id).why) for id in STEPS}
+
+
+WRONG_AS_RANKS = {
+    "shard of the node": ("07.6", [("hvd.size(), hvd.rank())", "hvd.local_size(), hvd.local_rank())")], "two nodes"),
+    "own orders": ("07.6", [("seed=args.seed)  #", "seed=args.seed + hvd.rank())  #")], "Do all divide one order"),
+    "steps that nobody knows": (
+        "07.6",
+        [(SHARD, "mine = numbers.enumerate().filter(lambda i, _: i % hvd.size() == hvd.rank()).map(lambda _, n: n)")],
+        "does not know how many steps",
+    ),
+    "momentum": ("07.7", [("SGD(learning_rate)", "SGD(learning_rate, momentum=0.9)")], "momentum=0.9"),
+    "several passes": ("07.7", [("SGD(learning_rate))", "SGD(learning_rate), 4)")], "every 4th step only"),
+    "scaled twice": ("07.7", [("SGD(learning_rate)", "SGD(learning_rate * hvd.size())")], "the optimizer does not get"),
+    "wrapped twice": ("07.7", [(AVERAGED, f"{AVERAGED}\noptimizer = hvd.DistributedOptimizer(optimizer)")], "twice"),
+    "rate of the node": ("07.7", [("0.01 * hvd.size()", "0.01 * hvd.local_size()")], "the rate is that of 3"),
+    "no list": ("07.8", [(CALLBACKS, CALLBACKS.split(",")[0].replace("[", ""))], r"line \d+: .* must be an iterable"),
+    "recorder too early": (
+        "07.8",
+        [("callbacks=[*callbacks, recorder]", "callbacks=[recorder, *callbacks]")],
+        "stands before Horovod's",
+    ),
+    "one log for each node": ("07.9", [("if hvd.rank() == 0 else 0", "if hvd.local_rank() == 0 else 0")], "each node"),
+    "pinned by the rank": ("07.5", [("devices.pin(hvd.local_rank()", "devices.pin(hvd.rank()")], "worker 5 of 3"),
+    "no end": ("07.6", [(SHARD, f"while True:\n    pass\n{SHARD}")], r"line 3[6-9]: `.*`: does not come to an end"),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_AS_RANKS)
+def test_a_mistake_of_a_horovod_script_is_named(mistake, tmp_path, monkeypatch):
+    from labs.checks.tryout import client
+
+    monkeypatch.setattr(client, "CPU_SECONDS", 10)
+    id, edits, says = WRONG_AS_RANKS[mistake]
+    (path,) = swapped(HOROVOD, *edits)(tmp_path)
+    state, hint = checks.judge(id, path)
+    assert state == "wrong"
+    assert re.search(says, hint), hint
+
+
+PRINTED = 'print(f"Model ResNet152V2 {args.n_gpus} workers")'
+LARGE_NETWORK = NETWORK.replace("50V2", "152V2")
+LARGER = {
+    "names in variables": (
+        [
+            (PRINTED, 'name = "ResNet152V2"\nprint("Model", name, len(workers), "workers")'),
+            ('model="ResNet152V2"', "model=name"),
+            (LARGE_NETWORK, f"network = getattr(keras.applications, name)(weights=None, {SIZES})"),
+        ],
+        None,
+    ),
+    "name imported": (
+        [
+            (LARGE_NETWORK, f"network = ResNet152V2(weights=None, {SIZES})"),
+            with_import("from tensorflow.keras.applications.resnet_v2 import ResNet152V2"),
+        ],
+        None,
+    ),
+    "written to standard output": ([(PRINTED, f'import sys\nsys.stdout.write{PRINTED[5:-2]}\\n")')], None),
+    "no activation": ([("weights=None", "weights=None, classifier_activation=None")], "no probabilities"),
+    "images that were asked for": ([("images=len(dataset.images)", "images=args.images")], "told images=None"),
+    "Keras' name of the network": ([('model="ResNet152V2"', "model=network.name")], "told model='resnet152v2'"),
+    "log of one worker": (
+        [(PRINTED, 'print("Model ResNet152V2 1 workers")')],
+        "begins with `Model ResNet152V2 1 workers`",
+    ),
+}
+
+
+@pytest.mark.parametrize("style", LARGER)
+def test_the_script_of_the_larger_network_is_judged_by_its_log_and_record_too(style, tmp_path):
+    edits, says = LARGER[style]
+    state, text = checks.judge("T7", *swapped(LARGE, *edits)(tmp_path))
+    assert (state, text) == ("right", checks.task("T7").why) if says is None else re.search(says, text), text
