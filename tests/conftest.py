@@ -28,6 +28,7 @@ ALONE = {"browser", "cluster", "hvd", "needs_horovod"}
 # here and is slow has the marker `slow` itself.
 SLOW = ALONE | {"measure", "models", "training"}
 SLOW |= {
+    "answers",
     "batch",
     "batch_scripts",
     "sandbox",
@@ -35,10 +36,13 @@ SLOW |= {
     "counts",
     "devices",
     "facts",
+    "horovod_script",
     "launch",
     "published",
+    "scripts",
     "scaling_published",
     "student_notebooks",
+    "tryout",
 }
 
 
