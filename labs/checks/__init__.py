@@ -1,7 +1,10 @@
-"""Self-checks of the notebooks: `check` compares an answer and gives a hint, `predict` keeps an expectation.
+"""Self-checks of the notebooks: `check` compares an answer and gives a hint; `predict` keeps an expectation, and
+`outcome` sets beside it what came of it.
 
 tasks           the items of all lessons, read from their tasks.toml
-judging         check, predict, judge, and the decorator `judges` that binds a function to an item
+judging         check, judge, and the decorator `judges` that binds a function to an item
+prediction      predict, outcome, and both over all items
+student_code    a student's code while it is judged: its error with its line, and an end to what has none
 kept            progress.json, and the progress over all items
 reading         what judges look at: numbers, the curves of a figure, a line of a file
 tryout          a training script tried out in a process of its own: what it does, as facts
@@ -9,8 +12,9 @@ scripts         is a training script right, by what it did?
 batch_scripts   is a batch script right?
 """
 
-from labs.checks.judging import check, judge, predict
+from labs.checks.judging import check, judge
 from labs.checks.kept import answers, progress
+from labs.checks.prediction import outcome, predict, predictions
 from labs.checks.tasks import TaskError, task
 
-__all__ = ["TaskError", "answers", "check", "judge", "predict", "progress", "task"]
+__all__ = ["TaskError", "answers", "check", "judge", "outcome", "predict", "predictions", "progress", "task"]

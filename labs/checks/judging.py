@@ -1,4 +1,4 @@
-"""Judging: `check` says whether an answer is right, `predict` keeps an expectation.
+"""Judging: `check` says whether an answer is right.
 
 A judge stands in the questions.py of its lesson, bound to the id of a task of the tasks.toml beside it:
 
@@ -17,18 +17,15 @@ import ast
 import html
 import importlib
 import inspect
-import linecache
 import os
+import re
 import sys
-import sysconfig
 import textwrap
-import traceback
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
-from labs.checks import kept, tasks
+from labs.checks import kept, student_code, tasks
 
 JUDGES = {}
 CAN_BE_MISSING = ("horovod",)  # what the course goes on without
@@ -69,7 +66,8 @@ def judge_of(id):
 
 
 def _choose(item, answer):
-    letter = str(answer)[:9].strip().lower().strip(".()")
+    found = re.match(r"\W*(\w)(?:\W*$|[).:]\s)", str(answer)[:99].lower())  # "b", "(b)", "b: every second one"
+    letter = found[1] if found else None
     if letter == item.right:
         return None
     choices = ", ".join(sorted([item.right, *item.wrong]))
@@ -117,44 +115,60 @@ def judge(id, *answers):
     def judged():
         if unfilled(answers):
             return "open", _OPEN
-        hint = _no_answer(answers) or decided(judge(*answers))
+        given = answers if isinstance(item, tasks.Choice) else [as_number(answer) for answer in answers]
+        hint = _no_answer(given) or decided(judge(*given))
         return ("wrong", hint) if hint else ("right", item.why)
 
-    return _outlived(judged, judge)
+    return outlived(judged, answers)
 
 
 _OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
 _NAN = "NaN is no answer: it is what comes of 0/0 or of infinity - infinity. Where does it come from?"
 
 
-def _outlived(judged, judge=None):
-    """What `judged`, which calls `judge`, returns.
+def as_number(answer):
+    """A text that is a number, as the number, also within a list or tuple; anything else as it is."""
+    if type(answer) in (list, tuple):
+        return type(answer)(map(as_number, answer))
+    if type(answer) is str and re.fullmatch(r"\s*[-+]?(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?\s*", answer, re.IGNORECASE):
+        number = float(answer)
+        return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    return answer
 
-    A student's answer may be anything, also a program that ends; the check outlives it.
-    """
+
+def outlived(judged, answers):
+    """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
     try:
-        return judged()
+        return student_code.limited(judged)
     except NotDone as problem:
         return "open", f"not done yet. {problem}"
     except KeyboardInterrupt:
         raise
     except SystemExit:
         return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."
+    except student_code.Endless as problem:
+        return (
+            "wrong",
+            f"{problem.line}: still running after {student_code.SECONDS} s, and stopped. Does this loop end?",
+        )
     except BaseException as problem:
-        said = f"{type(problem).__name__}: {kept.shown(problem, str)}".rstrip(": ")
-        if where := _line(problem, judge):
-            return "wrong", f"{where}: {said}" + ("" if said.endswith((".", "?", "!")) else ".")
-        return "wrong", f"your answer cannot be read ({said}). What type does it have?"
+        return "wrong", student_code.told(problem) or _unfit(answers, student_code.said(problem))
 
 
-def _line(problem, judge):
-    """The student's own line where an exception arose, as a text; None where it arose in the kit."""
-    code, lines = getattr(judge, "__code__", None), []
-    for frame, number in traceback.walk_tb(problem.__traceback__):
-        if not _of_the_kit(frame.f_code.co_filename) and frame.f_code is not code:
-            text = linecache.getline(frame.f_code.co_filename, number).strip()
-            lines.append(f"line {number}: `{text}`" if text else f"line {number}")
-    return lines[-1] if lines else None
+UNFIT = "is not what is asked for here"
+
+
+def _unfit(answers, said):
+    """Hint for answers that a judge cannot compare, as a text for a number; said: what Python says of it."""
+    if not any(callable(answer) for answer in answers):
+        odd = [answer for answer in answers if not isinstance(answer, int | float | np.number)] or answers
+        given = " and ".join(f"{kept.shown(answer)[:40]} ({type(answer).__name__})" for answer in odd)
+        return f"{given} {UNFIT}: a number, a text, a list? The question says which."
+    if "'generator'" in said:
+        return "Your function holds a `yield`, so it returns a generator, and no value: use `return`."
+    if "NoneType" in said:
+        return "Your function returns nothing (None). Is there a `return` on every way through it?"
+    return f"What your function returns {UNFIT} ({said.rstrip('.')}): its description says what to return."
 
 
 def _no_answer(answers):
@@ -163,6 +177,8 @@ def _no_answer(answers):
     NaN is neither above nor below a limit, and an object with an __eq__ of the student's own equals what it says.
     """
     for answer in answers:
+        if isinstance(answer, bool | np.bool_):
+            return f"{answer} says yes or no. Here a number, a text or a list is asked for."
         for value in (answer, *_held(answer)):
             number = isinstance(value, np.ndarray | np.generic | float | complex) and np.asarray(value)
             if number is not False and number.dtype.kind in "fc" and np.isnan(number).any():
@@ -181,20 +197,10 @@ def _held(answer):
 def _own_equality(kind):
     """Whether a class, not an installed one, defines what its objects are equal to."""
     maker = next(each for each in kind.__mro__ if "__eq__" in vars(each))
-    module = sys.modules.get(maker.__module__)
-    return maker.__module__ == "__main__" or (module is not None and not _installed(module))
-
-
-def _installed(module):
-    """Whether a module comes with Python, this kit or a package."""
-    file = getattr(module, "__file__", None)
-    return file is None or _of_the_kit(file)
-
-
-def _of_the_kit(file):
-    """Whether a file comes with Python, this kit or a package; also what is no file."""
-    folders = (*sysconfig.get_paths().values(), str(Path(__file__).parents[1]))
-    return file.startswith("<") or any(Path(file).is_relative_to(folder) for folder in folders)
+    if maker.__module__ == "__main__":
+        return True
+    file = getattr(sys.modules.get(maker.__module__), "__file__", None)
+    return file is not None and not student_code.installed(file)
 
 
 class Outcome:
@@ -221,28 +227,14 @@ def check(id, *answers, without=None):
         raise tasks.TaskError(f"{id}: without={without!r} is no reason; known are {', '.join(CAN_BE_MISSING)}.")
     state, text = judge(id, *answers)
     kept.keep(tasks.task(id), state, answers)
-    _show(id, state, text)
+    show(id, state, text)
     excused = state == "open" and without is not None and find_spec(without) is None
     if state != "right" and not excused:
-        _refuse_if_strict(id, state, text)
+        refuse_if_strict(id, state, text)
     return Outcome(state)
 
 
-def predict(id, value):
-    """Keep a prediction before you run anything. A blank one is asked for again; in strict mode it raises NotRight."""
-    item = tasks.task(id)
-    _, blank = _outlived(lambda: (None, unfilled([value])))
-    state, text = "predicted", f"{item.title}: {kept.shown(value, str)}. Kept; now find out."
-    if blank is True:
-        text = "not done yet. Commit yourself before you look: a wrong prediction teaches more than none."
-        state = "open"
-    kept.keep(item, state, [value])
-    _show(id, state, text)
-    if state == "open":
-        _refuse_if_strict(id, state, text)
-
-
-def _refuse_if_strict(id, state, text):
+def refuse_if_strict(id, state, text):
     if os.environ.get("LABS_STRICT") == "1":
         raise NotRight(f"{id} is {state}: {text}")
 
@@ -251,7 +243,7 @@ WORDS = {"right": "right.", "wrong": "not yet.", "open": "", "predicted": "predi
 COLOURS = {"right": "#009E73", "wrong": "#D55E00", "open": "#6b6b6b", "predicted": "#0072B2"}
 
 
-def _show(id, state, text):
+def show(id, state, text):
     text = text.encode(errors="backslashreplace").decode()  # half a surrogate pair has no encoding
     line = f"{id}: {WORDS[state]} {text}".replace(":  ", ": ").rstrip()
     from IPython import get_ipython

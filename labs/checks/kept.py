@@ -24,6 +24,8 @@ class Kept(BaseModel, strict=True, extra="forbid"):
     attempts: Annotated[int, Field(ge=0, le=10**9)] = 0
     when: str = ""
     answer: str = ""
+    outcome: float | str | list[float] | None = None  # of a prediction
+    interval: list[float] | None = None
 
 
 def progress_file():
@@ -128,31 +130,47 @@ def keep(item, state, answers):
 
     A damaged file is kept aside first; a file that cannot be read is not replaced.
     """
-    path, answer = progress_file(), shown(answers[0] if len(answers) == 1 else answers)
+    answer = shown(answers[0] if len(answers) == 1 else answers)
+    _change(item, lambda before: _judged(item, before, state, answer))
+
+
+def keep_outcome(item, outcome, interval):
+    """Write what came of a prediction beside it: a number, word or list of numbers, and (low, high) or None."""
+    came = {"outcome": outcome, "interval": interval and list(interval)}
+    _change(item, lambda before: before | came)
+
+
+def _change(item, change):
+    """Replace one item of progress.json by change(what it was); a line is printed where that is not possible."""
+    path = progress_file()
     try:
         with files.locked(path):
-            _update(path, item, state, answer)
+            _update(path, item, change)
     except OSError as problem:
         print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
 
 
-def _update(path, item, state, answer):
+def _update(path, item, change):
     """Read progress.json, change one item, write it. Raises OSError."""
     items, damage, data = read(path)
     if damage:
         bad = _keep_aside(path, data)
         print(f"Warning: {path} was damaged ({damage}); kept as {bad.name}, with {len(items)} items recovered.")
-    before = items.get(item.id, {})
+    items[item.id] = change(items.get(item.id, {}))
+    _write(path, items)
+
+
+def _judged(item, before, state, answer):
+    """The item as a dict after an answer; before: as it was, or {}."""
     if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
         state, answer = before["state"], before["answer"] or answer
-    items[item.id] = {
+    return before | {
         "state": state,
         "points": item.points if state == "right" else 0,
         "attempts": before.get("attempts", 0) + 1,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "answer": answer,
     }
-    _write(path, items)
 
 
 def forget(path, ids, keep_old):

@@ -3,15 +3,37 @@
 The functions that say something yield cases, as a judge does.
 """
 
+import copy
+import pickle
+import re
 from functools import cache
 from pathlib import Path
 
 CURVES = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup"}
 
 
+PER_CENT = "This is in per cent. Give a share, as a number from 0 to 1."
+CUT = "What is behind the decimal point is cut off here: `/` divides, `//` also rounds down."
+
+
 def near(value, wanted, relative=0.01):
     """Whether a number is what is wanted, up to a relative tolerance."""
-    return abs(float(value - wanted)) <= max(relative * abs(wanted), 1e-9)
+    return abs(float(value) - wanted) <= max(relative * abs(wanted), 1e-9)
+
+
+def close(value, wanted, relative=1e-3):
+    """Whether a number is what is wanted, up to a relative tolerance or as somebody rounds it: to 2 or 3 digits."""
+    return near(value, wanted, relative) or any(near(value, float(f"{wanted:.{n}g}"), 1e-9) for n in (2, 3))
+
+
+def called(function, *arguments):
+    """(what a function gives for copies of the arguments, hint if it has changed one of them, else None)."""
+    given, kept_back = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    value = copy.deepcopy(function(*given))
+    for number, (after, before) in enumerate(zip(given, kept_back, strict=True), 1):
+        if pickle.dumps(after) != pickle.dumps(before):
+            return value, f"Your function changes its argument {number}, which others use after it. Work on a copy."
+    return value, None
 
 
 @cache
@@ -47,19 +69,99 @@ def no_plots(figure):
     yield len(axes) < 3, f"The figure has {len(axes)} plot(s): epoch time, images/second and speedup are three."
     labelled = all(axis.get_xlabel() and axis.get_ylabel() for axis in axes[:3])
     yield not labelled, "An axis has no label: what is shown, and in which unit?"
+    named = all(
+        re.search(r"worker|gpu|core|device|replica|process|rank", axis.get_xlabel().lower()) for axis in axes[:3]
+    )
+    yield not named, "An x axis does not say that workers are counted on it."
 
 
 def no_curve(figure, rows, whose):
-    """Cases of a figure without one of CURVES of these rows over the workers; whose: a word on the rows."""
-    lines = [list(line.get_ydata()) for axis in figure.axes for line in axis.get_lines()]
+    """Cases of a figure without one of CURVES of these rows over the workers, or with another one's label or unit.
+
+    Lines, points and bars are curves. whose: a word on the rows; if it is a network's, its legend must be of the curve.
+    """
     rows = sorted(rows, key=lambda row: row["workers"])
+    workers, networks = [row["workers"] for row in rows], {row.get("model") for row in rows}
+    drawn = [(axis, *curve) for axis in figure.axes for curve in _curves(axis, workers)]
     for key, what in CURVES.items():
         values = [row[key] for row in rows]
-        if any(_alike(line, values) for line in lines):
-            continue
-        turned = key == "speedup" and any(_alike(line, [1 / v for v in values if v]) for line in lines)
-        yield turned, "The speedup is upside down: a faster run must lie above 1."
-        yield True, f"No curve shows the {what} of {whose}, ordered by workers."
+        alike = [
+            (axis.get_ylabel(), name) for axis, xs, ys, name in drawn if _alike(ys, values) and _alike(xs, workers)
+        ]
+        if not alike:
+            turned = key == "speedup" and any(_alike(ys, [1 / v for v in values if v]) for _, _, ys, _ in drawn)
+            yield turned, "The speedup is upside down: a faster run must lie above 1."
+            elsewhere = any(_alike(ys, values) for _, _, ys, _ in drawn)
+            yield elsewhere, f"The {what} of {whose} do not stand at {', '.join(map(str, workers))} on the x axis."
+            yield True, f"No curve shows the {what} of {whose}, ordered by workers."
+        label = alike[0][0]
+        if not any(_is_label(other, key) for other, _ in alike):
+            taken = [CURVES[other] for other in CURVES if _is_label(label, other)]
+            yield taken, f"The axis with the {what} of {whose} says {label!r}. Are two labels exchanged?"
+            yield True, f"The label {label!r} does not say that {what} are shown, and in which unit."
+        if whose in networks:
+            yield (
+                any(name and whose not in name for _, name in alike),
+                f"The legend gives {whose}'s {what} another name.",
+            )
+
+
+_RATE = r"(im[aá]?g|sample)\w*.*(/|\bper\b)\s*s|(im[aá]?g|sample).*s\W{0,3}[-⁻−]|1\s*/\s*s"
+_SAYS = {
+    "epoch_seconds": r"(?<![\w^-])(s|secs?|seconds?)(?![\w^])",
+    "images_per_second": _RATE,
+    "speedup": r"speed|s\s*\(p\)|t\s*\(1\)|as fast",
+}
+
+
+def _is_label(label, key):
+    """Whether an axis' label says that a quantity of CURVES is shown, in its unit."""
+    text = label.lower().replace("_", " ")
+    is_rate = re.search(_RATE, text) is not None
+    return is_rate if key == "images_per_second" else not is_rate and re.search(_SAYS[key], text) is not None
+
+
+def _curves(axis, workers):
+    """(x, y, name in the legend or None) of each line, cloud of points and group of bars on an axis, by growing x.
+
+    A line that goes to and fro keeps its order. Bars that stand beside a number of workers count as being there.
+    """
+    places = _places(axis)
+    named = {id(part): each.get_label() for each in axis.containers for part in each if hasattr(part, "get_label")}
+    written = [text.get_text() for text in getattr(axis.get_legend(), "texts", ())]
+    lines = axis.get_lines()
+    if not set(written) <= {*named.values(), *(artist.get_label() for artist in (*lines, *axis.collections))}:
+        named |= {id(line): text for line, text in zip(lines, written, strict=False)}  # axis.legend([text, ...])
+
+    def curve(points, artist, to_and_fro=False):
+        label = named.get(id(artist), artist.get_label())
+        points = [(places.get(float(x), float(x)), float(y)) for x, y in points]
+        ordered = sorted(points)
+        points = points if to_and_fro and points not in (ordered, ordered[::-1]) else ordered
+        return *([point[k] for point in points] for k in (0, 1)), None if label.startswith("_") else label
+
+    for line in lines:
+        yield curve(zip(line.get_xdata(orig=False), line.get_ydata(orig=False), strict=True), line, to_and_fro=True)
+    for cloud in axis.collections:
+        yield curve(cloud.get_offsets(), cloud)
+    for bars in axis.containers:
+        if hasattr(bars, "patches") and len(bars):
+            centres = [bar.get_x() + bar.get_width() / 2 for bar in bars]
+            at = [min(places or workers, key=lambda place, x=x: abs(place - x)) for x in centres]
+            near_ = all(abs(x - place) < 0.5 for x, place in zip(centres, at, strict=True))
+            yield curve(zip(at if near_ else centres, (bar.get_height() for bar in bars), strict=True), bars[0])
+
+
+def _places(axis):
+    """{position: number} of the ticks of an x axis whose labels are given as texts, such as "1", "2 GPUs"."""
+    from matplotlib.category import StrCategoryFormatter
+    from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+    if not isinstance(axis.xaxis.get_major_formatter(), FixedFormatter | FuncFormatter | StrCategoryFormatter):
+        return {}
+    ticks = zip(axis.get_xticks(), axis.get_xticklabels(), strict=False)
+    texts = [(float(place), re.search(r"\d+", text.get_text())) for place, text in ticks]
+    return {place: int(found[0]) for place, found in texts if found}
 
 
 def _alike(line, values):
@@ -82,5 +184,11 @@ def no_evidence(line, result):
     yield not copied, f"This line does not stand in {file}. Copy it from there, whole."
     if "Traceback" in line or line.startswith("File "):
         return "That is where Python was when it happened. Look for the line that names what could not be had."
+    yield (
+        line.startswith("Hint:"),
+        "This is TensorFlow's advice on how to find out more. Which line says what was missing?",
+    )
     if "OOM" not in line and "RESOURCE_EXHAUSTED" not in line and "out of memory" not in line.lower():
         return "This line is in the file, but does not say that memory ran out. Look for the word OOM."
+    if "shape[" not in line and any("shape[" in other and "OOM" in other for other in lines):
+        return "This line says that memory ran out. Another one also names the tensor: look for its shape."

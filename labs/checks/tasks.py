@@ -9,15 +9,21 @@
     points = 1
     why = "..."             # shown when the answer is right
 
-A "choice" has besides `right`, a letter, and `[task.wrong]`: for each other letter, why it is wrong. A "prediction" is
-kept and not judged. An "answer" is written in a text cell; `holds` lists what a good one holds, a point for each.
+A "choice" has besides `right`, a letter, and `[task.wrong]`: for each other letter, why it is wrong. An "answer" is
+written in a text cell; `holds` lists what a good one holds, a point for each. A "prediction" is kept and not judged. It
+says what it may be:
+
+    number = [0, 1]                     # a number in this range
+    words = ["higher", "lower"]         # one of these
+    count = 2                           # a list of two numbers, or two of the words, which are letters then;
+                                        # "any": one or more different letters, in any order
 """
 
 import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from labs import schema
 from labs.errors import LabsError
@@ -58,7 +64,20 @@ class Prediction(Task):
     """An expectation before a run: kept, not judged."""
 
     kind: Literal["prediction"]
+    number: tuple[float, float] | None = None
+    words: list[str] | None = Field(None, min_length=2)
+    count: Annotated[int, Field(ge=1)] | Literal["any"] = 1
     points: ClassVar[int] = 0
+
+    @model_validator(mode="after")
+    def _either(self):
+        if bool(self.number) == bool(self.words):
+            raise schema.wrong("number", "or `words` must say what the prediction may be, and not both")
+        if self.number and (self.number[0] >= self.number[1] or self.count == "any"):
+            raise schema.wrong("number", "must be a lower and an upper end, and `count` a number")
+        if self.words and self.count != 1 and any(len(word) != 1 for word in self.words):
+            raise schema.wrong("words", "must be single letters where `count` is not 1")
+        return self
 
 
 class Answer(Task):

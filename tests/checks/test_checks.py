@@ -1,8 +1,11 @@
 """labs.checks: items, states, hints, and progress.json, which outlives everything that a student does to it."""
 
+import ast
 import errno
 import json
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +16,7 @@ import numpy as np
 import pytest
 
 from labs import checks
-from labs.checks import judging, kept, tasks
+from labs.checks import judging, kept, student_code, tasks
 from labs.results import record
 
 COURSE = """
@@ -41,6 +44,34 @@ c = "c is too late."
 id = "01.10"
 kind = "prediction"
 title = "How many?"
+number = [0, 100]
+
+[[task]]
+id = "01.11"
+kind = "prediction"
+title = "Better?"
+words = ["yes", "no", "can't tell"]
+
+[[task]]
+id = "01.12"
+kind = "prediction"
+title = "Who?"
+words = ["s", "a"]
+count = 3
+
+[[task]]
+id = "01.13"
+kind = "prediction"
+title = "How long, twice?"
+number = [0, 1]
+count = 2
+
+[[task]]
+id = "01.14"
+kind = "prediction"
+title = "Which?"
+words = ["a", "b", "c"]
+count = "any"
 
 [[task]]
 id = "T1"
@@ -141,11 +172,17 @@ def test_choice_tells_why_not():
     assert checks.judge("01.2", "x") == ("wrong", "'x' is none of the choices: a, b, c.")
 
 
-def test_exception_in_a_judge_becomes_a_hint():
-    state, text = checks.judge("01.1", "many")
-    assert state == "wrong" and "TypeError" in text and "cannot be read" in text
+def test_what_a_judge_cannot_compare_is_named_with_its_type():
+    judging.JUDGES["01.1"] = float
+    assert checks.judge("01.1", "many") == (
+        "wrong",
+        "'many' (str) is not what is asked for here: a number, a text, a list? The question says which.",
+    )
     assert not checks.check("01.1", "many") and items()["01.1"]["state"] == "wrong"
     assert checks.judge("01.1", 1, 2, 3)[0] == "wrong"  # too many answers
+
+
+NAN = float("nan")
 
 
 class Odd:
@@ -173,7 +210,7 @@ def deep(levels):
 def test_an_answer_that_cannot_be_shown_is_wrong_and_no_more(id, answer):
     assert checks.check(id, answer).state == "wrong"
     checks.predict("01.10", answer)
-    assert items()[id]["state"] == "wrong" and items()["01.10"]["state"] == "predicted"
+    assert items()[id]["state"] == "wrong" and items()["01.10"]["state"] == "open"
 
 
 def test_an_answer_that_ends_the_program_does_not_end_the_notebook(capsys):
@@ -182,9 +219,6 @@ def test_an_answer_that_ends_the_program_does_not_end_the_notebook(capsys):
     assert "ends the whole program" in capsys.readouterr().out
     with pytest.raises(KeyboardInterrupt):  # this is the student's own wish
         checks.check("01.1", lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(5))
-
-
-NAN = float("nan")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +250,7 @@ def test_judge_can_say_that_something_is_still_blank(monkeypatch):
 
 
 def test_unknown_id_lists_the_known():
-    with pytest.raises(tasks.TaskError, match="no task '99.9'.*01.1, 01.2, 01.10, T1"):
+    with pytest.raises(tasks.TaskError, match="no task '99.9'.*01.1, 01.2, 01.10, 01.11, 01.12, 01.13, 01.14, T1"):
         checks.check("99.9", 1)
     with pytest.raises(tasks.TaskError, match="no task '01.9'.*01.1"):
         checks.task("01.9")
@@ -247,6 +281,227 @@ def test_predictions_are_kept_not_judged(capsys):
     assert (items()["01.10"]["state"], items()["01.10"]["answer"]) == ("predicted", "1.6")
 
 
+@pytest.mark.parametrize(
+    ("id", "value", "kept_as"),
+    [
+        ("01.10", "1.6", 1.6),
+        ("01.10", np.float32(0.5), 0.5),
+        ("01.10", np.array([7]), 7),
+        ("01.10", 100, 100),
+        ("01.11", "Yes", "yes"),
+        ("01.11", "can\N{RIGHT SINGLE QUOTATION MARK}t tell", "can't tell"),
+        ("01.12", "ssa", "ssa"),
+        ("01.12", ["s", "S", "a"], "ssa"),
+        ("01.12", "s, s, a", "ssa"),
+        ("01.13", [0.5, "0.25"], [0.5, 0.25]),
+        ("01.13", np.array([0, 1.0]), [0, 1]),
+        ("01.13", "0.5 0.25", [0.5, 0.25]),
+        ("01.14", "ca", "ac"),
+        ("01.14", {"b"}, "b"),
+        ("01.14", "a and c", "ac"),
+    ],
+)
+def test_a_prediction_is_read_generously(id, value, kept_as):
+    checks.predict(id, value)
+    item = items()[id]
+    assert (item["state"], ast.literal_eval(item["answer"])) == ("predicted", kept_as)
+
+
+@pytest.mark.parametrize(
+    ("id", "value", "says"),
+    [
+        ("01.10", 101, "write a number from 0 to 100."),
+        ("01.10", -0.1, "from 0 to 100"),
+        ("01.10", "much", "from 0 to 100"),
+        ("01.10", NAN, "from 0 to 100"),
+        ("01.10", float("inf"), "from 0 to 100"),
+        ("01.10", True, "from 0 to 100"),
+        ("01.10", [1, 2], "from 0 to 100"),
+        ("01.10", lambda: 3, "from 0 to 100"),
+        ("01.11", "perhaps", "write yes, no or can't tell."),
+        ("01.11", True, "write yes, no or can't tell."),
+        ("01.12", "ss", "write 3 of the letters s or a, in one word."),
+        ("01.12", "ssx", "3 of the letters s or a"),
+        ("01.12", 7, "3 of the letters s or a"),
+        ("01.13", 0.5, "write a list of 2 numbers, each from 0 to 1 (75 % is 0.75)."),
+        ("01.13", [50, 75], "2 numbers, each from 0 to 1"),
+        ("01.14", "", "write one or more of the letters a, b or c, in one word."),
+        ("01.14", "ad", "one or more of the letters a, b or c"),
+    ],
+)
+def test_what_cannot_be_a_prediction_is_asked_for_again(id, value, says, capsys):
+    checks.predict(id, value)
+    out = capsys.readouterr().out
+    assert f"{id}: " in out and "is not kept as a prediction: " in out and says in out
+    assert items()[id]["state"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("id", "said", "outcome", "line"),
+    [
+        ("01.10", 0.9, (0.8, (0.75, 0.86)), "you said 0.9; measured 0.8 [0.75, 0.86]."),
+        ("01.10", 12, (1234567.8, None), "you said 12; measured 1,234,568."),
+        ("01.10", "0.25", (np.float64(0.25), None), "you said 0.25; measured 0.25."),
+        ("01.11", "no", ("yes", None), "you said no; measured yes."),
+        ("01.12", "ssa", ("asa", None), "you said ssa; measured asa."),
+        ("01.13", [0.5, 0.5], ([0.5, 0.125], None), "you said 0.5, 0.5; measured 0.5, 0.125."),
+        ("01.14", "b", ("cd"[:1], None), "you said b; measured c."),
+    ],
+)
+def test_a_prediction_stands_beside_its_outcome(id, said, outcome, line, capsys):
+    checks.predict(id, said)
+    checks.outcome(id, *outcome)
+    assert f"{id}: prediction. {line}\n" in capsys.readouterr().out
+    item = items()[id]
+    assert item["outcome"] == (list(outcome[0]) if isinstance(outcome[0], list) else outcome[0])
+    assert item["interval"] == (outcome[1] and list(outcome[1]))
+    checks.predict(id, said)  # the notebook is run again
+    assert "Kept; now find out" in capsys.readouterr().out and items()[id]["outcome"] is not None
+
+
+def test_an_outcome_without_a_prediction_is_shown_and_asks_for_none_later(capsys):
+    checks.outcome("01.10", 0.8, how="simulated")
+    assert "01.10: you made no prediction; simulated 0.8." in capsys.readouterr().out
+    checks.predict("01.10", 3)
+    checks.outcome("01.10", None)
+    assert "you said 3; the outcome is not known yet" in capsys.readouterr().out
+    assert items()["01.10"].get("outcome") is None
+
+
+def test_after_the_outcome_a_prediction_stays_what_it_was(capsys):
+    checks.predict("01.10", 3)
+    checks.predict("01.10", 4)  # before it, you may think again
+    checks.outcome("01.10", 8)
+    capsys.readouterr()
+    checks.predict("01.10", 8)
+    assert "How many?: 4 stays, since you have seen the outcome of it." in capsys.readouterr().out
+    assert items()["01.10"]["answer"] == "4"
+
+
+def test_an_outcome_that_its_prediction_could_not_be_is_the_lessons_mistake():
+    with pytest.raises(tasks.TaskError, match="01.11: 0.8 cannot be the outcome. write yes, no"):
+        checks.outcome("01.11", 0.8)
+
+
+def test_all_predictions_with_half_of_them_missing():
+    checks.predict("01.10", 2)
+    checks.outcome("01.10", 3, (2.5, 3.5))
+    checks.predict("01.11", "no")
+    checks.outcome("01.11", "yes")
+    checks.predict("01.13", [0, 0.5])
+    checks.outcome("01.13", [0.25, 0.25])
+    checks.predict("01.12", "ssa")
+    rows = {row["id"]: (row["said"], row["outcome"], row["ratios"], row["right"]) for row in checks.predictions()}
+    assert rows == {
+        "01.10": (2, 3, [1.5], None),
+        "01.11": ("no", "yes", None, False),
+        "01.12": ("ssa", None, None, None),
+        "01.13": ([0, 0.5], [0.25, 0.25], [math.inf, 0.5], None),
+        "01.14": (None, None, None, None),
+    }
+
+
+# A student's code that fails, or does not end
+
+
+def test_an_exception_names_the_students_line(tmp_path):
+    judging.JUDGES["01.1"] = lambda function: function([1, 2])
+    cell = tmp_path / "cell.py"
+    cell.write_text("def last(values):\n    n = len(values)\n    return values[n]\n")
+    space = {}
+    exec(compile(cell.read_text(), str(cell), "exec"), space)
+    assert checks.judge("01.1", space["last"]) == (
+        "wrong",
+        "Line 3: `return values[n]`: IndexError: list index out of range.",
+    )
+    judging.JUDGES["01.1"] = lambda function: np.vectorize(function)([[1, 2]])
+    assert "Line 2: `n = len(values)`: TypeError: " in checks.judge("01.1", space["last"])[1], (
+        "the last line of the student's"
+    )
+
+
+def test_a_stop_iteration_in_a_generator_of_cases_is_the_students():
+    def judge(function):
+        yield function(), "never"
+
+    judging.JUDGES["01.1"] = judge
+    assert "StopIteration" in checks.judge("01.1", lambda: next(iter([])))[1]
+
+
+def test_what_a_judge_says_it_tried_stands_beside_the_error():
+    def judge(function):
+        with student_code.tried("one worker"):
+            function([[1]])
+
+    judging.JUDGES["01.1"] = judge
+    assert checks.judge("01.1", lambda reads: reads[1])[1].endswith("list index out of range. Tried with one worker.")
+
+
+def for_ever(*_):
+    while True:
+        pass
+
+
+def swallows():
+    while True:
+        try:
+            for_ever()
+        except BaseException:
+            pass
+
+
+def sleeps():
+    while True:
+        try:
+            time.sleep(9)
+        except BaseException:
+            continue
+
+
+def comes_back():
+    try:
+        for_ever()
+    except BaseException:
+        return 42
+
+
+@pytest.mark.parametrize("loop", [for_ever, swallows, sleeps, comes_back])
+def test_a_loop_without_end_is_stopped_and_its_line_named(loop, monkeypatch):
+    monkeypatch.setattr(student_code, "SECONDS", 0.3)
+    judging.JUDGES["01.1"] = lambda function: None if function() == 42 else "no"
+    state, text = checks.judge("01.1", loop)
+    assert state == "wrong" and re.match(
+        r"Line \d+: `(pass|while True:|time.sleep\(9\))`: still running after 0.3 s", text
+    ), text
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0 or "pytest_timeout" in sys.modules
+
+
+def test_the_limit_is_one_calls_and_not_the_judges(monkeypatch):
+    monkeypatch.setattr(student_code, "SECONDS", 1.0)
+
+    def judge(function):
+        time.sleep(1.5)  # the judge's own work, as importing TensorFlow
+        return None if function() == 7 else "no"
+
+    judge.__code__ = judge.__code__.replace(co_filename=judging.__file__)
+    judging.JUDGES["01.1"] = judge
+    assert checks.judge("01.1", lambda: 7)[0] == "right"
+
+
+def test_somebody_elses_alarm_goes_on():
+    rang = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rang.append(1))
+    old = signal.setitimer(signal.ITIMER_REAL, 60)
+    assert student_code.limited(lambda: 5) == 5
+    left = signal.setitimer(signal.ITIMER_REAL, *old)[0]
+    assert 0 < left <= 60 and signal.signal(signal.SIGALRM, before) is not None and not rang
+
+
+@pytest.mark.parametrize("text", ["42", " 42 ", "4.2e1", "42.0"])
+def test_a_text_that_is_a_number_is_read_as_the_number(text):
+    assert checks.judge("01.1", text)[0] == "right"
+
+
 # tasks.toml
 
 
@@ -274,8 +529,12 @@ def test_an_item_is_looked_up_in_its_lesson_only(course):
         ('a = "a is too early."\nc = "c is too late."', "", "task 01.2: wrong "),
         ('kind = "prediction"', 'kind = "guess"', "task 01.10: 'kind' must be one of 'check', .*, not 'guess'"),
         ('kind = "prediction"', 'kind = "prediction"\npoints = 1', "task 01.10: points is not known here"),
+        ("number = [0, 100]", "", "task 01.10: number or `words` must say what the prediction may be"),
+        ("number = [0, 100]", 'number = [0, 1]\nwords = ["a", "b"]', "task 01.10: number or `words` must say"),
+        ("number = [0, 100]", "number = [1, 1]", "task 01.10: number must be a lower and an upper end"),
+        ('words = ["s", "a"]', 'words = ["sync", "async"]', "task 01.12: words must be single letters"),
         ('holds = ["one", "two", "three"]', "holds = []", "task T1: holds must hold at least 1 value"),
-        ('id = "T1"', "", r"task\[4\].answer.id is missing"),
+        ('id = "T1"', "", r"task\[8\].answer.id is missing"),
         ('notebook = "01_first"', "", "notebook is missing"),
     ],
 )
@@ -305,6 +564,8 @@ def test_an_id_of_two_lessons_is_refused(course):
         (lambda: checks.check("01.1", ...), "^01.1 is open: not done yet"),
         (lambda: checks.check("01.2", "a"), "^01.2 is wrong: a is too early.$"),
         (lambda: checks.predict("01.10", ...), "^01.10 is open: not done yet"),
+        (lambda: checks.predict("01.10", 101), "^01.10 is open: 101 is not kept as a prediction"),
+        (lambda: checks.outcome("01.10", 7), "^01.10 is open: you made no prediction; measured 7$"),
     ],
 )
 def test_strict_mode_refuses_what_is_not_right(monkeypatch, call, message):
@@ -318,6 +579,8 @@ def test_strict_mode_lets_pass_what_is_right(monkeypatch):
     monkeypatch.setenv("LABS_STRICT", "1")
     assert checks.check("01.1", 42) and checks.check("01.2", "b")
     checks.predict("01.10", 3)
+    checks.outcome("01.10", 4)
+    checks.outcome("01.10", None)
 
 
 def test_an_open_answer_is_excused_only_where_its_reason_holds(monkeypatch):
@@ -476,6 +739,7 @@ def test_progress_over_all_tasks(tmp_path):
         ("01.1", "check", "right", 2),
         ("01.2", "check", "wrong", 1),
         ("01.10", "prediction", "predicted", 0),
+        *((f"01.{n}", "prediction", "open", 0) for n in range(11, 15)),
         ("T1", "answer", "written", 3),
     ]
     notebook(tmp_path, ["*Write your answer here.*"])
@@ -489,6 +753,6 @@ def test_in_a_notebook_the_result_is_one_accessible_box(monkeypatch):
     shown = []
     monkeypatch.setattr(IPython, "get_ipython", lambda: object())
     monkeypatch.setattr(IPython.display, "display", lambda data, raw: shown.append(data))
-    judging._show("01.1", "wrong", "Is 3 < 4?")
+    judging.show("01.1", "wrong", "Is 3 < 4?")
     assert shown[0]["text/plain"] == "01.1: not yet. Is 3 < 4?"
     assert 'role="status"' in shown[0]["text/html"] and "3 &lt; 4" in shown[0]["text/html"]

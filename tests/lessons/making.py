@@ -10,12 +10,17 @@ from labs import sandbox
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 OOM = "OOM when allocating tensor with shape[512,64,8,8] and type float on device:CPU:0 by allocator cpu"
+ADVICE = (
+    "Hint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom to "
+    "RunOptions for current allocation info. This isn't available when running in Eager mode."
+)
 ERR = [
     "Traceback (most recent call last):",
     '  File "labs/measure/maxbatch.py", line 180, in _trials',
     "tensorflow.errors_impl.ResourceExhaustedError: Graph execution error:",
     "",
     f"  {OOM}",
+    ADVICE,
 ]
 
 

@@ -14,6 +14,18 @@ def mean(how):
     return (lambda gradients: how(np.array(gradients)),)
 
 
+def sums_in_place(gradients):
+    total = gradients[0]
+    for gradient in gradients[1:]:
+        total += gradient
+    return total / len(gradients)
+
+
+def changes_weights(weights, rows):
+    weights -= weights
+    return NORM(sgd.gradient(weights, rows) - sgd.gradient(weights))
+
+
 def time(how):
     """Answer to 02.13: how(places that are low enough, history), or inf if there are none."""
 
@@ -67,11 +79,18 @@ ANSWERS = {
             length(lambda few, full: (few - full).sum()),
             length(lambda few, full: np.abs(few - full).max()),
             (lambda w, rows: NORM(sgd.gradient(w, rows) - sgd.gradient(START)),),
+            (lambda w, rows: 0.0,),
+            (changes_weights,),
         ],
         secret=r"norm\(",
+        same=[(6, 9), (1, 10)],  # both give 0; both take the gradients at the start
     ),
     "02.4": dict(
-        right=[mean(lambda g: g.mean(0)), (lambda gradients: sum(gradients) / len(gradients),)],
+        right=[
+            mean(lambda g: g.mean(0)),
+            (lambda gradients: sum(gradients) / len(gradients),),
+            mean(lambda g: g.mean(0).tolist()),
+        ],
         wrong=[
             mean(lambda g: g.mean()),
             mean(lambda g: g.sum(0)),
@@ -79,8 +98,12 @@ ANSWERS = {
             mean(lambda g: np.median(g, 0)),
             mean(lambda g: g.mean(1)),
             mean(lambda g: g[0]),
+            (sums_in_place,),
+            (lambda gradients: np.mean([gradients.pop() for _ in range(len(gradients))], axis=0),),
+            mean(lambda g: g.sum(0) / 3),
         ],
         secret=r"\.mean|axis|len\(",
+        same=[(6, 7)],
     ),
     "02.6": dict(
         right=[
@@ -145,12 +168,19 @@ ANSWERS = {
             earliest(lambda x, target: x >= target),
             (lambda h, target: h.seconds[np.argmax(h.losses <= target)],),
             earliest(lambda x, target: x <= target, never=None),
+            (lambda h, target: next(s for s, loss in zip(h.seconds[1:], h.losses[1:], strict=True) if loss <= target),),
+            earliest(lambda x, target: x <= target and x != 2.3),
             (lambda h, target: print(end=""),),
         ],
         secret=r"argmax|flatnonzero|<=",
+        raises=[9],
     ),
     "02.17": dict(
-        right=[(server, ring), (server, lambda k, size: 2 * (size - size / k))],
+        right=[
+            (server, ring),
+            (server, lambda k, size: 2 * (size - size / k)),
+            (lambda workers, size, servers=1: np.float64(2 * workers * size) / servers, ring),
+        ],
         wrong=[
             (lambda k, size, servers=1: k * size / servers, ring),
             (lambda k, size, servers=1: 2 * k * size, ring),
@@ -164,6 +194,8 @@ ANSWERS = {
             (server, lambda k, size: 2 * size),
             (server, lambda k, size: 4 * (k - 1) / k * size),
             (server, lambda k, size: size / k),
+            (lambda k, size, servers=1: 2 * k * size // servers, ring),
+            (server, lambda k, size: 2 * (k - 1) * size // k),
         ],
         secret=r"\b900\b|\b4800\b|2 \* ?\(|/ ?K\b",
     ),

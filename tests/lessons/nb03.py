@@ -19,22 +19,26 @@ def distance(reduce, pairs=lambda copies: [(c, copies[0]) for c in copies], abso
 
 # Answers to 03.3 and 03.9 are expressions: they need 4 devices, whose number is fixed once in a process.
 ANSWERS = {
-    "03.2": dict(right=[(1,), (1.0,)], wrong=[(4,), (0,), (2,)], secret=r"\b1\b|\bone\b device"),
+    "03.2": dict(right=[(1,), (1.0,), ("1",)], wrong=[(4,), (0,), (2,), (True,)], secret=r"\b1\b|\bone\b device"),
     "03.3": dict(
         right=["mirrored"],
-        wrong=["tf.Variable([1.0, 2.0, 3.0])", "on_two", "other_shape", "zeros", "[1.0, 2.0, 3.0]"],
+        wrong=["tf.Variable([1.0, 2.0, 3.0])", "on_two", "other_shape", "zeros", "[1.0, 2.0, 3.0]", "{'a': 1.0}"],
         secret=None,
     ),
     "03.4": dict(right=[(4,), ([4, 4, 4, 4],), (np.int32(4),)], wrong=[(16,), (64,), (8,)], secret=r"\b4\b"),
     "03.5": dict(
-        right=[(lambda x, n: np.sum(x) / n,), (lambda x, n: sum(x / n),)],
+        right=[(lambda x, n: np.sum(x) / n,), (lambda x, n: sum(x / n),), (lambda x, n: np.mean(x) * len(x) / n,)],
         wrong=[
             (lambda x, n: np.mean(x),),
             (lambda x, n: np.sum(x),),
             (lambda x, n: np.mean(x) / n,),
             (lambda x, n: np.max(x),),
+            (lambda x, n: np.sum(x) / 16,),
+            (lambda x, n: np.mean(x) / 4,),
+            (lambda x, n: x / n,),
         ],
-        secret=r"\b16\b|global",
+        secret=r"\b16\b(?!, wrong)|global",
+        same=[(4, 5)],  # right for 4 images out of 16 only
     ),
     "03.6": dict(
         right=[(distance(max),), (distance(max, lambda c: [(a, b) for a in c for b in c]),)],
@@ -44,23 +48,43 @@ ANSWERS = {
             (distance(max, absolute=lambda x: -x),),
             (distance(np.mean),),
             (lambda copies: 1.0,),
+            (distance(max, lambda c: [(c[1], c[0])]),),
+            (distance(max, lambda c: [(a, c[0]) for a in c[:-1]]),),
+            (lambda copies: max(np.linalg.norm(c - copies[0]) for c in copies),),
+            (distance(sum),),
+            (lambda copies: max(np.max(np.abs(c.__isub__(copies[0]))) for c in copies[::-1]),),
+            (lambda copies: max(abs(c - copies[0]) for c in copies),),
         ],
-        secret=r"\b5\b",
-        same=[(1, 2)],  # the two signs of one mistake
+        secret=r"\b4\b",
+        raises=[10],
+        same=[(1, 2), (3, 8)],  # the two signs of one mistake; means and sums
     ),
     "03.7": dict(
-        right=[(4 * TRAINABLE,), (4.0 * TRAINABLE,)],
-        wrong=[(TRAINABLE,), (4 * (TRAINABLE + FROZEN),), (8 * TRAINABLE,), (32 * TRAINABLE,), (25_600_000,)],
+        right=[(4 * TRAINABLE,), (4.0 * TRAINABLE,), (94e6,), (94.2e6,), ("94159400",)],
+        wrong=[
+            (TRAINABLE,),
+            (4 * (TRAINABLE + FROZEN),),
+            (8 * TRAINABLE,),
+            (32 * TRAINABLE,),
+            (25_600_000,),
+            (94.3e6,),
+            (94.2,),
+            (89.8,),
+        ],
         secret=r"94[.,\s]?1\d\d",
-        same=[(2, 3)],  # twice too many: workers or bits
+        same=[(2, 3), (1, 5), (6, 7)],  # twice too many: workers or bits; all variables; megabytes
     ),
     "03.11": dict(
-        right=[(0.00125, CHANGES), (0.005 / 4, CHANGES)],
+        right=[(0.00125, CHANGES), (0.005 / 4, CHANGES), ("1.25e-3", CHANGES)],
         wrong=[(0.005, CHANGES), (0.02, CHANGES), (0.005 / 2, CHANGES), (0.005 / 16, CHANGES), (0.0, CHANGES)],
         secret=r"0?\.00125|1\.25e-0?3|/ ?4\b",
     ),
     "03.9": dict(
-        right=["compiled(scope=True)", "compiled(scope=True, jit_compile='auto')"],
+        right=[
+            "compiled(scope=True)",
+            "compiled(scope=True, jit_compile='auto')",
+            "compiled(scope=True, loss=keras.losses.SparseCategoricalCrossentropy)",
+        ],
         wrong=[
             "compiled(scope=False)",
             "in_scope",
@@ -69,6 +93,11 @@ ANSWERS = {
             "late",
             "keras.Sequential()",
             "'model'",
+            "compiled(scope=True, optimizer=lambda: keras.optimizers.SGD(0.01))",
+            "compiled(scope=True, optimizer=lambda: keras.optimizers.SGD(0.16))",
+            "compiled(scope=True, optimizer=lambda: keras.optimizers.Adam(0.04))",
+            "compiled(scope=True, optimizer=lambda: keras.optimizers.SGD(0.04, momentum=0.9))",
+            "compiled(scope=True, loss=lambda: 'mse')",
         ],
         secret=None,
     ),
@@ -89,15 +118,16 @@ with tf.distribute.MirroredStrategy(devices=workers[:2]).scope():
     on_two = tf.Variable([1.0, 2.0, 3.0])
 
 
-def compiled(scope, jit_compile=False, optimizer=None):
+def compiled(scope, jit_compile=False, optimizer=lambda: keras.optimizers.SGD(0.04),
+             loss=lambda: "sparse_categorical_crossentropy"):
     with strategy.scope() if scope else tf.device("CPU:0"):
         model = models.build("SmallCNN", image_size=32, classes=10)
-        model.compile(optimizer or keras.optimizers.SGD(0.04), "sparse_categorical_crossentropy",
-                      jit_compile=jit_compile)
+        model.compile(optimizer(), loss(), jit_compile=jit_compile)
     return model
 
 
-outside, late = models.network("SmallCNN", 32, 10), compiled(True, optimizer=keras.optimizers.SGD(0.04))
+sgd = keras.optimizers.SGD(0.04)
+outside, late = models.network("SmallCNN", 32, 10), compiled(True, optimizer=lambda: sgd)
 with strategy.scope():
     in_scope = models.build("SmallCNN", 32, 10)
     half = keras.Sequential([outside, keras.layers.Dense(10)])

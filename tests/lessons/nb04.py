@@ -1,24 +1,31 @@
 """Answers to the self-checks of 04_batch_size_and_learning_rate: right ones, and wrong ones that students give."""
 
 import numpy as np
-from making import ERR, OOM, evidence
+from making import ADVICE, ERR, OOM, evidence
 
 TRAINABLE, FROZEN = 23_539_850, 45_440  # parameters of ResNet50V2 with 10 classes (tests/models)
 
 ANSWERS = {
     "04.2": dict(
-        right=[(4 * (TRAINABLE + FROZEN),)],
+        right=[(4 * (TRAINABLE + FROZEN),), (94e6,), (94.3e6,), ("94341160",), (np.int64(94_341_160),)],
         wrong=[
             (TRAINABLE + FROZEN,),
             (2 * (TRAINABLE + FROZEN),),
             (8 * (TRAINABLE + FROZEN),),
             (32 * (TRAINABLE + FROZEN),),
             (4 * TRAINABLE,),
+            (94.2e6,),
+            (94.3,),
         ],
         secret=r"94[.,\s]?3\d\d",
+        same=[(4, 5)],  # the gradient's bytes
     ),
     "04.4": dict(
-        right=[(lambda fits, fails: (fits + fails) // 2,), (lambda fits, fails: fits + (fails - fits) / 2,)],
+        right=[
+            (lambda fits, fails: (fits + fails) // 2,),
+            (lambda fits, fails: fits + (fails - fits) / 2,),
+            (lambda fits, fails: np.mean([fits, fails]),),
+        ],
         wrong=[
             (lambda a, b: a,),
             (lambda a, b: a + 1,),
@@ -36,12 +43,14 @@ ANSWERS = {
             evidence("I ran out of memory"),
             evidence(ERR[1]),
             evidence(OOM, found=False),
+            evidence(ADVICE),
+            evidence(ERR[2]),
         ],
         secret=r"allocating",
         same=[(1, 2), (0, 3)],  # neither is a line of the file; both are about where Python was
     ),
     "04.6": dict(
-        right=[(1024, 0.04), (4 * 256, 4 * 0.01)],
+        right=[(1024, 0.04), (4 * 256, 4 * 0.01), ("1024", "0.04")],
         wrong=[(256, 0.04), (64, 0.04), (512, 0.04), (1024, 0.01), (1024, 0.02), (1024, 0.0025), (1024, 0.4)],
         secret=r"1024|0\.04\b",
     ),

@@ -41,6 +41,30 @@ def figure(rows=ROWS, panels=3, label=True, speedup=itemgetter("speedup")):
     return result
 
 
+UNITS = ("seconds per epoch", "images per second", "speedup")
+
+
+def drawn(draw, labels=UNITS, x="workers", workers=(1, 2, 4)):
+    """Answer to T6: draw(axis, workers, values) in three plots with these labels."""
+    from matplotlib.figure import Figure
+
+    result = Figure()
+    keys = ("epoch_seconds", "images_per_second", "speedup")
+    for axis, key, label in zip(result.subplots(1, 3), keys, labels, strict=True):
+        draw(axis, workers, [row[key] for row in ROWS])
+        axis.set(xlabel=x, ylabel=label)
+    return result, ROWS
+
+
+def line(axis, workers, values):
+    axis.plot(workers, values)
+
+
+def named_bars(axis, workers, values):
+    axis.bar(range(3), values)
+    axis.set_xticks(range(3), [f"{each} GPUs" for each in workers])
+
+
 def kits_figure():
     from labs.show import plots
 
@@ -76,17 +100,24 @@ ANSWERS = {
     ),
     "05.5": dict(
         right=[(lambda images, seconds: images / seconds,)],
-        wrong=[(lambda i, s: s / i,), (lambda i, s: i * s,), (lambda i, s: i,)],
+        wrong=[(lambda i, s: s / i,), (lambda i, s: i * s,), (lambda i, s: i,), (lambda i, s: i // s,)],
         secret=r"1111",
     ),
     "05.6": dict(
         right=[(lambda one, p: one / p,)],
-        wrong=[(lambda one, p: p / one,), (lambda one, p: one - p,), (lambda one, p: one,)],
+        wrong=[(lambda one, p: p / one,), (lambda one, p: one - p,), (lambda one, p: one,), (lambda one, p: one // p,)],
         secret=r"3\.75",
     ),
     "05.7": dict(
         right=[(lambda s, p: s / p,)],
-        wrong=[(lambda s, p: s * p,), (lambda s, p: p / s,), (lambda s, p: s,), (lambda s, p: p,)],
+        wrong=[
+            (lambda s, p: s * p,),
+            (lambda s, p: p / s,),
+            (lambda s, p: s,),
+            (lambda s, p: p,),
+            (lambda s, p: 100 * s / p,),
+            (lambda s, p: s // p,),
+        ],
         secret=r"0?\.9375|93\.75",
         same=[(0, 1)],  # both give more than 1
     ),
@@ -102,7 +133,7 @@ ANSWERS = {
         secret=None,
     ),
     "05.16": dict(
-        right=[(2 * 0.8 / 0.88, STEPS), (1.818, STEPS)],
+        right=[(2 * 0.8 / 0.88, STEPS), (1.818, STEPS), (1.82, STEPS), ("1.8", STEPS)],
         wrong=[
             (0.8 / 0.88, STEPS),
             (0.88 / 0.8, STEPS),
@@ -115,21 +146,42 @@ ANSWERS = {
     ),
     "05.9": dict(right=[(12, 6, ROWS)], wrong=[(12, 12, ROWS), (6, 12, ROWS), (768, 384, ROWS)], secret=r"\b(12|6)\b"),
     "05.10": dict(
-        right=[(0.89, 0.989), (44.5 / 12.5 / 4, 45.5 / 11.5 / 4)],
-        wrong=[(0.9375, 0.9375), (0.9, 0.978), (0.967, 0.91), (3.56, 3.957), (0.915, 0.958)],
-        secret=r"0?\.89\b|0?\.98\d?",
-        same=[(3, 4)],  # the formula is told for both
+        right=[(0.89, 0.989), (44.5 / 12.5 / 4, 45.5 / 11.5 / 4), (0.89, 0.99), ("0.89", "0.989")],
+        wrong=[(0.9375, 0.9375), (0.9, 0.978), (0.967, 0.91), (3.56, 3.957), (0.91, 0.967), (89, 98.9), (0.915, 0.958)],
+        secret=r"0?\.89\b|0?\.98\d?|44\.5|45\.5|12\.5(?! s)|11\.5(?! s)",
     ),
     "T6": dict(
-        right=[(figure(), ROWS), (kits_figure(), ROWS)],
+        right=[
+            (figure(), ROWS),
+            (kits_figure(), ROWS),
+            (figure(ROWS[::-1]), ROWS),  # the same line, drawn from its other end
+            drawn(lambda axis, x, y: axis.scatter(x, y)),
+            drawn(lambda axis, x, y: axis.bar(x, y)),
+            drawn(lambda axis, x, y: axis.bar(["1", "2", "4"], y)),
+            drawn(named_bars, x="GPUs"),
+            drawn(lambda axis, x, y: axis.errorbar(x, y, yerr=[0.1] * 3)),
+            drawn(lambda axis, x, y: axis.semilogx(x, y, base=2)),
+            drawn(line, ("epoch time (s)", "throughput (images/s)", "speedup T(1)/T(p)")),
+            drawn(line, ("time per epoch / s", "training speed (img/s)", "S(p)"), "number of devices"),
+        ],
         wrong=[
             (figure(panels=2), ROWS),
             (figure(label=False), ROWS),
-            (figure(ROWS[::-1]), ROWS),
+            (figure([ROWS[1], ROWS[0], ROWS[2]]), ROWS),
             (figure(speedup=lambda row: 1 / row["speedup"]), ROWS),
             (figure(speedup=lambda row: row["speedup"] / row["workers"]), ROWS),
+            drawn(line, (UNITS[1], UNITS[0], UNITS[2])),
+            drawn(line, (UNITS[0], UNITS[2], UNITS[1])),
+            drawn(line, ("epoch time", *UNITS[1:])),
+            drawn(line, ("time (ms)", *UNITS[1:])),
+            drawn(line, (UNITS[0], "throughput", UNITS[2])),
+            drawn(line, x="run"),
+            drawn(line, workers=range(3)),
+            drawn(lambda axis, x, y: axis.bar(range(3), y)),
+            (figure(), changed(ROWS, 1, kind="recorded")),
         ],
         secret=None,
+        same=[(11, 12)],
     ),
     "05.13": dict(
         right=[batch(), batch(("batch=$((64 * workers))", "batch=$((workers * 32 + workers * 32))"))],
@@ -146,5 +198,5 @@ ANSWERS = {
         ],
         secret=r"64 \* workers",
     ),
-    "05.14": dict(right=[(0,)], wrong=[(4,), (1,)], secret=r"\b0\b|\bnone\b"),
+    "05.14": dict(right=[(0,), ("0",)], wrong=[(4,), (1,)], secret=r"\b0\b|\bnone\b"),
 }

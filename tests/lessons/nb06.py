@@ -34,6 +34,12 @@ def numbers(n):
     return tf.data.Dataset.range(n)
 
 
+def no_end(reads, n):
+    count = 0
+    while count <= n:
+        pass
+
+
 def folder(share):
     """Answer to 06.16: share(dataset of paths, rank, size, read) on ten PNGs."""
 
@@ -73,7 +79,7 @@ ANSWERS = {
         secret=r"\b2::2|1::2|0::2",
     ),
     "06.2": dict(
-        right=[([34, 33, 33],), (np.array([34, 33, 33]),)],
+        right=[([34, 33, 33],), (np.array([34, 33, 33]),), (["34", "33", "33"],), ((34, 33, 33.0),)],
         wrong=[([33, 33, 34],), ([33, 33, 33],), ([34, 34, 34],), ([50, 50],), ([35, 33, 32],), ([100 / 3] * 3,)],
         secret=r"\b34\b|\b33\b",
     ),
@@ -90,8 +96,11 @@ ANSWERS = {
             (lambda d, rank, size: d.shard(size, size - 1 - rank),),
             (lambda d, rank, size: d.shard(size, rank).map(lambda x: x + 100),),
             (lambda d, rank, size: d.shard(rank, size),),
+            (lambda d, rank, size: d.shard(size, rank).repeat(),),
+            (lambda d, rank, size: [d.shard(size, k) for k in range(1)][rank],),
         ],
         secret=r"\.shard\(",
+        raises=[8],
     ),
     "06.5": dict(
         right=[
@@ -105,6 +114,7 @@ ANSWERS = {
             (lambda c: (c[0].sum(), (c[0] > 0).sum(1).mean()),),
             (lambda c: ((c.sum((0, 1)) > 0).sum(), (c > 0).sum(-1).mean()),),
             (lambda c: (c.shape[2], 1),),
+            (lambda c: ((c.__imul__(2)[0].sum(0) > 0).sum(), (c[0] > 0).sum(1).mean()),),
         ],
         secret=r"\.sum\(|\.mean\(",
     ),
@@ -119,8 +129,12 @@ ANSWERS = {
             (lambda reads, n: n - len(set(reads[0])),),
             (lambda reads, n: set(range(n)) - set().union(*reads),),
             (lambda reads, n: (n - len(set().union(*reads))) / n,),
+            (lambda reads, n: n - len(set(reads[0]) | set(reads[1])),),
+            (lambda reads, n: n - len({reads[0].pop() for _ in reads[0][:]}.union(*reads)),),
+            (no_end,),
         ],
         secret=r"union",
+        raises=[5, 7],
     ),
     "06.9": dict(
         right=[(lambda k: (1 - 1 / k) ** k,), (lambda k: ((k - 1) / k) ** k,)],
@@ -133,6 +147,7 @@ ANSWERS = {
             (lambda k: 1 - (1 - 1 / k) ** k,),
             (lambda k: np.exp(-k) * k,),
             (lambda k: (1 - 1 / k) ** (k + 1),),
+            (lambda k: 100 * (1 - 1 / k) ** k,),
         ],
         secret=r"\*\*|1 - 1/K",
         same=[(0, 4)],  # both are right for two workers only
@@ -150,6 +165,9 @@ ANSWERS = {
             (lambda n, rank, size: numbers(n).shuffle(n, 1, reshuffle_each_iteration=False).shard(size, rank),),
             (lambda n, rank, size: numbers(n + 1).shuffle(n + 1, seed=1).shard(size, rank),),
             (lambda n, rank, size: list(range(rank, n, size)),),
+            (lambda n, rank, size: numbers(n).shuffle(10, seed=1).shard(size, rank),),
+            (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(10),),
+            (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank).repeat(),),
         ],
         secret=r"seed=1|reshuffle|\bseed\b",
     ),
@@ -191,8 +209,18 @@ ANSWERS = {
             folder(lambda d, rank, size, read: d.shard(size, rank)),
             folder(lambda d, rank, size, read: d.shard(size, rank).map(lambda file: (file, 0))),
             folder(lambda d, rank, size, read: None or []),
+            folder(
+                lambda d, rank, size, read: (
+                    d.skip(rank * 10 // size).take((rank + 1) * 10 // size - rank * 10 // size).map(read)
+                )
+            ),
+            folder(lambda d, rank, size, read: d.shard(size, rank).map(read).batch(16)),
+            folder(lambda d, rank, size, read: d.shard(size, rank).map(read).repeat()),
+            folder(lambda d, rank, size, read: d.shard(2, rank).map(read)),
+            folder(lambda d, rank, size, read: [d.map(read)][rank]),
         ],
         secret=r"before|\.shard",
+        raises=[9, 10],
     ),
     "06.17": dict(right=[(4,), (4.0,)], wrong=[(0,), (2,), (8,), (6,)], secret=None),
     "06.19": dict(

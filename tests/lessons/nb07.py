@@ -160,6 +160,7 @@ ANSWERS = {
         right=[
             (lambda r, k: (r * k, r * k**0.5, r * k ** (2 / 3)),),
             (lambda r, k: [r * k, r * k**0.5, r * k**0.6666667],),
+            (lambda r, k: [f"{r * k**power}" for power in (1, 1 / 2, 2 / 3)],),
         ],
         wrong=[
             (lambda r, k: r * k,),
@@ -171,8 +172,16 @@ ANSWERS = {
         secret=r"\*\* ?0\.5|sqrt",
     ),
     "07.19": dict(
-        right=[(TENSORS, BYTES), (TENSORS, float(BYTES))],
-        wrong=[(272, BYTES), (192, BYTES), (53, BYTES), (TENSORS, BYTES // 4), (TENSORS, 2 * BYTES), (TENSORS, 1000)],
+        right=[(TENSORS, BYTES), (TENSORS, float(BYTES)), (TENSORS, 94e6), ("174", "94.2e6")],
+        wrong=[
+            (TENSORS, 94.2),
+            (272, BYTES),
+            (192, BYTES),
+            (53, BYTES),
+            (TENSORS, BYTES // 4),
+            (TENSORS, 2 * BYTES),
+            (TENSORS, 1000),
+        ],
         secret=r"\b174\b|94[.,\s]?1\d\d",
     ),
     "07.20": dict(right=[(0,)], wrong=[(1,), (2,)], secret=r"rank 0|\b0\b"),

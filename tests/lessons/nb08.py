@@ -49,17 +49,27 @@ def figure(
     names=("ResNet50V2", "ResNet152V2"),
     speedup=lambda row: row["speedup"],
     reverse=False,
+    bars=False,
+    swap=False,
+    labels=("epoch_seconds", "images_per_second", "speedup"),
 ):
     from matplotlib.figure import Figure
 
     drawn = Figure()
     keys = {"epoch_seconds": None, "images_per_second": None, "speedup": speedup}
-    for axis, (key, value) in zip(drawn.subplots(1, panels, squeeze=False)[0], keys.items(), strict=False):
-        for name in names:
+    for axis, (key, value), said in zip(
+        drawn.subplots(1, panels, squeeze=False)[0], keys.items(), labels[:panels], strict=False
+    ):
+        for place, name in enumerate(names):
             rows = [row for row in ROWS if row["model"] == name][:: -1 if reverse else 1]
-            axis.plot([row["workers"] for row in rows], [value(row) if value else row[key] for row in rows], label=name)
+            x, y = [row["workers"] for row in rows], [value(row) if value else row[key] for row in rows]
+            shown = names[place - 1] if swap else name
+            if bars:
+                axis.bar([each + 0.4 * place - 0.2 for each in x], y, width=0.4, label=shown)
+            else:
+                axis.plot(x, y, label=shown)
         if label:
-            axis.set(xlabel="workers", ylabel=key)
+            axis.set(xlabel="workers", ylabel=said)
         if legend:
             axis.legend()
     return drawn
@@ -81,6 +91,18 @@ def contrast(
         return centre(total), error(within if paired else logs)
 
     return (function,)
+
+
+def of_means(*times):
+    """Answer to 08.16: the logarithm of the ratio of mean times."""
+    small_1, small_2, large_1, large_2 = map(fmean, times)
+    return log(large_1 / large_2 / (small_1 / small_2)), contrast()[0](*times)[1]
+
+
+def of_mean_ratios(*times):
+    """Answer to 08.16: the logarithm of the ratio of mean ratios."""
+    small, large = (fmean(a / b for a, b in zip(*pair, strict=True)) for pair in (times[:2], times[2:]))
+    return log(large / small), contrast()[0](*times)[1]
 
 
 def answer(low, high, matters):
@@ -105,16 +127,17 @@ def workers_below(small=128, large=64, bandwidth=10, turn=1, order=("can't tell"
 FIT = ", callbacks=[recorder]"
 ANSWERS = {
     "08.3": dict(
-        right=[(R_OPS, R_BYTES, SMALL, LARGE)],
+        right=[(R_OPS, R_BYTES, SMALL, LARGE), (3.1, 2.5, SMALL, LARGE), ("3.13", "2.47", SMALL, LARGE)],
         wrong=[
             (R_BYTES, R_OPS, SMALL, LARGE),
             (1 / R_OPS, 1 / R_BYTES, SMALL, LARGE),
             (R_OPS, 514 / 174, SMALL, LARGE),
-            (R_OPS, 2.5, SMALL, LARGE),
+            (R_OPS, 2.55, SMALL, LARGE),
             (2.0, R_BYTES, SMALL, LARGE),
             (R_OPS, 2.0, SMALL, LARGE),
         ],
         secret=r"3\.1\d|2\.4\d",
+        same=[(3, 5)],  # the second ratio is another one
     ),
     "08.4": dict(
         right=[
@@ -127,6 +150,7 @@ ANSWERS = {
             (lambda f, b: b * f.multiply_adds / f.gradient_bytes,),
             (lambda f, b: f.gradient_bytes / (3 * b * f.multiply_adds),),
             (lambda f, b: 1.0,),
+            (lambda f, b: f.gradient_bytes // (b * f.multiply_adds),),
         ],
         secret=r"\b15\b|\b7\.5\b",
     ),
@@ -168,7 +192,9 @@ ANSWERS = {
         secret=r"\b4\.0|\b512\b|\b1024\b",
     ),
     "08.10": dict(
-        right=[(1.9 + 0.1 * R_BYTES, STEPS, 1.9, SMALL, LARGE)],
+        right=[
+            (value, STEPS, 1.9, SMALL, LARGE) for value in (1.9 + 0.1 * R_BYTES, 2.15, 2.147, 1.9 + 0.1 * 2.5, "2.14")
+        ],
         wrong=[
             (value, STEPS, 1.9, SMALL, LARGE)
             for value in (1.9 + 0.1 * R_OPS, 2.0, 1.9, 0.95, 1.9 / 0.9, 0.1 * R_BYTES, 1.9 + R_BYTES, 7.0)
@@ -219,21 +245,23 @@ ANSWERS = {
         secret=None,
     ),
     "08.14": dict(
-        right=[(figure(), ROWS), (kits_figure(), ROWS)],
+        right=[(figure(), ROWS), (kits_figure(), ROWS), (figure(bars=True), ROWS), (figure(reverse=True), ROWS)],
         wrong=[
             (figure(panels=2), ROWS),
             (figure(label=False), ROWS),
             (figure(legend=False), ROWS),
             (figure(names=("ResNet152V2",)), ROWS),
-            (figure(reverse=True), ROWS),
             (figure(speedup=lambda row: 1 / row["speedup"]), ROWS),
             (figure(speedup=lambda row: row["speedup"] / row["workers"]), ROWS),
+            (figure(swap=True), ROWS),
+            (figure(labels=("images per second", "seconds per epoch", "speedup")), ROWS),
+            (figure(labels=("epoch time", "images per second", "speedup")), ROWS),
         ],
         secret=None,
         same=[(2, 3)],  # no legend, or none for one of the networks
     ),
     "08.15": dict(
-        right=[(2.0, ROWS), (14.0 / 7.0, ROWS)],
+        right=[(2.0, ROWS), (14.0 / 7.0, ROWS), ("2", ROWS)],
         wrong=[(0.5, ROWS), (7.0, ROWS), (8.6 / 7.0, ROWS), (14 / 8.6, ROWS), (3.13, ROWS)],
         secret=r"\b2\.0",
         same=[(2, 3)],  # both hold a run on 2 workers
@@ -241,6 +269,8 @@ ANSWERS = {
     "08.16": dict(
         right=[contrast()],
         wrong=[
+            (of_means,),
+            (of_mean_ratios,),
             contrast((1, -1, -1, 1)),
             contrast((1, -1, 1, -1)),
             contrast((-1, -1, 1, 1)),
@@ -257,7 +287,7 @@ ANSWERS = {
         secret=None,
     ),
     "08.17": dict(
-        right=[(answer,)],
+        right=[(answer,), (lambda *given: answer(*given).replace("'", "\N{RIGHT SINGLE QUOTATION MARK}"),)],
         wrong=[
             (lambda low, high, m: "yes" if low > 1 or high < 1 else "no",),
             (lambda low, high, m: "yes" if low > 1 or high < 1 else "can't tell",),

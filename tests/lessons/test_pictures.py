@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from labs import costs, recorded
+from labs import checks, costs, recorded
+from labs.lessons.nb00 import pictures as ZERO
 from labs.lessons.nb01 import pictures as ONE
 from labs.lessons.nb02 import pictures as TWO
 from labs.lessons.nb08 import pictures as EIGHT
@@ -46,6 +47,35 @@ def test_picture_has_units_a_stamp_and_its_numbers_in_words(name):
     assert png(figure).startswith(b"\x89PNG")
     last = [axis for axis in figure.axes if axis.axison][-1:]
     assert all(axis.get_xlabel() for axis in last) and any(axis.get_title() or axis.texts for axis in figure.axes)
+
+
+def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    figure = ZERO.predictions()
+    assert "0 of 27 predictions have an outcome; 0 wait for theirs, 27 are not made." in figure.alt
+    assert png(figure).startswith(b"\x89PNG")
+    for id, said, *found in (
+        ("01.13", 0.5, 0.75),
+        ("02.5", "yes", "no"),
+        ("03.10", [0.005, 0.005], [0.005, 0.02]),
+        ("05.1", 1.6, 1.7, (1.6, 1.8)),
+        ("05.2", "lower", "lower"),
+        ("06.7", 0, 0.25),
+    ):
+        checks.predict(id, said)
+        checks.outcome(id, *found)
+    checks.predict("08.1", 3)
+    figure = ZERO.predictions()
+    assert figure.alt == (
+        "6 of 27 predictions have an outcome; 1 wait for theirs, 20 are not made. 01.13: outcome / prediction 1.5. "
+        "02.5: you said yes, found no. 03.10: outcome / prediction 1, 4. 05.1: outcome / prediction 1.06. "
+        "05.2: right: lower. 06.7: outcome / prediction inf."
+    )
+    (axis,) = figure.axes
+    drawn = {(line.get_marker(), *(round(x, 3) for x in line.get_xdata())) for line in axis.get_lines()[:-1]}
+    assert drawn == {("o", 1.5), ("o", 1.0), ("o", 4.0), ("o", 1.062), ("None", 1.0, 1.125), (">", 100)}
+    assert axis.get_xscale() == "log" and axis.get_xlabel() == "outcome / prediction (1: as you said)"
+    assert png(figure).startswith(b"\x89PNG")
 
 
 def test_a_picture_depends_on_each_of_its_values():

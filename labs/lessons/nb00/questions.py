@@ -1,5 +1,7 @@
 """Judges of 00_start_here."""
 
+import re
+
 from labs.checks.judging import judges
 
 
@@ -8,7 +10,8 @@ def worker(answer):
     from labs import devices
 
     here = "gpu" if devices.gpus() else "core"
-    text = str(answer).strip().lower().replace("cpu core", "core").replace("a ", "")
+    text = re.sub(r"^(a|an|one|each) +", "", str(answer).strip().strip(".\"'").lower())
+    text = re.sub(r"^(?:cpu[ -])?(core|gpu)s?$", r"\1", text)
     if text == here:
         return None
     if text in ("process", "machine", "node", "thread"):

@@ -1,7 +1,7 @@
 """Judges of 01_basic_concepts."""
 
 from labs.checks.judging import judges
-from labs.checks.reading import near
+from labs.checks.reading import CUT, PER_CENT, near
 
 
 @judges("01.1")
@@ -41,52 +41,64 @@ def photographs(speedup_2, speedup_4, efficiency_4):
         return "Begin with 2 GPUs: 1 GPU is 75 times as fast as the CPU, 2 GPUs are 150 times as fast as the CPU."
     yield near(four, 4), "4 would be the ideal. What was measured with 4 GPUs is no faster than with half as many."
     yield four != 2, "The first is right. With 4 GPUs there was no further gain: what follows for their speedup?"
+    yield near(share, 50), f"The speedups are right. {PER_CENT}"
     if share > 1:
         return "The speedups are right. An efficiency is a share of the ideal: what is the ideal speedup of 4 GPUs?"
-    yield near(share, 0.25), "The speedups are right, but the efficiency divides by the workers twice."
+    yield near(share, 0.25), "The speedups are right. This is 1/4: which speedup is a fourth of the ideal one?"
     yield not near(share, 0.5), "The speedups are right. Efficiency: the speedup, divided by the number of workers."
 
 
 @judges("01.5")
 def scaling(function):
     first, row = {"devices": 4, "minutes": 100.0}, {"devices": 32, "minutes": 20.0}
-    speedup, efficiency = map(float, function(first, row))
+    speedup, efficiency = map(float, function(dict(first), dict(row)))
+    tried = f"Tried from {first['devices']} devices and 100 minutes to {row['devices']} devices and 20 minutes"
     other = tuple(map(float, function({"devices": 2, "minutes": 60.0}, {"devices": 6, "minutes": 24.0})))
-    yield near(speedup, 0.2), "The speedup is upside down: row is faster than first, so it must be above 1."
+    yield near(speedup, 0.2), f"{tried}: your speedup is {speedup:.3g}. `row` is faster, so it must be above 1."
     if near(speedup, 0.625) and near(efficiency, 5):
         return "Both numbers are there, in the other order: first the speedup, then the efficiency."
     if not near(speedup, 5):
-        return f"From 100 minutes down to 20 your function gives a speedup of {speedup:.3g}. Divide the two times."
+        return f"{tried}: your speedup is {speedup:.3g}. Divide the two times."
     if near(efficiency, 5 / 32):
-        return "The speedup is right. It is one against 4 devices, not against 1: what would be the ideal from 4 to 32?"
+        return (
+            "The speedup is right. It is one against the devices of `first`, not against one: what is the ideal then?"
+        )
+    yield near(efficiency, 62.5), f"The speedup is right. {PER_CENT}"
     if near(efficiency, 8 / 5):
         return "The speedup is right, the efficiency is upside down: it says which share of the ideal is reached."
     yield near(efficiency, 8), "The speedup is right. This is the ideal one. Which share of it is reached?"
     if not near(efficiency, 5 / 8):
         return "The speedup is right. Efficiency: this speedup, divided by how many times the devices it takes."
     if not (near(other[0], 2.5) and near(other[1], 2.5 / 3)):
-        return "Right for one pair of rows, wrong for another: use the fields of `first` and `row`, not fixed numbers."
+        return "Right for one pair of rows, wrong for another. Does it take all its numbers from `first` and `row`?"
 
 
 @judges("01.8")
 def metrics(throughput, speedup, efficiency):
-    got = float(throughput(6000, 30.0))
-    yield near(got, 30 / 6000), "throughput is upside down: this is seconds per image."
-    yield near(got, 6000 * 30), "throughput multiplies: the longer an epoch takes, the fewer images a second there are."
-    yield not near(got, 200), f"throughput: 6000 images in 30 s, and your function gives {got:.4g} images a second."
-    got = float(speedup(30.0, 10.0))
-    yield near(got, 1 / 3), "throughput is right. speedup is upside down: three times as fast is a speedup of 3."
-    if near(got, 20):
+    got = float(throughput(6000, 32.0))
+    yield near(got, 32 / 6000), "throughput is upside down: this is seconds per image."
+    yield near(got, 6000 * 32), "throughput multiplies: the longer an epoch takes, the fewer images a second there are."
+    yield got == 6000 // 32, f"throughput: {CUT}"
+    yield (
+        not near(got, 6000 / 32, 1e-3),
+        f"throughput: 6000 images in 32 s, and your function gives {got:.4g} a second.",
+    )
+    got = float(speedup(30.0, 8.0))
+    yield near(got, 8 / 30), "throughput is right. speedup is upside down: a shorter time must give more than 1."
+    if near(got, 22):
         return "throughput is right. speedup is a difference in seconds here: it must be a ratio, without a unit."
-    yield not near(got, 3), f"throughput is right. speedup: from 30 s to 10 s your function gives {got:.4g}."
-    got = float(efficiency(30.0, 10.0, 5))
-    if near(got, 3):
+    yield got == 3, f"throughput is right. speedup: {CUT}"
+    yield not near(got, 3.75, 1e-3), f"throughput is right. speedup: from 30 s to 8 s your function gives {got:.4g}."
+    got = float(efficiency(30.0, 8.0, 5))
+    if near(got, 3.75):
         return "throughput and speedup are right. efficiency is the speedup itself here: divide it by the ideal one."
-    if near(got, 15) or near(got, 5 / 3):
+    yield near(got, 75), f"throughput and speedup are right. efficiency: {PER_CENT.lower()}"
+    if near(got, 3.75 * 5) or near(got, 5 / 3.75):
         return "throughput and speedup are right. efficiency is above 1: 5 workers give at best a speedup of 5."
-    yield near(got, 1 / 15), "throughput and speedup are right. In efficiency the speedup is upside down."
-    if not near(got, 0.6):
-        return f"throughput and speedup are right. efficiency: 5 workers, from 30 s to 10 s, gives {got:.4g} here."
+    yield near(got, 8 / 30 / 5), "throughput and speedup are right. In efficiency the speedup is upside down."
+    yield got in (0, 3 / 5), f"throughput and speedup are right. efficiency: {CUT}"
+    if not near(got, 0.75, 1e-3):
+        return f"throughput and speedup are right. efficiency: 5 workers, from 30 s to 8 s, gives {got:.4g} here."
 
 
 @judges("01.9")
@@ -96,7 +108,7 @@ def rounding(lowest, highest):
     def are(low, high):
         return near(lowest, low, 0.003) and near(highest, high, 0.003)
 
-    yield are(44.5 / 12.5, 45.5 / 11.5), None
+    yield are(44.5 / 12.5, 45.5 / 11.5) or (lowest, highest) == (3.6, 4.0), None  # or rounded to 2 digits
     yield are(45.5 / 11.5, 44.5 / 12.5), "Both are right, in the other order: the lowest first."
     if are(3.75, 3.75):
         return "This is the speedup as if 45 s and 12 s were exact. Between which times may each of them lie?"
@@ -107,7 +119,7 @@ def rounding(lowest, highest):
     if are(44 / 13, 46 / 11):
         return "These are errors of a whole second. Rounding moves a number by half of that at the most."
     yield are(44.5 / 12.5 / 4, 45.5 / 11.5 / 4), "These are the efficiencies. The question is about the speedup."
-    return "Lowest: the shortest time that 1 GPU may have taken, over the longest one of 4 GPUs. Highest: the reverse."
+    return "Each of the two times may be off, and not both in one direction. By how much, and which pairs are extreme?"
 
 
 @judges("01.12")
@@ -134,6 +146,8 @@ def bubble(function):
         return all(near(value, formula(k, m), 1e-6) for value, (k, m) in zip(got, pairs, strict=True))
 
     yield are(lambda k, m: (k - 1) / (m + k - 1)), None
+    yield are(lambda k, m: 100 * (k - 1) / (m + k - 1)), PER_CENT
+    yield not any(got), "For all of four trials your function gives 0. Is something behind the decimal point cut off?"
     yield are(lambda k, m: (k - 1) / k), "This is the share without micro-batches. Where does their number come in?"
     if are(lambda k, m: (k - 1) / m):
         return "This divides waiting by working. What is the share of waiting in *all* turns of a device?"
@@ -161,15 +175,17 @@ def enough(count):
 
 @judges("01.18")
 def state_bytes(function):
-    value = float(function(1000))
-    yield near(value, 12_000) and near(float(function(25_613_800)), 12 * 25_613_800), None
-    yield near(value, 4000), "These are the weights alone. What else has one number for each of them?"
-    yield near(value, 8000), "Two numbers for each parameter: one of weights, gradients and momentum is missing."
-    yield near(value, 3000), "This is how many numbers there are. How many bytes does a float32 take?"
-    yield near(value, 16_000), "Four numbers for each parameter: that is Adam. How many does momentum keep?"
-    yield near(value, 96_000), "These are bits. How many of them make a byte?"
-    yield near(value, 6000), "This is for numbers of 16 bits. A float32 has 32."
-    return f"For 1000 parameters your function gives {value:,.0f}. Three numbers for each, of how many bytes?"
+    value, large = float(function(1000)), float(function(25_613_800))
+    yield near(value, 12_000) and near(large, 12 * 25_613_800), None
+    yield near(value, 12_000), "Right for 1000 parameters, wrong for 25,613,800. Is the argument in use?"
+    yield near(value, 4000), "That is as much as the weights alone take. What else has one number for each of them?"
+    yield near(value, 8000), "That is enough for two of the three parts: weights, gradients, momentum."
+    yield near(value, 3000), "That is how many numbers there are, if each part has one. How many bytes has a float32?"
+    yield near(value, 16_000), "That is enough for as many numbers as with Adam. How many does momentum keep?"
+    yield near(value, 96_000), "That would be right in bits. How many of them make a byte?"
+    yield near(value, 6000), "That would be right for numbers of 16 bits. A float32 has 32."
+    yield near(value, 24_000), "That would be right for numbers of 64 bits. A float32 has 32."
+    return f"For 1000 parameters your function gives {value:,.4g} bytes. How many numbers for each, of how many bytes?"
 
 
 @judges("01.20")

@@ -1,7 +1,11 @@
 """Judges of 03_mirrored_strategy."""
 
+import re
+
+import numpy as np
+
 from labs.checks.judging import judges
-from labs.checks.reading import bytes_of_resnet50v2, near
+from labs.checks.reading import bytes_of_resnet50v2, called, close, near
 
 
 @judges("03.2")
@@ -15,15 +19,16 @@ def plain(count):
 def mirrored(variable):
     import tensorflow as tf
 
-    if not hasattr(variable, "values"):
+    copies = getattr(variable, "values", None)
+    if not isinstance(copies, tuple | list):
         if isinstance(variable, tf.Variable):
-            return "This variable has one copy: it was created outside the scope. Where must its creation stand?"
-        return f"This is a {type(variable).__name__}, not a variable. Create a tf.Variable inside the scope."
-    if len({v.device for v in variable.values}) < 4:
-        return f"It has {len(variable.values)} copies: the strategy was made for fewer devices than the 4 given."
+            return f"This variable has one copy, on {variable.device[-5:]}. In which block must its creation stand?"
+        return f"This is a {type(variable).__name__}, not a tf.Variable. Create one inside the scope."
+    devices = {getattr(copy, "device", None) for copy in copies}
+    yield len(devices) < 4, f"Its copies are on {len(devices)} device(s), and `strategy` has 4. Which scope was it?"
     if variable.shape != (3,):
         return f"The copies are there, but the shape is {tuple(variable.shape)}: create it from [1.0, 2.0, 3.0]."
-    if [float(x) for x in variable.values[-1]] != [1.0, 2.0, 3.0]:
+    if any([float(x) for x in copy] != [1.0, 2.0, 3.0] for copy in copies):
         return "The copies are there, but they hold other numbers than 1.0, 2.0, 3.0."
 
 
@@ -38,11 +43,12 @@ def local_batch(sizes):
 
 @judges("03.5")
 def scaled_loss(function):
-    import numpy as np
-
-    losses = np.array([1.0, 2.0, 3.0, 6.0])  # of one replica out of 4, each with 4 images
-    value = float(function(losses, 16))
-    yield np.isclose(value, losses.sum() / 16), None
+    losses = np.array([1.0, 2.0, 3.0, 6.0], np.float32)  # of one replica out of 4, each with 4 images
+    value = np.asarray(function(losses, 16), float)
+    yield value.shape, f"For 4 losses your function gives an array of shape {value.shape}: return one number."
+    if np.isclose(value, losses.sum() / 16):
+        yield np.isclose(float(function(losses[:3], 24)), losses[:3].sum() / 24), None
+        return "Right for 4 losses and a batch of 16, wrong for 3 losses and a batch of 24. Use both arguments."
     if np.isclose(value, losses.mean()):
         return (
             "This is the mean over the replica's own images. Summed over K replicas, the gradient becomes K times "
@@ -55,31 +61,37 @@ def scaled_loss(function):
 
 @judges("03.6")
 def copies(function):
-    import numpy as np
-
-    same, apart = [np.array([1.0, -2.0])] * 3, [np.array([1.0, -2.0]), np.array([1.0, 3.0]), np.array([1.5, -2.0])]
-    if float(function(same)) != 0.0:
+    same, apart = [np.array([[1.0, -2.0], [0.5, 0.0]])] * 4, np.array([[3.0, -4.0], [0.0, 0.0]])
+    value, changed = called(function, same)
+    if float(value) != 0.0:
         return "Your function does not give 0 for equal copies. Compare each copy with the first one."
-    value, mirrored = float(function(apart)), float(function([-copy for copy in apart]))
-    if np.isclose(value, 5.0) and np.isclose(mirrored, 5.0):
-        return None
-    if np.isclose(value, 0.5) and np.isclose(mirrored, 0.5):
-        return "Your function misses a copy in the middle: compare all of them, not only the first and the last."
-    if not np.isclose(value, mirrored):
+    factors = [(0, 1, 0.25, 0.5), (0, 0.5, 1, 0.25), (0, 0.25, 0.5, 1)]  # which copy is farthest from the first
+    trials = [[same[0] + sign * factor * apart for factor in each] for sign in (1, -1) for each in factors]
+    got = [float(called(function, trial)[0]) for trial in trials]
+    if np.allclose(got, 4.0):
+        return changed
+    yield np.allclose(got, 5.0), "This is the length of a difference. The largest single entry is asked for."
+    if not np.allclose(got[:3], got[3:]):
         return "A copy that is larger and one that is smaller must not cancel: take the absolute difference."
+    missed = [place for place, value in enumerate(got[:3], 1) if value < 3.9]
+    if missed and len(missed) < 3:
+        return (
+            f"Where copy {missed[0]} (counted from 0) is farthest from the first one, your function gives too little."
+        )
     return "Take the largest absolute difference over all copies and all their elements."
 
 
 @judges("03.7")
 def gradient_bytes(size):
     gradient, weights = bytes_of_resnet50v2()
-    yield near(size, gradient, 0.001), None
-    yield near(size, gradient / 4, 0.001), "This is the number of gradients. How many bytes has a float32?"
-    if near(size, weights, 0.001):
+    yield close(size, gradient), None
+    yield near(size, gradient / 4), "This is the number of gradients. How many bytes has a float32?"
+    if close(size, weights):
         return "These are all variables. Moving means of batch normalisation are not trained and have no gradient."
-    if any(near(size, gradient * factor, 0.001) for factor in (2, 4, 8)):
+    yield any(near(size, gradient / unit) for unit in (1e6, 2**20)), "This is in megabytes: give the bytes."
+    if any(near(size, gradient * factor) for factor in (2, 4, 8)):
         return "Ask for the gradient of one replica; do not multiply by workers, nor count bits."
-    return "Trainable weights times bytes per weight. `network.trainable_weights` holds them."
+    return "Trainable weights times bytes per weight: the output above counts them."
 
 
 @judges("03.9")
@@ -97,6 +109,20 @@ def model_in_scope(model):
         return "The network is mirrored, its optimizer is not: create and compile it inside the scope, too."
     if getattr(model, "jit_compile", False):
         return "Compiled with XLA (jit_compile): the course compares without it: jit_compile=False."
+    kind, given = type(model.optimizer).__name__, model.optimizer.get_config()
+    yield kind != "SGD", f"The optimizer is {kind}, that of the sequential script is SGD: change only what must change."
+    yield given.get("momentum"), "The optimizer has momentum, that of the sequential script has none."
+    rate = given["learning_rate"]
+    yield not isinstance(rate, float), "The rate follows a schedule, that of the sequential script is one number."
+    yield near(rate, 0.01), "The rate is that of one worker. The global batch is larger now: what follows for the rate?"
+    yield not near(rate, 4 * 0.01, 1e-3), f"The rate is {rate:.4g}. By which factor did the global batch grow?"
+    if "sparse_categorical_crossentropy" not in re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _loss(model)).lower():
+        return "The loss is another one than that of the sequential script."
+
+
+def _loss(model):
+    """Name of the loss that a model was compiled with."""
+    return model.loss if isinstance(model.loss, str) else getattr(model.loss, "__name__", type(model.loss).__name__)
 
 
 @judges("03.11")

@@ -1,7 +1,7 @@
 """Judges of 04_batch_size_and_learning_rate."""
 
 from labs.checks.judging import judges
-from labs.checks.reading import bytes_of_resnet50v2, near, no_evidence
+from labs.checks.reading import bytes_of_resnet50v2, close, near, no_evidence
 
 
 @judges("04.2")
@@ -13,9 +13,11 @@ def weights(size):
         (2, "2 bytes would be float16; the weights are float32."),
         (8, "8 bytes would be float64; the weights are float32."),
         (32, "A float32 has 32 bits: how many bytes is that?"),
+        (4e-6, "This is in megabytes: give the bytes."),
+        (4 / 2**20, "This is in megabytes: give the bytes."),
     ):
-        yield near(size, count * factor, 0.001), hint
-    yield not near(size, right, 0.001), "Number of weights (`network.count_params()`) times bytes per weight."
+        yield near(size, count * factor), hint
+    yield not close(size, right), "Number of weights (`network.count_params()`) times bytes per weight."
 
 
 @judges("04.4")
@@ -23,9 +25,12 @@ def bisect(function):
     if near(function(64, 128), 96, 0):
         yield near(function(96, 128), 112, 0), None
         return "Right for the first step, not for the second: use both arguments."
-    yield function(64, 128) in (64, 128), "This size has been tried already. Which size in between tells most?"
-    yield function(64, 128) == 65, "One by one finds the border too, with up to 63 trials. Which size halves the gap?"
-    yield function(64, 128) == 256, "Larger than a size that already failed: it will fail as well."
+    yield float(function(64, 128)) in (64, 128), "This size has been tried already. Which size in between tells most?"
+    yield (
+        float(function(64, 128)) == 65,
+        "One by one finds the border too, with up to 63 trials. Which size halves the gap?",
+    )
+    yield float(function(64, 128)) == 256, "Larger than a size that already failed: it will fail as well."
     return "Take the size in the middle of the largest that fits and the smallest that does not."
 
 

@@ -2,7 +2,7 @@
 
 from labs.checks import batch_scripts, reading, scripts
 from labs.checks.judging import judges
-from labs.checks.reading import near
+from labs.checks.reading import CUT, PER_CENT, close, near
 
 
 @judges("05.3")
@@ -27,8 +27,9 @@ def epoch_time(seconds, run):
 
 @judges("05.5")
 def throughput(function):
-    value, n = function(50000, 45.0), 50000 / 45.0
+    value, n = float(function(50000, 45.0)), 50000 / 45.0
     yield near(value, n, 1e-6), None
+    yield value == 50000 // 45.0, CUT
     yield near(value, 45.0 / 50000), "Upside down: this is seconds per image."
     if abs(value - 50000 * 45.0) < 1:
         return "Multiplied: the more seconds an epoch takes, the fewer images per second there must be."
@@ -37,8 +38,9 @@ def throughput(function):
 
 @judges("05.6")
 def speedup(function):
-    value = function(45.0, 12.0)
-    yield near(value, 3.75), None
+    value = float(function(45.0, 12.0))
+    yield near(value, 3.75, 1e-3), None
+    yield value == 3, CUT
     yield near(value, 12 / 45), "Upside down: a speedup above 1 means faster."
     if near(value, 33):
         return "A difference in seconds is no speedup: the same 33 s are much for one program and little for another."
@@ -47,8 +49,10 @@ def speedup(function):
 
 @judges("05.7")
 def efficiency(function):
-    value = function(3.75, 4)
-    yield near(value, 0.9375), None
+    value = float(function(3.75, 4))
+    yield near(value, 0.9375, 1e-3), None
+    yield near(value, 93.75), PER_CENT
+    yield value == 0, CUT
     if near(value, 15) or near(value, 4 / 3.75):
         return "More than 1: an efficiency is the share of the ideal speedup. What is the ideal on p workers?"
     yield near(value, 3.75), "That is the speedup itself. Divide by what would be ideal."
@@ -67,6 +71,7 @@ def own_study(rows):
 @judges("T6")
 def plots(figure, rows):
     yield from reading.no_plots(figure)
+    yield from reading.not_yours(rows, rows)
     yield from reading.no_curve(figure, rows, "your runs")
 
 
@@ -75,7 +80,7 @@ def unconnected(speedup, steps):
     alone, together, exchange = (steps[kind] for kind in ("alone", "together", "exchange"))
 
     def is_(value):
-        return abs(speedup - value) <= 2e-3 * value
+        return close(speedup, value, 2e-3)
 
     yield is_(2 * alone / together), None
     yield is_(alone / together), "This is the efficiency, of one worker. How many images do both train in that step?"
@@ -98,14 +103,22 @@ def updates(one, two, rows):
 
 @judges("05.10")
 def rounding(low, high):
+    low, high = float(low), float(high)
+    yield min(low, high) > 50, PER_CENT
     if abs(low - 0.9375) < 0.005 and abs(high - 0.9375) < 0.005:
         return "That is the efficiency without its interval: 12 s in the log is anything from 11.5 s to 12.5 s."
     if low > high:
         return "The lower bound is above the upper one: which of the two times must be long for a low efficiency?"
     if abs(low - 45 / 12.5 / 4) < 0.003 and abs(high - 45 / 11.5 / 4) < 0.003:
         return "Good for the 12 s. But the 45 s of one GPU are rounded as well."
+    if near(low, 44.5 / 12.5, 0.006) and near(high, 45.5 / 11.5, 0.006):
+        return "These are the lowest and the highest speedup. Which share of the ideal are they?"
+    if abs(low - 45.5 / 12.5 / 4) < 0.003 and abs(high - 44.5 / 11.5 / 4) < 0.003:
+        return "Both times are too long here, or both too short: the errors nearly cancel. Which pair is the worst?"
     if not (abs(low - 44.5 / 12.5 / 4) <= 0.006 and abs(high - 45.5 / 11.5 / 4) <= 0.006):
-        return "Shortest possible T(1) over longest possible T(4), divided by 4; then the other way round."
+        return (
+            "Each of the two times may be off by half a second, and not both in one direction: which pairs are extreme?"
+        )
 
 
 @judges("05.13")

@@ -8,6 +8,8 @@ import numpy as np
 
 from labs.checks import scripts
 from labs.checks.judging import NotDone, judges
+from labs.checks.reading import PER_CENT, called
+from labs.checks.student_code import tried
 from labs.data.shares import coverage, some
 
 
@@ -42,8 +44,9 @@ def sizes(counts):
     return "The shares differ by one sample at the most: count 1, 4, 7, ..., then 2, 5, 8, ... and 3, 6, 9, ..."
 
 
-def _numbers(dataset):
-    return [int(x) for x in dataset.as_numpy_iterator()]
+def _numbers(dataset, most):
+    """The sample numbers of one pass over a dataset, one more than `most` of one without an end."""
+    return [int(x) for x in dataset.take(most + 1).as_numpy_iterator()]
 
 
 @judges("06.3")
@@ -54,10 +57,16 @@ def shard_of(function):
     for size in (1, 2, 3):
         for rank in range(size):
             try:
-                given = function(tf.data.Dataset.range(24), rank, size)
+                with tried(f"rank {rank} of {size}"):
+                    given = function(tf.data.Dataset.range(24), rank, size)
                 if not hasattr(given, "as_numpy_iterator"):
                     return f"Your function returns a {type(given).__name__}: return a tf.data.Dataset of `numbers`."
-                shares.setdefault(size, []).append(_numbers(given))
+                shares.setdefault(size, []).append(_numbers(given, 24))
+                endless = len(shares[size][-1]) > 24
+                yield (
+                    endless,
+                    "The share has more elements than `numbers`. Give one pass: `fit` asks for the next epoch.",
+                )
             except tf.errors.OpError as problem:
                 stops = f"For rank {rank} of {size} TensorFlow stops with {type(problem).__name__}."
                 return f"{stops} Are the arguments in the order that the method wants?"
@@ -80,8 +89,9 @@ def classes(function):
     counts = np.zeros((2, 4, 5), int)  # 2 workers, 4 batches, 5 classes
     counts[0, [0, 0, 1, 2, 3], [0, 1, 1, 2, 2]] = 3, 1, 4, 4, 4
     counts[1, :, 3] = 4
-    seen, per_batch = map(float, function(counts))
-    yield np.isclose(seen, 3) and np.isclose(per_batch, 1.25), None
+    value, changed = called(function, counts)
+    seen, per_batch = map(float, value)
+    yield np.isclose(seen, 3) and np.isclose(per_batch, 1.25), changed
     if np.isclose(seen, 1.25) and np.isclose(per_batch, 3):
         return "Both numbers are there, in the other order: first the classes of the epoch, then those of a batch."
     if np.isclose(seen, 3) and np.isclose(per_batch, 4):
@@ -96,11 +106,16 @@ def classes(function):
 @judges("06.8")
 def never_read(function):
     trials = [([[0, 1, 2], [2, 3]], 6), ([[0, 0, 1, 1]], 4), ([[5, 4], [3], [2, 1, 0]], 6)]
-    got = [function([list(read) for read in reads], n) for reads, n in trials]
+    got = []
+    for reads, n in trials:
+        with tried(f"{n} samples and reads = {reads}"):
+            value, changed = called(function, reads, n)
+        got.append(value)
     if any(isinstance(value, (list, set, tuple, np.ndarray)) for value in got):
         return "These are the samples themselves: return how many there are."
     got = [float(value) for value in got]
-    yield got == [2, 2, 0], None
+    yield got == [2, 2, 0], changed
+    yield np.allclose(got, [2 / 6, 2 / 4, 0]), "This is the share that was not read. How many samples are that?"
     yield got == [4, 2, 6], "This counts the samples that were read. How many were not?"
     if got == [1, 0, 0]:
         return "A sample that is read twice counts once here: subtracting the lengths of the lists is not enough."
@@ -114,6 +129,7 @@ def expected(function):
     got = [float(function(workers)) for workers in k.tolist()]
     are = partial(np.allclose, got)
     yield are((1 - 1 / k) ** k), None
+    yield are(100 * (1 - 1 / k) ** k), PER_CENT
     if np.allclose(got[1:], 1 / k[1:] ** 2) or are(1 / 4):
         return "This fits your count for two workers. Count for four: then it is more, not less."
     yield are(1 - 1 / k), "With this probability one worker leaves the sample out. All of them must."
@@ -127,13 +143,16 @@ def expected(function):
 
 @judges("06.11")
 def fair(function):
-    n, made = 60, {}
+    n, made = 300, {}
     for size in (2, 3):
-        datasets = [function(n, rank, size) for rank in range(size)]
+        with tried(f"n={n} and size={size}"):
+            datasets = [function(n, rank, size) for rank in range(size)]
         wrong = [type(d).__name__ for d in datasets if not hasattr(d, "as_numpy_iterator")]
         if wrong:
             return f"Your function returns a {wrong[0]}: return a tf.data.Dataset of sample numbers."
-        made[size] = [[_numbers(d) for d in datasets] for _ in range(3)]  # passes over the same datasets: epochs
+        made[size] = [[_numbers(d, n) for d in datasets] for _ in range(3)]  # passes over the same datasets: epochs
+        endless = any(len(read) > n for read in made[size][0])
+        yield endless, f"One pass over your dataset gives more than {n} samples: `repeat` makes no epochs of it."
     for size, epochs in made.items():
         for epoch, reads in enumerate(epochs, 1):
             found = coverage(reads, n)
@@ -150,6 +169,18 @@ def fair(function):
     if first == second and any(read != sorted(read) for read in first):
         return "Disjoint and complete, but every epoch has the same order. Which argument of `shuffle` draws a new one?"
     yield first == second, "Disjoint and complete, but nothing is shuffled: a sorted source would stay sorted."
+    early = max(_places_early(reads) for epochs in made.values() for reads in epochs)
+    if early < 0.75 * n:
+        return (
+            f"Disjoint, complete, and shuffled only near by: of {n} sorted samples none comes more than {early} places "
+            "early, so a batch holds neighbours. `shuffle` draws from a buffer: how large must that be?"
+        )
+
+
+def _places_early(reads):
+    """By how many places a sample comes before its place in the sorted order, at the most, over all ranks."""
+    order = [(place * len(reads) + rank, int(x)) for rank, read in enumerate(reads) for place, x in enumerate(read)]
+    return max(number - place for place, number in order)
 
 
 @judges("06.12")
@@ -170,7 +201,7 @@ def plan(function):
     if got == trials:
         return None
     if any(value != int(value) for pair in got.values() for value in pair):
-        return "A step is whole, and so is a sample: divide without remainder."
+        return "A step is whole, and so is a sample: what your function gives has a fraction."
     steps, rest = {k: v[0] for k, v in got.items()}, {k: v[1] for k, v in got.items()}
     if all(steps[k] == -(-k[0] // (k[1] * k[2])) for k in trials):
         return "These steps are rounded up: in the last one some workers would have a partial batch or none."
@@ -198,28 +229,40 @@ def equal_generators(never, twice):
 
 @judges("06.16")
 def folder_share(function, files, reads):
-    opened, delivered = [], []
-    for rank in range(2):
-        reads.reset()
-        dataset = function(files, rank, 2)
-        if not hasattr(dataset, "as_numpy_iterator"):
-            return f"Your function returns a {type(dataset).__name__}: return a tf.data.Dataset of (image, label)."
-        elements = list(dataset.as_numpy_iterator())
-        if not elements or not isinstance(elements[0], tuple) or len(elements[0]) != 2:
-            return "An element must be (image, label): map the given function `read` over the files."
-        opened.append(list(reads.opened))
-        delivered.append(len(elements))
-    places = {file: place for place, file in enumerate(files)}
-    shares = [[places.get(file, -1) for file in names] for names in opened]
-    found = coverage(shares, len(files))
-    if all(len(names) == len(files) for names in opened):
-        waste = f"each rank opens and decodes all {len(files)} files and then drops half of them"
-        yield sum(delivered) == len(files), f"The shares are right, but {waste}. Where must the shard stand?"
-        return f"Each rank reads all {len(files)} files: nothing divides them."
-    if not any(opened):
-        return "No file was opened: read with the given function `read`, which counts."
-    if not found.right:
-        return f"Files at the places {some(found.repeated)} are read twice, those at {some(found.unseen)} by nobody."
+    for size in (2, 3):
+        shares, delivered = [], 0
+        for rank in range(size):
+            reads.reset()
+            with tried(f"rank {rank} of {size}"):
+                dataset = function(list(files), rank, size)
+            if not hasattr(dataset, "as_numpy_iterator"):
+                return f"Your function returns a {type(dataset).__name__}: return a tf.data.Dataset of (image, label)."
+            elements = list(dataset.take(len(files) + 1).as_numpy_iterator())
+            if not elements or not isinstance(elements[0], tuple) or len(elements[0]) != 2:
+                return "An element must be (image, label): map the given function `read` over the files."
+            batch = np.shape(elements[0][1])
+            yield (
+                batch,
+                f"An element holds {batch[:1]} labels. Give single samples: the next cell makes batches of them.",
+            )
+            yield len(elements) > len(files), "It has no end: one pass over the share is an epoch, without `repeat`."
+            places = {file: place for place, file in enumerate(files)}
+            shares.append([places.get(file, -1) for file in reads.opened])
+            delivered += len(elements)
+        found = coverage(shares, len(files))
+        if all(len(share) == len(files) for share in shares):
+            waste = f"each of {size} ranks opens and decodes all {len(files)} files and then drops most of them"
+            yield delivered == len(files), f"The shares are right, but {waste}. Where must the shard stand?"
+            return f"Each rank reads all {len(files)} files: nothing divides them."
+        if not any(shares):
+            return "No file was opened: read with the given function `read`, which counts."
+        if not found.right:
+            places = (
+                f"files at the places {some(found.repeated)} are read twice, those at {some(found.unseen)} by nobody"
+            )
+            return f"With {size} ranks, {places}."
+        if all(max(share) - min(share) + 1 == len(share) for share in shares):
+            return "Each rank takes one block of the sorted files: only these classes. Let it take files from all over."
 
 
 @judges("06.17")

@@ -14,21 +14,22 @@ from labs.checks import batch_scripts, reading, scripts
 from labs.checks.judging import judges
 
 near = partial(reading.near, relative=0.005)
+close = partial(reading.close, relative=0.005)
 
 
 @judges("08.3")
 def ratios(operations, gradient, small, large):
     wanted = large.multiply_adds / small.multiply_adds, large.gradient_bytes / small.gradient_bytes
-    got = operations, gradient
-    yield all(map(near, got, wanted)), None
-    yield all(map(near, got, wanted[::-1])), "The two are exchanged: first the multiply-adds, then the bytes."
+    got = float(operations), float(gradient)
+    yield all(map(close, got, wanted)), None
+    yield all(map(close, got, wanted[::-1])), "The two are exchanged: first the multiply-adds, then the bytes."
     if all(near(a, 1 / b) for a, b in zip(got, wanted, strict=True)):
         return "Upside down: how many times as many has the larger network?"
     if near(gradient, large.tensors / small.tensors):
         return "The second one is the ratio of the tensors. How many bytes are they together?"
     if near(gradient, large.activation_bytes / small.activation_bytes):
         return "The second one is the ratio of the activations, which are never exchanged. Take the gradient."
-    if not near(operations, wanted[0]):
+    if not close(operations, wanted[0]):
         return "The first ratio is another one: multiply-adds of the larger network over those of the smaller one."
     return "The second ratio is another one: bytes of the larger gradient over those of the smaller one."
 
@@ -38,6 +39,7 @@ def bytes_per_operation(function):
     network = SimpleNamespace(gradient_bytes=6000, multiply_adds=50, tensors=7, activation_bytes=11, parameters=1500)
     on_8, on_16 = (float(function(network, batch)) for batch in (8, 16))
     yield near(on_8, 15) and near(on_16, 7.5), None
+    yield (on_8, on_16) == (15, 7), reading.CUT
     yield near(on_8, 120), "This does not depend on the batch. For how many images does a worker compute in a step?"
     yield near(on_16, 120 * 16), "The gradient does not grow with the batch; what grows is what is computed."
     yield near(on_8, 8 / 120), "Upside down: these are multiply-adds for each byte."
@@ -73,11 +75,13 @@ def step_by_hand(seconds, small_steps, alone, small, large):
     added = two - one
     bytes_, operations = (getattr(large, key) / getattr(small, key) for key in ("gradient_bytes", "multiply_adds"))
 
-    def is_(value):
-        return abs(seconds - value) <= 1e-3 * alone
+    by_bytes, by_operations = alone + added * bytes_, alone + added * operations
+    yield close(seconds, by_bytes) and abs(seconds - by_bytes) <= abs(by_operations - by_bytes) / 2, None
 
-    yield is_(alone + added * bytes_), None
-    yield is_(alone + added * operations), "Exchange grows with bytes, not with operations: take the other ratio."
+    def is_(value):
+        return abs(seconds - value) <= max(1e-3 * alone, abs(by_operations - by_bytes) / 3)
+
+    yield is_(by_operations), "Exchange grows with bytes, not with operations: take the other ratio."
     yield is_(alone + added), "The gradient of the larger network has more bytes: what is added grows with them."
     yield is_(alone), "This is the step of one worker. What do 2 workers add to it?"
     yield is_(alone / 2), "Half of the step? Each worker still computes as many images as before: weak scaling."
@@ -86,7 +90,7 @@ def step_by_hand(seconds, small_steps, alone, small, large):
     yield is_(added * bytes_), "This is what is added alone. Add it to the step on one worker."
     if is_(alone + two * bytes_):
         return "The whole step of ResNet50V2 was scaled: only what 2 workers add to it is exchange and waiting."
-    return "Step of ResNet152V2 on 1 worker + (what 2 workers add to the step of ResNet50V2) x ratio of the bytes."
+    return "Two things are in this step: what one worker does in it, and what the second one adds. Which do you know?"
 
 
 @judges("08.11")
@@ -138,7 +142,7 @@ def plots(figure, rows):
 def epoch_ratio(ratio, rows):
     seconds = {(row["model"], row["workers"]): row["epoch_seconds"] for row in rows}
     small, large = seconds["ResNet50V2", 1], seconds["ResNet152V2", 1]
-    yield near(ratio, large / small), None
+    yield close(ratio, large / small), None
     yield near(ratio, small / large), "Upside down: the longer epoch over the shorter one."
     yield near(ratio, large - small), "This is a difference in seconds. How many *times* as long is it?"
     two = seconds.get(("ResNet152V2", 2))
@@ -158,12 +162,18 @@ def contrast(function):
     right = (l1 - l2) - (s1 - s2)
 
     def sums(value):
-        return abs(centre - value) < 1e-3
+        return abs(centre - value) < 1e-5
 
     yield sums(-right), "The sign is turned round: E(large) stands above the line."
     yield sums((l1 - l2) + (s1 - s2)), "The product of the efficiencies. Which sign has the logarithm of a divisor?"
     yield sums((l1 - s1) - (s2 - l2)), "The signs are mixed up: write the formula with its four terms first."
     yield sums(math.exp(right)), "This is the ratio itself. Give its logarithm."
+    means = [math.log(fmean(times)) for times in TIMES]
+    if sums((means[2] - means[3]) - (means[0] - means[1])):
+        return "These are logarithms of mean times. Take the logarithm in each round first, and the mean of those."
+    ratios = [fmean(a / b for a, b in zip(*TIMES[k : k + 2], strict=True)) for k in (0, 2)]
+    if sums(math.log(ratios[1] / ratios[0])):
+        return "This is the logarithm of mean ratios. Take the logarithm in each round first, and the mean of those."
     if not sums(right):
         return "The first number is not the difference of the formula. Take the mean of the logarithms of the ratios."
     ratios = [[a - b for a, b in zip(*logs[k : k + 2], strict=True)] for k in (0, 2)]
@@ -204,7 +214,7 @@ def answer(function):
         (0.97, 1.03, 0.01): "can't tell",
         (0.90, 1.08, 0.2): "no",
     }
-    told = {case: function(*case) for case in cases}
+    told = {case: str(function(*case)).strip().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") for case in cases}
     words = {"yes", "no", "can't tell"}
     for value in told.values():
         yield value not in words, f"{value!r} is none of the three answers; spell them as the text does."

@@ -1,0 +1,170 @@
+"""Predictions: `predict` keeps what a student expects, `outcome` sets what came of it beside it.
+
+What a prediction may be stands in the tasks.toml of its lesson, as `number`, `words` and `count` (labs.checks.tasks).
+The last one before the outcome counts: after it, another one is refused.
+"""
+
+import ast
+import math
+import re
+
+import numpy as np
+
+from labs.checks import judging, kept, tasks
+
+
+def predict(id, value):
+    """Keep a prediction before you run anything. One that is blank, or cannot be, is asked for again.
+
+    Raises TaskError for an unknown id, and NotRight in strict mode for a prediction that is not kept.
+    """
+    item = tasks.task(id)
+
+    def judged():
+        if judging.unfilled([value]):
+            return "open", "not done yet. Commit yourself before you look: a wrong prediction teaches more than none."
+        return "predicted", read(item, value)
+
+    state, found = judging.outlived(judged, [value])
+    if state == "wrong" or (state == "predicted" and found is None):
+        state, found = "open", f"{kept.shown(value)[:60]} is not kept as a prediction: {may_be(item)}"
+    if state == "open":
+        kept.keep(item, state, [value])
+        judging.show(id, state, found)
+        judging.refuse_if_strict(id, state, found)
+        return
+    before = kept.read_progress().get(id, {})
+    said = _said(before)
+    if before.get("outcome") is not None and said is not None and said != found:
+        judging.show(id, state, f"{item.title}: {_text(said)} stays, since you have seen the outcome of it.")
+        return
+    kept.keep(item, state, [found])
+    judging.show(id, state, f"{item.title}: {kept.shown(value, str)}. Kept; now find out.")
+
+
+def outcome(id, found, interval=None, *, how="measured"):
+    """Show what came of a prediction beside it, and keep both.
+
+    found: the number, word or list that `predict` asked for; None as long as it is not known. interval: (low, high).
+    how: measured, recorded, counted, computed, simulated. Raises TaskError for an unknown id or an outcome that its
+    prediction could not be, and NotRight in strict mode where nothing was predicted.
+    """
+    item = tasks.task(id)
+    said = _said(kept.read_progress().get(id, {}))
+    text = "you made no prediction" if said is None else f"you said {_text(said)}"
+    if found is None:
+        judging.show(id, "predicted" if said is not None else "open", f"{text}; the outcome is not known yet.")
+        return
+    value = read(item, found, within=False)
+    if value is None:
+        raise tasks.TaskError(f"{id}: {found!r} cannot be the outcome. {may_be(item)}")
+    span = tuple(map(float, interval)) if interval is not None else None
+    text += f"; {how} {_text(value)}" + (f" [{_text(span[0])}, {_text(span[1])}]" if span else "")
+    if said is None:
+        judging.show(id, "open", f"{text}.")
+        judging.refuse_if_strict(id, "open", text)
+        return
+    kept.keep_outcome(item, value, span)
+    judging.show(id, "predicted", f"{text}.")
+
+
+def predictions():
+    """The predictions of the course in order: rows {id, title, notebook, said, outcome, interval, ratios, right}.
+
+    said, outcome: a number, word or list, or None. ratios: outcome / prediction of each number, inf where only the
+    prediction is 0; right: for words. Both are None as long as one of the two is not there.
+    """
+    items, rows = kept.read_progress(), []
+    for lesson in tasks.lessons().values():
+        for item in lesson.task:
+            if isinstance(item, tasks.Prediction):
+                entry = items.get(item.id, {})
+                said, found = _said(entry), entry.get("outcome")
+                row = {"id": item.id, "title": item.title, "notebook": lesson.notebook, "said": said, "outcome": found}
+                row |= {"interval": entry.get("interval"), "ratios": None, "right": None}
+                if said is not None and found is not None:
+                    row |= {"right": said == found} if item.words else {"ratios": _ratios(said, found)}
+                rows.append(row)
+    return rows
+
+
+def _ratios(said, found):
+    pairs = zip(np.atleast_1d(found), np.atleast_1d(said), strict=False)
+    return [1.0 if a == b else float(a / b) if b else math.inf for a, b in pairs]
+
+
+def _said(entry):
+    """The prediction that progress.json keeps in an item, or None."""
+    if entry.get("state") != "predicted":
+        return None
+    try:
+        return ast.literal_eval(entry["answer"])
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return entry["answer"]
+
+
+def _text(value):
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1e4 else f"{value:.3g}"
+
+
+def read(item, value, within=True):
+    """A prediction as it is kept: a float, int, word, or a list of them; None where it is none of what may be.
+
+    within=False: a number may lie outside of the item's range, as an outcome may.
+    """
+    parts = _parts(item, value)
+    count = 1 if item.count == "any" else item.count
+    if parts is None or len(parts) < count or (item.count != "any" and len(parts) > count):
+        return None
+    found = [_word(item, part) if item.words else _number(item, part, within) for part in parts]
+    if any(each is None for each in found):
+        return None
+    if item.count == "any":
+        return "".join(sorted(set(found)))
+    if item.words and count > 1:
+        return "".join(found)
+    return found[0] if count == 1 else found
+
+
+def _parts(item, value):
+    """What a prediction consists of: the letters of "ssa", "s, s, a" or ["s", "s", "a"]; [value] for a single one."""
+    if item.count == 1:
+        return [value.item() if isinstance(value, np.ndarray) and value.size == 1 else value]
+    if isinstance(value, str):
+        return list(re.sub(r"[\s,;+]|and", "", value)) if item.words else re.split(r"[\s,;]+", value.strip())
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return list(value) if isinstance(value, list | tuple | np.ndarray) else None
+
+
+def _word(item, part):
+    plain = {word.lower(): word for word in item.words}
+    return plain.get(str(part).strip().strip(".\"'()").replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lower())
+
+
+def _number(item, part, within):
+    part = judging.as_number(part)
+    if isinstance(part, bool | np.bool_ | str | bytes) or part is None:
+        return None
+    number = float(part)
+    low, high = item.number
+    if not math.isfinite(number) or (within and not low <= number <= high):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def may_be(item):
+    """A sentence: what a prediction of this item may be."""
+    if item.number:
+        low, high = map(_text, item.number)
+        share = " (75 % is 0.75)" if item.number == (0, 1) else ""
+        many = "a number" if item.count == 1 else f"a list of {item.count} numbers, each"
+        return f"write {many} from {low} to {high}{share}."
+    words = f"{', '.join(item.words[:-1])} or {item.words[-1]}"
+    if item.count == 1:
+        return f"write {words}."
+    return f"write {'one or more' if item.count == 'any' else item.count} of the letters {words}, in one word."

@@ -1,0 +1,126 @@
+"""A student's code while it is judged: an exception is told with its line, and a call without end is stopped.
+
+A frame is the student's if its file is neither Python's, a package's nor the kit's: a notebook's cell, a script.
+"""
+
+import contextlib
+import linecache
+import re
+import signal
+import sys
+import sysconfig
+import threading
+import time
+import traceback
+from functools import cache
+from pathlib import Path
+
+SECONDS = 10  # for one call of a student's function
+BURST = 2e-4  # seconds between attempts to stop code that swallows exceptions: one of them finds it outside its `try`
+
+
+class Endless(BaseException):
+    """A call of a student's function was stopped after SECONDS; `line` is where it was."""
+
+    def __init__(self, line):
+        super().__init__(line)
+        self.line = line
+
+
+@cache
+def installed(file):
+    """Whether a file comes with Python, a package or this kit."""
+    folders = (*sysconfig.get_paths().values(), str(Path(__file__).parents[1]))
+    return file.startswith("<frozen") or any(Path(file).is_relative_to(folder) for folder in folders)
+
+
+@contextlib.contextmanager
+def tried(what):
+    """What is told beside an exception that is raised in here: `Tried with {what}.`"""
+    try:
+        yield
+    except Exception as problem:
+        problem.add_note(f"Tried with {what}.")
+        raise
+
+
+def told(problem):
+    """Hint for an exception in a student's code: the line, and what happened; None if it is not the student's."""
+    if isinstance(problem, RuntimeError) and isinstance(problem.__cause__, StopIteration):
+        problem = problem.__cause__  # what a generator makes of it, and judges are generators
+    steps = traceback.walk_tb(problem.__traceback__)
+    lines = [(frame.f_code.co_filename, number) for frame, number in steps if not installed(frame.f_code.co_filename)]
+    if not lines:
+        return None
+    notes = [f" {note}" for note in getattr(problem, "__notes__", []) if note.startswith("Tried with")]
+    return f"{_line(*lines[-1])}: {said(problem)}{''.join(notes)}"
+
+
+def said(problem):
+    """Type and text of an exception, in one line that ends with a full stop."""
+    try:
+        lines = [line.strip() for line in str.__str__(str(problem)).splitlines() if line.strip()]
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a __str__ may do anything
+        lines = []
+    if lines and lines[0] == "in user code:":  # TensorFlow's: what happened stands at the end
+        lines = lines[-1:]
+    text = type(problem).__name__ + "".join(f": {line}" for line in lines[:1])
+    text = re.sub(r"\{\{.*?\}\} ?| ?\[Op:\w+\].*", "", text)  # TensorFlow's names of its own operations
+    return text[:300].rstrip(" .") + "."
+
+
+def _line(file, number):
+    text = linecache.getline(file, number).strip()
+    return f"Line {number}" + (f": `{text[:80]}`" if text else "")
+
+
+def limited(call, seconds=None):
+    """What `call` returns. A call of a student's function in it that takes longer than this is stopped, with Endless.
+
+    Only in the main thread, where signals arrive. The alarm of somebody else, as of a test's time limit, goes on.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    limit = SECONDS if seconds is None else seconds
+    began, watched, stopped, ours = time.monotonic(), (None, 0.0), None, sys._getframe()
+
+    def look(_, frame):
+        nonlocal watched, stopped
+        frames = _students(frame, ours)
+        if not frames:
+            watched = None, 0.0
+            return
+        if watched[0] is not frames[-1]:
+            watched = frames[-1], time.monotonic()
+        if stopped is None and time.monotonic() - watched[1] >= limit:
+            stopped = Endless(_line(frames[0].f_code.co_filename, frames[0].f_lineno))
+            signal.setitimer(signal.ITIMER_REAL, BURST, BURST)
+        if stopped is not None:
+            raise stopped.with_traceback(None)
+
+    handler = signal.signal(signal.SIGALRM, look)
+    before, interval = signal.setitimer(signal.ITIMER_REAL, limit / 20, limit / 20)
+    try:
+        found = call()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if before:
+            signal.setitimer(signal.ITIMER_REAL, max(before - (time.monotonic() - began), 1e-3), interval)
+    if stopped is not None:  # it was caught on its way, and the function came to an end after all
+        raise stopped
+    return found
+
+
+def _students(frame, end):
+    """The student's frames from this one outwards to `end`, where the judging began; none during an import."""
+    found = []
+    while frame is not None and frame is not end:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return []
+        if not installed(frame.f_code.co_filename):
+            found.append(frame)
+        frame = frame.f_back
+    return found
