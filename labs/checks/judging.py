@@ -127,7 +127,9 @@ _NAN = "NaN is no answer: it is what comes of 0/0 or of infinity - infinity. Whe
 
 
 def as_number(answer):
-    """A text that is a number, as the number, also within a list or tuple; anything else as it is."""
+    """A text or array that is one number, as the number, also within a list or tuple; anything else as it is."""
+    if isinstance(answer, np.ndarray) and answer.shape == ():
+        answer = answer.item()
     if type(answer) in (list, tuple):
         return type(answer)(map(as_number, answer))
     if type(answer) is str and re.fullmatch(r"\s*[-+]?(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?\s*", answer, re.IGNORECASE):
