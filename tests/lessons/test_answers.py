@@ -97,7 +97,7 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_of_their_own(name,
             breaks = judging.UNFIT in hint or re.match(r"Line \d+: `.*`: \w+(Error|Iteration)\b", hint)
             assert not breaks or number in row.get("raises", ()), said + f"breaks the check: {hint}"
             given = " ".join(map(repr, answer)) if isinstance(answer, tuple) else ""
-            own = re.sub(r"^Line \d+: `.*`", "", hint)  # without the student's own line
+            own = re.sub(r"(As rank \d of \d, )?\b[Ll]ine \d+: `.*`", "", hint)  # without the student's own line
             told = [word for word in re.findall(row["secret"], own) if word not in given] if row["secret"] else []
             assert not told, said + f"the hint {hint!r} tells {told}"
             hints.append(hint)
@@ -147,7 +147,7 @@ def test_exception_in_a_students_function_is_shown_with_its_line():
 
     state, text = checks.judge("05.6", speedup)
     line = inspect.getsourcelines(speedup)[1] + 1
-    assert (state, text) == ("wrong", f"line {line}: `return [one / p][1]`: IndexError: list index out of range.")
+    assert (state, text) == ("wrong", f"Line {line}: `return [one / p][1]`: IndexError: list index out of range.")
 
 
 def test_a_check_imports_its_own_lesson_and_the_progress_none(tmp_path):
