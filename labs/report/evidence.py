@@ -7,6 +7,7 @@ from itertools import groupby
 
 from labs.errors import LabsError
 from labs.measure import breakdown
+from labs.report import content
 from labs.report.course import excerpt
 from labs.report.form import Cell, Figure, Lines, Script, Table, digest
 from labs.results import collect, failures, metrics, steps, verdict
@@ -188,8 +189,8 @@ def _quantity(course, what, name):
 
 def scripts(course, item):
     """The scripts of a task, with the lines marked that differ from what the student began with."""
-    for label, content in course.scripts(item.evidence):
-        text = course.private.code(content.decode(errors="replace"))
+    for label, script in course.scripts(item.evidence):
+        text = course.private.code(script.decode(errors="replace"))
         lines, changed = text.replace("\r\n", "\n").rstrip("\n").split("\n"), None
         with suppress(LabsError, OSError, KeyError):
             before = course.fresh[label]().decode(errors="replace").split("\n")
@@ -199,7 +200,7 @@ def scripts(course, item):
                 if tag != "equal"
                 for number in range(begin, end)
             ]
-        yield Script(file=label, sha256=digest(content), lines=_cut(lines, 400)[0], changed=changed)
+        yield Script(file=label, sha256=digest(script), lines=_cut(lines, 400)[0], changed=changed)
 
 
 def logs(course, names, seen):
@@ -217,7 +218,8 @@ def logs(course, names, seen):
 def _log(course, path):
     text, _ = excerpt(path)
     problem = failures.failure(path)
-    whole = [line for line, _ in lines_of.visible(text)]
+    ranked = map(lines_of.split_rank, content.shown(text).split("\n"))
+    whole = [line.rstrip() for rank, line in ranked if rank in (None, 0)]
     if path.suffix == ".out":
         begin = next((n for n, line in enumerate(whole) if lines_of.epoch(line)), len(whole))
         chosen = whole[: min(begin, 12)] if begin < len(whole) else whole[:12]

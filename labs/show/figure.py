@@ -57,7 +57,13 @@ def bundle(figure):
 def shows(runs):
     """What an output says of the runs that it shows, rows of results or labs.results.run.Run, for a later reader."""
     rows = [run if isinstance(run, dict) else vars(run) for run in runs]
-    return {"labs": {"shows": {row["source"]: {key: row.get(key) for key in ("kind", "started")} for row in rows}}}
+    return {
+        "labs": {
+            "shows": {
+                row["source"]: {key: row.get(key) for key in ("kind", "started")} for row in rows if "source" in row
+            }
+        }
+    }
 
 
 def show(figure):
