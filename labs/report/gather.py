@@ -5,7 +5,7 @@ from pathlib import Path
 import labs
 from labs.report import evidence, stale
 from labs.report.course import look
-from labs.report.form import Item, Report, Run, Task, digest
+from labs.report.form import Cell, Item, Report, Run, Task, digest
 
 
 def gather(course, name=None, machine=None):
@@ -95,8 +95,18 @@ def _item(course, lesson, item):
         points=kept.get("points", 0),
         attempts=kept.get("attempts", 0),
         answer=_said(course.private.text(kept.get("answer", ""))) if prediction else "",
-        outcome=evidence.outcome(course, item) if prediction and state != "open" else None,
+        outcome=_outcome(course, item, kept.get("outcome")) if prediction and state != "open" else None,
     )
+
+
+def _outcome(course, item, told):
+    """The outcome of a prediction: from the records where they say it, else as its notebook has told it."""
+    found = evidence.outcome(course, item)
+    if found or told is None:
+        return found
+    if isinstance(told, float):
+        return evidence.cell(told, "{:.3g}")
+    return Cell(text=course.private.text(str(told)))
 
 
 def _said(answer):

@@ -34,6 +34,8 @@ rate = 0.01
 """
 PROGRESS = {
     "05.1": {"state": "predicted", "attempts": 1, "answer": "1.6"},
+    "05.15": {"state": "predicted", "attempts": 1, "answer": "1.2"},
+    "08.18": {"state": "predicted", "attempts": 1, "answer": "no", "outcome": "can't tell"},
     "05.4": {"state": "right", "points": 2, "attempts": 3, "answer": "7.1"},
 }
 
@@ -214,6 +216,8 @@ def test_predictions_stand_beside_what_was_measured(made):
     assert item.answer == "1.6" and item.outcome.value == pytest.approx(rows(root)[1]["speedup"])
     row = next(row for table in pdf.tables() for row in table if row[0][1] == "05.1")
     assert [text for _, text in row][2:] == ["1.6", item.outcome.text]
+    told = {item.id: item.outcome and item.outcome.text for item in made.report.items}
+    assert told["08.18"] == "can't tell" and float(told["05.15"]) > 0 and told["08.1"] is None
     check = next(item for item in made.report.items if item.id == "05.4")
     assert (check.state, check.points, check.attempts) == ("right", 2, 3)
 
