@@ -298,6 +298,33 @@ def _update(args):
 
 
 @command(
+    "report",
+    "the report on all tasks: report.pdf, report.json, and submission.zip to hand in",
+    option("folder", nargs="?", default=".", help="of the course or its notebooks (default: here)"),
+    option("--name", help="your name or number, for the first page (default: none)"),
+    option("--machine", help="the machine's name, for the first page (default: none)"),
+    option("--runs", metavar="DIR", help="folder of the runs (default: $LABS_RUNS, else runs beside the notebooks)"),
+    option("--out", default="report", help="folder of the three files (default: report)"),
+    JSON,
+)
+def _report(args):
+    from labs import report
+
+    made = report.make(args.out, start=args.folder, runs=args.runs, name=args.name, machine=args.machine)
+    if args.json:
+        print(as_json(made.report.model_dump(mode="json")))
+        return 0
+    print(f"Wrote {made.pdf}, {made.json} and {made.zip}. Hand in {made.zip.name}; look at the report first.")
+    for head, lines in (
+        ("Missing:", made.report.missing),
+        ("What the evidence does not carry:", [f"{f.task}, {f.kind}: {f.text}" for f in made.report.findings]),
+    ):
+        if lines:
+            print(head, *map(printable, lines), sep="\n- ")
+    return 0
+
+
+@command(
     "build",
     "notebooks from their sources in solutions/",
     option("names", nargs="*", help="such as 05_resnet50_scaling (default: all)"),
@@ -305,6 +332,7 @@ def _update(args):
     option("--force", action="store_true", help="execute also what did not change"),
     option("--no-execute", action="store_true", help="only the student's notebooks and scripts"),
     option("--student", metavar="DIR", help="write the tree that students get"),
+    option("--no-holds", action="store_true", help="with --student: without what a good answer holds"),
 )
 def _build(args):
     _needs_sources(".", "solutions", "the notebooks", "notebooks/")
@@ -313,7 +341,7 @@ def _build(args):
     if args.check:
         return _told(build.check(".", args.names), "Sources and generated files agree.")
     if args.student:
-        students.student_tree(".", args.student)
+        students.student_tree(".", args.student, holds=not args.no_holds)
         print(f"The tree for students is in {args.student}.")
         return 0
     build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)

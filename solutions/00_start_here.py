@@ -102,6 +102,7 @@ tables.scaling(collect.rows([job.record]))
 # | `06_horovod_sharding` | who reads which samples, and why a training with more workers may not be faster |
 # | `07_horovod_training` | how many processes train one network, on one machine or on several |
 # | `08_resnet152_scaling` | whether a larger network scales better or worse, and how sure you can be |
+# | `11_report` | what a report needs to be trusted, and how to hand in yours |
 #
 # Four kinds of items carry a number. **Checks** are answered at once. **Predictions** are kept, not judged: commit
 # yourself *before* you run. **Blanks** are yours to fill. **Written tasks** (T3, T4, ...) are answered in a text cell, in

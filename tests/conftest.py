@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 ALONE = {"browser", "cluster", "hvd", "needs_horovod"}
 # Tests that start programs or train, by folder, file or fixture: `make test-quick` leaves them out. What is not named
 # here and is slow has the marker `slow` itself.
-SLOW = ALONE | {"measure", "models", "training"}
+SLOW = ALONE | {"measure", "models", "report", "training"}
 SLOW |= {
     "answers",
     "batch",

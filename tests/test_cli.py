@@ -14,7 +14,7 @@ from labs import cli, doctor
 from labs.errors import LabsError
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ["doctor", "study", "results", "maxbatch", "slurm", "allreduce", "predict", "build"]
+COMMANDS = ["doctor", "study", "results", "maxbatch", "slurm", "allreduce", "predict", "report", "build"]
 COMMANDS += ["reset", "update"]
 LOG = ROOT / "labs/recorded/cte-power-resnet50v2.out"
 

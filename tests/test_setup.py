@@ -24,6 +24,13 @@ from tree import ROOT, clean_environment, tracked
 # The targets that `make help` has to list: those with a line of help behind `##`.
 TARGETS = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+# Names of packages on conda-forge that are others on PyPI.
+IN_CONDA = {
+    "tensorflow-cpu": "tensorflow",
+    "tree-sitter": "tree_sitter",
+    "pypandoc-binary": "pypandoc",
+    "typst": "typst-py",
+}
 NAMED = ["jupyterlab", "tensorflow", "horovod", "ipywidgets", "matplotlib", "nbval"]
 
 
@@ -46,7 +53,7 @@ def make(folder, *arguments, **environment):
 def as_conda(requirement):
     """(name, version range) as environment.yml writes a requirement of pyproject.toml."""
     name, version = re.fullmatch(r"([\w-]+)(?:\[[\w-]+\])?(.*)", requirement).groups()
-    return {"tensorflow-cpu": "tensorflow", "tree-sitter": "tree_sitter"}.get(name, name), version.replace("==", "=")
+    return IN_CONDA.get(name, name), version.replace("==", "=")
 
 
 def disagreements(environment):
@@ -59,7 +66,7 @@ def disagreements(environment):
     here = dict(map(as_conda, [*direct, *groups["cpu"], *groups["dev"]]))
     here |= {"python": f"={(ROOT / '.python-version').read_text().strip()}", "make": "", "pip": ""}
     locked = {p["name"]: p["version"] for p in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
-    locked |= {"tensorflow": locked.pop("tensorflow-cpu"), "tree_sitter": locked.pop("tree-sitter")}
+    locked = {IN_CONDA.get(name, name): version for name, version in locked.items()}
     found = [(name, there.get(name), here.get(name)) for name in {*there, *here} if there.get(name) != here.get(name)]
     for name, versions in there.items():
         specifier = SpecifierSet(re.sub(r"^=(?=\d)", "==", versions))

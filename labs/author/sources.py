@@ -170,7 +170,7 @@ def _complete(full, seen_cell, written: dict[str, tasks.Answer], label: str) -> 
 
 
 def student_tasks(text: str) -> str:
-    """A tasks.toml as students get it: what a good answer holds is blank, its points stay."""
+    """A tasks.toml for students who do not get what a good answer holds: it is blank, its points stay."""
 
     def blanked(found):
         return "holds = [" + ", ".join(['"..."'] * len(tomllib.loads(found[0])["holds"])) + "]"

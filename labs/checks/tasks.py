@@ -17,6 +17,8 @@ says what it may be:
     words = ["higher", "lower"]         # one of these
     count = 2                           # a list of two numbers, or two of the words, which are letters then;
                                         # "any": one or more different letters, in any order
+
+`[task.evidence]` names what the report shows beside a task; of a prediction `[task.outcome]` says what was measured.
 """
 
 import re
@@ -37,11 +39,35 @@ class TaskError(LabsError):
     code = 2
 
 
+class Evidence(BaseModel, extra="forbid", frozen=True):
+    """What a report shows beside a task.
+
+    runs: their names, as regular expressions; a search for the largest batch and a breakdown have names, too
+    scripts, batch: files below notebooks/scripts, and of each site
+    figures: drawn from the runs; networks: two of them, whose efficiencies are compared
+    """
+
+    runs: list[str] = []
+    scripts: list[str] = []
+    batch: list[str] = []
+    figures: list[Literal["scaling", "rounds", "learning", "steps"]] = []
+    networks: tuple[str, str] | None = None
+
+
+class Outcome(BaseModel, extra="forbid", frozen=True):
+    """What was measured of a prediction: `what` of the run `of`, divided by that of the run `by` if there is one."""
+
+    what: Literal["speedup", "epoch_seconds", "median_step", "largest_batch", "final_accuracy"]
+    of: str
+    by: str | None = None
+
+
 class Task(BaseModel, extra="forbid", frozen=True):
     """What all items have; besides these, each has `kind` and `points`."""
 
     id: str = Field(min_length=1)
     title: str = Field(min_length=1)
+    evidence: Evidence = Evidence()
 
 
 class Check(Task):
@@ -68,6 +94,7 @@ class Prediction(Task):
     words: list[str] | None = Field(None, min_length=2)
     count: Annotated[int, Field(ge=1)] | Literal["any"] = 1
     points: ClassVar[int] = 0
+    outcome: Outcome | None = None
 
     @model_validator(mode="after")
     def _either(self):

@@ -317,7 +317,7 @@ def summarise(runs) -> list[dict]:
     return [_row(run, baselines) for run in runs]
 
 
-_OWN = ("kind", "name", "steps", "images", "hardware", "oversubscribed", "failure", "truncated")
+_OWN = ("kind", "name", "steps", "images", "hardware", "oversubscribed", "started", "failure", "truncated")
 
 
 def _row(run: Run, pool: Baselines) -> dict:

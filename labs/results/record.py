@@ -111,7 +111,8 @@ class Record(_Part):
     """One run: its configuration, its epochs so far, and where, when and with what it was made.
 
     observed: what the recorder saw of optimizer and network (labs.training.observed); study: what the records of
-    trainings have in common that took turns; sharing: how they shared the machine.
+    trainings have in common that took turns; sharing: how they shared the machine; script_sha256: of the program's
+    file, as it was when the training began.
     """
 
     version: Literal[2] = VERSION
@@ -129,6 +130,7 @@ class Record(_Part):
     machine: dict[str, Any] = {}
     versions: dict[str, str | None] = {}
     command: list[str] = []
+    script_sha256: str | None = None
     started: str | None = None
     finished: str | None = None
     job_id: str | None = None

@@ -34,7 +34,7 @@ class Run:
 
     `steps` are steps per epoch; `images` the images of the data set or, in the kit's own logs, of an epoch;
     `hardware` the name of what computed; `index` counts the runs of a file from 1. `study` is what runs have in common
-    that were measured in turns; `job` SLURM's number of a job; `folder` where the file lies.
+    that were measured in turns; `job` SLURM's number of a job; `started` when it began; `folder` where the file lies.
     """
 
     source: str
@@ -48,6 +48,7 @@ class Run:
     oversubscribed: bool | None = None
     study: str | None = None
     job: str | None = None
+    started: str | None = None
     folder: Path | None = None
     repeats: list[list[Epoch]] = field(default_factory=list)
     failure: dict | None = None
@@ -105,7 +106,10 @@ def from_record(record: Record, source: str | None = None) -> Run:
     images = {epoch.images for epoch in record.epochs}
     run = Run(
         source or record.name or "run record",
-        **{key: getattr(record, key) for key in ("kind", "name", "steps", "hardware", "oversubscribed", "study")},
+        **{
+            key: getattr(record, key)
+            for key in ("kind", "name", "steps", "hardware", "oversubscribed", "study", "started")
+        },
         job=record.job_id,
         configuration=record.configuration.model_copy(),
         images=images.pop() if len(images) == 1 else None,

@@ -54,8 +54,21 @@ def bundle(figure):
     return {"text/html": image, "image/png": data, "text/plain": figure.alt}
 
 
+def shows(runs):
+    """What an output says of the runs that it shows, rows of results or labs.results.run.Run, for a later reader."""
+    rows = [run if isinstance(run, dict) else vars(run) for run in runs]
+    return {
+        "labs": {
+            "shows": {
+                row["source"]: {key: row.get(key) for key in ("kind", "started")} for row in rows if "source" in row
+            }
+        }
+    }
+
+
 def show(figure):
-    """Display a figure in a notebook: as an image with its text alternative for screen readers."""
+    """Display a figure in a notebook: as an image with its text alternative for screen readers. Of one with `runs` the
+    output also says which runs these are."""
     from IPython.display import display
 
-    display(bundle(figure), raw=True)
+    display(bundle(figure), raw=True, metadata=shows(getattr(figure, "runs", ())))

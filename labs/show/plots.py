@@ -46,6 +46,13 @@ def _groups(rows):
         yield f"{label} ({kind})", sorted(members, key=lambda r: r["workers"] or 0), style
 
 
+def _with_interval(row, key, unit):
+    """A value in a text alternative: "1.71 times on 2 (interval 1.62 to 1.80)"."""
+    low, high = row.get(f"{key}_interval") or (0, 0)
+    between = f" (interval {low:.3g} to {high:.3g})" if low < high else ""
+    return f"{row[key]:.3g} {unit} on {row['workers']}{between}"
+
+
 def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
     """Quantities of QUANTITIES over the number of workers; one curve per model and strategy. Bars: 95 % intervals or,
     of a single run, what the rounding of its log leaves open."""
@@ -69,7 +76,7 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
             if shared := [(p["workers"], p[key]) for p in points if p.get("oversubscribed")]:
                 note = "oversubscribed: workers share cores"
                 axis.plot(*zip(*shared, strict=True), "o", ms=13, mfc="none", mec="0.3", label=note)
-            values = ", ".join(f"{p[key]:.3g} {unit} on {p['workers']}" for p in points)
+            values = ", ".join(_with_interval(p, key, unit) for p in points)
             sentences.append(f"{quantity.capitalize()} of {name} by workers: {values}.")
         axis.set(xlabel="workers", ylabel=label, xticks=ticks, title=quantity, ylim=(0, None))
     unique = {}  # a curve that has no speedup, for example, stands in the other panels only
@@ -78,6 +85,7 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
     axes[-1].legend(unique.values(), unique.keys(), fontsize=7)
     stamp(figure, *(row["kind"] for row in rows))
     figure.alt = " ".join(sentences) + " Bars show 95 % intervals; of a single run, what rounding leaves open."
+    figure.runs = rows
     return figure
 
 
@@ -101,7 +109,7 @@ def learning(rows):
     if rows:
         axes[0].legend(fontsize=7)
     stamp(figure, *(row["kind"] for row in rows))
-    figure.alt = " ".join(sentences)
+    figure.alt, figure.runs = " ".join(sentences), rows
     return figure
 
 
@@ -138,7 +146,7 @@ def rounds(run, baseline):
         axis.legend(fontsize=7)
     stamp(figure, run.kind, baseline.kind)
     sentences.insert(2, f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")
-    figure.alt = " ".join(sentences)
+    figure.alt, figure.runs = " ".join(sentences), (baseline, run)
     return figure
 
 
@@ -185,6 +193,7 @@ def steps(*runs):
     note = "dashed computed from the steps of 1 worker" if any("slowest" in text for text in sentences) else None
     stamp(figure, *(run.kind for run in runs), note=note)
     figure.alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
+    figure.runs = runs
     return figure
 
 

@@ -3,6 +3,7 @@
 import html
 
 from labs.results.collect import span
+from labs.show.figure import shows
 
 
 def _text(value):
@@ -18,14 +19,14 @@ def _digits(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def page(html_text, plain):
+def page(html_text, plain, metadata=None):
     """Display HTML, which `plain` replaces where there is none."""
     from IPython.display import display
 
-    display({"text/html": html_text, "text/plain": plain}, raw=True)
+    display({"text/html": html_text, "text/plain": plain}, raw=True, metadata=metadata)
 
 
-def show(rows, columns, headers=None):
+def show(rows, columns, headers=None, metadata=None):
     """Display rows (dicts) as a table of `columns`; headers: {column: heading}, else the column's own name."""
     from tabulate import tabulate
 
@@ -35,7 +36,7 @@ def show(rows, columns, headers=None):
     plain = tabulate([names, *body], tablefmt="plain", disable_numparse=True)  # as headers they would be padded
     head = _line('th scope="col"', names)
     lines = "".join(_line("td", line) for line in body)
-    page(f"<table><thead>{head}</thead><tbody>{lines}</tbody></table>", plain)
+    page(f"<table><thead>{head}</thead><tbody>{lines}</tbody></table>", plain, metadata)
 
 
 def _line(cell, texts):
@@ -81,7 +82,7 @@ def scaling(rows):
     for line, row in zip(shown, rows, strict=True):
         if row.get("oversubscribed"):
             line["workers"] += " (oversubscribed)"
-    show(shown, columns, headers)
+    show(shown, columns, headers, shows(rows))
     notes = list(dict.fromkeys(note for row in rows for note in row["notes"]))
     if notes:
         print("Notes: " + "; ".join(notes) + ".")

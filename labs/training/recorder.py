@@ -5,6 +5,7 @@ One training program leaves one record. It may hold several repeats of the same 
 
 import atexit
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -82,6 +83,7 @@ class Recorder(keras.callbacks.Callback):
             machine=devices.machine(),
             versions=devices.versions(),
             command=_command(),
+            script_sha256=_script_sha256(),
             started=_now(),
             job_id=os.environ.get("SLURM_JOB_ID"),
         )
@@ -215,6 +217,14 @@ def _command():
     """What started this program: `-m labs.training.program` as typed, not as the path that Python makes of it."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     return ["-m", spec.name, *sys.argv[1:]] if spec else sys.argv
+
+
+def _script_sha256():
+    """SHA-256 of the file of this program; None where it has none, as in a notebook."""
+    try:
+        return hashlib.sha256(Path(sys.modules["__main__"].__file__).read_bytes()).hexdigest()
+    except (AttributeError, OSError):
+        return None
 
 
 def _now():

@@ -13,6 +13,7 @@ from labs import files
 from labs.author import render, sources, students
 from labs.author.regions import BEGIN, END, blank
 from labs.blanks import BuildError, blanks
+from labs.checks import tasks
 from labs.course import release
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,6 +96,20 @@ def test_the_tree_is_complete_and_holds_nothing_of_the_authors(tree):
     assert names(tree / "notebooks/scripts") == list(sources.scripts(ROOT))
     assert (tree / "notebooks/runs/.gitkeep").exists() and (tree / ".jupyter/jupyter_server_config.py").exists()
     assert {path.parent.name for path in (tree / "slurm").glob("*/*.sh")} == set(render.sites.names(ROOT))
+
+
+def test_what_a_good_answer_holds_is_given_or_kept_back(tree, tmp_path):
+    def held(root):
+        return {
+            i.id: i.holds
+            for p in root.glob("labs/lessons/nb*/tasks.toml")
+            for i in tasks.load(p).task
+            if i.kind == "answer"
+        }
+
+    assert held(tree) == held(ROOT) and len(held(tree)) > 5
+    students.student_tree(ROOT, tmp_path / "without", holds=False)
+    assert {id: ["..."] * len(holds) for id, holds in held(ROOT).items()} == held(tmp_path / "without")
 
 
 @pytest.mark.parametrize("words", [["build"], ["build", "--check"], ["slurm", "render"]])

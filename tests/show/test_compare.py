@@ -32,7 +32,7 @@ model.fit(rate)
 def pages(monkeypatch):
     """What was displayed, as dicts by type."""
     shown = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: shown.append(bundle))
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw, metadata=None: shown.append(bundle))
     return shown
 
 

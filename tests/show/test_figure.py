@@ -20,7 +20,7 @@ def drawn():
 
 def test_show_gives_the_alternative_to_screen_readers(monkeypatch, drawn):
     shown = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: shown.append(bundle))
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw, metadata=None: shown.append(bundle))
     figures.show(drawn)
     (bundle,) = shown
     assert (

@@ -9,7 +9,7 @@ from labs.show import tables
 def shown(monkeypatch):
     """What was displayed, as a list of mime bundles."""
     bundles = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: bundles.append(bundle))
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw, metadata=None: bundles.append(bundle))
     return bundles
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import hashlib
 import json
 import os
 import subprocess
@@ -447,7 +448,10 @@ def test_script_and_study_program_do_the_same(tmp_path):
     assert one.command[0].endswith("ResNet50.py")
     assert other.command[:4] == ["-m", "labs.training.program", "--model", "ResNet50V2"]
     assert one.epochs[0].metrics == pytest.approx(other.epochs[0].metrics, rel=1e-4)
-    own = {"name", "command", "started", "finished", "epochs", "machine"}
+    assert one.script_sha256 == hashlib.sha256(script.read_bytes()).hexdigest()
+    program = ROOT / "labs/training/program.py"
+    assert other.script_sha256 == hashlib.sha256(program.read_bytes()).hexdigest()
+    own = {"name", "command", "script_sha256", "started", "finished", "epochs", "machine"}
     assert one.model_dump(exclude=own) == other.model_dump(exclude=own)
 
 

@@ -1,0 +1,108 @@
+"""submission.zip: all that a report rests on, with a manifest. Nothing else of the machine; the same input gives the
+same bytes."""
+
+import io
+import json
+import zipfile
+from contextlib import suppress
+
+from labs import files
+from labs.report import form
+from labs.report.course import excerpt
+
+MOST_OUTPUT = 200_000  # characters of an output of a notebook that go along
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def pack(course, report, documents):
+    """The bytes of the zip. documents: {name: bytes} at its top, report.pdf and report.json among them."""
+    contents, original = dict(documents), {}
+    contents["report.schema.json"] = form.as_json(form.schema()).encode()
+    for path, clean in _work(course, report):
+        with suppress(OSError):
+            label, content = course.label(path), files.read(path)
+            contents[label] = clean(path, content)
+            if contents[label] != content:
+                original[label] = form.digest(content)
+    entries = {name: {"sha256": form.digest(content)} for name, content in contents.items()}
+    for name, sha256 in original.items():  # paths and names were taken out of these
+        entries[name]["sha256_before_cleaning"] = sha256
+    manifest = {"version": 1, "files": dict(sorted(entries.items()))}
+    contents["manifest.json"] = form.as_json(manifest).encode()
+    return zipped(contents)
+
+
+def zipped(contents):
+    """The bytes of a zip with these contents, {path: bytes}."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(contents.items()):
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, content)
+    return buffer.getvalue()
+
+
+def _work(course, report):
+    """(path, function of path and bytes that takes out what is private) of each file that goes along, each once."""
+    private = course.private
+
+    def code(path, content):
+        return private.code(content.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+
+    def log(path, content):
+        text, cut = excerpt(path)
+        return (private.log(text) + ("\n(the middle of this file is left out)\n" if cut else "")).encode()
+
+    def record(path, content):
+        return _json(content, lambda data: private.every(data, private.log))
+
+    def notebook(path, content):
+        return _json(content, lambda data: _notebook(data, private))
+
+    yield from ((path, notebook) for path in course.notebooks.values())
+    for lesson in course.lessons:
+        for item in lesson.task:
+            evidence = item.evidence
+            yield from ((course.root / label, code) for label, _ in course.scripts(evidence))
+    progress = course.runs / "progress.json"
+    yield progress, record
+    for held in course.held.values():
+        yield held.path, record
+        yield from ((path, log) for path in (held.log(".out"), held.log(".err")) if path)
+    for name in course.measured:
+        yield course.runs / name, record
+        stem = name.rsplit(".", 2)[0]
+        yield from ((course.runs / (stem + ending), log) for ending in (".out", ".err"))
+
+
+def _json(content, clean):
+    """JSON with clean texts; byte for byte the same where nothing is to be taken out. Of what is no JSON nothing."""
+    try:
+        data = json.loads(content)
+        cleaned = clean(data)
+    except (ValueError, RecursionError):
+        return b""
+    return content if cleaned == data else form.as_json(cleaned).encode(errors="replace")
+
+
+def _notebook(data, private):
+    """A notebook as parsed JSON without what is private: sources as code, texts of outputs as logs, pictures as they
+    are; very long outputs are left out."""
+    data = json.loads(json.dumps(data))
+    for cell in data.get("cells", ()):
+        clean = private.code if cell.get("cell_type") == "code" else private.text
+        cell["source"] = private.every(cell.get("source", ""), clean)
+        for output in cell.get("outputs", ()):
+            for key in ("text", "traceback", "evalue"):
+                if key in output:
+                    output[key] = _limited(output[key], private)
+            for kind, value in output.get("data", {}).items():
+                if kind.startswith(("text/", "application/json")):
+                    output["data"][kind] = _limited(value, private)
+    return data
+
+
+def _limited(value, private):
+    length = len(json.dumps(value))
+    return private.every(value, private.log) if length <= MOST_OUTPUT else f"({length} characters are left out)\n"

@@ -1,0 +1,193 @@
+"""What there is to report: a course's notebooks, answers, progress, scripts and runs. Nothing of it stops a report."""
+
+import json
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from labs import files
+from labs.checks import kept, tasks
+from labs.course import CourseError, find, fresh_files
+from labs.errors import LabsError
+from labs.report.form import digest
+from labs.report.private import Private
+from labs.results import record as records
+from labs.results.record import Record
+from labs.results.run import Run, load_record
+from labs.slurm import sites
+
+MOST_BYTES = 2**20  # of a log that are looked at, half of them at its end
+
+
+@dataclass
+class Held:
+    """A run on record: its file, the file's bytes, the record, and the run that it describes."""
+
+    path: Path
+    content: bytes
+    record: Record
+    run: Run
+
+    @property
+    def name(self):
+        return self.path.stem
+
+    def log(self, ending):
+        """Path of its .out or .err: its own, or that of the batch script whose training it was; None without one."""
+        own = self.path.with_suffix(ending)
+        of_batch = self.path.with_name(re.sub(r"_w\d+$", "", self.name) + ending)
+        return next((path for path in (own, of_batch) if path.is_file()), None)
+
+
+@dataclass
+class Course:
+    """A course's work. folder: of the notebooks; runs: of the runs; fresh: {path below root: function that gives the
+    bytes that the student began with}, empty where there are none to compare with."""
+
+    root: Path
+    folder: Path
+    runs: Path
+    fresh: dict = field(default_factory=dict)
+
+    @cached_property
+    def private(self):
+        heads = []
+        for path in sorted(self.runs.glob("*.out")):
+            with suppress(OSError):
+                heads.append(excerpt(path, 4096)[0])
+        return Private(self.root, heads)
+
+    @cached_property
+    def lessons(self):
+        return tasks.lessons().values()
+
+    @cached_property
+    def notebooks(self):
+        """{name: path} of the lessons' notebooks that are there."""
+        paths = {lesson.notebook: self.folder / f"{lesson.notebook}.ipynb" for lesson in self.lessons}
+        return {name: path for name, path in paths.items() if path.is_file()}
+
+    @cached_property
+    def answers(self):
+        """{id: Markdown} of the written answers that hold something."""
+        found = {}
+        for path in self.notebooks.values():
+            found |= {id: _answer(text) for id, text in kept.answers(path).items() if text}
+        return {id: self.private.text(text) for id, text in found.items() if text}
+
+    @cached_property
+    def progress(self):
+        """{id: what progress.json says of it}."""
+        try:
+            return kept.read(self.runs / "progress.json")[0]
+        except OSError:
+            return {}
+
+    @cached_property
+    def held(self):
+        """The runs on record by name; without those that moved aside when a later one took their name."""
+        found = {}
+        for path in sorted(self.runs.glob("*.json")):
+            with suppress(LabsError, OSError):
+                held = Held(path, files.read(path), records.load(path), load_record(path))
+                if held.record.name == held.name or not files.later(held.name):
+                    found[held.name] = held
+        return found
+
+    @cached_property
+    def measured(self):
+        """{name: what the file holds} of the searches for the largest batch and of the breakdowns of a step."""
+        found = {}
+        for path in sorted([*self.runs.glob("*.maxbatch.json"), *self.runs.glob("*.breakdown.json")]):
+            with suppress(OSError, ValueError, RecursionError):
+                found[path.name] = json.loads(files.read(path))
+        return {name: data for name, data in found.items() if isinstance(data, dict)}
+
+    def matching(self, patterns, names):
+        """Those of `names` that one of the regular expressions matches as a whole, in the order of the expressions."""
+        return list(dict.fromkeys(n for pattern in patterns for n in sorted(names) if re.fullmatch(pattern, n)))
+
+    def outputs(self):
+        """(name of the notebook, {file: {kind, started}}) for each output that says which runs it shows."""
+        for name, path in self.notebooks.items():
+            with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                for cell in json.loads(files.read(path))["cells"]:
+                    for output in cell.get("outputs", ()):
+                        yield name, dict(output.get("metadata", {}).get("labs", {}).get("shows", {}))
+
+    def scripts(self, evidence):
+        """(path below root, its bytes) of the scripts of some evidence that the student has changed. Where there is
+        nothing to compare with, of all of them, and batch scripts of the site in use."""
+        paths = [self.folder / "scripts" / name for name in evidence.scripts]
+        paths = [path for path in paths if not self.fresh or self.changed(path)]
+        for name in evidence.batch:
+            for place in sites.names():
+                path = self.root / "slurm" / place / name
+                if self.folder.name == "solutions":  # the authors' own
+                    path = self.folder / "slurm" / place / name
+                if self.changed(path) if self.fresh else place == sites.default():
+                    paths.append(path)
+        for path in paths:
+            with suppress(OSError):
+                yield self.label(path), files.read(path)
+
+    def changed(self, path):
+        """Whether a file is there and is not as the student got it."""
+        with suppress(OSError, LabsError):
+            return files.read(path) != self.fresh[self.label(path)]()
+        return False
+
+    def label(self, path):
+        """A path as it is shown: below the course's folder, of a run that lies elsewhere below runs/."""
+        path = Path(path).absolute()
+        if path.is_relative_to(self.root):
+            return path.relative_to(self.root).as_posix()
+        return f"runs/{path.name}"
+
+    def script_of(self, record):
+        """(name of the script that a run was made with, SHA-256 of what stands there now), None where not known."""
+        if not record.command or record.command[0] == "-m":
+            return (record.command[1] if record.command[1:] else None), None
+        path = self.folder / "scripts" / Path(record.command[0]).name
+        with suppress(OSError):
+            return path.name, digest(files.read(path))
+        return path.name, None
+
+
+def look(start=".", runs=None):
+    """The Course around a folder: its notebooks lie there, or in the course's notebooks/. Raises CourseError."""
+    start = Path(start).resolve()
+    here = next(start.glob("[0-9][0-9]_*.ipynb"), None) is not None
+    try:
+        root = find(start)
+    except CourseError:
+        if not here:
+            raise
+        root = start.parent  # notebooks that were copied somewhere
+    folder = start if here else root / "notebooks"
+    runs = Path(runs or os.environ.get("LABS_RUNS") or folder / "runs").absolute()
+    fresh = {}
+    with suppress(CourseError):
+        fresh = fresh_files(root)
+    return Course(root, folder, runs, fresh)
+
+
+def _answer(text):
+    """A written answer without its heading and without what the solutions add below it."""
+    text = re.sub(r"\A\s*#+[^\n]*your answer[^\n]*\n?", "", text)
+    return text.partition("\n**A good answer holds**")[0].strip()
+
+
+def excerpt(path, most=MOST_BYTES):
+    """(text of a log, whether its middle is left out). Raises OSError."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        data = file.read(most if size <= most else most // 2)
+        if size > most:
+            file.seek(size - most // 2)
+            data += b"\n" + file.read(most // 2)
+    return data.decode(errors="replace").replace("\r\n", "\n"), size > most

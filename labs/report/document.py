@@ -1,0 +1,96 @@
+"""The report as PDF: PDF/UA-1 by Typst, with the fonts that it and matplotlib bring along and no others.
+
+The same Report and figures give the same bytes.
+"""
+
+import io
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from labs.report import content, form
+
+HERE = Path(__file__).parent
+TITLE = "Training on many devices: report"
+
+
+@contextmanager
+def source(report, figures):
+    """The folder in which report.typ can be compiled, while this holds: answers that cannot be set stand as text."""
+    import typst
+
+    with tempfile.TemporaryDirectory(prefix="labs-report-") as name:
+        folder = Path(name)
+        for part in ("report.typ", "parts.typ"):
+            shutil.copyfile(HERE / part, folder / part)
+        data = content.every(report.model_dump(mode="json")) | {"title": TITLE}
+        _write(folder / "data.json", form.as_json(data))
+        for figure, drawn in figures.items():
+            _write(folder / f"figures/{figure}.svg", svg(drawn))
+        made = {task.id: content.markup(task.answer) for task in report.tasks if task.answer is not None}
+        for id, text in made.items():
+            _answer(folder, id, text)
+        try:
+            compile(folder)
+        except typst.TypstError:
+            for task in report.tasks:
+                if task.id in made:
+                    _answer(folder, task.id, settable(folder, made[task.id], task.answer))
+        yield folder
+
+
+def compile(folder, format="pdf", main="report.typ", **options):
+    """What Typst makes of a file in `folder`: bytes, or of png a list of them. Raises typst.TypstError."""
+    import typst
+
+    if format == "pdf":
+        options["pdf_standards"] = ["ua-1"]
+    options |= {"root": str(folder), "font_paths": [str(content.fonts())], "ignore_system_fonts": True}
+    # Packages come from an empty folder: an import of one fails here and asks no server.
+    options |= {"package_path": str(folder), "package_cache_path": str(folder), "timestamp": 0}
+    return typst.compile(str(folder / main), format=format, **options)
+
+
+def settable(folder, made, answer):
+    """The markup of an answer as far as Typst sets it: with its formulas, without those that fail, or as plain text."""
+    for text in (made, None):
+        if text is None:
+            bad = [call for call in content.formulas(made) if not _sets(folder, call)]
+            text = content.as_code(made, bad)
+        if _sets(folder, text):
+            return text
+    return content.plain(answer)
+
+
+def _sets(folder, markup):
+    import typst
+
+    _write(folder / "alone.typ", f"{_HEAD}#set document(title: [alone])\n#show: style\n= A\n== B\n=== C\n{markup}\n")
+    try:
+        compile(folder, main="alone.typ")
+    except typst.TypstError:
+        return False
+    return True
+
+
+_HEAD = '#import "/parts.typ": *\n'
+
+
+def _answer(folder, id, markup):
+    _write(folder / f"answers/{id}.typ", _HEAD + markup + "\n")
+
+
+def _write(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8", errors="replace")
+
+
+def svg(figure):
+    """A matplotlib figure as SVG; its text as outlines, so that it looks the same with every font."""
+    import matplotlib
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "labs", "svg.fonttype": "path"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()

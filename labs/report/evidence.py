@@ -1,0 +1,254 @@
+"""Tables, figures and lines of logs beside a task, all made from the run records. Nothing is copied from a notebook."""
+
+import re
+from contextlib import suppress
+from difflib import SequenceMatcher
+from itertools import groupby
+
+from labs.errors import LabsError
+from labs.measure import breakdown
+from labs.report import content
+from labs.report.course import excerpt
+from labs.report.form import Cell, Figure, Lines, Script, Table, digest
+from labs.results import collect, failures, metrics, steps, verdict
+from labs.results import line as lines_of
+from labs.show import plots
+
+MOST_LINES, LONGEST = 60, 400  # of a log that is shown, and characters of each of its lines
+_SPEED = {  # heading: (key of a row, format)
+    "global batch": ("global_batch", "{}"),
+    "epoch (s)": ("epoch_seconds", "{:.4g}"),
+    "images/s": ("images_per_second", "{:.4g}"),
+    "speedup": ("speedup", "{:.3g}"),
+    "efficiency": ("efficiency", "{:.3g}"),
+}
+_LEARNING = {
+    "steps per epoch": ("steps", "{}"),
+    "last loss": ("final_loss", "{:.4f}"),
+    "last accuracy": ("final_accuracy", "{:.4f}"),
+}
+
+
+def cell(value, form="{}", interval=None, behind=""):
+    """A cell of a table with a number, or an empty one."""
+    if value is None:
+        return Cell(text="")
+    number = value if isinstance(value, int | float) else None
+    return Cell(text=form.format(value) + behind, value=number, interval=interval)
+
+
+def tables(course, item, names):
+    """The tables of a task: its runs in numbers, then searches, breakdowns, and the comparison of two networks."""
+    made, held = [], [course.held[name] for name in names]
+    if held:
+        rows = collect.rows([each.path for each in held])
+        made += [_runs(rows, "Speed, without the first epoch of each training", _SPEED, True)]
+        made += [_runs(rows, "What was learnt", _LEARNING, False)]
+    for name, data in course.measured.items():
+        if course.matching(item.evidence.runs, [name.split(".")[0]]):
+            with suppress(LabsError, KeyError, TypeError, ValueError, AttributeError):
+                made.append(_search(data) if name.endswith(".maxbatch.json") else _parts(name, data))
+    if item.evidence.networks:
+        made += _verdicts([each.run for each in held], *item.evidence.networks)
+    return made
+
+
+def _runs(rows, caption, columns, with_notes):
+    """Rows of labs.results as a table: the run, its workers, and the columns of which any row has a value."""
+    columns = {head: of for head, of in columns.items() if any(row[of[0]] is not None for row in rows)}
+    body = []
+    for row in rows:
+        workers = f"{row['workers']}{' (oversubscribed)' if row['oversubscribed'] else ''}"
+        sample = f"{row['rounds']} rounds" if row["rounds"] else f"{row['repeats']} repeats"
+        first = [Cell(text=row["source"].removesuffix(".json")), Cell(text=workers, value=row["workers"])]
+        if with_notes:
+            first.append(Cell(text=f"{row['kind']}, {sample}"))
+        values = [
+            cell(row[key], form, row.get(f"{key}_interval"), collect.span(row, key, form.format))
+            for key, form in columns.values()
+        ]
+        body.append(first + values)
+    heads = ["run", "workers", *(["kind"] if with_notes else []), *columns]
+    notes = list(dict.fromkeys(note for row in rows for note in row["notes"])) if with_notes else []
+    if with_notes:
+        notes.insert(0, "In brackets: 95 % interval over rounds or repeats, widened by the rounding of a log.")
+    return Table(caption=caption, columns=heads, rows=body, notes=notes)
+
+
+def _search(data):
+    rows = [
+        [cell(t["batch"]), Cell(text="fits" if t["fits"] else "out of memory"), cell(t.get("seconds"), "{:.3g}")]
+        for t in data["trials"]
+    ]
+    memory = f", {data['memory'] / 2**30:.3g} GiB for a step" if data["memory"] else ""
+    caption = f"Search for the largest batch of {data['model']} ({data['kind']}, {data['device']}{memory})"
+    notes = [f"Largest batch that fits: {data['largest']}; the smallest that does not: {data['fails']}."]
+    return Table(caption=caption, columns=["batch", "result", "seconds of a step"], rows=rows, notes=notes)
+
+
+def _parts(name, data):
+    rows = []
+    for part, (seconds, interval) in breakdown.parts(data).items():
+        behind = " [{:.3g}, {:.3g}]".format(*(1e3 * end for end in interval)) if interval else ""
+        between = interval and (1e3 * interval[0], 1e3 * interval[1])
+        rows.append([Cell(text=part), cell(1e3 * seconds, "{:.4g}", between, behind)])
+    caption = f"Parts of a step of {data['model']} ({data['kind']}, {name.split('.')[0]})"
+    return Table(caption=caption, columns=["part", "ms per step"], rows=rows)
+
+
+def _verdicts(runs, first, second):
+    rows = []
+    for strategy in sorted({run.configuration.strategy or "" for run in runs}):
+        same = [run for run in runs if run.configuration.strategy in (strategy, "single")]
+        for workers in sorted({run.workers for run in same if (run.workers or 1) > 1}):
+            with suppress(LabsError):
+                found = verdict.compare(same, first, second, workers)
+                behind = " [{:.3f}, {:.3f}]".format(*found.interval) if found.interval else ""
+                rows.append(
+                    [
+                        Cell(text=strategy),
+                        cell(workers),
+                        cell(found.ratio, "{:.3f}", found.interval, behind),
+                        Cell(text=found.answer),
+                    ]
+                )
+    caption = f"Is the difference real? Efficiency of {first} divided by that of {second}"
+    heads = ["strategy", "workers", "ratio", "different?"]
+    return [Table(caption=caption, columns=heads, rows=rows)] if rows else []
+
+
+def figures(course, item, names):
+    """(what report.json says of it, the matplotlib figure) for each figure of a task that its runs allow."""
+    held = [course.held[name] for name in names if course.held[name].run.steady]
+    for number, (caption, figure) in enumerate(_drawn(item.evidence.figures if held else (), held), 1):
+        runs = [row["source"] if isinstance(row, dict) else row.source for row in figure.runs]
+        of = f"{caption} ({', '.join(run.removesuffix('.json') for run in runs)})"
+        yield Figure(name=f"{item.id}-{number}", caption=of, alt=figure.alt, runs=runs), figure
+
+
+def _drawn(kinds, held):
+    """(caption, figure) of each kind that the runs allow."""
+    pairs = _pairs([each.run for each in held])
+    for kind in kinds:
+        if kind == "rounds":
+            yield from (("Epochs and speedup by round", plots.rounds(run, one)) for one, run in pairs)
+        elif kind == "steps":
+            for pair in pairs:
+                with suppress(LabsError):
+                    yield "Every step", plots.steps(*pair)
+        else:
+            for rows in _comparable(collect.rows([each.path for each in held])):
+                if kind == "scaling" and len(rows) > 1:
+                    yield "Epoch time, images per second and speedup", plots.scaling(rows)
+                if kind == "learning" and any(row["loss"] for row in rows):
+                    yield "Loss and accuracy by epoch", plots.learning(rows)
+
+
+def _pairs(runs):
+    """(1-worker run, other run) of the trainings that took turns."""
+    ones = [run for run in runs if run.workers == 1]
+    return [(one, run) for run in runs if run.workers != 1 for one in ones if metrics.in_turns(run, one)]
+
+
+def _comparable(rows):
+    """Rows in groups that may stand in one figure: of one strategy, kind and hardware; each run of it once."""
+
+    def of(row):
+        return str((row["strategy"], row["kind"], row["hardware"], not row["study"]))
+
+    return [list(group) for _, group in groupby(sorted(filter(lambda row: row["workers"], rows), key=of), of)]
+
+
+def outcome(course, prediction):
+    """The measured outcome of a prediction as a Cell; None where it was not measured, or cannot be."""
+    wanted = prediction.outcome
+    if not wanted:
+        return None
+    with suppress(LabsError, KeyError, TypeError, IndexError, ZeroDivisionError):
+        value, interval = _quantity(course, wanted.what, wanted.of)
+        if wanted.by:
+            value, interval = value / _quantity(course, wanted.what, wanted.by)[0], None
+        behind = " [{:.3g}, {:.3g}]".format(*interval) if interval else ""
+        return cell(value, "{:.3g}", interval, behind)
+    return None
+
+
+def _quantity(course, what, name):
+    """(value, interval or None) of a run. Raises LabsError, KeyError and others where it is not known."""
+    if what == "largest_batch":
+        return course.measured[f"{name}.maxbatch.json"]["largest"], None
+    if what == "median_step":
+        return steps.quantile(*steps.distribution(course.held[name].run)), None
+    study = course.held[name].run.study
+    together = [
+        held.path for other, held in course.held.items() if other == name or (study and held.run.study == study)
+    ]
+    row = next(row for row in collect.rows(together) if row["source"] == f"{name}.json")
+    return row[what], row.get(f"{what}_interval")
+
+
+def scripts(course, item):
+    """The scripts of a task, with the lines marked that differ from what the student began with."""
+    for label, script in course.scripts(item.evidence):
+        text = course.private.code(script.decode(errors="replace"))
+        lines, changed = text.replace("\r\n", "\n").rstrip("\n").split("\n"), None
+        with suppress(LabsError, OSError, KeyError):
+            before = course.fresh[label]().decode(errors="replace").split("\n")
+            changed = [
+                number + 1
+                for tag, _, _, begin, end in SequenceMatcher(None, before, lines, autojunk=False).get_opcodes()
+                if tag != "equal"
+                for number in range(begin, end)
+            ]
+        yield Script(file=label, sha256=digest(script), lines=_cut(lines, 400)[0], changed=changed)
+
+
+def logs(course, names, seen):
+    """The lines of the .out and .err files of some runs that matter: header, epochs, failure. `seen`: files that have
+    been shown, which is once."""
+    for name in names:
+        for ending in (".out", ".err"):
+            path = course.held[name].log(ending) if name in course.held else course.runs / (name + ending)
+            if path and path not in seen:
+                seen.add(path)
+                with suppress(OSError):
+                    yield _log(course, path)
+
+
+def _log(course, path):
+    text, _ = excerpt(path)
+    problem = failures.failure(path)
+    ranked = map(lines_of.split_rank, content.shown(text).split("\n"))
+    whole = [line.rstrip() for rank, line in ranked if rank in (None, 0)]
+    if path.suffix == ".out":
+        begin = next((n for n, line in enumerate(whole) if lines_of.epoch(line)), len(whole))
+        chosen = whole[: min(begin, 12)] if begin < len(whole) else whole[:12]
+        chosen += [line for line in whole[begin:] if _matters(line)]
+    else:
+        chosen = []
+    chosen, left = _cut([line for line in chosen if line], MOST_LINES)
+    if problem:
+        chosen.append(f"line {problem['line_number']}: {problem['line']}  <- {problem['kind']}")
+    kept = [course.private.log(line[:LONGEST] + (" ..." if len(line) > LONGEST else "")) for line in chosen]
+    return Lines(file=path.name, lines=kept, left_out=left)
+
+
+def _matters(line):
+    return bool(lines_of.epoch(line) or lines_of.result(line) or lines_of.repeat(line) or lines_of.settings(line))
+
+
+def _cut(lines, most):
+    """(lines, the middle of many left out; how many these are)."""
+    if len(lines) <= most:
+        return lines, 0
+    left = len(lines) - most
+    return lines[: most // 2] + [f"... {left} lines are left out ..."] + lines[-(most - most // 2) :], left
+
+
+def cited(answer, names):
+    """Those of the runs that an answer names; one whose name is a word like others only as runs/NAME."""
+    found = {}
+    for name in names:
+        before = r"(?<![\w.-])" if re.search(r"[\d_]", name) else "runs/"
+        found[name] = re.search(rf"{before}{re.escape(name)}(?![\w-])", answer or "")
+    return [name for name, there in found.items() if there]

@@ -1,0 +1,152 @@
+"""The Report of a course: its tasks with answers and evidence, its runs, what is stale and what is missing."""
+
+from pathlib import Path
+
+import labs
+from labs.report import evidence, stale
+from labs.report.course import look
+from labs.report.form import Cell, Item, Report, Run, Task, digest
+
+
+def gather(course, name=None, machine=None):
+    """(Report, {name of a figure: matplotlib figure}) of a labs.report.course.Course."""
+    drawn, tasks, items, logs = {}, [], [], set()
+    for lesson in course.lessons:
+        for item in _lettered(lesson):
+            task, figures = _task(course, lesson, item, logs)
+            tasks.append(task)
+            drawn |= figures
+        for item in lesson.task:
+            if item.kind != "answer":
+                items.append(_item(course, lesson, item))
+    runs = [_run(course, held) for held in course.held.values()]
+    dates = sorted(run.started for run in runs if run.started), sorted(run.finished for run in runs if run.finished)
+    versions = {}
+    for run in runs:
+        for package, version in run.versions.items():
+            if version and version not in versions.setdefault(package, []):
+                versions[package].append(version)
+    report = Report(
+        kit=labs.__version__,
+        name=name,
+        machine=machine,
+        hardware=sorted({f"{r.hardware}, {r.cores} cores" if r.cores else r.hardware for r in runs if r.hardware}),
+        versions={package: sorted(found) for package, found in sorted(versions.items()) if found},
+        first_run=dates[0][0] if dates[0] else None,
+        last_run=dates[1][-1] if dates[1] else None,
+        tasks=tasks,
+        items=items,
+        runs=runs,
+        findings=stale.findings(course, tasks),
+        missing=_missing(course, tasks, items),
+    )
+    return report, drawn
+
+
+def findings(start=".", runs=None):
+    """The findings about the work in a course's folder. Raises CourseError where there is none."""
+    course = look(start, runs)
+    return stale.findings(
+        course, [_task(course, lesson, item)[0] for lesson in course.lessons for item in _lettered(lesson)]
+    )
+
+
+def _lettered(lesson):
+    """The tasks of a lesson that are handed in, T5 before T6."""
+    return sorted(
+        (item for item in lesson.task if item.id[0].isalpha()), key=lambda item: (item.id[0], int(item.id[1:]))
+    )
+
+
+def _task(course, lesson, item, logs=None):
+    """(Task, {name: figure}). logs: those that were shown; without it only what findings are made of is there."""
+    answer = course.answers.get(item.id)
+    names = course.matching(item.evidence.runs, course.held)
+    names += [name for name in evidence.cited(answer, course.held) if name not in names]
+    kind = "answer" if item.kind == "answer" else "check"
+    task = Task(id=item.id, notebook=lesson.notebook, kind=kind, question=item.title, state="open", points=item.points)
+    task.runs, task.answer = names, answer
+    task.state = course.progress.get(item.id, {}).get("state", "open")
+    if item.kind == "answer":
+        task.state = "written" if answer else "open"
+        task.holds = [line for line in item.holds if line != "..."] if answer else []
+    if logs is None:
+        return task, {}
+    task.tables = evidence.tables(course, item, names)
+    figures = list(evidence.figures(course, item, names))
+    task.figures = [said for said, _ in figures]
+    task.scripts = list(evidence.scripts(course, item))
+    searches = [n.removesuffix(".maxbatch.json") for n in course.measured if n.endswith(".maxbatch.json")]
+    if item.kind == "answer":
+        task.logs = list(evidence.logs(course, [*names, *course.matching(item.evidence.runs, searches)], logs))
+    return task, {said.name: figure for said, figure in figures}
+
+
+def _item(course, lesson, item):
+    kept = course.progress.get(item.id, {})
+    prediction = item.kind == "prediction"
+    state = kept.get("state", "open")
+    return Item(
+        id=item.id,
+        notebook=lesson.notebook,
+        title=item.title,
+        kind="prediction" if prediction else "check",
+        state=state,
+        points=kept.get("points", 0),
+        attempts=kept.get("attempts", 0),
+        answer=_said(course.private.text(kept.get("answer", ""))) if prediction else "",
+        outcome=_outcome(course, item, kept.get("outcome")) if prediction and state != "open" else None,
+    )
+
+
+def _outcome(course, item, told):
+    """The outcome of a prediction: from the records where they say it, else as its notebook has told it."""
+    found = evidence.outcome(course, item)
+    if found or told is None:
+        return found
+    if isinstance(told, float):
+        return evidence.cell(told, "{:.3g}")
+    return Cell(text=course.private.text(str(told)))
+
+
+def _said(answer):
+    """A prediction as it is printed: of a long number four digits."""
+    try:
+        return f"{float(answer):.4g}" if len(answer) > 6 else answer
+    except ValueError:
+        return answer
+
+
+def _run(course, held):
+    record, has = held.record, held.record.configuration
+    cores = record.machine.get("cores")
+    return Run(
+        name=held.name,
+        sha256=digest(held.content),
+        **{key: getattr(record, key) for key in ("kind", "state", "hardware", "versions", "oversubscribed", "study")},
+        **{key: getattr(record, key) for key in ("job_id", "started", "finished", "script_sha256")},
+        **{key: getattr(has, key) for key in ("model", "strategy", "workers", "global_batch")},
+        epochs=len(record.epochs),
+        cores=cores if isinstance(cores, int) else None,
+        script=course.script_of(record)[0],
+    )
+
+
+def _missing(course, tasks, items):
+    """What is not there yet, a line each."""
+    lines = []
+    for notebook in dict.fromkeys(lesson.notebook for lesson in course.lessons):
+        if notebook not in course.notebooks and any(task.notebook == notebook for task in tasks):
+            lines.append(f"The notebook {notebook} is not in {Path(course.folder).name}/.")
+    asked = {item.id: item for lesson in course.lessons for item in _lettered(lesson)}
+    for task in tasks:
+        if task.state in ("open", "wrong"):
+            what = "no answer is written" if task.kind == "answer" else f"its check is {task.state}"
+            lines.append(f"{task.id}: {what}.")
+        if asked[task.id].evidence.runs and not (task.runs or task.tables):
+            lines.append(f"{task.id}: none of its runs is on record.")
+    for notebook in dict.fromkeys(item.notebook for item in items):
+        left = [item.id for item in items if item.notebook == notebook and item.state in ("open", "wrong")]
+        if left:
+            lines.append(f"{notebook}: not done are {', '.join(left)}.")
+    return lines

@@ -1,0 +1,98 @@
+"""Small courses to report on: a release with notebooks, scripts and runs that are made from the recorded ones."""
+
+import copy
+import json
+import os
+
+from labs import files, recorded
+from labs.checks import tasks
+from labs.course import release
+from labs.results import record as records
+
+SCRIPT = "import keras\nrate = ...  # your code here\nmodel.fit()\n"
+DONE = SCRIPT.replace("...  # your code here", "0.01")
+MACHINE = {"cpu": "AMD EPYC", "cores": 2, "gpus": []}
+
+
+def notebook(*cells):
+    """The text of a notebook: cells are dicts with cell_type and source, and what else they hold."""
+    filled = [{"id": f"c{number}", "metadata": {}, **cell} for number, cell in enumerate(cells)]
+    for cell in filled:
+        if cell["cell_type"] == "code":
+            cell.setdefault("outputs", [])
+            cell.setdefault("execution_count", None)
+    return json.dumps({"cells": filled, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def answer(id, text):
+    """A written answer's cell."""
+    source = f"### {id}: your answer\n{text}"
+    return {"cell_type": "markdown", "source": source, "metadata": {"labs": {"id": id, "kind": "answer"}}}
+
+
+def written(answers):
+    """{path: text} of all lessons' notebooks, with {id: Markdown} as their written answers, the others left open."""
+    made = {}
+    for lesson in tasks.lessons().values():
+        cells = [
+            answer(item.id, answers.get(item.id, "*Write your answer here.*"))
+            for item in lesson.task
+            if item.kind == "answer"
+        ]
+        made[f"notebooks/{lesson.notebook}.ipynb"] = notebook(*cells)
+    return made
+
+
+def course(root, answers=None, contents=None):
+    """A course in a folder, with some written answers, and files beside them or instead: {path: text}."""
+    fresh = written({}) | {"labs/__init__.py": "", "notebooks/scripts/ResNet50.py": SCRIPT}
+    fresh["slurm/local/ResNet50.sh"] = "#!/bin/bash\n#SBATCH --nodes=...\n"
+    bytes_of = {name: text.encode() for name, text in fresh.items()}
+    for name, content in (bytes_of | release.stamped("1.0", "2026-01-01T00:00:00Z", bytes_of)).items():
+        files.write(root / name, content)
+    for name, text in (written(answers or {}) | (contents or {})).items():
+        files.write(root / name, text)
+    (root / "notebooks/runs").mkdir(exist_ok=True)
+    return root
+
+
+def study(number=0):
+    """Records of ResNet50V2 on 1 and 2 workers in turns, as if measured here: {name: Record}."""
+    found = {}
+    for workers, path in enumerate(path for path in recorded.laptop_two_networks() if "ResNet50V2" in path.name):
+        record = records.load(path).model_copy(deep=True)
+        record.name, record.kind, record.study = f"ResNet50_w{workers + 1}", "measured", f"study{number}"
+        record.machine, record.command = dict(MACHINE), ["scripts/ResNet50.py", "--n_gpus", str(workers + 1)]
+        record.started, record.finished = "2026-01-02T10:00:00+00:00", "2026-01-02T10:10:00+00:00"
+        found[record.name] = record
+    assert len(found) == 2, "the recorded study of two networks has changed"
+    return found
+
+
+def keep(root, runs, log=True):
+    """Write {name: Record} into a course's folder of runs, each with a log."""
+    for name, record in runs.items():
+        folder = root / "notebooks/runs"
+        records.save(folder / f"{name}.json", record)
+        if log:
+            lines = [f"Model ResNet50V2 {record.configuration.workers} workers", "Epoch 1/1"]
+            files.write(folder / f"{name}.out", "\n".join([*lines, "4/4 - 5s - 1s/step - accuracy: 0.5 - loss: 1.5\n"]))
+            files.write(folder / f"{name}.err", "")
+    return root
+
+
+def changed(record, **values):
+    """A copy of a record with other values; configuration={...} changes some of its configuration."""
+    record = copy.deepcopy(record)
+    for name, value in values.pop("configuration", {}).items():
+        setattr(record.configuration, name, value)
+    for name, value in values.items():
+        setattr(record, name, value)
+    return record
+
+
+def saved(root, when):
+    """Say that all notebooks were last saved at a time, as seconds since 1970."""
+    for path in (root / "notebooks").glob("*.ipynb"):
+        os.utime(path, (when, when))
+    return root

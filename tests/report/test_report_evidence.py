@@ -1,0 +1,50 @@
+"""What the lessons say a report shows beside their tasks: it can be there."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tree import ROOT
+
+from labs.checks import tasks
+from labs.checks.kept import read
+
+LESSONS = tasks.lessons()
+ITEMS = [item for lesson in LESSONS.values() for item in lesson.task]
+
+
+def test_evidence_names_scripts_that_there_are_and_runs_that_the_lessons_make():
+    sources = "\n".join(path.read_text() for path in (ROOT / "solutions").glob("*.py"))
+    named = re.findall(r"name=f?[\"']([^\"']+)", sources)
+    named += [f"{name}_local_w1" for name in named] + [f"breakdown_{n}" for n in ("ResNet50V2", "ResNet152V2")]
+    named += [f"{path.stem}_w1" for path in (ROOT / "solutions/scripts").glob("*.py")]
+    named += [f"{path.stem}_7_w1" for path in (ROOT / "solutions/slurm").glob("*.sh")]  # submitted by hand
+    named += [f"maxbatch_{model}_32" for model in ("ResNet50V2", "ResNet152V2")]
+    made = [re.sub(r"\{[^}]*\}", "1", name) for name in named]
+    shown = [item for item in ITEMS if item.evidence != tasks.Evidence()]
+    assert {item.id for item in shown} == {"T4", "T5", "T6", "S1", "H1", "T7", "T8", "T9", "T10"}
+    for item in shown:
+        for pattern in item.evidence.runs:
+            assert any(re.fullmatch(pattern, name) for name in made), f"{item.id}: {pattern}"
+        for name in item.evidence.scripts:
+            assert (ROOT / "solutions/scripts" / name).is_file(), f"{item.id}: {name}"
+        for name in item.evidence.batch:
+            assert (ROOT / "solutions/slurm" / name).is_file(), f"{item.id}: {name}"
+
+
+def test_the_outcome_of_a_prediction_is_that_of_a_run_that_is_shown():
+    patterns = [pattern for item in ITEMS for pattern in item.evidence.runs]
+    predicted = [item for item in ITEMS if item.kind == "prediction" and item.outcome]
+    assert len(predicted) == 7
+    for item in predicted:
+        for name in filter(None, (item.outcome.of, item.outcome.by)):
+            assert any(re.fullmatch(pattern, name) for pattern in patterns), f"{item.id}: {name}"
+
+
+@pytest.mark.parametrize(("text", "items"), [(None, {}), ('{"items": {"05.1": {"state": "right"}}}', {"05.1"})])
+def test_progress_of_any_folder_can_be_read(tmp_path, text, items):
+    path = Path(tmp_path, "progress.json")
+    if text:
+        path.write_text(text)
+    found, damage, data = read(path)
+    assert set(found) == set(items) and damage is None and data == (text and text.encode())
