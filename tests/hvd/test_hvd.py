@@ -19,6 +19,7 @@ from labs.results.failures import split_rank
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parents[1] / "programs"
+LOCAL = ("horovodrun", "mpiexec")  # srun needs a job of SLURM's: tests/cluster
 TRAININGS = ("sgd", "momentum_clipped", "adam_schedule")
 
 
@@ -151,7 +152,7 @@ def solution(tmp_path_factory, needs_horovod):
     text, replaced = re.subn(r"network = keras\.applications\.ResNet50V2\(\n.*\n\)\n", small, text)
     assert replaced == 1
     (folder / "small.py").write_text(text)
-    for launcher in launch.LAUNCHERS:
+    for launcher in LOCAL:
         arguments = ["--images", 64, "--batch_size", 32, "--epochs", 1, "--runs", folder]
         job = jobs.run(
             folder / "small.py",
@@ -168,7 +169,7 @@ def solution(tmp_path_factory, needs_horovod):
     return records
 
 
-@pytest.mark.parametrize("launcher", launch.LAUNCHERS)
+@pytest.mark.parametrize("launcher", LOCAL)
 def test_solution_ends_with_identical_weights_on_both_ranks(solution, launcher):
     found, out, err = solution[launcher]
     has = found.configuration
@@ -381,7 +382,7 @@ def test_rank_that_dies_ends_the_job(tmp_path, launcher, die, rank, needs_horovo
         assert ": killed (" in job.explain()
 
 
-@pytest.mark.parametrize("launcher", launch.LAUNCHERS)
+@pytest.mark.parametrize("launcher", LOCAL)
 def test_stop_ends_all_ranks(tmp_path, launcher, needs_horovod):
     job = jobs.start(
         PROGRAMS / "dying.py",
@@ -401,7 +402,7 @@ def test_stop_ends_all_ranks(tmp_path, launcher, needs_horovod):
     assert json.loads(job.record.read_text())["state"] == "stopped"
 
 
-@pytest.mark.parametrize("launcher", launch.LAUNCHERS)
+@pytest.mark.parametrize("launcher", LOCAL)
 def test_ranks_end_when_the_process_that_started_them_is_killed(tmp_path, launcher, needs_horovod):
     code = (
         "import sys, time; from labs import jobs; "
