@@ -162,7 +162,7 @@ def test_readme_names_what_exists():
 
 # What `.ci/run` needs from the system: program, Debian's package.
 SYSTEM = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
-SYSTEM |= {"shellcheck": "shellcheck", "chromium": "chromium"}
+SYSTEM |= {"shellcheck": "shellcheck", "chromium": "chromium", "bwrap": "bubblewrap"}
 
 
 @pytest.mark.parametrize("missing", [(), ("shellcheck",), ("sbatch", "chromium")], ids=str)
