@@ -5,7 +5,6 @@ while `import tensorflow` runs, standard error goes through a filter that leaves
 words. Everything else passes at once, also if the import ends in an exception or kills the process.
 """
 
-import importlib.abc
 import importlib.machinery
 import os
 import sys
@@ -16,7 +15,7 @@ GREETING = (
 )
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     """Finds `tensorflow` as the other finders do, and lets it be loaded behind the filter."""
 
     def find_spec(self, name, path, target=None):
