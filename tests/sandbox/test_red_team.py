@@ -153,7 +153,10 @@ def test_the_home_the_kit_and_other_folders_are_not_there(run, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("the answer")
     places = [secret, ROOT / "solutions", ROOT / "tests", ROOT / "README.md", Path.home() / ".bashrc", "/etc/shadow"]
-    places += ["/var/log", "/run", "/home", "/boot", "/proc/1/root/etc/shadow", "/proc/1/environ", "/mnt", "/srv"]
+    shown = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "etc", "proc", "dev", "sys", "tmp"}
+    shown |= {Path(folder).parts[1] for folder in sandbox.interpreter()}  # the way to Python and to the kit
+    places += [f"/{name}" for name in sorted(set(os.listdir("/")) - shown)]
+    places += ["/proc/1/root/etc/shadow", "/proc/1/environ"]
     code = "import os, sys\nfor path in sys.argv[1:]:\n"
     code += " try: print('reached', path, (os.listdir if os.path.isdir(path) else open)(path))\n"
     code += " except OSError: pass\nprint(sorted(os.listdir('/')), os.listdir('/tmp'))"
