@@ -7,11 +7,25 @@ line of its own. The line of HTML stays as it was at the end, can be read withou
 import html
 import sys
 
+from labs.errors import LabsError
+from labs.results import metrics
+from labs.results.run import load_record
+
 
 def _in_notebook():
     """True in a kernel that can show HTML; that a package of Jupyter's was imported says nothing."""
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
     return hasattr(get_ipython(), "kernel")
+
+
+def _rate(record, several):
+    """Images per second as a run record says, with its workers where there are several; None if it does not."""
+    try:
+        run = load_record(record)
+        rate = metrics.throughput(run).value
+    except LabsError:
+        return None
+    return rate and (f"{run.workers} worker(s): " if several else "") + f"{rate:,.0f} images/s"
 
 
 class Bar:
@@ -65,7 +79,14 @@ class Bar:
             self.tqdm.set_postfix_str(text, refresh=True)
 
     def close(self, job):
-        """Show how the job ended; nothing is updated after this. No rate: the last one seen is no result of a run."""
-        self._show(1.0 if job.state == "finished" else 0.0, job.state)
+        """Show how the job, or the jobs that took turns, ended; nothing is updated after this.
+
+        The rates are those of the run records, over all epochs that count; none of a run whose images are not known.
+        """
+        records = [record for each in getattr(job, "jobs", [job]) for record in each.records]
+        rates = (
+            [text for record in records if (text := _rate(record, len(records) > 1))] if job.state == "finished" else []
+        )
+        self._show(1.0 if job.state == "finished" else 0.0, ", ".join([job.state, *rates]))
         if self.tqdm is not None:
             self.tqdm.close()

@@ -4,7 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from labs import recorded
 from labs.jobs import bar
+from labs.results import collect
+from labs.results.run import load_record
 
 HALF = {"epochs_done": 1, "epochs": 4, "step": 3, "steps": 6, "images_per_second": 90.4, "fraction": 0.375}
 
@@ -23,7 +26,7 @@ def test_bar_tells_epoch_step_rate_and_time_left(shown):
     shown.update({}, 2.0, "loading <data>")
     shown.update(HALF, 10.0)
     shown.update(HALF | {"fraction": 0.5}, 20.0)  # an eighth in 10 s: HALF of it takes 40 s
-    shown.close(SimpleNamespace(state="finished"))
+    shown.close(SimpleNamespace(state="finished", records=[]))
     assert texts[0] == (0.0, "loading <data> (2 s)")
     assert texts[1] == (0.375, "epoch 2 of 4, step 3 of 6, 90 images/s")
     assert texts[2] == (0.5, "epoch 2 of 4, step 3 of 6, 90 images/s, 40 s left")
@@ -37,7 +40,7 @@ def test_next_training_of_a_batch_script_starts_at_0_again(shown):
     shown.update(HALF | {"fraction": 0.9, "workers": 1}, 10.0)
     shown.update(HALF | {"fraction": 0.1, "workers": 2}, 20.0)
     shown.update(HALF | {"fraction": 0.2, "workers": 2}, 30.0)
-    shown.close(SimpleNamespace(state="failed"))
+    shown.close(SimpleNamespace(state="failed", records=[]))
     assert texts[1] == (0.1, "2 worker(s), epoch 2 of 4, step 3 of 6, 90 images/s")
     assert texts[2] == (0.2, "2 worker(s), epoch 2 of 4, step 3 of 6, 90 images/s, 80 s left")
     assert texts[3] == (0.0, "failed")
@@ -48,3 +51,24 @@ def test_epoch_that_traces_has_no_rate(shown):
     shown.update(HALF | {"images_per_second": None}, 10.0)
     shown.update(HALF | {"images_per_second": None, "fraction": 0.5}, 20.0)
     assert [text for _, text in texts] == ["epoch 2 of 4, step 3 of 6", "epoch 2 of 4, step 3 of 6, 40 s left"]
+
+
+def test_the_last_line_has_the_records_figure_and_not_the_last_one_seen(shown, tmp_path):
+    shown, texts = shown
+    runs = {run.workers: file for file in recorded.laptop() for run in [load_record(file.with_suffix(".json"))]}
+    records = [runs[n].with_suffix(".json") for n in (1, 2)]
+    rates = [f"{row['images_per_second']:,.0f} images/s" for row in collect.rows(records)]
+    shown.update(HALF, 10.0)
+    one, two = (SimpleNamespace(state="finished", records=[record]) for record in records)
+    shown.close(one)
+    shown.close(SimpleNamespace(state="finished", jobs=[one, two]))
+    shown.close(SimpleNamespace(state="failed", records=records))
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    shown.close(SimpleNamespace(state="finished", records=[broken]))
+    assert [text for _, text in texts[1:]] == [
+        f"finished, {rates[0]}",
+        f"finished, 1 worker(s): {rates[0]}, 2 worker(s): {rates[1]}",
+        "failed",
+        "finished",
+    ]
