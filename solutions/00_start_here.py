@@ -105,7 +105,7 @@ tables.scaling(collect.rows([job.record]))
 # | `11_report` | what a report needs to be trusted, and how to hand in yours |
 #
 # Four kinds of items carry a number. **Checks** are answered at once. **Predictions** are kept, not judged: commit
-# yourself *before* you run. **Blanks** are yours to fill. **Written tasks** (T3, T4, ...) are answered in a text cell, in
+# yourself *before* you run. The outcome is set beside them, and what you said last before it counts. **Blanks** are yours to fill. **Written tasks** (T3, T4, ...) are answered in a text cell, in
 # your own words; they are what you hand in.
 #
 # ## Your progress
@@ -116,3 +116,13 @@ tables.scaling(collect.rows([job.record]))
 from labs import checks
 
 tables.progress(checks.progress())
+
+# %% [markdown]
+# How good are your predictions, over the course? Each point is a number: the outcome divided by what you said. On the dashed
+# line you were right; at 2, it was twice as much. Words are right or not. A bar is the outcome's interval.
+
+# %%
+from labs.lessons.nb00 import pictures
+from labs.show import plots
+
+plots.show(pictures.predictions())

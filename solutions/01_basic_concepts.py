@@ -19,7 +19,7 @@
 
 # %%
 from labs import devices, recorded
-from labs.checks import check, predict
+from labs.checks import check, outcome, predict
 from labs.lessons.nb01 import pictures
 from labs.results import collect
 from labs.show import plots, tables, widgets
@@ -128,6 +128,8 @@ tables.show(
     ("who", "hardware", "devices", "batch", "minutes", "top1"),
     {"batch": "global batch", "top1": "accuracy (top-1, %)"},
 )
+first, last = (next(row for row in trainings if row["minutes"] == minutes) for minutes in (29 * 60, 1.2))
+outcome("01.4", last["devices"] / first["devices"], how="computed")
 
 # %% [markdown]
 # The picture takes each time apart, against the first row. On the left, the dashed line is where 8 P100 would be if
@@ -138,7 +140,8 @@ tables.show(
 plots.show(pictures.imagenet())
 
 # %% [markdown]
-# 256 and 1024 P100 are a little *above* the line: their rest is below 1, since communication costs something. The
+# 256 and 1024 P100 are a little *above* the line (how much, stands beside them): their rest is below 1, since communication
+# costs something. The
 # points far *below* it had faster devices and better programs: a rest of 5.7 or 7.6 says nothing about scaling. (The
 # TPU pod is missing: its number of devices was not told.)
 #
@@ -333,6 +336,7 @@ widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 
 for workers in (64, 1000, 100_000):
     print(f"{workers:7,} workers: {laws.amdahl(workers, serial=0.05):.2f} times as fast")
 print(f"1 / serial share: {1 / 0.05:.2f}")
+outcome("01.11", laws.amdahl(64, serial=0.05), how="computed")
 
 # %% [markdown]
 # Of fixed work the serial part is left in the end: $1/s$ is the limit, however many workers there are. This is strong
@@ -434,6 +438,7 @@ predict("01.13", idle_share)
 
 # %%
 plots.show(pictures.compare(device_count=4, micro_batches=4))
+outcome("01.13", pipeline.idle(pipeline.pipelined(devices=4, layers=8)), how="simulated")
 
 # %% [markdown]
 # In the middle, a device has nothing to do until the one before it is done: only one works at any moment. Nothing is
@@ -582,8 +587,7 @@ else:
 # In networks for images the activations decide. They are what you halve with half the batch, and they are why a batch
 # can be too large (notebook 04). VGG16 is the other way round: by far the most weights, and few activations.
 #
-# Now move everything. The dotted lines are the memory of three GPUs; note that each mark of the axis is 10 times the
-# one before. What makes ResNet152V2 fit into 16 GB with 128 images? Which parts change with *devices*, and under which
+# Now move everything. The dotted lines are the memory of three GPUs, as far as the axis reaches. What makes ResNet152V2 fit into 16 GB with 128 images? Which parts change with *devices*, and under which
 # condition?
 
 # %%

@@ -20,7 +20,7 @@
 # %%
 import numpy as np
 
-from labs.checks import check, predict
+from labs.checks import check, outcome, predict
 from labs.lessons.nb02 import pictures
 from labs.show import plots, tables, widgets
 from labs.simulate import reduce, sgd, stragglers
@@ -70,9 +70,12 @@ right = check("02.2", distance)
 
 # %%
 if right:
+    errors = {}
     for size in (4, 16, 64, 256):
         source = sgd.batches(size)
-        print(f"batch {size:3}: mean error {np.mean([distance(start, next(source)) for _ in range(200)]):.3f}")
+        errors[size] = np.mean([distance(start, next(source)) for _ in range(200)])
+        print(f"batch {size:3}: mean error {errors[size]:.3f}")
+    outcome("02.1", errors[16] / errors[4])
 else:
     print("Skipped: this cell uses your distance of 02.2.")
 
@@ -190,7 +193,9 @@ parts = [sixteen[:4], sixteen[4:]]
 gradients, whole = [sgd.gradient(start, part) for part in parts], sgd.gradient(start, sixteen)
 if can_average:
     print(f"largest entry of the gradient of all 16: {np.abs(whole).max():.3f}")
-    print(f"largest difference to the mean of two:   {np.abs(averaged(gradients) - whole).max():.3f}")
+    difference = np.abs(averaged(gradients) - whole).max()
+    print(f"largest difference to the mean of two:   {difference:.3f}")
+    outcome("02.5", "yes" if difference < 1e-9 else "no", how="computed")
 else:
     print("Skipped: this cell uses your averaged of 02.4.")
 
@@ -275,6 +280,8 @@ if can_wait:
             f"{workers:4} workers: a step takes {step_seconds(times):.2f} s, computing "
             f"{times.mean() / step_seconds(times):.0%} of the time"
         )
+        if workers == 64:
+            outcome("02.9", times.mean() / step_seconds(times), how="simulated")
 else:
     print("Skipped: this cell uses your step_seconds of 02.8.")
 
@@ -369,6 +376,7 @@ if can_count:
     counts = [staleness(history.work, one) for one in history.work]
     print("the first ten:", *counts[:10])
     print(f"mean from the 50th on: {np.mean(counts[50:]):.2f}")
+    outcome("02.11", np.mean(counts[50:]), how="counted")
     assert counts == [one.staleness for one in history.work]  # the simulator counts updates, not times
 else:
     print("Skipped: this cell counts with your staleness of 02.12.")
@@ -472,6 +480,8 @@ if seconds:
         ("slow", *rates),
         {"slow": "last worker: times slower"} | {rate: f"rate {rate:g} (s : s)" for rate in rates},
     )
+    cases = ((0.5, 1), (4.0, 1), (4.0, 8))
+    outcome("02.14", [min("sa", key=lambda kind: seconds[kind, *case]) for case in cases], how="simulated")
 else:
     print("Skipped: the race uses your seconds_to of 02.13.")
 
@@ -582,6 +592,8 @@ for workers, size in ((2, 10), (4, 12), (5, 12), (16, 1000), (100, 1)):
     steps = reduce.ring(vectors)
     assert np.array_equal(steps[-1].vectors, np.tile(vectors.sum(axis=0), (workers, 1)))
     print(f"{workers:3} workers, {size:4} numbers: exact sum on every worker after {len(steps)} steps")
+    if workers == 4:
+        outcome("02.16", len(steps), how="counted")
 
 # %% [markdown]
 # Now count bytes. With the server: how many go through *its* link, in and out, if there are K workers? And if S servers
@@ -662,6 +674,7 @@ tables.show(
     ("workers", "size", "server", "16", "ring"),
     {"size": "gradient", "server": "one server (ms)", "16": "16 servers (ms)", "ring": "ring (ms)"},
 )
+outcome("02.18", ["r" if row["ring"] < row["server"] else "s" for row in rows[:2]], how="computed")
 
 # %% [markdown]
 # Where do the lines cross? Change the size of the gradient, the link, and the number of servers. How many servers

@@ -16,7 +16,7 @@
 
 # %%
 from labs import jobs, models, presets
-from labs.checks import check, predict
+from labs.checks import check, outcome, predict
 from labs.measure import maxbatch
 from labs.results import collect
 from labs.show import plots, tables
@@ -31,7 +31,8 @@ print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.
 # per weight (SGD nothing, SGD with momentum one number, Adam two), and the **activations**: the outputs of layers, kept
 # until backward has used them.
 #
-# How much is the first of them? `network.count_params()` is the number of weights, each a float32 of 4 bytes.
+# How many bytes is the first of them? `network.count_params()` is the number of weights, each a float32 of 4 bytes. (Rounded to 2
+# or 3 digits is enough.)
 
 # %%
 network = models.network("ResNet50V2", image_size=32, classes=10)
@@ -87,9 +88,11 @@ print(maxbatch.table(result))
 
 # %%
 plots.show(plots.search(result))
+fits, fails = result["largest"], result["fails"]
+outcome("04.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
-# Compare with your prediction. Where the limit is a budget, weights and gradients are in place before it begins: take them off
+# The border lies between the largest size that fits and the next one tried, in brackets. Where the limit is a budget, weights and gradients are in place before it begins: take them off
 # the bars. What is left is an estimate all the same; it counts the output of every layer.
 #
 # Images per second rise with the batch at first, then hardly any more: larger batches keep the device busy, but once it

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Sharding: every sample once
 #
-# **Time: 45 minutes, of which 2 minutes on 2 cores are computing.**
+# **Time: 50 minutes, of which 4 minutes on 2 cores are computing.**
 #
 # Several workers train one network. In each epoch, every sample should be read by exactly one of them. Many published
 # Horovod programs fail here: no error, a falling loss, and a time that does not fall. You learn to divide the samples
@@ -19,7 +19,7 @@
 from importlib.util import find_spec
 
 from labs import data, jobs, presets  # first: it silences TensorFlow's start-up messages
-from labs.checks import check, predict
+from labs.checks import check, outcome, predict
 from labs.data import formats
 from labs.data import shares as sharding
 from labs.lessons.nb06 import pictures
@@ -102,8 +102,8 @@ print(source.labels[:3], "...", source.labels[-3:])
 # - **c**: `shard`, then shuffle the share with a seed of the worker's own, batch
 # - **d**: shuffle everything with one common seed, then `shard`, batch
 #
-# **Predict:** in which of them does every batch hold a fair sample of the ten classes? Write the letters, such as
-# `"ab"`.
+# **Predict:** in which of them is each single batch of a worker a fair sample of the ten classes? (Not what both workers read in
+# a step together, nor what one reads in the whole epoch.) Write the letters, such as `"ab"`.
 
 # %% labs={"id": "06.4"}
 ### BEGIN SOLUTION
@@ -119,6 +119,9 @@ predict("06.4", fair_orders)
 orders = dict(zip("abcd", sharding.ORDERS))
 cases = {f"{letter}: {order}": sharding.shares(n, 2, order) for letter, order in orders.items()}
 plots.show(pictures.balance(source.labels, cases, batch=batch))
+counted = {title[0]: sharding.class_counts(share, source.labels, batch, classes=10) for title, share in cases.items()}
+fair_ones = [letter for letter, counts in counted.items() if (counts > 0).sum(-1).mean() > 5]  # classes of a batch
+outcome("06.4", fair_ones, how="counted")
 
 # %% [markdown]
 # Even a fair batch of 16 is not at distance 0: it is a random sample of ten classes.
@@ -220,6 +223,8 @@ if can_count:
     for seeds in ((10, 11), (10, 10)):
         reads = [list(samples(worker, 2, seed).as_numpy_iterator()) for worker, seed in enumerate(seeds)]
         print(f"seeds {seeds}: {never_read(reads, n)} of {n} samples are read by nobody")
+        if seeds == (10, 11):
+            outcome("06.7", never_read(reads, n) / n, how="counted")
 else:
     print("Skipped: this cell counts with your function of 06.8.")
 
@@ -295,6 +300,16 @@ check("06.10", still_wrong)
 # There are two remedies: one common seed for the shuffle before `shard`; or `shard` first, then shuffle each share.
 # Write one of them: for each epoch a new order, disjoint shares, nothing left out. All ranks call your function, each
 # with its rank.
+#
+# `shuffle(size)` fills a **buffer** with the next `size` elements, draws one of them, and puts the one that follows in its
+# place. So an element cannot come earlier than `size - 1` places before its own. Twenty sorted numbers:
+
+# %%
+for size in (1, 4, 20):
+    print(f"shuffle({size}):", *tf.data.Dataset.range(20).shuffle(size, seed=0).as_numpy_iterator())
+
+# %% [markdown]
+# A small buffer leaves the classes of a sorted source where they are. The buffer must hold all that is to be mixed.
 
 
 # %% labs={"id": "06.11"}
@@ -342,22 +357,79 @@ for drop in (False, True) if right else ():
 # %% [markdown]
 # With `drop_remainder` all batches are equal, and the price is what the last one held. With several workers there is a
 # second question: all must take the **same number of steps**. 100 samples on 3 workers are 34, 33 and 33. In batches
-# of 3, that is 12, 11 and 11 steps. With Horovod, what happens in step 12?
+# of 3, that is 12, 11 and 11 steps.
 #
-# - **a**: worker 0 makes this update alone
-# - **b**: worker 0 waits in its all-reduce for the others, for ever
-# - **c**: Horovod stops all workers with an error
-# - **d**: the others repeat one of their batches
+# ## One step more
+#
+# With Horovod, what happens in step 12? Cause it: `scripts/unequal.py` trains on 2 ranks with Horovod alone, without what
+# `labs.hvd` checks. You say how many steps each rank takes in each epoch. A second all-reduce in each step carries who is where,
+# so the log says *which* steps were averaged with each other. A rank that has waited 20 s for the other one gives up.
+
+# %%
+told = "averaged ", "is done", "mean loss", "has been shut down", "has waited"
+
+
+def unequal(name, steps_0, steps_1, *options):
+    """Train with these steps of rank 0 and of rank 1 in each epoch, and show what the ranks and Horovod say."""
+    if not find_spec("horovod"):
+        print("Skipped: Horovod is not installed. `labs doctor` says how to get it.")
+        return
+    asked = ["--rank0", *steps_0, "--rank1", *steps_1, *options]
+    job = jobs.run("scripts/unequal.py", *asked, name=f"unequal_{name}", ranks=2, launcher="horovodrun")
+    lines = [line[:230] for file in (job.out, job.err) for line in file.read_text().splitlines()]
+    print(*dict.fromkeys(line for line in lines if any(word in line for word in told)), sep="\n")
+
+
+# %% [markdown]
+# **The others have finished.** One epoch, rank 0 takes a step more:
+
+# %%
+unequal("end", [3], [2])
+
+# %% [markdown]
+# **The others are in the next epoch.** Two epochs, in turn one rank has a step more. Look for a line with two different epochs. Was
+# there an error?
+
+# %%
+unequal("epochs", [3, 2], [2, 3])
+
+# %% [markdown]
+# **The others call something else.** The same, and after each epoch the ranks average their loss. That is an all-reduce of
+# another name. Which all-reduce is each rank in?
+
+# %%
+unequal("loss", [3, 2], [2, 3], "--average_loss")
+
+# %% [markdown]
+# Three runs, one cause: a rank takes a step more. What decides what comes of it?
+#
+# - **a**: nothing: each time Horovod stops all ranks with an error, at once
+# - **b**: what the others call next: nothing (an error), an all-reduce of the same name (a wrong average, and no error), or one of
+#   another name (all wait, until somebody ends them)
+# - **c**: how many steps it has more: Horovod waits for one step, and stops at two
+# - **d**: chance: whichever rank is faster goes on alone
 
 # %% labs={"id": "06.13"}
 ### BEGIN SOLUTION
-step_12 = "b"
+what_decides = "b"
 ### END SOLUTION
-check("06.13", step_12)
+check("06.13", what_decides)
 
 # %% [markdown]
-# So cut the order to whole *global* batches, before you shard. Write how many steps each worker takes, and how many
-# samples this leaves out.
+# Two repairs. **Equal steps**: all take as many as the rank with the fewest. Or **join**: who has no batch left calls `hvd.join()`
+# at the epoch's end, and until all are there adds zeros to what the others average (here epoch 0, step 0). What is averaged with what now? (With
+# `join` the last update is an average over 2 ranks of which one had nothing: only half of a step.)
+
+# %%
+unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")
+
+# %%
+unequal("join", [3], [2], "--average_loss", "--repair", "join")
+
+# %% [markdown]
+# (One epoch only: with Horovod 0.28.1 and `join` after each of two epochs, the second one stood still when this was tried.) Equal
+# steps it is, in this course: cut the order to whole *global* batches, before you shard. Write how many steps each worker
+# takes, and how many samples this leaves out.
 
 
 # %% labs={"id": "06.14"}
@@ -623,7 +695,9 @@ check("06.20", why_not_shorter)
 
 # %% [markdown]
 # That also explains why nobody noticed: the loss falls, and all ranks agree. Both ranks even take the same batch at
-# the same time, so each gradient is averaged with its own copy. At the same rate, two ranks learn what one would learn.
+# the same time, so each gradient is averaged with its own copy: two ranks compute what one would have computed. The losses above
+# differ all the same, for the script also multiplies the *rate* by the number of ranks, as for a larger batch. The batch was
+# not larger. So do not take a lower loss on 2 ranks for what the second rank brought: one rank with the doubled rate gets it, too.
 #
 # **Repair it.** `scripts/repaired.py` is a copy of the script. Change what must be changed, save it, and run the
 # check. The check runs your script up to `fit` as each rank of 1, 2 and 3, and looks at the *sample numbers* that each
@@ -639,6 +713,8 @@ if right and measured:
 else:
     print("Skipped: the repaired script runs when 06.21 is right and your colleague's runs are there.")
 repaired = runs.get(("repaired", 2))
+alone, shared = (np.mean([epoch.seconds for epoch in r.epochs[1:]]) if r else None for r in (record_1, repaired))
+outcome("06.18", shared / alone if repaired else None)
 
 # %%
 if repaired:
@@ -688,8 +764,8 @@ check("06.22", *([record_2, repaired] if repaired else [...]), without="horovod"
 # shuffle each share with a seed of the rank's own; then the shares stay the same in all epochs. Shuffling with
 # different seeds *before* sharding leaves a share of (1 - 1/K)^K unread in every epoch, a quarter of the samples on 2
 # ranks. A sorted source must be shuffled somewhere, or each step sees nearly one class. All ranks must take equally
-# many steps, or one waits in its all-reduce for ever: I cut to whole global batches, and the order changes in each
-# epoch, so that other samples are left out each time. An image folder I shard by its list of files; TFRecord files
+# many steps, or an extra step meets nobody, another epoch's step, or another all-reduce, and waits: I cut to whole global
+# batches, and the order changes in each epoch, so that other samples are left out each time. An image folder I shard by its list of files; TFRecord files
 # only if they were written from shuffled data and are many more than ranks; else the records, before they are decoded.
 # I know that it is right when I have collected the sample numbers of all ranks for an epoch: no number twice, none
 # missing but those cut off, equal lengths. In the record, steps x global batch must not exceed the images that exist.
@@ -701,7 +777,7 @@ check("06.22", *([record_2, repaired] if repaired else [...]), without="horovod"
 #
 # - Shuffle with one common seed, cut, shard, batch; or shard, then shuffle.
 # - Count sample numbers: seen, unseen, seen twice. A falling loss proves nothing.
-# - Equal steps on all ranks, or the training hangs.
+# - Equal steps on all ranks: an extra one ends in an error, in a wrong average that nobody sees, or stands still.
 # - Steps x global batch = images: check it in every record.
 #
 # Next: `07_horovod_training`.

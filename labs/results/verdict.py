@@ -1,13 +1,15 @@
 """Is the difference real? The efficiencies of two networks compared, with an interval, as yes, no or can't tell.
 
 Each efficiency is a ratio of times within the rounds of its study; the two samples of ratios are divided by
-labs.results.intervals.product. Of runs that did not take turns, four mean times are. "no" needs evidence as
+labs.results.intervals.product. Of runs that did not take turns, four mean times are. All means are geometric, as of a
+speedup within rounds: the ratio is the middle of its interval, on logarithms. "no" needs evidence as
 well: the whole interval must lie within the differences that do not matter (equivalence: D. Schuirmann, J.
 Pharmacokinetics and Biopharmaceutics 15, 1987).
 """
 
 import math
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from labs.results import intervals, metrics
 from labs.results.run import MetricsError
@@ -119,6 +121,7 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
     parts.sort(key=lambda part: -part[2])
     above, below = ([sample for sample, _, sign in parts if sign == wanted] for wanted in (1, -1))
     estimate = intervals.product(above, below, [step for _, step, _ in parts]).scaled(factor)
+    ratio = factor * math.exp(sum(sign * fmean(map(math.log, sample)) for sample, _, sign in parts))
     interval, notes = estimate.interval, []
     if interval is None:
         notes.append("one repeat, or times shorter than their rounding: repeat each run 3 times or more")
@@ -126,9 +129,7 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
         notes.append(metrics.NOT_PAIRED)
     if any(run.oversubscribed for run in runs if run.workers == workers):
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
-    return Verdict(
-        decide(interval, matters), estimate.value, interval, matters, *power(estimate), (first, second), tuple(notes)
-    )
+    return Verdict(decide(interval, matters), ratio, interval, matters, *power(estimate), (first, second), tuple(notes))
 
 
 def _times(run):

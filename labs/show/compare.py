@@ -85,7 +85,7 @@ def losses(runs):
     axes[0].set(xlabel="epoch", ylabel="training loss (cross-entropy, nats)", title="loss over epochs", ylim=(0, None))
     axes[0].xaxis.get_major_locator().set_params(integer=True)
     axes[1].set(xlabel="updates of the weights", title="the same, over updates", ylim=(0, None))
-    axes[1].legend(fontsize=8)
+    axes[1].legend(fontsize=9)
     stamp(figure, *kinds)
     figure.alt = "Training loss after each epoch, over epochs and over updates. " + " ".join(sentences)
     return figure

@@ -35,7 +35,7 @@ def light(axis):
 def stamp(figure, *kinds, note=None):
     """Say at the lower right what the figure's numbers are: "measured", "recorded", "simulated", "predicted"."""
     text = " and ".join(sorted(set(kinds))) + (f": {note}" if note else "")
-    figure.supxlabel(text, fontsize=8, x=0.99, ha="right", color="0.35")
+    figure.supxlabel(text, fontsize=9, x=0.99, ha="right", color="0.35")
 
 
 def png(figure):

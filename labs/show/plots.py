@@ -82,7 +82,7 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
     unique = {}  # a curve that has no speedup, for example, stands in the other panels only
     for axis in axes[::-1]:
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
-    axes[-1].legend(unique.values(), unique.keys(), fontsize=7)
+    axes[-1].legend(unique.values(), unique.keys(), fontsize=9)
     stamp(figure, *(row["kind"] for row in rows))
     figure.alt = " ".join(sentences) + " Bars show 95 % intervals; of a single run, what rounding leaves open."
     figure.runs = rows
@@ -107,7 +107,7 @@ def learning(rows):
     for axis in axes:
         axis.set(xlabel="epoch", xticks=range(1, longest + 1))
     if rows:
-        axes[0].legend(fontsize=7)
+        axes[1].legend(fontsize=9, loc="lower right")
     stamp(figure, *(row["kind"] for row in rows))
     figure.alt, figure.runs = " ".join(sentences), rows
     return figure
@@ -143,7 +143,7 @@ def rounds(run, baseline):
     gain.set(title="speedup within each round", ylabel="speedup (times)", ylim=(0, None))
     for axis in (times, gain):
         axis.set(xlabel="round", xticks=numbers)
-        axis.legend(fontsize=7)
+        axis.legend(fontsize=9)
     stamp(figure, run.kind, baseline.kind)
     sentences.insert(2, f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")
     figure.alt, figure.runs = " ".join(sentences), (baseline, run)
@@ -188,8 +188,8 @@ def steps(*runs):
     shares.set_title("distribution of the steady steps")
     _logarithmic(times, "y")
     _logarithmic(shares, "x")
-    times.legend(fontsize=7)
-    shares.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    times.legend(fontsize=9)
+    shares.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     note = "dashed computed from the steps of 1 worker" if any("slowest" in text for text in sentences) else None
     stamp(figure, *(run.kind for run in runs), note=note)
     figure.alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
@@ -233,7 +233,7 @@ def memory(parts_by_batch, limit=None):
     if limit:
         axis.axhline(limit / 2**30, color="black", ls="--", label=f"limit: {limit / 2**30:.1f} GiB")
     axis.set(xlabel="batch size (images)", ylabel="memory (GiB)", title="memory of one training step")
-    axis.legend(fontsize=8)
+    axis.legend(fontsize=9)
     stamp(figure, "simulated", note="computed from the model")
     totals = ", ".join(f"{t:.2f} GiB at batch {b}" for b, t in zip(batches, bottom, strict=True))
     figure.alt = f"Stacked bars of memory by part ({', '.join(parts)}): {totals}. Only the activations grow."
@@ -250,10 +250,10 @@ def search(result):
         axis.axvline(trial["batch"], color=COLOURS[1], ls="--", label=None if number else "out of memory")
     ticks = [t["batch"] for t in result["trials"]]
     axis.set_xscale("log", base=2)
-    axis.set_xticks(ticks, [str(t) for t in ticks], fontsize=8)
+    axis.set_xticks(ticks, [str(t) for t in ticks], fontsize=9)
     axis.set(xlabel="batch size (images)", ylabel="images per second (one step)", ylim=(0, None))
     axis.set_title(f"{result['model']}: doubling until memory runs out")
-    axis.legend(fontsize=8)
+    axis.legend(fontsize=9)
     stamp(figure, result["kind"])
     largest = result["largest"] or "none that was tried"
     border = f"{result['fails']} runs out of memory" if result["fails"] else "memory did not run out"
@@ -270,7 +270,7 @@ def curves(series, *, x, y, title, start=0):
         axis.plot(range(start, start + len(values)), values, color=colour, marker=marker, ms=4, label=name)
     axis.set(xlabel=x, ylabel=y, title=title)
     axis.xaxis.get_major_locator().set_params(integer=True)
-    axis.legend(fontsize=8)
+    axis.legend(fontsize=9)
     stamp(figure, "measured")
     figure.alt = f"{title}: {y} over {x}. " + " ".join(
         f"{name}: from {_digits(values[0])} to {_digits(values[-1])}." for name, values in series.items() if values

@@ -74,12 +74,14 @@ def scaling(rows):
         return f"{_digits(value)}{behind}" if behind else _text(value)
 
     rounds = "rounds" if any(row.get("rounds") for row in rows) else "repeats"
-    columns = ("model", "workers", "global_batch", "steps", rounds, "epoch_seconds", "images_per_second")
-    columns += ("speedup", "efficiency", "final_accuracy", "kind")
-    headers = {"global_batch": "global batch (images)", "steps": "steps per epoch", "epoch_seconds": "epoch (s)"}
-    headers |= {"images_per_second": "images/s", "final_accuracy": "final accuracy"}
+    columns = ("model", "workers", "epoch", rounds, "epoch_seconds", "images_per_second")
+    columns += ("speedup", "efficiency", "final_accuracy")
+    headers = {"epoch": "steps x global batch", "epoch_seconds": "epoch (s)"}
+    headers |= {"images_per_second": "images/s", "final_accuracy": "accuracy"}
     shown = [{key: cell(row, key) for key in columns} for row in rows]
     for line, row in zip(shown, rows, strict=True):
+        line["model"] += f" ({row['kind']})"
+        line["epoch"] = f"{cell(row, 'steps')} x {cell(row, 'global_batch')}"
         if row.get("oversubscribed"):
             line["workers"] += " (oversubscribed)"
     show(shown, columns, headers, shows(rows))

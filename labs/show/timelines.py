@@ -74,7 +74,7 @@ def rows(items, row, zero, kind):
             _bar(axis, number, start, stop, zero, *_style(name))
         for rank, when in sorted(item.arrivals.items()):
             axis.plot(1000 * (when - zero), number, **_mark(rank), mec="white", mew=0.5, clip_on=False, zorder=5)
-    axis.set_yticks(range(len(items)), [f"{item.tensor}, {_size(item.bytes)}" for item in items], fontsize=8)
+    axis.set_yticks(range(len(items)), [f"{item.tensor}, {_size(item.bytes)}" for item in items], fontsize=9)
     axis.set_ylim(len(items) - 0.5, -0.5)
     buffers = sorted({item.buffer for item in items})
     for number, name in enumerate(buffers, 1):
@@ -83,7 +83,7 @@ def rows(items, row, zero, kind):
         place = 0.995, sum(members) / len(members)
         axis.text(*place, f"message {number}", transform=axis.get_yaxis_transform(), **look)
     axis.set_xlim(0, 1250 * row["seconds"])  # room for the numbers of the messages
-    axis.legend(handles=_keys(axis, items), fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    axis.legend(handles=_keys(axis, items), fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return _finish(figure, axis, row, kind)
 
 
@@ -110,7 +110,7 @@ def lanes(items, row, zero, kind):
         times, sizes = _grown(points, zero)
         above.step(times, sizes, where="post", color=colour, ls="-" if mine else dashes[number % 4], lw=1.8, label=name)
     above.set(ylabel="MB of gradients", ylim=(0, None))
-    above.legend(fontsize=8, loc="lower right")
+    above.legend(fontsize=9, loc="lower right")
     for number, buffer in enumerate(sorted({item.buffer for item in items})):
         for name, begin, end in next(item for item in items if item.buffer == buffer).phases:
             if timeline.is_copy(name):

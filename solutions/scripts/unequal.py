@@ -2,10 +2,15 @@
 
     python unequal.py --rank0 3 2 --rank1 2 3 [--average_loss] [--repair equal|join]
 
-in each of 2 ranks: in epoch 1 rank 0 takes 3 steps and rank 1 takes 2, in epoch 2 the other way round.
+in each of 2 ranks: in epoch 1 rank 0 takes 3 steps and rank 1 takes 2, in epoch 2 the other way round. A rank that waits
+in an all-reduce for 20 s says so, and ends the job.
 """
 
 import argparse
+import contextlib
+import os
+import threading
+import time
 
 from labs import data, devices  # first: it silences TensorFlow's start-up messages
 
@@ -27,28 +32,51 @@ labels = tf.one_hot(dataset.labels, 10)
 weights = tf.Variable(tf.zeros((images.shape[1], 10)))
 
 
+def give_up(what):
+    print(f"rank {hvd.rank()} has waited 20 s in the all-reduce of {what}, and gives up", flush=True)
+    time.sleep(3)  # time for the other rank to say the same
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def patience(what):
+    timer = threading.Timer(20, give_up, [what])
+    timer.start()
+    yield
+    timer.cancel()
+
+
+@tf.function
 def train_step(epoch, step):
-    """One step of SGD with the gradient averaged over the ranks; returns the loss."""
-    place = (16 * (2 * step + hvd.rank())) % 256
+    """One step of SGD with the gradient averaged over the ranks; returns the loss, and (epoch, step) of each rank."""
+    place = 16 * (2 * step + hvd.rank()) % 256
     with tf.GradientTape() as tape:
         scores = images[place : place + 16] @ weights
         loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels[place : place + 16], scores))
-    # A second all-reduce carries who is where: the sum has a row for each rank, filled by that rank alone.
-    here = tf.one_hot([hvd.rank()], 2, axis=0) * tf.constant([[epoch, step]], tf.float32)
-    met = hvd.allreduce(here, name="where", op=hvd.Sum).numpy().astype(int)
+    # A second all-reduce carries who is where: a row for each rank, filled by that rank alone.
+    here = tf.one_hot([hvd.rank()], 2, axis=0, dtype=tf.int32) * tf.stack([epoch, step])
+    where = hvd.allreduce(here, op=hvd.Sum, name="where")
     weights.assign_sub(0.01 * hvd.allreduce(tape.gradient(loss, weights), name="gradient"))
-    if hvd.rank() == 0:
-        print("averaged:", *(f"rank {r} in epoch {e}, step {s}" if e else f"rank {r}: nothing" for r, (e, s) in enumerate(met)), sep="  ")
-    return loss
+    return loss, where
+
+
+@tf.function
+def average(loss, name):
+    return hvd.allreduce(loss, name=name)
 
 
 for epoch, steps in enumerate(zip(args.rank0, args.rank1), 1):
     own = min(steps) if args.repair == "equal" else steps[hvd.rank()]
     for step in range(1, own + 1):
-        loss = train_step(epoch, step)
+        with patience(f"epoch {epoch} step {step}"):
+            loss, where = train_step(tf.constant(epoch), tf.constant(step))
+            places = where.numpy()
+        if not places[: hvd.rank()].any():  # one line, by the first rank that takes this step
+            print("averaged", *(f"rank {r}: epoch {e} step {s}," for r, (e, s) in enumerate(places)), flush=True)
     if args.repair == "join":
         hvd.join()  # until all are here, this rank adds zeros to what the others average
     if args.average_loss:
-        mean = hvd.allreduce(loss, name=f"loss of epoch {epoch}")
-        print(f"rank {hvd.rank()}: epoch {epoch}, mean loss {mean:.3f}", flush=True)
+        with patience(f"the loss of epoch {epoch}"):
+            mean = average(loss, f"loss_{epoch}").numpy()
+        print(f"rank {hvd.rank()}: mean loss of epoch {epoch} {mean:.3f}", flush=True)
 print(f"rank {hvd.rank()} is done", flush=True)

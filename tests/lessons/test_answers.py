@@ -132,6 +132,9 @@ def test_items_are_those_of_the_notebook_in_its_order(name):
         assert re.fullmatch(rf"[A-Z]\d+|{lesson.notebook[:2]}\.\d+", id)
         call = {"prediction": f'predict("{id}"', "answer": f"### {id}: your answer"}.get(kind, f'check("{id}"')
         assert source.count(call) == 1, call
+        if kind == "prediction":
+            told = [match.start() for match in re.finditer(rf'outcome\(\s*"{id}"', source)]
+            assert told and min(told) > source.index(call), f"{id} has no outcome after its prediction"
 
 
 def test_script_with_blanks_is_open_and_names_the_line(tmp_path):

@@ -1,12 +1,14 @@
-"""The experiments of notebook 07 with real processes: what goes wrong there goes wrong in the way the notebook says."""
+"""The experiments of notebooks 06 and 07 with real processes: what goes wrong there goes wrong as the notebooks say."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from labs import jobs
 from labs.results import timeline
 
+UNEQUAL = Path(__file__).parents[2] / "solutions/scripts/unequal.py"
 SMALL = ("-m", "labs.lessons.nb07.experiment", "--images", 64, "--epochs", 2)
 
 
@@ -34,7 +36,7 @@ def test_labs_hvd_refuses_it_before_the_first_step(run):
 
 
 def test_a_rank_that_dies_is_named_and_the_record_says_failed(run):
-    job = run("--die", 1)
+    job = run("--accident")
     assert job.state == "failed" and "rank 1 cannot go on" in job.explain()
     assert json.loads(job.record.read_text())["state"] == "failed"
 
@@ -49,3 +51,23 @@ def test_a_slow_rank_is_seen_in_the_timeline(run, tmp_path):
     # The machine may hold up another rank for longer in a step or two, and has more to do in the first.
     assert [row["last"] for row in rows].count(1) > len(rows) / 2
     assert json.loads(job.record.read_text())["weights"]["identical"]
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "options", "said", "never"),
+    [
+        ("end", ([3], [2]), (), ["has been shut down"], ["rank 0 is done"]),
+        ("epochs", ([3, 2], [2, 3]), (), ["rank 0: epoch 1 step 3, rank 1: epoch 2 step 1", "rank 0 is done"], []),
+        ("loss", ([3, 2], [2, 3]), ("--average_loss",), ["has waited 20 s in the all-reduce of"], ["is done"]),
+        ("equal", ([3], [2]), ("--average_loss", "--repair", "equal"), ["rank 0 is done"], ["step 3", "step 0"]),
+        ("join", ([3], [2]), ("--average_loss", "--repair", "join"), ["rank 1: epoch 0 step 0", "is done"], []),
+    ],
+)
+def test_a_rank_with_a_step_more_does_what_the_notebook_says(
+    name, steps, options, said, never, tmp_path, needs_horovod
+):
+    asked = ["--rank0", *steps[0], "--rank1", *steps[1], *options]
+    job = jobs.run(UNEQUAL, *asked, name=name, ranks=2, launcher="horovodrun", runs=tmp_path, show=False)
+    text = job.out.read_text() + job.err.read_text()
+    assert [line for line in said if line not in text] == [] and [line for line in never if line in text] == [], text
+    assert (job.state == "finished") == ("rank 0 is done" in text and "rank 1 is done" in text)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from labs import recorded
 from labs.results import intervals, verdict
 from labs.results.record import Configuration
-from labs.results.run import Epoch, MetricsError, Run
+from labs.results.run import Epoch, MetricsError, Run, load_record
 
 
 def run(model, workers, times, strategy="mirrored", images=512, resolution=0.0):
@@ -166,3 +167,16 @@ def test_what_cannot_be_compared():
 def test_a_shared_machine_is_told():
     runs = [replace(r, oversubscribed=r.workers == 2) for r in study()]
     assert "oversubscribed" in str(verdict.compare(runs, "B", "A"))
+
+
+def test_the_ratio_is_the_one_that_the_notebook_teaches():
+    runs = [load_record(file) for file in recorded.laptop_two_networks()]
+    rounds = {(run.model, run.workers): run.rounds for run in runs}
+    d = {
+        name: [math.log(rounds[name, 1][n] / rounds[name, 2][n]) for n in rounds[name, 1]]
+        for name in ("ResNet50V2", "ResNet152V2")
+    }
+    means = {name: sum(values) / len(values) for name, values in d.items()}
+    found = verdict.compare(runs, "ResNet152V2", "ResNet50V2")
+    assert found.ratio == pytest.approx(math.exp(means["ResNet152V2"] - means["ResNet50V2"]), rel=1e-12)
+    assert math.log(found.ratio) == pytest.approx(sum(map(math.log, found.interval)) / 2)

@@ -117,7 +117,7 @@ def test_measured_and_recorded_are_told_apart():
     colours = {container.lines[0].get_color() for container in figure.axes[0].containers}
     markers = {container.lines[0].get_marker() for container in figure.axes[0].containers}
     assert len(colours) == len(markers) == 2
-    learned = texts(plots.learning([ROWS[0], recorded[0]]).axes[0].get_legend())
+    learned = texts(plots.learning([ROWS[0], recorded[0]]).axes[1].get_legend())
     assert len(set(learned)) == 2 and "(recorded)" in learned[1]
 
 
@@ -141,7 +141,7 @@ def test_missing_intervals_and_values():
         drawn(figure)
         assert "None" not in figure.alt and "nan" not in figure.alt
     assert "w4.json" in plots.scaling(rows).alt  # without a model its file names it
-    (name,) = texts(plots.learning([{**row(1), "workers": None}]).axes[0].get_legend())
+    (name,) = texts(plots.learning([{**row(1), "workers": None}]).axes[1].get_legend())
     assert name == "ResNet50V2, mirrored, ? workers (measured)"
 
 

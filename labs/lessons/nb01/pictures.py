@@ -16,7 +16,7 @@ from labs.simulate.given import SimulationError, number, whole
 
 LAYERS = 8
 _LOOKS = {"forward": COLOURS[5], "backward": COLOURS[0], "all-reduce": COLOURS[1]}
-_BESIDE = {"Goyal": (6, 4), "Akiba": (-8, -8), "Jia": (8, 4), "Ying": (-8, 0), "Mikami": (8, 0), "Yamazaki": (-9, -3)}
+_BESIDE = {"Goyal": (6, 4), "Akiba": (8, 6), "Jia": (8, 4), "Ying": (-8, 0), "Mikami": (8, 0), "Yamazaki": (-9, -3)}
 
 
 def imagenet():
@@ -39,21 +39,24 @@ def imagenet():
         name = row["who"].split()[0]
         shift = _BESIDE.get(name, (8, 0))
         side = "left" if shift[0] > 0 else "right"
-        beside(axis, name, (row["devices"], row["minutes"] / 60), shift, fontsize=8, va="center", ha=side)
+        slower = row["minutes"] * row["devices"] / (first["minutes"] * first["devices"])
+        if row is not first and row["hardware"] == first["hardware"]:
+            name += f": {slower:.2f} x the line"
+        beside(axis, name, (row["devices"], row["minutes"] / 60), shift, fontsize=9, va="center", ha=side)
     logarithmic(axis, [8, 32, 128, 512, 2048], {0.02: "1.2 min", 0.1: "6 min", 1: "1 h", 10: "10 h"})
     axis.set(xlabel="devices", ylabel="time until trained", title="ResNet-50 on ImageNet")
     axis.set(xlim=(6, 9000), ylim=(0.012, 60))
-    axis.legend(fontsize=8, loc="lower left")
+    axis.legend(fontsize=9, loc="lower left")
     sentences = []
     for place, row in enumerate(rows):
         count, total = row["devices"] / first["devices"], first["minutes"] / row["minutes"]
         for value, shift, colour in ((count, -0.2, "0.55"), (total / count, 0.2, looks[row["hardware"]][0])):
             bars.barh(place + shift, value - 1, 0.38, left=1, color=colour)
-            bars.text(max(value, 1) * 1.15, place + shift, f"{value:.3g}", va="center", fontsize=8)
+            bars.text(max(value, 1) * 1.15, place + shift, f"{value:.3g}", va="center", fontsize=9)
         factors = f"{total:.4g} times as fast, {count:.3g} by the number of devices, {total / count:.2g} by the rest."
         sentences.append(f"{row['who']}, {row['devices']} {row['hardware']}, {row['minutes'] / 60:.3g} h: {factors}")
     logarithmic(bars, [1, 10, 100, 1000])
-    bars.set_yticks(range(len(rows)), [f"{row['devices']} {row['hardware']}" for row in rows], fontsize=8)
+    bars.set_yticks(range(len(rows)), [f"{row['devices']} {row['hardware']}" for row in rows], fontsize=9)
     bars.set(xlabel="factor against 8 P100", title="devices (grey) and the rest (coloured)")
     bars.set(xlim=(0.5, 3000), ylim=(len(rows) - 0.4, -0.6))
     return done(figure, "Time of published trainings over the number of devices. " + " ".join(sentences), "recorded")
@@ -74,7 +77,7 @@ def speedups(workers=64, serial=0.05):
         beside(axis, f"{values[-1]:.3g}", (workers, values[-1]), (4, 0), **look)
     axis.set(xlabel="workers p", ylabel="speedup S(p)", title=f"serial share {100 * serial:g} %")
     axis.set(ylim=(0, workers * 1.05), xlim=(0, workers * 1.06))
-    axis.legend(fontsize=8, loc="upper left")
+    axis.legend(fontsize=9, loc="upper left")
     ends = "; ".join(f"{name.split(':')[0]} {values[-1]:.3g}" for name, values in lines.items())
     said = f"Speedup on 1 to {workers} workers with a serial share of {100 * serial:g} %."
     return done(figure, f"{said} On {workers}: ideal {workers}; {ends}.")
@@ -104,7 +107,7 @@ def _timeline(axis, blocks, title, last, now=100.0):
         for block in blocks:
             if block.end <= clock:
                 colour = "white" if block.what == "backward" else "black"
-                look = {"ha": "center", "va": "center", "fontsize": 7, "color": colour}
+                look = {"ha": "center", "va": "center", "fontsize": 9, "color": colour}
                 axis.text((block.begin + block.end) / 2, block.device, block.part + 1, **look)
     if now < 100:
         axis.axvline(clock, color="black", lw=1)
@@ -123,11 +126,11 @@ def parallelism(kind="data", device_count=4, micro_batches=4, now=100):
     The unit of time is the forward pass of one layer for the whole mini-batch. now: per cent of the time that passed.
     """
     blocks, name = _blocks(kind, device_count, micro_batches, LAYERS)
-    figure, (axis,) = canvas(width=8.2, height=1.5 + 0.3 * device_count, left=0.9, right=1.1, top=0.4)
-    last = max(3 * LAYERS, pipeline.length(blocks)) * 1.02
+    figure, (axis,) = canvas(width=9.2, height=1.5 + 0.35 * device_count, left=0.9, right=1.1, top=0.4)
+    last = pipeline.length(blocks) * 1.02
     text = _timeline(axis, blocks, name, last, number("now", now, most=100))
     axis.set_xlabel("time (forward passes of one layer)")
-    axis.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
     return done(figure, text)
 
 
@@ -139,12 +142,12 @@ def compare(device_count=4, micro_batches=4):
     last = max(pipeline.length(blocks) for blocks, _ in drawn) * 1.02
     text = " ".join(_timeline(axis, blocks, name, last) for axis, (blocks, name) in zip(axes, drawn, strict=True))
     axes[2].set_xlabel("time (forward passes of one layer)")
-    axes[1].legend(handles=list(axes[0].collections), fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes[1].legend(handles=list(axes[0].collections), fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
     return done(figure, text)
 
 
 def memory(network="ResNet50V2", batch=32, optimizer="momentum", precision="float32", devices=1, sharded="nothing"):
-    """Memory of each device by part for images of 224x224, on an axis of powers of ten, beside the memory of devices.
+    """Memory of each device for images of 224x224, its parts stacked in one bar, beside the memory of devices.
 
     batch: images of each device; optimizer: "SGD", "momentum", "Adam"; precision: "float32" or "float16" of all values
     (programs keep some of them in 32 bit); sharded: see labs.simulate.memory.
@@ -159,21 +162,24 @@ def memory(network="ResNet50V2", batch=32, optimizer="momentum", precision="floa
             raise SimulationError(f"{name} is {value!r}: it must be one of {', '.join(known)}.")
     width = {"float32": 4, "float16": 2}[precision]
     parts = simulated.step(*networks[network], batch, simulated.SLOTS[optimizer], width, devices, sharded)
-    parts["sum"] = sum(parts.values())
-    figure, (axis,) = canvas(width=7.6, height=3.1, left=0.95, right=0.75)
-    for place, (value, colour) in enumerate(zip(parts.values(), (*COLOURS[:4], "0.3"), strict=True)):
-        shown = max(value, 1e6)
-        axis.barh(place, shown - 1e6, left=1e6, height=0.75, color=colour)
-        axis.text(shown * 1.12, place, _size(value), va="center", fontsize=9)
-    for limit, name, side in ((16e9, "V100", "right"), (40e9, "A100", "center"), (80e9, "H100", "left")):
-        axis.axvline(limit, color="black", ls=":", lw=1)
-        axis.text(limit, -0.6, f"{name}\n{limit / 1e9:.0f} GB", ha=side, fontsize=7)
-    logarithmic(axis, {10.0**power: _size(10**power) for power in range(6, 12)})
-    axis.set_yticks(range(5), list(parts))
-    axis.set(xlabel="memory of each device", xlim=(1e6, 4e11), ylim=(4.5, -0.5))
+    total, begin = sum(parts.values()), 0
+    figure, (axis,) = canvas(width=7.6, height=2.9, left=0.3, right=0.3)
+    for (part, value), colour in zip(parts.items(), COLOURS, strict=False):
+        axis.barh(0, value / 1e9, left=begin / 1e9, height=0.7, color=colour, label=f"{part} {_size(value)}")
+        begin += value
+    parts["sum"] = total
+    most = max(1.15 * total / 1e9, 20)
+    for limit, name in ((16, "V100"), (40, "A100"), (80, "H100")):
+        if limit < most:
+            axis.plot([limit, limit], [-0.5, 0.75], color="black", ls=":", lw=1)
+            axis.text(limit, 0.5, f"{name}: {limit} GB ", ha="right", va="bottom", fontsize=9)
+    axis.text(total / 1e9, 0, f" sum {_size(total)}", va="center", fontsize=9)
+    axis.legend(fontsize=9, loc="upper center", ncols=4, frameon=False)
+    axis.set_yticks([])
+    axis.set(xlabel="memory of each device (GB)", xlim=(0, most), ylim=(-0.5, 1.5))
     many = f"each of {devices} devices" if devices > 1 else "1 device"
     title = f"{network}, {batch} images for {many}, {optimizer}, {precision}"
-    axis.set_title(title, fontsize=10, pad=22)
+    axis.set_title(title, fontsize=10)
     values = ", ".join(f"{part} {_size(value)}" for part, value in parts.items())
     return done(figure, f"{title}; sharded: {sharded}. Memory of each device: {values}.")
 

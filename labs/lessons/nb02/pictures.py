@@ -44,7 +44,7 @@ def minibatches(batch=32, rate=0.5):
     logarithmic(axis, [1, 4, 16, 64, 256], [0.1, 0.2, 0.5, 1, 2, 5])
     axis.set(xlabel="batch size n (samples)", ylabel="distance / length of full gradient", title="error of a gradient")
     axis.set_ylim(min(0.1, far.min() * 0.8), far.max() * 1.3)
-    axis.legend(fontsize=8)
+    axis.legend(fontsize=9)
     loss.plot(history.seconds * batch, history.losses, color=COLOURS[1])
     loss.set(xlabel="samples read", ylabel="loss of all digits (nats)", title=f"one epoch: {updates} updates")
     loss.set(xlim=(0, count), ylim=(0, 2.5))
@@ -81,9 +81,9 @@ def averaging(workers=3, batch=4, digit=6):
     axis.imshow(_mosaic(columns, len(columns)), cmap="PuOr", vmin=-highest, vmax=highest, extent=span)
     for place, (values, name) in enumerate(zip(columns, names, strict=True)):
         axis.text(wide * place + 17, top - 2, name, ha="center", fontsize=9)
-        axis.text(wide * place + 17, top + 40, f"length {np.linalg.norm(values):.3f}", ha="center", fontsize=8)
+        axis.text(wide * place + 17, top + 40, f"length {np.linalg.norm(values):.3f}", ha="center", fontsize=9)
     key = f"gradient for class {digit}\norange: weight grows\nviolet: it shrinks"
-    axis.text(wide * len(columns) - 5, 9, key, ha="right", va="center", fontsize=8)
+    axis.text(wide * len(columns) - 5, 9, key, ha="right", va="center", fontsize=9)
     axis.set(xlim=(-3, wide * len(columns) - 2), ylim=(top + 50, -2))
     far = float(np.abs(step["mean"] - step["whole"]).max())
     own = ", ".join(f"{(labels[rows] == digit).sum()} of {batch}" for rows in step["rows"])
@@ -154,7 +154,7 @@ def races(workers=4, slow=4.0, rate=0.5, seconds=40.0):
     logarithmic(axes[2], y=[0.1, 0.3, 1, 3, 10, 30, 100])
     axes[2].set(xlabel="time (s)", ylabel="training loss (nats)", title="loss over time")
     axes[2].set(xlim=(0, seconds), ylim=(0.08, 120))
-    axes[2].legend(fontsize=8)
+    axes[2].legend(fontsize=9)
     stale = [work.staleness for work in free.work]
     ends = [float(history.losses[-1]) for history in (sync, free)]
     return done(
@@ -189,7 +189,7 @@ def ring(workers=4, step=0):
     for send in sends:
         middle = places[send.sender] + places[send.receiver] if workers > 2 else places[send.sender][::-1]
         x, y = middle / np.linalg.norm(middle) * (1.3 if workers > 2 else 0.5)
-        circle.text(x, y, f"chunk {send.chunk}", ha="center", va="center", fontsize=8, color=COLOURS[1])
+        circle.text(x, y, f"chunk {send.chunk}", ha="center", va="center", fontsize=9, color=COLOURS[1])
     if sends:
         begin, end = (places[[getattr(send, who) for send in sends]] for who in ("sender", "receiver"))
         away = (end - begin) / np.linalg.norm(end - begin, axis=1, keepdims=True)
@@ -235,7 +235,7 @@ def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=
     logarithmic(axis, counts, {10.0**power: tick for power, tick in enumerate(ticks, -5)})
     axis.set(xlabel="workers", ylabel="time of one exchange", ylim=(1e-5, 60))
     axis.set_title(f"{megabytes:g} MB, {gigabytes_per_second:g} GB/s, {microseconds:g} µs a message")
-    axis.legend(fontsize=8, loc="upper left")
+    axis.legend(fontsize=9, loc="upper left")
     ends = "; ".join(f"{name} {1000 * values[-1]:.3g} ms" for name, values in lines.items())
     link = f"{gigabytes_per_second:g} GB/s and {microseconds:g} microseconds a message"
     what = f"Time to exchange {megabytes:g} MB over the number of workers, {link}."

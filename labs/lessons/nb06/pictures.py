@@ -150,7 +150,7 @@ def unseen(counted, *, title="shuffle with own seeds, then shard"):
     axis.plot(*points.T, MARKERS[0], color=COLOURS[0], ms=5, alpha=0.6, label=label)
     axis.set(xlabel="workers K", ylabel="share of samples never read\nin an epoch", title=title)
     axis.set(ylim=(0, 0.45), xticks=workers)
-    axis.legend(fontsize=8, loc="lower right")
+    axis.legend(fontsize=9, loc="lower right")
     stamp(figure, "simulated")
     values = ", ".join(f"{np.mean(counted[k]):.3f} for {k}" for k in workers)
     formula = f"formula (1 - 1/K)^K, which tends to 1/e = {np.exp(-1):.3f}"
@@ -181,7 +181,7 @@ def epoch_times(records):
     axis.plot(ticks, [first / worker for worker in ticks], "--", color="0.5", label="ideal: T(1)/K")
     axis.set(xlabel="ranks K", ylabel="seconds per epoch", xticks=ticks, title="epoch time")
     axis.set_ylim(0, 1.3 * axis.get_ylim()[1])
-    axis.legend(fontsize=8, ncols=2, loc="upper center")
+    axis.legend(fontsize=9, ncols=2, loc="upper center")
     stamp(figure, "measured")
     figure.alt = " ".join(sentences) + " Short lines are the single epochs; the first one is left out."
     return figure

@@ -44,7 +44,9 @@ def main():
     parser.add_argument(
         "--slow", nargs=2, type=int, default=(-1, 0), metavar=("RANK", "MS"), help="RANK pauses in each step"
     )
-    parser.add_argument("--die", type=int, metavar="RANK", help="RANK fails at the begin of the second epoch")
+    parser.add_argument(
+        "--accident", action="store_true", help="one of the ranks fails at the begin of its second epoch"
+    )
     training.arguments(parser)
     args = training.parse(parser)
 
@@ -72,7 +74,7 @@ def main():
     model.build((None, *dataset.images.shape[1:]))
     model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
 
-    callbacks = [Disturb(args.slow, args.die)]
+    callbacks = [Disturb(args.slow, 1 if args.accident else None)]
     if not args.unchecked:
         callbacks += [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
         run = {"model": args.network, "strategy": "horovod", "workers": hvd.size(), "learning_rate": args.rate}

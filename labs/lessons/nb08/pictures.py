@@ -218,7 +218,7 @@ def breakdown(results, runs=()):
     handles, labels = axis.get_legend_handles_labels()
     keys = dict(zip(labels, handles, strict=True))
     order = [label for label in (*measured.PARTS, mark) if label in keys]
-    axis.legend([keys[label] for label in order], order, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axis.legend([keys[label] for label in order], order, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(figure, *(found["kind"] for found in results))
     figure.alt = "Stacked bars of the milliseconds of a step by part. " + " ".join(sentences)
     return figure
