@@ -38,11 +38,11 @@ print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.
 network = models.network("ResNet50V2", image_size=32, classes=10)
 print(f"{network.count_params():,} weights")
 
-# %% labs={"id": "04.2"}
+# %% labs={"id": "04.1"}
 ### BEGIN SOLUTION
 weight_bytes = 4 * network.count_params()
 ### END SOLUTION
-check("04.2", weight_bytes)
+check("04.1", weight_bytes)
 
 # %% [markdown]
 # The four parts for several batch sizes, computed from the layers of the model (momentum: 1 number per weight):
@@ -54,11 +54,11 @@ plots.show(plots.memory(parts))
 # %% [markdown]
 # Which part grows with the batch? **a** weights, **b** gradients, **c** optimizer, **d** activations
 
-# %% labs={"id": "04.1"}
+# %% labs={"id": "04.2"}
 ### BEGIN SOLUTION
 part = "d"
 ### END SOLUTION
-check("04.1", part)
+check("04.2", part)
 
 # %% [markdown]
 # The picture is an estimate: some layers work in place, others need scratch space that no formula shows. To know, you
@@ -112,11 +112,11 @@ print(text[-900:])
 # Copy the one line that names the tensor for which there was no memory (you need not copy it by hand: read the file,
 # find the line).
 
-# %% labs={"id": "04.5"}
+# %% labs={"id": "04.4"}
 ### BEGIN SOLUTION
 evidence_line = next(line for line in text.splitlines() if line.startswith("OOM"))
 ### END SOLUTION
-check("04.5", evidence_line, result)
+check("04.4", evidence_line, result)
 
 # %% [markdown]
 # ## Closer to the border
@@ -124,14 +124,14 @@ check("04.5", evidence_line, result)
 # Doubling leaves a gap: one size fits, twice that size does not. Write the size to try next.
 
 
-# %% labs={"id": "04.4"}
+# %% labs={"id": "04.5"}
 def next_batch(fits, fails):
     ### BEGIN SOLUTION
     return (fits + fails) // 2
     ### END SOLUTION
 
 
-check("04.4", next_batch)
+check("04.5", next_batch)
 
 # %% [markdown]
 # In a terminal, `uv run labs maxbatch --model ResNet50V2 --memory 1GiB --bisect 3` halves the gap three times. Powers of

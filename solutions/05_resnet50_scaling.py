@@ -202,11 +202,11 @@ else:
 # one worker alone, and then waits for the other. **Predict:** how many times as long is the usual (median) step on 2
 # workers?
 
-# %% labs={"id": "05.15"}
+# %% labs={"id": "05.9"}
 ### BEGIN SOLUTION
 step_ratio_expected = 1.2
 ### END SOLUTION
-predict("05.15", step_ratio_expected)
+predict("05.9", step_ratio_expected)
 
 # %%
 plots.show(plots.steps(one, two))
@@ -231,7 +231,7 @@ alone, both = (steps.quantile(*steps.distribution(run)) for run in (one, two))
 slower = steps.quantile(*steps.distribution(one, workers=two.workers))
 print(f"the median step: {alone:.3f} s on 1 worker, {both:.3f} s on {two.workers}, {both / alone:.2f} times as long")
 print(f"the slowest of {two.workers} steps on 1 worker: {slower:.3f} s, {slower / alone:.2f} times as long")
-outcome("05.15", both / alone, how=how)
+outcome("05.9", both / alone, how=how)
 
 # %% [markdown]
 # ## T6: the three plots
@@ -303,11 +303,11 @@ if apart:
 # `steps_of` has the seconds of each kind of step. **Compute** the speedup of the two unconnected trainings: how many images do both
 # together train in a second, divided by those of one alone? It is the most that any exchange could leave.
 
-# %% labs={"id": "05.16"}
+# %% labs={"id": "05.10"}
 ### BEGIN SOLUTION
 unconnected = 2 * steps_of["alone"] / steps_of["together"]
 ### END SOLUTION
-check("05.16", unconnected, steps_of)
+check("05.10", unconnected, steps_of)
 
 # %% [markdown]
 # Two more numbers, each measured alone: how long the pipeline takes for a batch of both workers, and how long an
@@ -353,11 +353,11 @@ outcome("05.2", "equal" if abs(gain) < 0.01 else "higher" if gain > 0 else "lowe
 # "Twice as fast and just as good" is a claim to check. The epochs are the same and the images are the same. How many times are
 # the weights updated in one epoch, on 1 and on 2 workers?
 
-# %% labs={"id": "05.9"}
+# %% labs={"id": "05.12"}
 ### BEGIN SOLUTION
 updates_1, updates_2 = (row["steps"] for row in rows if row["workers"] in (1, 2))
 ### END SOLUTION
-check("05.9", updates_1, updates_2, rows)
+check("05.12", updates_1, updates_2, rows)
 
 # %% [markdown]
 # These few epochs of one training on each number of workers say little about learning: another seed gives other curves. In the
@@ -398,11 +398,11 @@ plots.show(plots.scaling(cluster, ("epoch time", "speedup", "efficiency")))
 # The log gives whole seconds: 45 s on 1 GPU and 12 s on 4. What it calls 12 s was anything from 11.5 s to 12.5 s. Compute the
 # lowest and the highest efficiency on 4 GPUs that fit these two numbers.
 
-# %% labs={"id": "05.10"}
+# %% labs={"id": "05.13"}
 ### BEGIN SOLUTION
 low, high = 44.5 / 12.5 / 4, 45.5 / 11.5 / 4
 ### END SOLUTION
-check("05.10", low, high)
+check("05.13", low, high)
 
 # %% [markdown]
 # The interval is wider than most differences that people argue about. From this log nobody can say whether the efficiency is
@@ -438,11 +438,11 @@ tables.show(
 # - **c**: SLURM gives it 4 GPUs, to match the threads
 # - **d**: SLURM cuts the threads to 80
 
-# %% labs={"id": "05.12"}
+# %% labs={"id": "05.14"}
 ### BEGIN SOLUTION
 too_many_cores = "b"
 ### END SOLUTION
-check("05.12", too_many_cores)
+check("05.14", too_many_cores)
 
 # %% [markdown]
 # ### What bash and SLURM want written
@@ -501,18 +501,18 @@ print(batch_script.read_text())
 # log that does not exist, or a batch that does not grow with the workers. The check below does; in a terminal it is
 # `uv run labs slurm check slurm/local/ResNet50.sh`.
 
-# %% labs={"id": "05.13"}
-submit = check("05.13", batch_script)
+# %% labs={"id": "05.15"}
+submit = check("05.15", batch_script)
 
 # %% [markdown]
 # One mistake is worth a look. Suppose that in a batch script the line `#SBATCH --gres=gpu:4` stands below `module load`, at a site
 # where a job gets only the GPUs that it asks for. How many GPUs does this job get?
 
-# %% labs={"id": "05.14"}
+# %% labs={"id": "05.16"}
 ### BEGIN SOLUTION
 gpus_of_the_late_line = 0
 ### END SOLUTION
-check("05.14", gpus_of_the_late_line)
+check("05.16", gpus_of_the_late_line)
 
 # %% [markdown]
 # Submit it. The call is the same as for a Python script. Where there is no SLURM, bash runs the script on this machine and

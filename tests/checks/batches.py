@@ -11,7 +11,7 @@ def _styles(name):
 
 RIGHT, RIGHT_RANKS = _styles("right_one_node.sh"), _styles("right_nodes.sh")
 
-# What stands for `batch=...` in the loop `for workers in 1 2` (05.13): what the hint says.
+# What stands for `batch=...` in the loop `for workers in 1 2` (05.15): what the hint says.
 WRONG = {
     "batch=64*$workers": r"Line 32 .*--batch_size '64\*1', which is no whole number",
     'batch="64 * workers"': r"Line 32 .*--batch_size '64 \* workers', which is no whole number",

@@ -53,7 +53,7 @@ def blank(name, old, new):
 
 @pytest.mark.parametrize("style", batches.RIGHT)
 def test_a_right_script_in_any_style(judge, tried, style):
-    assert judge("05.13", "ResNet50.sh", one_node(batches.RIGHT[style]))[0] == "right"
+    assert judge("05.15", "ResNet50.sh", one_node(batches.RIGHT[style]))[0] == "right"
     other = batches.RIGHT[style].replace("ResNet50.py", "ResNet152V2.py")
     assert judge("08.13", "ResNet152V2.sh", one_node(other, "ResNet152V2.sh"))[0] == "right"
 
@@ -65,7 +65,7 @@ def test_a_right_script_over_nodes_in_any_style(judge, tried, style):
 
 @pytest.mark.parametrize("batch", batches.WRONG)
 def test_a_wrong_batch_gets_a_hint_that_names_it(judge, tried, batch):
-    state, hint = judge("05.13", "ResNet50.sh", blank("ResNet50.sh", "batch=$((64 * workers))", batch))
+    state, hint = judge("05.15", "ResNet50.sh", blank("ResNet50.sh", "batch=$((64 * workers))", batch))
     assert state == "wrong"
     assert re.search(batches.WRONG[batch], hint), hint
 
@@ -90,18 +90,18 @@ def test_a_wrong_batch_of_ranks_gets_a_hint_that_names_it(judge, tried, batch):
 def test_without_a_sandbox_a_script_is_only_read(judge, monkeypatch, batch, hint):
     monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
     monkeypatch.setattr(sandbox, "run", None)
-    state, said = judge("05.13", "ResNet50.sh", blank("ResNet50.sh", "batch=$((64 * workers))", batch))
+    state, said = judge("05.15", "ResNet50.sh", blank("ResNet50.sh", "batch=$((64 * workers))", batch))
     assert (state == "right") is (hint is None)
     assert hint is None or re.search(hint, said), said
 
 
 def test_each_hint_says_what_was_done(judge, tried):
     text = blank("ResNet50.sh", "--gres=gpu:2", "--gres=gpu:1")
-    assert judge("05.13", "ResNet50.sh", text)[1].endswith("(The script was read.)")
+    assert judge("05.15", "ResNet50.sh", text)[1].endswith("(The script was read.)")
     text = blank("ResNet50.sh", "batch=$((64 * workers))", "batch=64")
-    assert "(Bash ran the script, with stand-ins for" in judge("05.13", "ResNet50.sh", text)[1]
+    assert "(Bash ran the script, with stand-ins for" in judge("05.15", "ResNet50.sh", text)[1]
 
 
 def test_a_script_in_another_language_is_only_read(judge, tried):
-    state, hint = judge("05.13", "ResNet50.sh", blank("ResNet50.sh", "#!/bin/bash", "#!/bin/zsh"))
+    state, hint = judge("05.15", "ResNet50.sh", blank("ResNet50.sh", "#!/bin/bash", "#!/bin/zsh"))
     assert state == "wrong" and "not tried out: its first line names no bash" in hint

@@ -132,7 +132,7 @@ ANSWERS = {
         ],
         secret=None,
     ),
-    "05.16": dict(
+    "05.10": dict(
         right=[(2 * 0.8 / 0.88, STEPS), (1.818, STEPS), (1.82, STEPS), ("1.8", STEPS)],
         wrong=[
             (0.8 / 0.88, STEPS),
@@ -144,8 +144,8 @@ ANSWERS = {
         ],
         secret=r"1\.8",
     ),
-    "05.9": dict(right=[(12, 6, ROWS)], wrong=[(12, 12, ROWS), (6, 12, ROWS), (768, 384, ROWS)], secret=r"\b(12|6)\b"),
-    "05.10": dict(
+    "05.12": dict(right=[(12, 6, ROWS)], wrong=[(12, 12, ROWS), (6, 12, ROWS), (768, 384, ROWS)], secret=r"\b(12|6)\b"),
+    "05.13": dict(
         right=[(0.89, 0.989), (44.5 / 12.5 / 4, 45.5 / 11.5 / 4), (0.89, 0.99), ("0.89", "0.989")],
         wrong=[(0.9375, 0.9375), (0.9, 0.978), (0.967, 0.91), (3.56, 3.957), (0.91, 0.967), (89, 98.9), (0.915, 0.958)],
         secret=r"0?\.89\b|0?\.98\d?|44\.5|45\.5|12\.5(?! s)|11\.5(?! s)",
@@ -183,7 +183,7 @@ ANSWERS = {
         secret=None,
         same=[(11, 12)],
     ),
-    "05.13": dict(
+    "05.15": dict(
         right=[batch(), batch(("batch=$((64 * workers))", "batch=$((workers * 32 + workers * 32))"))],
         wrong=[
             batch(("#SBATCH --gres=gpu:2", "# SBATCH --gres=gpu:2")),
@@ -198,5 +198,5 @@ ANSWERS = {
         ],
         secret=r"64 \* workers",
     ),
-    "05.14": dict(right=[(0,), ("0",)], wrong=[(4,), (1,)], secret=r"\b0\b|\bnone\b"),
+    "05.16": dict(right=[(0,), ("0",)], wrong=[(4,), (1,)], secret=r"\b0\b|\bnone\b"),
 }

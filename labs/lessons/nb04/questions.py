@@ -4,7 +4,7 @@ from labs.checks.judging import judges
 from labs.checks.reading import bytes_of_resnet50v2, close, near, no_evidence
 
 
-@judges("04.2")
+@judges("04.1")
 def weights(size):
     _, right = bytes_of_resnet50v2()
     count = right / 4
@@ -20,7 +20,7 @@ def weights(size):
     yield not close(size, right), "Number of weights (`network.count_params()`) times bytes per weight."
 
 
-@judges("04.4")
+@judges("04.5")
 def bisect(function):
     if near(function(64, 128), 96, 0):
         yield near(function(96, 128), 112, 0), None
@@ -34,7 +34,7 @@ def bisect(function):
     return "Take the size in the middle of the largest that fits and the smallest that does not."
 
 
-judges("04.5")(no_evidence)
+judges("04.4")(no_evidence)
 
 
 @judges("04.6")

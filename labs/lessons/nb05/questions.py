@@ -75,7 +75,7 @@ def plots(figure, rows):
     yield from reading.no_curve(figure, rows, "your runs")
 
 
-@judges("05.16")
+@judges("05.10")
 def unconnected(speedup, steps):
     alone, together, exchange = (steps[kind] for kind in ("alone", "together", "exchange"))
 
@@ -92,7 +92,7 @@ def unconnected(speedup, steps):
     return "Both train in a step together twice the images that one trains in a step alone: images over seconds, twice."
 
 
-@judges("05.9")
+@judges("05.12")
 def updates(one, two, rows):
     steps = {row["workers"]: row["steps"] for row in rows}
     yield (one, two) == (steps.get(1), steps.get(2)), None
@@ -101,7 +101,7 @@ def updates(one, two, rows):
     return "One update per step: read how many steps an epoch has in the log (`98/98` is 98 steps)."
 
 
-@judges("05.10")
+@judges("05.13")
 def rounding(low, high):
     low, high = float(low), float(high)
     yield min(low, high) > 50, PER_CENT
@@ -121,12 +121,12 @@ def rounding(low, high):
         )
 
 
-@judges("05.13")
+@judges("05.15")
 def batch_script(path):
     return batch_scripts.judge(path, trains="ResNet50.py")
 
 
-@judges("05.14")
+@judges("05.16")
 def late(gpus):
     yield gpus == 4, "`module load` is a command. How far does sbatch read a script?"
     yield gpus != 0, "Either the line counts, or it does not: which number does each of the two give?"
