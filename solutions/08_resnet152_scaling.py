@@ -18,7 +18,7 @@
 # %%
 from labs import costs, devices, jobs, presets, recorded
 from labs.checks import check, outcome, predict
-from labs.lessons.nb08 import pictures
+from labs.lessons.nb08 import experiments, pictures
 from labs.measure import breakdown, maxbatch, study
 from labs.models import counts as facts
 from labs.results import collect, verdict
@@ -812,8 +812,8 @@ every = [seen for found in steps.values() for seen in breakdown.observations(fou
 given = (pair[0], plan.local_batch)
 held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != given]
 shown, errors = [], []
-fitted = costs.fit([seen for seen in every if seen not in held_out]) if steps else None
-for seen in held_out:
+fitted = experiments.fitted([seen for seen in every if seen not in held_out])
+for seen in held_out if fitted else ():
     told = costs.predict_from_fit(fitted, seen.model, seen.workers, seen.local_batch).step_seconds
     took = mean(seen.seconds)
     errors.append(abs(told.value / took - 1))
@@ -838,8 +838,8 @@ if shown:
 # Then look at the parameters, and at what the fit itself says it could not tell apart:
 
 # %%
-if steps:
-    full = costs.fit(every)
+full = experiments.fitted(every)
+if full:
     tables.show(
         [{"parameter": name, "value and 95 % interval": str(found)} for name, found in full.parameters().items()],
         ("parameter", "value and 95 % interval"),
@@ -855,7 +855,7 @@ if steps:
 
 # %%
 shown, notes = [], []
-for name in steps:
+for name in steps if full else ():
     for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
         told = costs.predict_from_fit(full, name, 2, batch)
         low, high = told.efficiency.interval
@@ -886,7 +886,7 @@ for name in list(steps)[:1] if quick else steps:
 
 # %%
 shown = []
-for name in at_largest:
+for name in at_largest if full else ():
     for what, found in (("equal", steps[name]), ("its largest", at_largest[name])):
         told = costs.predict_from_fit(full, name, 2, found["local_batch"]).efficiency.value
         value, (low, high) = breakdown.efficiency(found)

@@ -16,7 +16,7 @@
 
 # %%
 from labs import report
-from labs.checks import check, predict
+from labs.checks import check, outcome, predict
 from labs.lessons.nb11 import pictures
 from labs.show import plots, tables
 
@@ -63,7 +63,8 @@ predict("11.1", misleading_expected)
 ### BEGIN SOLUTION
 lines = {2, 3, 5, 6, 7, 8, 10, 11, 12, 13}
 ### END SOLUTION
-check("11.2", lines)
+found = check("11.2", lines)
+outcome("11.1", len(lines) if found else None, how="counted")
 
 # %% [markdown]
 # What is wrong with each? Give a letter for each of these lines, as `{2: "a", 3: "b"}`.

@@ -1,0 +1,15 @@
+"""What notebook 08 fits to the steps that it measured."""
+
+from labs import costs
+
+
+def fitted(observations):
+    """The fit of `labs.costs` to these steps; None, with the reason printed, where they cannot be fitted or there are none.
+
+    Steps of a few milliseconds on a busy machine can come out shorter for the larger batch.
+    """
+    try:
+        return costs.fit(observations) if observations else None
+    except costs.CostError as problem:
+        print(f"No fit, so nothing is predicted: {problem}")
+        return None
