@@ -4,7 +4,7 @@ from labs import costs
 
 
 def fitted(observations):
-    """The fit of `labs.costs` to these steps; None, with the reason printed, where they cannot be fitted or there are none.
+    """The fit of `labs.costs` to these steps; None where there are none, or, with the reason printed, no fit.
 
     Steps of a few milliseconds on a busy machine can come out shorter for the larger batch.
     """
