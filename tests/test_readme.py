@@ -1,0 +1,35 @@
+"""The README's table "Measured": each row names the command that prints its figures, and no benchmark is left out."""
+
+import re
+from pathlib import Path
+
+from labs import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def rows():
+    """(command, what, figure) of each row."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Measured")[2]
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [tuple(cell.strip() for cell in line.removeprefix("|").removesuffix("|").split(" | ")) for line in lines[1:]]
+
+
+def test_each_row_names_a_command_that_there_is(capsys):
+    found, command = rows(), None
+    assert len(found) > 10
+    for row in found:
+        assert len(row) == 3 and all(row[1:]), row
+        command = row[0] or command  # an empty cell: the command of the row above
+        program, *words = re.fullmatch(r"`(.+)`", command)[1].split()
+        if program == "python":
+            assert (ROOT / words[0]).is_file(), row
+        else:
+            assert program == "labs", row
+            cli.parser().parse_args(words)  # else it exits
+
+
+def test_no_benchmark_is_left_out():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"benchmarks/(\w+\.py)", text))
+    assert named == {path.name for path in (ROOT / "benchmarks").glob("*.py")}
