@@ -22,6 +22,7 @@ _NAMES = {
 }
 OWN = [name for name, kind in _NAMES.items() if kind != "plugins"]  # sbatch's own
 _ALIAS = OPTIONS["sbatch"]["alias"]
+LAUNCHERS = ("srun", "horovodrun", "mpiexec", "mpirun")  # of programs with several processes
 SEPARATORS = ("hetjob", "packjob")  # between the parts of a heterogeneous job
 # What word processors make of - and of quotation marks.
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"

@@ -16,7 +16,6 @@ from labs.errors import LabsError
 from labs.schema import Section, wrong
 from labs.slurm.directives import minutes
 
-LAUNCHERS = ("srun", "horovodrun", "mpiexec")
 # Personal settings: key in <site>.local.toml -> the environment variable that says the same, and goes before the file.
 PERSONAL = {
     "account": "SBATCH_ACCOUNT",
@@ -103,7 +102,7 @@ class Software(Section):
 
     modules: list[Module] = []
     python: list[Word] = Field(min_length=1)
-    launcher: Literal[LAUNCHERS]
+    launcher: Literal["srun", "horovodrun", "mpiexec"]
     launcher_options: list[Word] = []
     interface: Id | None = None
 

@@ -39,7 +39,7 @@ def test_all_sites_are_there_and_the_template_is_none():
 @pytest.mark.parametrize("name", SITES)
 def test_a_site_says_what_its_scripts_need(name):
     site = sites.load(name, ROOT)
-    assert site.preset in presets.PRESETS and site.python and site.launcher in sites.LAUNCHERS
+    assert site.preset in presets.PRESETS and site.python
     assert directives.minutes(site.time) <= site.time_max
     assert max(site.workers) <= site.gpus and site.nodes <= site.nodes_max
     for gpus in range(1, site.gpus + 1):

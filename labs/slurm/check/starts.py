@@ -6,11 +6,14 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labs.slurm import directives, sites
+from labs.slurm import directives, sites, variables
 from labs.slurm.check.bash import Shell
 from labs.slurm.check.words import UNKNOWN
 
-LAUNCHERS = (*sites.LAUNCHERS, "mpirun")
+# What a script cannot know before it runs.
+_TOLD_TO_THE_JOB = re.compile(
+    r"SLURM_(?:(?:ARRAY_.*|JOB_?ID|(?:NODE|PROC|LOCAL)ID|JOB_(?:PARTITION|USER|GPUS)|CLUSTER_NAME|SUBMIT_HOST)$)"
+)
 _SHELLS = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(bash|sh|dash|ksh)(?:\s|$)|(?!#!)")
 
 
@@ -89,38 +92,21 @@ def read(text, root=None, env=None, scale=1):
 
 
 def _environment(script, asked, env):
-    """The variables of a job with these directives."""
+    """The variables of a job with these directives; what only the job itself is told is UNKNOWN."""
     inner = re.compile(r"SLURM_|SBATCH_|BASH|SHELL|ENV$|PROMPT_COMMAND|PS\d|POSIXLY|IFS$|CUDA_VISIBLE_DEVICES$")
     kept = {name: value for name, value in env.items() if not inner.match(name)}
-    nodes, gpus = asked["nodes"] or 1, asked["gpus_per_node"] or 0
-    hosts = f"node[1-{nodes}]" if nodes > 1 else "node1"
-    told = dict.fromkeys(("JOB_ID", "JOBID", "NODEID", "PROCID", "LOCALID"), UNKNOWN)
-    told |= dict.fromkeys(("NNODES", "JOB_NUM_NODES"), nodes) | dict.fromkeys(("NODELIST", "JOB_NODELIST"), hosts)
-    told |= dict.fromkeys(
-        ("JOB_PARTITION", "JOB_ACCOUNT", "JOB_USER", "CLUSTER_NAME", "SUBMIT_HOST", "MEM_PER_NODE", "JOB_GPUS"), UNKNOWN
-    )
-    if script.value("array"):
-        told |= {f"ARRAY_{name}": UNKNOWN for name in ("JOB_ID", "TASK_ID", "TASK_COUNT", "TASK_MIN", "TASK_MAX")}
-    told |= {
-        "JOB_NAME": script.value("job-name") or "script.sh",
-        "SUBMIT_DIR": ".",
-        "CPUS_ON_NODE": asked["cpus_per_node"] or 1,
-        "JOB_CPUS_PER_NODE": asked["cpus_per_node"] or 1,
-        "TASKS_PER_NODE": asked["tasks_per_node"] or 1,
-        "GPUS_ON_NODE": gpus or None,
-        "GPUS": script.value("gpus"),
-        "GPUS_PER_NODE": script.value("gpus-per-node"),
-        "GPUS_PER_TASK": script.value("gpus-per-task"),
+    told = variables.of_job(script, "script.sh", ".", asked)
+    told |= {name: UNKNOWN for name in told if _TOLD_TO_THE_JOB.search(name)}
+    told |= dict.fromkeys(("SLURM_JOB_ACCOUNT", "SLURM_MEM_PER_NODE"), UNKNOWN)
+    counts = {
+        "CPUS_PER_TASK": "cpus_per_task",
+        "NTASKS_PER_NODE": "ntasks_per_node",
+        "NTASKS": "tasks",
+        "NPROCS": "tasks",
     }
-    # SLURM sets these only for a script that asks for them.
-    for name in ("cpus_per_task", "ntasks_per_node"):
-        if script.value(name.replace("_", "-")) is not None:
-            told[name.upper()] = asked[name] or UNKNOWN
-    if script.find("ntasks", "ntasks-per-node"):
-        told["NTASKS"] = told["NPROCS"] = asked["tasks"] or UNKNOWN
-    here = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus))), "PWD": ".", "TMPDIR": UNKNOWN, "HOSTNAME": UNKNOWN}
-    here |= {"USER": UNKNOWN, "HOME": UNKNOWN, "RANDOM": UNKNOWN, "SECONDS": UNKNOWN, "UID": UNKNOWN, "LINENO": UNKNOWN}
-    return here | kept | {f"SLURM_{name}": str(value) for name, value in told.items() if value is not None}
+    told |= {f"SLURM_{name}": UNKNOWN for name, what in counts.items() if f"SLURM_{name}" in told and not asked[what]}
+    here = dict.fromkeys(("TMPDIR", "HOSTNAME", "USER", "HOME", "RANDOM", "SECONDS", "UID", "LINENO"), UNKNOWN)
+    return here | {"CUDA_VISIBLE_DEVICES": "", "PWD": "."} | kept | told
 
 
 def _command(start, asked, root):
@@ -128,7 +114,7 @@ def _command(start, asked, root):
     found = Command(start.line_number, start.words, beside=start.beside, alone=start.alone)
     place = next((index for index, name in enumerate(names) if name.endswith(".py")), None)
     limit = len(names) if place is None else place
-    launch = next((index for index, name in enumerate(names[:limit]) if name in LAUNCHERS), None)
+    launch = next((index for index, name in enumerate(names[:limit]) if name in directives.LAUNCHERS), None)
     if launch is not None:
         found.launcher = names[launch]
         count, found.launcher_options, _ = directives.launched(start.words[launch + 1 : limit])

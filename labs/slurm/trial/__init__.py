@@ -5,7 +5,6 @@ which programs were started, with which words, at which line; or how bash says t
 
 script       run: a script's text from its beginning to its end; missing: why it cannot be tried out here
 calls        the programs that it started, as the stand-ins have written them down
-variables    the variables of a job with its directives
 failing      where and why it does not come to its end
 stand_in.sh  what stands for a program
 beside.sh    what bash reads before the script: traps that tell its lines

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labs.sandbox.walls import WORK
-from labs.slurm import directives, sites
+from labs.slurm import directives
 
 FOLDER = ".calls"  # below the course's, where the stand-ins write
-LAUNCHERS = (*sites.LAUNCHERS, "mpirun")
 STAND_INS = (
-    *LAUNCHERS,
+    *directives.LAUNCHERS,
     *("python", "python3", "python3.11", "python3.12", "sbatch", "scontrol", "squeue", "sacct", "sinfo", "scancel"),
     *("module", "ml", "spack", "conda", "mamba", "micromamba", "uv", "pip", "labs", "singularity", "apptainer"),
     *("shifter", "nvidia-smi", "rocm-smi", "numactl", "nsys", "ncu", "jutil", "sleep"),
@@ -39,7 +38,7 @@ class Call:
     def ranks(self):
         """How many processes its launcher makes of it, as text; "1" without a launcher."""
         one = self.launcher
-        while one and one.words[0] not in LAUNCHERS:
+        while one and one.words[0] not in directives.LAUNCHERS:
             one = one.launcher
         return "1" if one is None else _count(one.words[1:]) or one.env.get("SLURM_NTASKS", "1")
 
@@ -56,7 +55,9 @@ def files():
 def stand_in():
     """Text of a stand-in; its name tells it what it stands for."""
     text = Path(__file__).with_name("stand_in.sh").read_text(encoding="utf-8")
-    return text.replace("@LAUNCHERS@", " | ".join(LAUNCHERS)).replace("@WITH_VALUE@", " ".join(sorted(_WITH_VALUE)))
+    return text.replace("@LAUNCHERS@", " | ".join(directives.LAUNCHERS)).replace(
+        "@WITH_VALUE@", " ".join(sorted(_WITH_VALUE))
+    )
 
 
 def read(records, first):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labs import sandbox
-from labs.slurm import directives, sites
-from labs.slurm.trial import calls, failing, variables
+from labs.slurm import directives, sites, variables
+from labs.slurm.trial import calls, failing
 
 LIMITS = sandbox.Limits(seconds=30, memory=1 << 30, processes=200, disk=32 << 20, files=3000, output=1 << 18)
 SECONDS = 8  # after which bash is stopped at its next command
@@ -45,7 +45,7 @@ def run(text, name="script.sh", root=None, known=None):
     """
     root = Path(root or sites.find_root()).resolve()
     shell, flags = _SHELL.match(text.split("\n", 1)[0]).groups()
-    env = variables.of_job(directives.read(text).meant(), name)
+    env = variables.of_job(directives.read(text).meant(), name, sandbox.walls.WORK)
     named = {key: value for key, value in (known or {}).items() if not _HERE.match(key)}
     env |= {key: value for key, value in named.items() if re.search(rf"\b{re.escape(key)}\b", text)}
     files = _course(root) | {name: text}

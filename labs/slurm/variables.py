@@ -2,12 +2,13 @@
 
 from pathlib import PurePosixPath
 
-from labs.sandbox.walls import WORK
 
+def of_job(script, name, folder, asked=None):
+    """{name: value} for a job with these directives (directives.Script) in a script of this name (SLURM 22.05).
 
-def of_job(script, name):
-    """{name: value} for a job with these directives (directives.Script) in a script of this name (SLURM 22.05)."""
-    asked = script.resources()
+    folder: where it was submitted. asked: what it gets, if not script.resources().
+    """
+    asked = asked or script.resources()
     nodes, tasks, gpus = asked["nodes"] or 1, asked["tasks"] or 1, asked["gpus_per_node"] or 0
     here = -(-tasks // nodes)
     times = f"(x{nodes})" if nodes > 1 else ""
@@ -20,7 +21,7 @@ def of_job(script, name):
         "JOB_USER": "student",
         "CLUSTER_NAME": "cluster",
         "SUBMIT_HOST": "login",
-        "SUBMIT_DIR": WORK,
+        "SUBMIT_DIR": folder,
         "CPUS_ON_NODE": asked["cpus_per_node"] or 1,
         "JOB_CPUS_PER_NODE": f"{asked['cpus_per_node'] or 1}{times}",
         "TASKS_PER_NODE": f"{here}{times}",
@@ -37,12 +38,7 @@ def of_job(script, name):
     if script.find("ntasks", "ntasks-per-node"):
         told["NTASKS"] = told["NPROCS"] = tasks
     if script.value("array"):
-        told |= {
-            "ARRAY_JOB_ID": 1000,
-            "ARRAY_TASK_ID": 1,
-            "ARRAY_TASK_MIN": 1,
-            "ARRAY_TASK_MAX": 1,
-            "ARRAY_TASK_COUNT": 1,
-        }
+        told |= {f"ARRAY_{key}": 1 for key in ("TASK_ID", "TASK_MIN", "TASK_MAX", "TASK_COUNT")}
+        told["ARRAY_JOB_ID"] = 1000
     env = {f"SLURM_{key}": str(value) for key, value in told.items() if value is not None}
     return env | ({"CUDA_VISIBLE_DEVICES": env["SLURM_JOB_GPUS"]} if gpus else {})
