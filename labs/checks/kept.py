@@ -25,7 +25,7 @@ class Kept(BaseModel, strict=True, extra="forbid"):
     when: str = ""
     answer: str = ""
     outcome: float | str | list[float] | None = None  # of a prediction
-    interval: list[float] | None = None
+    interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
 
 
 def progress_file():

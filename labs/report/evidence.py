@@ -168,9 +168,13 @@ def outcome(course, prediction):
         value, interval = _quantity(course, wanted.what, wanted.of)
         if wanted.by:
             value, interval = value / _quantity(course, wanted.what, wanted.by)[0], None
-        behind = " [{:.3g}, {:.3g}]".format(*interval) if interval else ""
-        return cell(value, "{:.3g}", interval, behind)
+        return measured(value, interval)
     return None
+
+
+def measured(value, interval):
+    """A cell with a number and its interval, or None."""
+    return cell(value, "{:.3g}", interval, " [{:.3g}, {:.3g}]".format(*interval) if interval else "")
 
 
 def _quantity(course, what, name):

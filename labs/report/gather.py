@@ -95,17 +95,17 @@ def _item(course, lesson, item):
         points=kept.get("points", 0),
         attempts=kept.get("attempts", 0),
         answer=_said(course.private.text(kept.get("answer", ""))) if prediction else "",
-        outcome=_outcome(course, item, kept.get("outcome")) if prediction and state != "open" else None,
+        outcome=_outcome(course, item, kept) if prediction and state != "open" else None,
     )
 
 
-def _outcome(course, item, told):
+def _outcome(course, item, kept):
     """The outcome of a prediction: from the records where they say it, else as its notebook has told it."""
-    found = evidence.outcome(course, item)
+    found, told = evidence.outcome(course, item), kept.get("outcome")
     if found or told is None:
         return found
     if isinstance(told, float):
-        return evidence.cell(told, "{:.3g}")
+        return evidence.measured(told, kept["interval"] and tuple(kept["interval"]))
     return Cell(text=course.private.text(str(told)))
 
 

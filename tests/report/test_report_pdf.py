@@ -34,7 +34,8 @@ rate = 0.01
 """
 PROGRESS = {
     "05.1": {"state": "predicted", "attempts": 1, "answer": "1.6"},
-    "05.15": {"state": "predicted", "attempts": 1, "answer": "1.2"},
+    "05.9": {"state": "predicted", "attempts": 1, "answer": "1.2"},
+    "07.10": {"state": "predicted", "attempts": 1, "answer": "1.5", "outcome": 1.43, "interval": [1.26, 1.62]},
     "08.18": {"state": "predicted", "attempts": 1, "answer": "no", "outcome": "can't tell"},
     "05.4": {"state": "right", "points": 2, "attempts": 3, "answer": "7.1"},
 }
@@ -217,7 +218,8 @@ def test_predictions_stand_beside_what_was_measured(made):
     row = next(row for table in pdf.tables() for row in table if row[0][1] == "05.1")
     assert [text for _, text in row][2:] == ["1.6", item.outcome.text]
     told = {item.id: item.outcome and item.outcome.text for item in made.report.items}
-    assert told["08.18"] == "can't tell" and float(told["05.15"]) > 0 and told["08.1"] is None
+    assert told["08.18"] == "can't tell" and float(told["05.9"]) > 0 and told["08.1"] is None
+    assert told["07.10"] == "1.43 [1.26, 1.62]"
     check = next(item for item in made.report.items if item.id == "05.4")
     assert (check.state, check.points, check.attempts) == ("right", 2, 3)
 
