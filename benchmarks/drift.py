@@ -1,6 +1,6 @@
 """Studies while another process takes a core now and then: do their intervals hold the speedup of the quiet machine?
 
-    python benchmarks/drift.py [--studies 10] [--model SmallCNN] [--json]
+    python benchmarks/drift.py [--studies 10] [--model SmallCNN] [--image_size 64] [--json]
 
 First quiet studies (in turns) give the speedup of 2 workers over 1 that counts as the truth. Then, while an intruder
 computes on one core for 30 s, at random times, each study is made twice: in turns (labs.jobs.Turns), and one training
@@ -22,7 +22,7 @@ from labs import jobs
 from labs.results import metrics
 from labs.results.run import load_record
 
-BURST, GAP = 30.0, 45.0  # seconds: how long the intruder computes, and how long it rests on the average
+BURST, GAP = 30.0, 90.0  # seconds: how long the intruder computes, and how long it rests on the average
 
 
 class Intruder(threading.Thread):
@@ -42,6 +42,7 @@ class Intruder(threading.Thread):
 
 def arguments(args, workers, epochs, repeats):
     asked = {"model": args.model, "workers": workers, "batch_size": 64 * workers, "images": args.images}
+    asked |= {"image_size": args.image_size}
     asked |= {"epochs": epochs, "repeats": repeats}
     return ["labs.training.program", *(f"--{key}={value}" for key, value in asked.items())]
 
@@ -68,6 +69,7 @@ def main():
     parser.add_argument("--quiet", type=int, default=3, help="studies without it (default: 3)")
     parser.add_argument("--model", default="SmallCNN", help="default: SmallCNN")
     parser.add_argument("--images", type=int, default=1792, help="images of an epoch (default: 1792)")
+    parser.add_argument("--image_size", type=int, default=64, help="pixels per side (default: 64)")
     parser.add_argument("--json", action="store_true", help="print every study")
     args = parser.parse_args()
     found = {"quiet": [], "in turns": [], "one after the other": []}
