@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Batch size and learning rate
 #
-# **Time: 40 minutes, of which 4 minutes on 2 cores are computing.**
+# **Time: 40 minutes, of which 3 minutes on 2 cores are computing.**
 #
 # How many images can one device take at a step? What fills its memory? And if more workers make the batch larger, what
 # does that ask of the learning rate? At the end you hand in task **T4**: the largest batch size that fits, with evidence.
