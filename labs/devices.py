@@ -36,6 +36,21 @@ def cores():
     return count
 
 
+def busy():
+    """Seconds of processor time that the cores of this process have spent for any program, or for their host.
+
+    Counted from the machine's start; None where Linux does not tell (proc(5), /proc/stat).
+    """
+    with suppress(OSError, ValueError):
+        lines = (line.split() for line in Path("/proc/stat").read_text().splitlines())
+        ticks = {words[0]: list(map(int, words[1:9])) for words in lines if re.fullmatch(r"cpu\d+", words[0])}
+        spent = [
+            sum(of) - of[3] - of[4] for of in (ticks[f"cpu{core}"] for core in _allowed() if f"cpu{core}" in ticks)
+        ]
+        return sum(spent) / os.sysconf("SC_CLK_TCK")  # without idle and waiting for a disk
+    return None
+
+
 def memory():
     """Memory in bytes that is free for this process: the machine's, or the container's limit if lower."""
     import psutil

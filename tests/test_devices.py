@@ -17,6 +17,15 @@ from labs import devices, doctor
 
 ROOT = Path(__file__).parents[1]
 
+BURN = "import time\nwhile time.process_time() < 0.5: pass"
+
+
+def test_busy_counts_what_other_programs_compute():
+    before = devices.busy()
+    subprocess.run([sys.executable, "-c", BURN], check=True)
+    assert devices.busy() - before > 0.45
+
+
 SET_UP = """
 import json, os, warnings
 from labs import devices

@@ -232,6 +232,28 @@ def in_turns(run: Run, baseline: Run) -> list[int]:
     return sorted(run.rounds.keys() & baseline.rounds.keys()) if run.study and run.study == baseline.study else []
 
 
+OTHERS = 0.2  # share of the cores: in a round in which other programs took more, they were measured as well
+LEAST = 3  # rounds that must be left for an interval
+
+
+def calm(run: Run, baseline: Run) -> tuple[list[int], str | None]:
+    """(the rounds of `in_turns` that count, a note or None).
+
+    What is left out is chosen by what other programs took of the cores, never by the times; where fewer than LEAST
+    rounds would be left, all count.
+    """
+    rounds = in_turns(run, baseline)
+    left = [n for n in rounds if max(run.others.get(n, 0), baseline.others.get(n, 0)) <= OTHERS]
+    if len(left) == len(rounds):
+        return rounds, None
+    said = (
+        f"other programs took more than {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
+    )
+    if len(left) < LEAST:
+        return rounds, f"{said}: this is the speedup of a busy machine; measure again when it is quiet"
+    return left, f"{said}, which are left out"
+
+
 NOT_PAIRED = "not paired: the runs did not take turns, so drift of the machine counts in"
 
 
@@ -251,8 +273,10 @@ def speedup(run: Run, baseline) -> Estimate:
     factor, notes = _image_ratio(run, base)
     if run.model is None:
         notes.append("the file does not name the model; taken as the same network within this file")
-    if rounds := in_turns(run, base):
+    rounds, busy = calm(run, base)
+    if rounds:
         estimate = intervals.paired([base.rounds[n] for n in rounds], [run.rounds[n] for n in rounds])
+        notes += [busy] if busy else []
     else:
         estimate = intervals.product([theirs], [ours], (their_step, our_step))
         notes.append(NOT_PAIRED)

@@ -94,13 +94,15 @@ class Configuration(_Part):
 class Epoch(_Part):
     """One finished epoch of one repeat (both counted from 0): seconds, images processed, and each step's seconds.
 
-    Where trainings took turns: the round (from 1; None for warm-up), and the place in its order (from 0).
+    Where trainings took turns: the round (from 1; None for warm-up), the place in its order (from 0), and the share of
+    the node's cores that other programs took meanwhile (None: not known).
     """
 
     repeat: Count = 0
     epoch: Count = 0
     round: Count | None = None
     order: Count | None = None
+    others: Annotated[float, Field(ge=0, le=1)] | None = None
     seconds: Seconds
     images: Count | None = None
     step_seconds: list[Annotated[float, Field(ge=0)]] = []

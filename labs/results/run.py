@@ -17,7 +17,8 @@ class MetricsError(UseError):
 class Epoch:
     """One finished epoch: seconds, their rounding step in seconds (0 = not rounded), images processed.
 
-    round: where trainings took turns, the number of the round that it belongs to; None for warm-up.
+    round: where trainings took turns, the number of the round that it belongs to; None for warm-up. others: the share
+    of the cores that other programs took meanwhile.
     """
 
     seconds: float
@@ -26,6 +27,7 @@ class Epoch:
     metrics: dict = field(default_factory=dict)
     step_seconds: list = field(default_factory=list)
     round: int | None = None
+    others: float | None = None
 
 
 @dataclass
@@ -77,6 +79,12 @@ class Run:
         """Seconds of the epoch of each round, {number: seconds}, where trainings took turns; else empty."""
         return {e.round: e.seconds for repeat in self.steady for e in repeat if e.round is not None}
 
+    @property
+    def others(self) -> dict[int, float]:
+        """The share of the cores that other programs took in each round, {number: share}, where it is known."""
+        epochs = (e for repeat in self.steady for e in repeat)
+        return {e.round: e.others for e in epochs if e.round is not None and e.others is not None}
+
     def steady_times(self) -> tuple[list[float], float]:
         """(the sample: seconds of an epoch, one for each round or else the mean of each repeat, width of rounding)."""
         steady = self.steady
@@ -102,6 +110,7 @@ def from_record(record: Record, source: str | None = None) -> Run:
     repeats = {}
     for epoch in sorted(record.epochs, key=lambda epoch: (epoch.repeat, epoch.epoch)):
         entry = Epoch(epoch.seconds, 0.0, epoch.images, dict(epoch.metrics), list(epoch.step_seconds), epoch.round)
+        entry.others = epoch.others
         repeats.setdefault(epoch.repeat, []).append(entry)
     images = {epoch.images for epoch in record.epochs}
     run = Run(

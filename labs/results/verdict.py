@@ -94,7 +94,7 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
     first, second: names of the networks. Runs of the same configuration in one study are taken together.
     Raises MetricsError: a run or its 1-worker baseline is missing, has no steady epoch, or comes from several studies.
     """
-    runs, parts, factor, unpaired = list(runs), [], 1.0, False  # parts: (sample, its rounding step, 1 or -1)
+    runs, parts, said, factor, unpaired = list(runs), [], [], 1.0, False  # parts: (sample, its rounding step, 1 or -1)
     for name, sign in ((first, 1), (second, -1)):
         chosen = [run for run in runs if run.model == name and run.workers == workers]
         if not chosen:
@@ -113,7 +113,9 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
             raise MetricsError(f"{name}: the images of an epoch are not known, so no efficiency. Pass run records.")
         factor *= (images[0] / images[1]) ** sign
         (ours, our_step), (theirs, their_step) = _times(run), _times(base)
-        if rounds := metrics.in_turns(run, base):
+        rounds, busy = metrics.calm(run, base)
+        if rounds:
+            said += [f"{name}: {busy}"] if busy else []
             parts.append(([base.rounds[n] / run.rounds[n] for n in rounds], 0.0, sign))
         else:
             unpaired = True
@@ -122,7 +124,7 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
     above, below = ([sample for sample, _, sign in parts if sign == wanted] for wanted in (1, -1))
     estimate = intervals.product(above, below, [step for _, step, _ in parts]).scaled(factor)
     ratio = factor * math.exp(sum(sign * fmean(map(math.log, sample)) for sample, _, sign in parts))
-    interval, notes = estimate.interval, []
+    interval, notes = estimate.interval, said
     if interval is None:
         notes.append("one repeat, or times shorter than their rounding: repeat each run 3 times or more")
     if unpaired:

@@ -119,11 +119,11 @@ def rounds(run, baseline):
     run, baseline: labs.results.run.Run on several workers and on 1, of one study. Raises MetricsError: they did not
     take turns, or may not be divided.
     """
-    numbers = metrics.in_turns(run, baseline)
+    numbers, (counted, _) = metrics.in_turns(run, baseline), metrics.calm(run, baseline)
     if not numbers:
         raise MetricsError("These runs did not take turns, so there are no rounds to compare: measure them together.")
     found = metrics.speedup(run, baseline)
-    ratios = [baseline.rounds[n] / run.rounds[n] for n in numbers]
+    ratios = [baseline.rounds[n] / run.rounds[n] for n in counted]
     factor = found.value / np.exp(np.mean(np.log(ratios)))  # their epochs may hold different numbers of images
     figure, (times, gain) = new_figure(2)
     sentences = []
@@ -133,7 +133,11 @@ def rounds(run, baseline):
         times.plot(numbers, seconds, color=colour, marker=marker, label=name)
         sentences.append(f"Seconds of an epoch on {name} by round: {', '.join(map(_digits, seconds))}.")
     ratios = [factor * ratio for ratio in ratios]
-    gain.plot(numbers, ratios, "D", color=COLOURS[2], label=f"each round ({run.kind})")
+    gain.plot(counted, ratios, "D", color=COLOURS[2], label=f"each round ({run.kind})")
+    if left := [n for n in numbers if n not in counted]:
+        beside = [factor * baseline.rounds[n] / run.rounds[n] for n in left]
+        gain.plot(left, beside, "D", color=COLOURS[2], mfc="white", label="left out: other programs ran")
+        sentences.append(f"Left out, since other programs ran: {', '.join(f'round {n}' for n in left)}.")
     gain.axhline(found.value, color="0.3", label="speedup, geometric mean")
     if found.interval:
         gain.axhspan(*found.interval, color="0.85", label="its 95 % interval")

@@ -51,8 +51,11 @@ class Recorder(keras.callbacks.Callback):
     def __init__(self, args, *, model, strategy, workers, images, learning_rate):
         super().__init__()
         check(args)
-        self.rank, nodes, oversubscribed = 0, 1, devices.oversubscribed(workers)
+        self.rank, self._processes, nodes, oversubscribed = 0, 1, 1, devices.oversubscribed(workers)
         if strategy == "horovod":
+            from labs import hvd
+
+            self._processes = hvd.local_size()  # on this node, all as busy as this one
             self.rank, nodes, oversubscribed = ranks.place()
             ranks.agree(**vars(args) | {"workers": workers, "model": model, "learning_rate": learning_rate})
             ranks.agree("they would not train on the same data", images=images)
@@ -114,7 +117,21 @@ class Recorder(keras.callbacks.Callback):
         if epoch == 0:
             self._turn["round"] = None  # warm-up
         self._steps, self._running, self._images = [], False, None
+        self._busy = self._spent()
         self._begin = self._last = time.perf_counter()
+
+    def _spent(self):
+        """(seconds that the node's cores have spent for others, seconds of the wall clock); None without turns."""
+        if not self._gate or (busy := devices.busy()) is None:
+            return None
+        return busy - self._processes * time.process_time(), time.perf_counter()
+
+    def _others(self):
+        """Share of the node's cores that other programs took since the epoch began; None where it is not known."""
+        if not self._busy or not (now := self._spent()):
+            return None
+        seconds, wall = (end - begin for begin, end in zip(self._busy, now, strict=True))
+        return min(1.0, max(0.0, seconds / wall / devices.cores()))
 
     # Not on_train_batch_end: for a callback that has it, Keras fetches loss and metrics from the device after
     # every step, and the training waits for them.
@@ -163,12 +180,14 @@ class Recorder(keras.callbacks.Callback):
         metrics = {key: float(value) for key, value in (logs or {}).items()}  # waits for the device
         self._end_step()
         seconds, record = time.perf_counter() - self._begin, self.record
+        others = self._others()
         record.steps = len(self._steps)
         if self.model is not None:
             record.observed.setdefault("parameters", self.model.count_params())
         images = self._images or self._consumed() or record.steps * record.configuration.global_batch
         images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
         done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "images": images, **self._turn}
+        done |= {"others": others}
         record.epochs.append(Epoch(**done, step_seconds=self._steps, metrics=metrics))
         if self.rank:
             return

@@ -53,6 +53,7 @@ def test_the_whole_study_from_the_shell(shell):
         assert (found.state, has.workers, has.repeats) == ("finished", workers, TEST.repeats)
         assert len(found.epochs) == TEST.repeats * TEST.epochs
         assert found.oversubscribed == (workers > devices.cores())
+        assert all(0 <= epoch.others <= 1 for epoch in found.epochs)
         assert f"Model SmallCNN {workers} workers" in (out / f"{name}.out").read_text()
         assert (out / f"{name}.err").exists()
 

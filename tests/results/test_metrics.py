@@ -310,6 +310,30 @@ def test_only_common_rounds_count_and_one_round_has_no_interval():
     assert metrics.speedup(turns(2, [3.0], first=3), one).interval is None
 
 
+def with_others(run, shares):
+    """A run of `turns` in whose rounds other programs took these shares of the cores."""
+    for epoch, share in zip(run.repeats[0][1:], shares, strict=True):
+        epoch.others = share
+    return run
+
+
+def test_rounds_in_which_other_programs_took_the_cores_are_left_out():
+    one = with_others(turns(1, [4.0, 4.1, 4.0, 4.2, 4.0]), [0.0, 0.1, 0.02, 0.5, 0.0])
+    two = with_others(turns(2, [2.0, 2.1, 2.0, 2.0, 4.0]), [0.01, 0.0, 0.05, None, 0.4])
+    estimate = metrics.speedup(two, one)
+    assert estimate.value == pytest.approx(metrics.speedup(turns(2, [2.0, 2.1, 2.0]), turns(1, [4.0, 4.1, 4.0])).value)
+    assert any("in 2 of 5 rounds, which are left out" in note for note in estimate.notes)
+    assert metrics.in_turns(two, one) == [1, 2, 3, 4, 5]
+
+
+def test_where_too_few_quiet_rounds_are_left_all_count_and_a_note_says_so():
+    one = with_others(turns(1, [4.0, 4.1, 4.0]), [0.0, 0.3, 0.0])
+    two = with_others(turns(2, [2.0, 2.1, 4.0]), [0.0, 0.0, 0.0])
+    estimate = metrics.speedup(two, one)
+    assert estimate.value == pytest.approx(metrics.speedup(turns(2, [2.0, 2.1, 4.0]), turns(1, [4.0, 4.1, 4.0])).value)
+    assert any("in 1 of 3 rounds: this is the speedup of a busy machine" in note for note in estimate.notes)
+
+
 def test_rounds_are_the_sample_of_a_time():
     row = metrics.summarise([turns(1, [4.0, 4.2, 4.4])])[0]
     assert (row["repeats"], row["rounds"], row["epoch_seconds"]) == (1, 3, pytest.approx(4.2))

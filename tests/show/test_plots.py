@@ -210,6 +210,16 @@ def test_rounds_show_the_epochs_of_both_and_the_ratio_within_each():
     assert {text.get_text() for text in gain.get_legend().texts} >= {"its 95 % interval", "ideal"}
 
 
+def test_a_round_that_is_left_out_is_drawn_otherwise():
+    one, two = in_turns(1, [4.0, 4.0, 4.0, 4.0]), in_turns(2, [2.0, 2.1, 2.0, 4.0])
+    two.repeats[0][4].others = 0.5
+    figure = plots.rounds(two, one)
+    counted, left = figure.axes[1].lines[:2]
+    assert list(counted.get_xdata()) == [1, 2, 3] and list(left.get_xdata()) == [4]
+    assert np.allclose(left.get_ydata(), [1]) and left.get_markerfacecolor() == "white"
+    assert "Left out, since other programs ran: round 4." in figure.alt
+
+
 def test_rounds_of_runs_that_took_no_turns_are_refused():
     with pytest.raises(MetricsError, match="did not take turns"):
         plots.rounds(in_turns(2, [2.0, 2.1], study="other"), in_turns(1, [4.0, 4.1]))
