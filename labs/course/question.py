@@ -150,8 +150,7 @@ class Cleaner:
 
     def __call__(self, text):
         text = _ESCAPE.sub("", text.replace("\r\n", "\n"))
-        text = "\n".join(line.rpartition("\r")[2] for line in text.rstrip("\r").split("\n"))
-        text = "".join(sign if sign.isprintable() or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}" for sign in text)
+        text = "\n".join(_printable(line.rpartition("\r")[2]) for line in text.rstrip("\r").split("\n"))
         for folder, instead in self.folders:
             text = re.sub(re.escape(folder) + r"(?![\w-])", instead, text)
         text = re.sub(rf"(<(?:home|{'|'.join(_FOLDERS)})>/)(?:{_PART}+/)+", r"\1", text)
@@ -164,6 +163,12 @@ class Cleaner:
             domain = r"(?:\.[\w-]+)*" if instead == "<host>" else ""
             text = re.sub(rf"(?<![^\W_]){re.escape(word)}{domain}(?![^\W_])", instead, text, flags=re.IGNORECASE)
         return text
+
+
+def _printable(line):
+    if line.isprintable():
+        return line
+    return "".join(sign if sign.isprintable() or sign == "\t" else "\N{REPLACEMENT CHARACTER}" for sign in line)
 
 
 def _last_part(found):
