@@ -37,6 +37,11 @@ def cell(value, form="{}", interval=None, behind=""):
     return Cell(text=form.format(value) + behind, value=number, interval=interval)
 
 
+def digits(value):
+    """A number with three digits that count, and without an exponent where it has a few more: 0.0123, 1010."""
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def tables(course, item, names):
     """The tables of a task: its runs in numbers, then searches, breakdowns, and the comparison of two networks."""
     made, held = [], [course.held[name] for name in names]
@@ -89,8 +94,8 @@ def _search(data):
 def _parts(name, data):
     rows = []
     for part, (seconds, interval) in breakdown.parts(data).items():
-        behind = " [{:.3g}, {:.3g}]".format(*(1e3 * end for end in interval)) if interval else ""
         between = interval and (1e3 * interval[0], 1e3 * interval[1])
+        behind = " [{}, {}]".format(*map(digits, between)) if between else ""
         rows.append([Cell(text=part), cell(1e3 * seconds, "{:.4g}", between, behind)])
     caption = f"Parts of a step of {data['model']} ({data['kind']}, {name.split('.')[0]})"
     return Table(caption=caption, columns=["part", "ms per step"], rows=rows)
@@ -174,7 +179,8 @@ def outcome(course, prediction):
 
 def measured(value, interval):
     """A cell with a number and its interval, or None."""
-    return cell(value, "{:.3g}", interval, " [{:.3g}, {:.3g}]".format(*interval) if interval else "")
+    text = digits(value) + (" [{}, {}]".format(*map(digits, interval)) if interval else "")
+    return Cell(text=text, value=value, interval=interval)
 
 
 def _quantity(course, what, name):

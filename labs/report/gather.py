@@ -1,5 +1,6 @@
 """The Report of a course: its tasks with answers and evidence, its runs, what is stale and what is missing."""
 
+import re
 from pathlib import Path
 
 import labs
@@ -106,15 +107,18 @@ def _outcome(course, item, kept):
         return found
     if isinstance(told, float):
         return evidence.measured(told, kept["interval"] and tuple(kept["interval"]))
-    return Cell(text=course.private.text(str(told)))
+    if isinstance(told, list):
+        return Cell(text=", ".join(map(evidence.digits, told)))
+    return Cell(text=course.private.text(told))
 
 
 def _said(answer):
-    """A prediction as it is printed: of a long number four digits."""
+    """A prediction as it is printed: of a long number four digits, a word without its quotation marks."""
     try:
-        return f"{float(answer):.4g}" if len(answer) > 6 else answer
+        number = float(answer)
     except ValueError:
-        return answer
+        return re.sub(r"""^(["'])([^"']*)\1$""", r"\2", answer).strip("[]")
+    return f"{number:.4g}" if len(answer) > 6 else answer
 
 
 def _run(course, held):

@@ -36,6 +36,8 @@ PROGRESS = {
     "05.1": {"state": "predicted", "attempts": 1, "answer": "1.6"},
     "05.9": {"state": "predicted", "attempts": 1, "answer": "1.2"},
     "07.10": {"state": "predicted", "attempts": 1, "answer": "1.5", "outcome": 1.43, "interval": [1.26, 1.62]},
+    "03.10": {"state": "predicted", "attempts": 1, "answer": "[0.005, 0.005]", "outcome": [0.0050000008, 0.0199999]},
+    "02.5": {"state": "predicted", "attempts": 1, "answer": "'no'", "outcome": "no"},
     "08.18": {"state": "predicted", "attempts": 1, "answer": "no", "outcome": "can't tell"},
     "05.4": {"state": "right", "points": 2, "attempts": 3, "answer": "7.1"},
 }
@@ -219,7 +221,9 @@ def test_predictions_stand_beside_what_was_measured(made):
     assert [text for _, text in row][2:] == ["1.6", item.outcome.text]
     told = {item.id: item.outcome and item.outcome.text for item in made.report.items}
     assert told["08.18"] == "can't tell" and float(told["05.9"]) > 0 and told["08.1"] is None
-    assert told["07.10"] == "1.43 [1.26, 1.62]"
+    assert told["07.10"] == "1.43 [1.26, 1.62]" and told["03.10"] == "0.005, 0.02"
+    said = {item.id: item.answer for item in made.report.items}
+    assert (said["03.10"], said["02.5"]) == ("0.005, 0.005", "no")
     check = next(item for item in made.report.items if item.id == "05.4")
     assert (check.state, check.points, check.attempts) == ("right", 2, 3)
 
