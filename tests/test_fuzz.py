@@ -1,6 +1,7 @@
 """Files and command lines that nobody would write: no traceback, no hang, valid JSON, exit codes as documented."""
 
 import contextlib
+import copy
 import io
 import json
 import os
@@ -55,7 +56,7 @@ def changed(whole):
                 if drop:
                     del part[last]
                 else:
-                    part[last] = odd
+                    part[last] = copy.deepcopy(odd)  # or two changes would make a circle of one object
         return made
 
     return st.lists(st.tuples(st.sampled_from(places), ODD, st.booleans()), min_size=1, max_size=3).map(change)
