@@ -22,7 +22,9 @@ def test_each_row_names_a_command_that_there_is(capsys):
         assert len(row) == 3 and all(row[1:]), row
         command = row[0] or command  # an empty cell: the command of the row above
         program, *words = re.fullmatch(r"`(.+)`", command)[1].split()
-        if program == "python":
+        if program == "make":
+            assert f"\n{words[0]}:" in (ROOT / "Makefile").read_text(encoding="utf-8"), row
+        elif program == "python":
             assert (ROOT / words[0]).is_file(), row
         else:
             assert program == "labs", row
