@@ -218,7 +218,7 @@ runs=$$(mktemp -d)
 trap 'rm -rf "$$runs"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=3
 python -m pytest $(TESTS) $(PARALLEL) $(ARGS)
-$(if $(SOLUTIONS),LABS_STRICT=1 LABS_PRESET=$(1) LABS_RUNS="$$runs" python -m pytest --numprocesses=2 --dist=loadfile --nbval-lax \
+$(if $(SOLUTIONS),LABS_STRICT=1 LABS_PATIENCE=0 LABS_PRESET=$(1) LABS_RUNS="$$runs" python -m pytest --numprocesses=2 --dist=loadfile --nbval-lax \
   --nbval-current-env --nbval-cell-timeout=$(2) --nbval-kernel-startup-timeout=60 --timeout=$(2)0 $(SOLUTIONS))
 endef
 

@@ -4,8 +4,9 @@
 
 First quiet studies (in turns) give the speedup of 2 workers over 1 that counts as the truth. Then, while an intruder
 computes on one core for 30 s, at random times, each study is made twice: in turns (labs.jobs.Turns), and one training
-after the other (3 repeats of 3 epochs each). Both have as many steady epochs. A study in turns leaves out the rounds in
-which other programs took the cores, or says that these were too many; such studies are counted apart.
+after the other (3 repeats of 3 epochs each). Both have as many steady epochs. In a study in turns, rounds wait, for up
+to a minute in all, until other programs leave the cores; those in which they took them all the same are left out, or
+the study says that they were too many; such studies are counted apart.
 """
 
 import argparse

@@ -16,6 +16,8 @@ COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|cpp|gcc|g\+\+|clang|clang\+\+|c[89]9|cm
 # What a test starts is quiet and needs no display.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# The other half of the tests computes beside each: rounds that take turns do not wait until it has ended.
+os.environ.setdefault("LABS_PATIENCE", "0")
 
 # In the background of a shell an interrupt is ignored, and what a test starts inherits that; tests send interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

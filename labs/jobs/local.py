@@ -78,8 +78,10 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
         err = job.err.open("wb")
     except OSError as problem:
         raise unwritable(job.out.parent, problem) from None
-    # Where this process is itself in a job of SLURM's, the new job is another one.
+    # Where this process is itself in a job of SLURM's, the new job is another one, within that one.
     outside = {key: value for key, value in os.environ.items() if key not in ("SLURM_JOB_ID", "LABS_JOB")}
+    if job_id := os.environ.get("SLURM_JOB_ID"):
+        outside["LABS_WITHIN"] = job_id
     with out, err:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
         command = [*launch.MORTAL, *GUARD, *command]

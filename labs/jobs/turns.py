@@ -5,7 +5,8 @@ reason alone; within a round of a few seconds, the drift is nearly the same for 
 
 Each training gives back its turn when its next epoch begins (labs.training.recorder), and all its processes are stopped
 until its next turn comes (labs.waiting). Round 0 is warm-up; the order in a round is turned around from
-one to the next (A B, B A, A B, ...), so that a steady drift cancels.
+one to the next (A B, B A, A B, ...), so that a steady drift cancels. A round begins when other programs leave the cores
+alone, or when so much time was spent on waiting for that as there is patience.
 """
 
 import contextlib
@@ -17,11 +18,14 @@ import socket
 import time
 from dataclasses import dataclass, field
 
+from labs import devices
 from labs.jobs import anywhere
 from labs.jobs.job import GOING, Job, JobError
+from labs.results.metrics import OTHERS
 from labs.waiting import VARIABLE
 
 LONG = str(30 * 24 * 3600)  # seconds: Gloo ends ranks that do not answer for 30 s, and these are stopped
+LOOK = 0.25  # seconds, at least, over which it is seen what other programs take
 LONGEST = 4096  # bytes of a line; who sends more is none of ours
 # Of a GPU each training takes the memory that it needs, not all there is.
 _ENV = {"HOROVOD_GLOO_TIMEOUT_SECONDS": LONG, "HOROVOD_STALL_CHECK_DISABLE": "1", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
@@ -51,6 +55,15 @@ class _Training:
         return self.going and self.waiting > 0 and self.waiting == self.ranks
 
 
+def _patience():
+    """Seconds that the environment gives to rounds for waiting, or 60. Raises JobError."""
+    said = os.environ.get("LABS_PATIENCE") or "60"
+    with contextlib.suppress(ValueError):
+        if (seconds := float(said)) >= 0:
+            return seconds
+    raise JobError(f"LABS_PATIENCE={said!r} is no number of seconds: set it to 0 or more, or unset it.")
+
+
 class Turns:
     """Trainings in turns: `start` each of them, then `wait` for all. As a context manager it waits at its end.
 
@@ -60,10 +73,14 @@ class Turns:
     show: a progress bar; explain: a printed line on how each ended, at the end. study: a new identifier, which the
     records of all of them hold. What is measured before an interrupt, a crash or a kill is on record; then the others
     end, too, since they have nothing to be compared with.
+
+    patience: seconds, in all, for which rounds wait while other programs take more than the share OTHERS of this node's
+    cores (default: $LABS_PATIENCE, or 60). `waited` is what was spent of it.
     """
 
-    def __init__(self, show=True, explain=True):
+    def __init__(self, show=True, explain=True, patience=None):
         self.study, self.show, self.explain, self.jobs = secrets.token_hex(8), show, explain, []
+        self.patience, self.waited, self._seen = _patience() if patience is None else patience, 0.0, None
         self._token, self._trainings = secrets.token_hex(16), {}
         self._listener = socket.create_server(("" if os.environ.get("SLURM_JOB_ID") else "127.0.0.1", 0))
         self._select = selectors.DefaultSelector()
@@ -126,8 +143,19 @@ class Turns:
             if bar:
                 bar.close(self)
         if self.explain:
-            print(*(job.explain() for job in self.jobs), sep="\n")
+            print(
+                *(job.explain() for job in self.jobs),
+                *([waited] if (waited := self.explain_waiting()) else []),
+                sep="\n",
+            )
         return self.jobs
+
+    def explain_waiting(self):
+        """A line on what rounds waited for, or None."""
+        if self.waited < 1:
+            return None
+        left = "" if self.waited < self.patience else ", and then went on beside them"
+        return f"Rounds waited {self.waited:.0f} s for other programs to leave the cores{left}."
 
     @property
     def state(self):
@@ -213,6 +241,25 @@ class Turns:
                 return True
         return False
 
+    def _calm(self):
+        """False while a round should wait: other programs compute, all trainings being stopped, or it is not yet seen.
+
+        By what they take, never by how fast a round was: times do not choose what is measured.
+        """
+        if self.waited >= self.patience or (spent := devices.busy()) is None:
+            return True
+        now = time.monotonic()
+        if self._seen is None:
+            self._seen = spent, now
+        busy, since = spent - self._seen[0], now - self._seen[1]
+        if since < LOOK:
+            return False
+        self._seen = None
+        if calm := busy / since / devices.cores() <= OTHERS:
+            return calm
+        self.waited += since
+        return False
+
     def _give(self):
         """Give the next turn, if nobody has one."""
         if self._turn and self._turn.going and not self._turn.ready:
@@ -222,6 +269,8 @@ class Turns:
             going = [training for training in self._trainings.values() if training.going]
             if not going or not all(training.ready for training in going):
                 return  # a round begins with all of them
+            if len(going) > 1 and not self._calm():
+                return
             self._round += 1
             self._order = going if self._round % 2 else going[::-1]
             self._place = 0

@@ -111,6 +111,8 @@ def run(
             with turns:
                 for run_name, (arguments, options) in trainings.items():
                     turns.start(*arguments, name=run_name, **options)
+            if waited := turns.explain_waiting():
+                report(waited)
             if turns.state != "finished":
                 first = next((job for job in turns.jobs if job.state == "failed"), turns.jobs[0])
                 if not (len(pair) > 1 and devices.gpus() and _no_room(first)):

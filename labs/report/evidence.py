@@ -64,10 +64,10 @@ def _runs(rows, caption, columns, with_notes):
     body = []
     for row in rows:
         workers = f"{row['workers']}{' (oversubscribed)' if row['oversubscribed'] else ''}"
-        sample = f"{row['rounds']} rounds" if row["rounds"] else f"{row['repeats']} repeats"
+        number, what = (row["rounds"], "round") if row["rounds"] else (row["repeats"], "repeat")
         first = [Cell(text=row["source"].removesuffix(".json")), Cell(text=workers, value=row["workers"])]
         if with_notes:
-            first.append(Cell(text=f"{row['kind']}, {sample}"))
+            first.append(Cell(text=f"{row['kind']}, {number} {what}{'' if number == 1 else 's'}"))
         values = [
             cell(row[key], form, row.get(f"{key}_interval"), collect.span(row, key, form.format))
             for key, form in columns.values()

@@ -93,6 +93,7 @@ class Recorder(keras.callbacks.Callback):
         self._gate = waiting.join(self.rank, workers if strategy == "horovod" else 1)
         if self._gate:
             self.record.study, self.record.sharing = self._gate.study, self._gate.sharing
+            self.record.job_id = self.record.job_id or os.environ.get("LABS_WITHIN")  # of the study
         if self.rank == 0:
             with contextlib.suppress(OSError):  # a job's start has done this already
                 self.path.rename(self.path.with_name(f"{files.free(self.path.parent, name)}.json"))

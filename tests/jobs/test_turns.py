@@ -13,7 +13,7 @@ import psutil
 import pytest
 from waiting import until
 
-from labs import jobs
+from labs import devices, jobs
 from labs.jobs import anywhere
 from labs.results import record
 
@@ -58,6 +58,46 @@ def test_one_computes_at_a_time_and_the_order_turns_around(tmp_path):
     assert until(lambda: not of(tmp_path), 20), "a process stayed behind"
 
 
+@pytest.mark.parametrize("share, waits", [(0.5, True), (0.05, False)])
+def test_a_round_waits_while_other_programs_compute(share, waits, tmp_path, monkeypatch):
+    """The counter of the cores is one of ours: of two cores' time, programs take `share`, at first."""
+    begin, until_then = time.monotonic(), 3.0
+    spent = lambda: devices.cores() * share * min(max(0, time.monotonic() - begin), until_then)  # noqa: E731
+    monkeypatch.setattr("labs.devices.busy", spent)
+    turns = start(tmp_path, [3], [3])
+    begin, turns.patience = time.monotonic() + 1000, 60.0  # the counter stands still until both are ready
+    ready = lambda: len(turns._trainings) == 2 and all(t.ready for t in turns._trainings.values())  # noqa: E731
+    listen = turns._listen
+
+    def watched(seconds):
+        nonlocal begin
+        if begin > time.monotonic() and ready():
+            begin = time.monotonic()
+        listen(seconds)
+
+    monkeypatch.setattr(turns, "_listen", watched)
+    turns.wait(timeout=120)
+    assert turns.state == "finished" and len(told(tmp_path, "a")) == 3
+    assert (1 < turns.waited < 5) == waits and bool(turns.explain_waiting()) == waits, turns.waited
+
+
+def test_patience_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("labs.devices.busy", lambda: devices.cores() * time.monotonic())
+    turns = start(tmp_path, [3], [3])
+    turns.patience = 2.0
+    turns.wait(timeout=120)
+    assert turns.state == "finished" and 2 <= turns.waited < 4 and "went on beside them" in turns.explain_waiting()
+
+
+def test_patience_is_a_number_of_seconds(monkeypatch):
+    for said in ("long", "-1", "nan"):
+        monkeypatch.setenv("LABS_PATIENCE", said)
+        with pytest.raises(jobs.JobError, match="LABS_PATIENCE"):
+            jobs.Turns()
+    monkeypatch.setenv("LABS_PATIENCE", "2.5")
+    assert jobs.Turns().patience == 2.5
+
+
 def test_more_turns_than_the_other_are_taken_alone(tmp_path):
     turns = start(tmp_path, [2], [4])
     turns.wait(timeout=120)
@@ -90,7 +130,7 @@ def test_an_interrupt_stops_all(tmp_path, monkeypatch):
 
 COORDINATOR = """
 import sys
-from labs import jobs
+from labs import devices, jobs
 with jobs.Turns(show=False) as turns:
     for name in "ab":
         turns.start(sys.argv[1], 900, name=name, runs=sys.argv[2])
@@ -185,8 +225,10 @@ SIZES = ["--model", "SmallCNN", "--images", 256, "--epochs", 4]
 
 
 @pytest.mark.parametrize("launcher", [None, "mpiexec", "horovodrun"])
-def test_real_trainings(tmp_path, launcher, needs_horovod):
+def test_real_trainings(tmp_path, launcher, needs_horovod, monkeypatch):
     """On 1 and on 2 workers or ranks: rounds on record, empty .err, and under 1 % of a core for the one that waits."""
+    if not launcher:
+        monkeypatch.setenv("SLURM_JOB_ID", "77")  # a notebook within a job of SLURM's
     turns = jobs.Turns(show=False, explain=False)
     for count in (1, 2):
         options = {"ranks": count, "launcher": launcher} if launcher else {}
@@ -212,6 +254,7 @@ def test_real_trainings(tmp_path, launcher, needs_horovod):
     assert {each.study for each in found} == {turns.study} and {each.sharing for each in found} == {
         "stopped between turns"
     }
+    assert {each.job_id for each in found} == {None if launcher else "77"}
     for each in found:
         assert [epoch.round for epoch in each.epochs] == [None, 1, 2, 3]
     assert [[epoch.order for epoch in each.epochs[1:]] for each in found] == [[0, 1, 0], [1, 0, 1]]
