@@ -771,10 +771,10 @@ check("09.25", what_steps_say)
 # More workers divide what grows with the images, not the start of operations, and add an exchange: in my measurement the smallest network took
 # longer on 2 ranks than on 1 with the same 32 images, the largest one less (first figure, with intervals), and the computed speedup on 32 ranks has an
 # end that the parts of the step set. So I would measure your step on 1 and 2 workers first, taken apart, at the batch that you really want. If the exchange
-# is what costs, take the mean of the weights at every k-th step: with shuffled shards k = 128 cost no accuracy that 3 seeds showed, with shards sorted by
-# label it cost nearly half; so it depends on how alike the shards are, and at the scale of ImageNet it did cost accuracy (2110.08133). 64 workers make the batch
+# is what costs, take the mean of the weights at every k-th step: with shuffled shards k = 128 cost no accuracy that the seeds showed, with shards sorted by
+# label it fell to about 0.6; so it depends on how alike the shards are, and at the scale of ImageNet it did cost accuracy (2110.08133). 64 workers make the batch
 # 32 times as large: that saves steps up to about B_crit of my fit and nearly nothing far beyond it. The noise scale, which the workers' gradients give
-# for nothing, is of the same order; it was small at first and grew, since it is of a moment and B_crit of a whole training with the best rate. A large
+# for nothing, was larger and grew as the loss fell: it is of a moment and of one rate, B_crit of the way to 95 % with the best rate for each batch. A large
 # batch by itself was not worse: with equal steps and tuned rates no difference was left, while at equal epochs and one rate the batch of 512 had made
 # 64 times fewer updates (Shallue: it is tuning and budget). With workers to spare I would rather train several rates at the same time, and stop the bad
 # ones early: no exchange at all. And I would look for slow ones: if each of 64 ranks pauses in one step of 100, somebody pauses in 47 % of the steps; a rank that is
