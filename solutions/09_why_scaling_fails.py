@@ -361,7 +361,7 @@ else:
     print("Skipped: this cell uses your function of 09.11.")
 
 # %% [markdown]
-# With equal epochs and one rate, batch 512 was given 64 times fewer updates, each of the same length. Two repairs. First the linear rule:
+# With equal epochs and one rate, batch 512 was given 20 updates, and batch 8 1600 of the same length. Two repairs. First the linear rule:
 # a rate that grows with the batch. Then the same number of *steps* for all batches, each with the rate that is best on the
 # validation images. The test images decide nothing; they give the result.
 
@@ -776,7 +776,7 @@ check("09.25", what_steps_say)
 # 32 times as large: that saves steps up to about B_crit of my fit and nearly nothing far beyond it. The noise scale, which the workers' gradients give
 # for nothing, was larger and grew as the loss fell: it is of a moment and of one rate, B_crit of the way to 95 % with the best rate for each batch. A large
 # batch by itself was not worse: with equal steps and tuned rates no difference was left, while at equal epochs and one rate the batch of 512 had made
-# 64 times fewer updates (Shallue: it is tuning and budget). With workers to spare I would rather train several rates at the same time, and stop the bad
+# 80 times fewer updates (Shallue: it is tuning and budget). With workers to spare I would rather train several rates at the same time, and stop the bad
 # ones early: no exchange at all. And I would look for slow ones: if each of 64 ranks pauses in one step of 100, somebody pauses in 47 % of the steps; a rank that is
 # always late must be mended, for leaving it out loses what only its shard holds.
 # ### END SOLUTION
