@@ -790,4 +790,4 @@ check("09.25", what_steps_say)
 # - Beyond the critical batch more images save no steps. It grows in the course of a training.
 # - Independent trainings scale perfectly. All others wait for the slowest.
 #
-# Next: a report on all tasks, in `11_report`.
+# Next: `10_faster_and_watched`.
