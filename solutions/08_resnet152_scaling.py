@@ -1015,4 +1015,4 @@ check("08.23", without_fusion)
 # - Rounded times look certain because they hide their spread.
 # - Predict first. A residual that you can explain is worth more than a fit that happens to match.
 #
-# Next: a report on all tasks (T11), in `11_report`.
+# Next: `09_why_scaling_fails`.

@@ -23,9 +23,9 @@ os.environ.setdefault("LABS_PATIENCE", "0")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests that occupy the whole machine, by folder and by fixture: waiting ranks spin, and a cluster or a browser has time
-# limits. `make test` runs them one after the other in one process, and what is left in another one beside it.
-ALONE = {"browser", "cluster", "hvd", "needs_horovod"}
+# Tests that occupy the whole machine, by folder, fixture or lesson: waiting ranks spin, and a cluster or a browser has
+# time limits. `make test` runs them one after the other in one process, and what is left in another one beside it.
+ALONE = {"browser", "cluster", "hvd", "needs_horovod", "nb09"}
 # Tests that start programs or train, by folder, file or fixture: `make test-quick` leaves them out. What is not named
 # here and is slow has the marker `slow` itself.
 SLOW = ALONE | {"measure", "models", "report", "training"}
@@ -53,9 +53,10 @@ def pytest_collection_modifyitems(config, items):
     """Mark what is slow, and group the tests for `--dist loadgroup`: those of a file share its fixtures."""
 
     def named(item):
-        """Its folders, the name of its file without `test_`, its fixtures."""
-        place = item.path.relative_to(ROOT)
-        return {*place.parts[1:-1], place.stem.removeprefix("test_"), *getattr(item, "fixturenames", ())}
+        """Its folders, the name of its file without `test_`, its fixtures, the lesson that it is about."""
+        place, about = item.path.relative_to(ROOT), getattr(item, "callspec", None)
+        lesson = [about.params["name"]] if about and isinstance(about.params.get("name"), str) else []
+        return {*place.parts[1:-1], place.stem.removeprefix("test_"), *getattr(item, "fixturenames", ()), *lesson}
 
     for item in items:
         names = named(item)

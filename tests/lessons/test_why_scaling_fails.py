@@ -1,0 +1,228 @@
+"""The experiments of notebook 09: they compute what they say, and its pictures say what they show."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labs import jobs
+from labs.lessons.nb09 import equal_ranks, late_workers, pictures, small, steps, trials
+from labs.show.figure import png
+
+PROGRAMS = Path(__file__).parents[1] / "programs"
+
+
+# Local SGD on real ranks
+
+
+@pytest.fixture(scope="module")
+def on_2_ranks(tmp_path_factory):
+    """What each of 2 ranks found."""
+    folder = tmp_path_factory.mktemp("local_sgd")
+    options = {"name": "local_sgd", "ranks": 2, "launcher": "mpiexec", "runs": folder, "show": False}
+    job = jobs.run(PROGRAMS / "local_sgd_ranks.py", folder, **options, env={"CUDA_VISIBLE_DEVICES": ""})
+    assert job.state == "finished", job.explain()
+    return [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(2)]
+
+
+@pytest.mark.parametrize("case", ["plain", "momentum"])
+def test_local_sgd_with_k_1_is_synchronous_sgd(needs_horovod, on_2_ranks, case):
+    assert on_2_ranks[0]["drawn"] != on_2_ranks[1]["drawn"], "the seeds are to differ"
+    for found in (rank["cases"][case] for rank in on_2_ranks):
+        assert found["moved"] > 0.05 and not found["frozen_moved"] and found["identical"]
+        assert found["against_averaged_gradients"] < 1e-5 and found["against_one_process"] < 1e-5
+
+
+def test_with_k_3_it_is_another_training_that_ends_in_one_network(needs_horovod, on_2_ranks):
+    for found in (rank["cases"]["every 3rd"] for rank in on_2_ranks):
+        assert found["against_averaged_gradients"] > 1e-4 and found["identical"] and not found["frozen_moved"]
+
+
+def test_each_mistake_that_a_hint_names_leads_to_other_weights():
+    """The judge of 09.5 tells them apart by their weights, and each by one case or more from the right ones."""
+    reference, seen = equal_ranks.Reference(), {}
+    for mistake in (None, *equal_ranks.MISTAKES):
+        weights = [reference.train(**case, mistake=mistake) for case in equal_ranks.CASES]
+        for other, those in seen.items():
+            assert not all(map(reference.alike, weights, those)), (mistake, other)
+        seen[mistake] = weights
+
+
+# The small network
+
+
+def test_gradient_is_the_slope_of_the_loss():
+    train = small.digits().train
+    part = small.Part(train.images[:20].astype(float), train.labels[:20])
+    weights = small.begin(0).astype(float)
+    slope = small.gradient(weights[None], part.images[None], part.labels[None])[0]
+    for place in np.argsort(-np.abs(slope))[:200:25]:
+        step = np.zeros_like(weights)
+        step[place] = 1e-6
+        rise = small.loss(weights + step, part) - small.loss(weights - step, part)
+        assert rise / 2e-6 == pytest.approx(slope[place], rel=1e-4)
+
+
+def test_digits_are_divided_without_overlap():
+    parts = small.digits()
+    images = {image.tobytes() for part in parts for image in part.images}
+    assert [len(part.labels) for part in parts] == [1280, 250, 267]
+    assert len(images) >= 1795  # nearly all are different, so none stands in two parts
+
+
+def test_workers_that_average_at_every_step_are_one_training():
+    """k = 1 on 8 workers with 8 images each is one training with the 64 images together."""
+    of_workers = trials.shards(8, "shuffled")
+    together = [small.batches(8, (0, worker), numbers) for worker, numbers in enumerate(of_workers)]
+    weights, train = small.begin(0), small.digits().train
+    for _ in range(40):
+        numbers = np.concatenate([next(source) for source in together])
+        weights = weights - 0.2 * small.gradient(weights, train.images[numbers], train.labels[numbers])
+    accuracy = trials.local_sgd(1, of_workers, steps=40, rate=0.2)
+    assert accuracy == pytest.approx(float(small.accuracy(weights, small.digits().test)), abs=0.005)
+
+
+def test_sorted_shards_hold_few_labels_and_shuffled_ones_all():
+    labels = small.digits().train.labels
+    counts = {
+        order: [len(set(labels[numbers])) for numbers in trials.shards(8, order)] for order in ("shuffled", "sorted")
+    }
+    assert min(counts["shuffled"]) == 10 and max(counts["sorted"]) <= 3
+
+
+def test_steps_to_the_target_are_those_of_a_training_on_its_own():
+    rate, (counted, *_) = trials.steps_to(64, (0.2, 0.8), seeds=(0, 1), most=300)
+    assert trials.train(64, rate, steps=counted, seed=0)["validation"] >= trials.TARGET
+    assert trials.train(64, rate, steps=counted - 1, seed=0)["validation"] < trials.TARGET
+    assert trials.steps_to(64, (0.001,), seeds=(0,), most=5) == (None, [])
+
+
+def test_squares_of_local_and_mean_gradients_obey_the_formula():
+    """At fixed weights (rate 0) noise and signal are those of the gradients of all single images."""
+    found = trials.squares(workers=8, batch=16, rate=0.0, steps=400)
+    train = small.digits().train
+    single = small.gradient(
+        np.broadcast_to(small.begin(0), (small.TRAIN, small.SIZE)), train.images[:, None], train.labels[:, None]
+    )
+    signal = (single.mean(0) ** 2).sum()
+    noise = ((single - single.mean(0)) ** 2).sum(1).mean()
+    assert found["local"].mean() == pytest.approx(signal + noise / 16, rel=0.05)
+    assert found["mean"].mean() == pytest.approx(signal + noise / 128, rel=0.05)
+
+
+def test_a_search_that_stops_trainings_spends_fewer_epochs():
+    rates = [0.001, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 5.0]
+    whole, all_epochs = trials.search(rates, (9,))
+    halved, epochs = trials.search(rates, (1, 3, 9))
+    assert (all_epochs, epochs) == (81, 9 * 1 + 3 * 2 + 1 * 6)
+    assert halved > 0.9 and whole >= halved
+
+
+# Late workers, steps of ranks
+
+
+def test_a_barrier_waits_and_a_backup_worker_does_not():
+    waits = late_workers.train(steps=12, late_ms=40)
+    goes_on = late_workers.train(steps=12, late_ms=40, backup=1)
+    assert waits["used"] == [12] * 4 and min(waits["seconds"]) >= 0.04
+    assert sum(goes_on["used"]) == 12 * 3 and goes_on["used"][3] < min(goes_on["used"][:3])
+
+
+FOUND = {
+    "ranks": 2,
+    "oversubscribed": False,
+    "tensor_bytes": {2: [100, 20], 64: [9000, 400]},
+    "seconds": {
+        2: {
+            "alone 32": [0.004, 0.0042],
+            "alone 16": [0.003] * 2,
+            "together": [0.0032] * 2,
+            "exchange": [0.006, 0.0061],
+        },
+        64: {"alone 32": [0.06] * 2, "alone 16": [0.034] * 2, "together": [0.036] * 2, "exchange": [0.04, 0.041]},
+    },
+}
+ALONE = {
+    "ranks": 1,
+    "tensor_bytes": FOUND["tensor_bytes"],
+    "seconds": {
+        2: {"alone 32": [0.004, 0.0041], "alone 16": [0.003] * 2, "alone 8": [0.0025] * 2},
+        64: {"alone 32": [0.06, 0.061], "alone 16": [0.034] * 2, "alone 8": [0.021] * 2},
+    },
+}
+LINK = {"latency": {"value": 1e-4, "unit": "s"}, "bandwidth": {"value": 1e9, "unit": "bytes/s"}}
+
+
+def test_parts_of_a_step_add_up_to_it():
+    parts = steps.parts(FOUND)[64]
+    assert sum(parts.values()) == pytest.approx(0.0405)
+    assert parts["computing"] == pytest.approx(0.026) and parts["start of operations"] == pytest.approx(0.008)
+
+
+def test_the_prediction_is_a_share_of_the_computing_and_an_exchange():
+    seconds = steps.predicted(ALONE, LINK, 2)
+    assert 0.034 < seconds[64] < 0.045 and 0.003 < seconds[2] < 0.008
+    assert steps.predicted(ALONE, LINK | {"latency": {"value": 1e-2, "unit": "s"}}, 2)[2] > 0.02
+
+
+def test_programs_on_ranks_give_what_the_notebook_takes(needs_horovod, tmp_path, monkeypatch):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    found = steps.measure(2, [2], rounds=2, steps=2, launcher="mpiexec", show=False)
+    assert list(found["seconds"][2]) == ["alone 32", "alone 16", "together", "exchange"]
+    assert all(len(rounds) == 2 and min(rounds) > 0 for rounds in found["seconds"][2].values())
+    assert found["tensor_bytes"][2] == [216, 8, 288, 16, 1152, 32, 320, 40]
+
+
+# Pictures
+
+LATE = {"seconds": [0.02] * 5, "used": [5] * 4, "accuracy": 0.9}
+BY = {
+    "shuffled": {1: [0.97, 0.96, 0.97], 128: [0.96, 0.97, 0.95]},
+    "sorted": {1: [0.9, 0.91, 0.9], 128: [0.6, 0.5, 0.7]},
+}
+ROWS = [
+    {"batch": b, "rate": r, "steps": s}
+    for b, r, s in ((2, 0.1, [340, 350]), (128, 0.8, [30, 28]), (512, 1.6, [26, 27]))
+]
+PICTURES = {
+    "pays": (lambda: pictures.pays(ALONE, [FOUND], {2: {2: 0.004, 64: 0.04}}), "measured and predicted", ["1.48"]),
+    "step_parts": (lambda: pictures.step_parts([FOUND]), "measured", ["64 filters on 2 ranks", "exchange and waiting"]),
+    "crowded": (
+        lambda: pictures.step_parts([FOUND | {"oversubscribed": True}]),
+        "measured",
+        ["2 ranks are oversubscribed"],
+    ),
+    "accuracy_by": (
+        lambda: pictures.accuracy_by(BY, xlabel="k", title="local SGD", note=pictures.ONE_PROCESS),
+        "simulated",
+        ["sorted: 0.903", "0.600", "3 seeds"],
+    ),
+    "critical": (lambda: pictures.critical(ROWS, (27.0, 24.0)), "measured", ["345", "B_crit 24 images", "1.6 at 512"]),
+    "no fit": (lambda: pictures.critical(ROWS, None), "measured", ["345"]),
+    "noise": (
+        lambda: pictures.noise([25, 75], [1.2, 0.1], [[80, 90, 70], [300, -1, 400]], 24),
+        "simulated",
+        ["from 1.2 to 0.1", "80 (", "350 (", "Critical batch of the fit: 24"],
+    ),
+    "schedule": (
+        lambda: pictures.schedule({"one": [("rate 1", 0, 8), ("rate 2", 8, 16)], "two": [("rate 1", 0, 9)]}),
+        "measured",
+        ["rate 2 from 8.0 to 16.0 s"],
+    ),
+    "stopping": (
+        lambda: pictures.stopping({"all": [(0.97, 729)] * 3, "a third": [(0.96, 81)] * 3}),
+        "measured",
+        ["81 epochs"],
+    ),
+    "late": (lambda: pictures.late({"barrier": LATE, "left out": LATE}), "measured", ["20 ms", "accuracy 0.900"]),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_picture_of_why_scaling_fails_has_its_stamp_and_numbers_in_words(name):
+    draw, kind, words = PICTURES[name]
+    figure = draw()
+    assert figure.get_supxlabel().partition(":")[0] == kind
+    assert [word for word in words if word not in figure.alt] == [], figure.alt
+    assert png(figure).startswith(b"\x89PNG") and figure.axes[-1].get_xlabel()
