@@ -102,6 +102,7 @@ tables.scaling(collect.rows([job.record]))
 # | `06_horovod_sharding` | who reads which samples, and why a training with more workers may not be faster |
 # | `07_horovod_training` | how many processes train one network, on one machine or on several |
 # | `08_resnet152_scaling` | whether a larger network scales better or worse, and how sure you can be |
+# | `10_faster_and_watched` | what limits a step, and how to make it shorter without more hardware |
 # | `11_report` | what a report needs to be trusted, and how to hand in yours |
 #
 # Four kinds of items carry a number. **Checks** are answered at once. **Predictions** are kept, not judged: commit
