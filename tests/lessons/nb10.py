@@ -214,7 +214,7 @@ ANSWERS = {
     ),
     "10.5": dict(
         right=[(0.6, ROWS), (0.4 + 0.2, ROWS)],
-        wrong=[(60, ROWS), (0.4, ROWS), (0.075, ROWS), (1.0, ROWS), (0.7, ROWS)],
+        wrong=[(60, ROWS), (0.4, ROWS), (0.075, ROWS), (0.7, ROWS)],
         secret=r"\b0?\.6\b",
     ),
     "10.7": dict(
