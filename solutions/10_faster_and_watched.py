@@ -156,15 +156,16 @@ outcome("10.4", rates[remedy] / rates[None] if len(rates) == 2 else None)
 #
 # ## Profile
 #
-# A sampler sees processes, a **profiler** single operations. Keras' TensorBoard callback has one; it works on CPUs as well.
+# A sampler sees processes, a **profiler** single operations. TensorFlow has one, which works on CPUs as well: here for the steps 4
+# to 6. (Keras' TensorBoard callback uses the same, with `profile_batch=(4, 6)`; it needs the package `tensorboard`.)
 
 # %%
 digits = data.load("digits")
 model = feeding.network()
 model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=False)
 folder = jobs.folder() / "profile"
-board = keras.callbacks.TensorBoard(str(folder), write_graph=False, profile_batch=(4, 6))
-model.fit(digits.images[:512], digits.labels[:512], batch_size=64, verbose=0, callbacks=[board])
+watch = profile.callback(folder, first=4, last=6)
+model.fit(digits.images[:512], digits.labels[:512], batch_size=64, verbose=0, callbacks=[watch])
 
 # %%
 rows = profile.operations(folder)

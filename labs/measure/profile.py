@@ -1,7 +1,9 @@
-"""Which operations a profile of TensorFlow spends its time in, as the callback keras.callbacks.TensorBoard writes it.
+"""A profile of some steps of `fit` by TensorFlow's profiler, and which operations it spends its time in.
 
-keras.callbacks.TensorBoard("runs/profile", profile_batch=(4, 6))     in the callbacks of `fit`
-uvx xprof --logdir runs/profile                                        all that is in it, in the browser
+    profile.callback("runs/profile")        in the callbacks of `fit`
+    uvx xprof --logdir runs/profile         all that is in it, in the browser
+
+Keras' own callback, TensorBoard(..., profile_batch=(4, 6)), leaves the same files; it needs the package tensorboard.
 """
 
 from pathlib import Path
@@ -12,6 +14,28 @@ from labs.errors import UseError
 
 class ProfileError(UseError):
     """There is no profile to read."""
+
+
+def callback(folder, first=4, last=6):
+    """A Keras callback that profiles the steps `first` to `last` (from 0) of the first epoch into a folder."""
+    import keras
+    import tensorflow as tf
+
+    running = []
+
+    def begin(batch, logs=None):
+        if batch == first and not running:
+            tf.profiler.experimental.start(str(folder))
+            running.append(True)
+        elif batch == last + 1:
+            end()
+
+    def end(*_, **__):
+        if running == [True]:
+            tf.profiler.experimental.stop()
+            running.append(False)  # once is enough
+
+    return keras.callbacks.LambdaCallback(on_train_batch_begin=begin, on_epoch_end=end)
 
 
 def operations(folder):

@@ -1,4 +1,4 @@
-"""labs.measure.profile: own times of operations, from a profile made by hand and from one that Keras writes."""
+"""labs.measure.profile: own times of operations, from a profile made by hand and from one that a `fit` leaves."""
 
 import pytest
 
@@ -60,8 +60,9 @@ def test_profile_of_a_fit_names_its_convolutions(tmp_path):
 
     model = keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Conv2D(4, 3), keras.layers.Flatten()])
     model.compile("sgd", "mse", jit_compile=False)
-    board = keras.callbacks.TensorBoard(tmp_path, profile_batch=(2, 3))
-    model.fit(np.zeros((64, 8, 8, 3)), np.zeros((64, 144)), batch_size=8, verbose=0, callbacks=[board])
+    watch = profile.callback(tmp_path, 2, 3)
+    model.fit(np.zeros((64, 8, 8, 3)), np.zeros((64, 144)), batch_size=8, epochs=2, verbose=0, callbacks=[watch])
+    assert len(list(tmp_path.rglob("*.xplane.pb"))) == 1
     rows = profile.operations(tmp_path)
     names = [row["operation"] for row in rows if "Conv2D" in row["operation"]]
     assert any("Filter" in name for name in names) and len(names) >= 2
