@@ -27,7 +27,7 @@ def test_time_inside_an_operation_counts_for_the_one_inside(tmp_path):
     first = [
         ("model/while:While", 0, 10 * second),
         ("a/b:Conv2D", second, 3 * second),
-        ("a/c:Conv2D", 5 * second, second),
+        ("a/c:_FusedConv2D", 5 * second, second),
     ]
     other = [("a/b:AddV2", 0, 2 * second)]
     other += [("ExecutorState::Process", 0, 9 * second), ("TraceContext", 3 * second, second)]
@@ -35,10 +35,11 @@ def test_time_inside_an_operation_counts_for_the_one_inside(tmp_path):
     rows = {row["operation"]: row for row in profile.operations(tmp_path)}
     assert {name: (row["seconds"], row["calls"]) for name, row in rows.items()} == {
         "While": (6.0, 1),
-        "Conv2D": (4.0, 2),
+        "Conv2D": (3.0, 1),
+        "_FusedConv2D": (1.0, 1),
         "AddV2": (2.0, 1),
     }
-    assert list(rows) == ["While", "Conv2D", "AddV2"] and rows["While"]["share"] == 0.5
+    assert list(rows) == ["While", "Conv2D", "AddV2", "_FusedConv2D"] and rows["While"]["share"] == 0.5
 
 
 def test_kernels_of_a_gpu_count_where_there_is_one(tmp_path):
