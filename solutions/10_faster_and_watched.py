@@ -282,7 +282,7 @@ pipelines["starving, TFRecord"] = from_records(records, feeding.small, batch)
 waits = feeding.measure(pipelines, lambda images, labels: float(train(images, labels)), rounds=2 if quick else 5)
 plots.show(pictures.waits(waits))
 shares = [wait / (wait + compute) for wait, compute in waits["starving"]]
-outcome("10.6", np.mean(shares), intervals.plain(shares))
+outcome("10.6", np.mean(shares), intervals.shares(shares))
 
 # %% [markdown]
 # A worker that finds its batch ready waits for nothing, and no faster input can help it any more. Parallel reading takes cores from

@@ -84,11 +84,10 @@ def _own_times(events):
 
 
 def _operation(name, on_gpu):
-    """_FusedConv2D of "sequential/conv2d/BiasAdd:_FusedConv2D"; None for what is no operation of the graph. The kernels of a
-    GPU have names of their own."""
+    """_FusedConv2D of "sequential/conv2d/BiasAdd:_FusedConv2D"; None for what is no operation of the graph. The kernels
+    of a GPU have names of their own."""
     if on_gpu:
         return name
     node, colon, kind = name.partition("#")[0].rpartition(":")
-    return (
-        kind if colon and node and kind.isidentifier() and kind.lstrip("_")[:1].isupper() and "::" not in name else None
-    )
+    named = kind.isidentifier() and kind.lstrip("_")[:1].isupper() and "::" not in name
+    return kind if colon and node and named else None

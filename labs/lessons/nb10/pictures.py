@@ -18,7 +18,7 @@ def waits(measured, kind="measured"):
         axis.barh(place, middle, color=COLOURS[1], label="waiting for the batch" if not place else None)
         axis.barh(place, mean - middle, left=middle, color=COLOURS[0], hatch="//", edgecolor="white",
                   label="computing" if not place else None)  # fmt: skip
-        span = intervals.plain(whole)
+        span = intervals.mean(whole).interval
         if span:
             axis.plot(span, (place, place), color="black", marker="|")
         between = f" (step {span[0]:.3g} to {span[1]:.3g})" if span else ""
