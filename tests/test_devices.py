@@ -222,7 +222,9 @@ def test_doctor_names_a_fix_for_each_problem(monkeypatch, tmp_path):
 )
 def test_doctor_says_what_bfloat16_is_worth_here(monkeypatch, tmp_path, flags, found, says):
     real, cpu = Path.read_text, f"model name\t: x\nflags\t\t: {flags}\n"
-    monkeypatch.setattr(Path, "read_text", lambda path: cpu if str(path) == "/proc/cpuinfo" else real(path))
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, *a, **k: cpu if str(path) == "/proc/cpuinfo" else real(path, *a, **k)
+    )
     row = looked(monkeypatch, tmp_path, cores=2)["bfloat16"]
     assert row["found"] == found and says in row["means"] and not row["fix"]
     assert "bfloat16" not in looked(monkeypatch, tmp_path, gpus=["GPU:0"])
