@@ -136,3 +136,15 @@ def calls(graph):
     """The calls of layers in a Functional model, inputs first: nodes with operation, input_tensors, output_tensors."""
     by_depth = _part(graph, "_nodes_by_depth", "keras")
     return [node for _, nodes in sorted(by_depth.items(), reverse=True) for node in nodes]
+
+
+def xplane():
+    """The module that reads TensorFlow's profiles (`XSpace`)."""
+    try:
+        from tensorflow.tsl.profiler.protobuf import xplane_pb2
+    except ImportError:
+        raise CompatError(
+            f"tensorflow {_version('tensorflow')} has no tensorflow.tsl.profiler.protobuf.xplane_pb2 any more, which "
+            "reads its profiles. Install the locked versions (`make setup`), or adapt labs/compat.py to the new one."
+        ) from None
+    return xplane_pb2

@@ -62,6 +62,15 @@ def memory():
     return free
 
 
+def bfloat16():
+    """What this machine's CPU has for products of bfloat16: "AMX" (tiles), "AVX-512" (vectors) or None."""
+    flags = set()
+    with suppress(OSError):
+        found = re.search(r"(?m)^flags\s*:(.*)", Path("/proc/cpuinfo").read_text())
+        flags = set(found[1].split()) if found else flags
+    return "AMX" if "amx_bf16" in flags else "AVX-512" if "avx512_bf16" in flags else None
+
+
 def gpus():
     """TensorFlow's GPUs, as names such as "GPU:0"; an empty list on a machine without one."""
     import tensorflow as tf

@@ -34,6 +34,14 @@ def look():
         else f"more than {count} workers run, but share cores and are marked oversubscribed",
         None if count >= 2 or found else "speedup needs a second core: give the machine 2 cores or more",
     )
+    if not found:
+        products = devices.bfloat16()
+        means = {
+            "AMX": "mixed_bfloat16 may be some times as fast as float32",
+            "AVX-512": "mixed_bfloat16 may be faster or slower than float32",
+            None: "mixed_bfloat16 saves memory, and is likely slower than float32",
+        }
+        row("bfloat16", products or "no operations for it", f"{means[products]}: notebook 10 measures it")
     row(
         "memory",
         f"{free / 2**30:.1f} GiB free",

@@ -140,5 +140,5 @@ def rename_run(folder, name, new, batch=False):
 
 
 def _files_of(folder, name, batch):
-    endings = r"(?:\.out|\.err|_w\d+\.json)" if batch else r"\.(?:out|err|json)"
+    endings = r"(?:\.out|\.err|_w\d+\.json)" if batch else r"\.(?:out|err|json|rank\d+\.samples)"
     return [path for path in folder.iterdir() if re.fullmatch(re.escape(name) + endings, path.name)]

@@ -103,6 +103,7 @@ tables.scaling(collect.rows([job.record]))
 # | `07_horovod_training` | how many processes train one network, on one machine or on several |
 # | `08_resnet152_scaling` | whether a larger network scales better or worse, and how sure you can be |
 # | `09_why_scaling_fails` | when more workers do not help: exchange, batches, a slow one; and what to do instead |
+# | `10_faster_and_watched` | what limits a step, and how to make it shorter without more hardware |
 # | `11_report` | what a report needs to be trusted, and how to hand in yours |
 #
 # Four kinds of items carry a number. **Checks** are answered at once. **Predictions** are kept, not judged: commit

@@ -260,15 +260,7 @@ carrier = "a"
 check("07.13", carrier)
 
 # %% [markdown]
-# If you know PyTorch:
-#
-# | here | PyTorch |
-# |---|---|
-# | `MirroredStrategy` | `DistributedDataParallel` within one node (the old `DataParallel` copies through one device at each step) |
-# | Horovod | Horovod for PyTorch, or `DistributedDataParallel` over nodes |
-# | `numbers.shard(size, rank)` | `DistributedSampler(num_replicas, rank)`, with `set_epoch` |
-# | `backward_passes_per_step` | accumulation under `no_sync` |
-# | (not in this course) sharded states | FSDP, ZeRO |
+# If you know PyTorch: the course's README has a table of what stands for what.
 #
 # ## Another wrapper
 #

@@ -212,6 +212,24 @@ def test_doctor_names_a_fix_for_each_problem(monkeypatch, tmp_path):
     assert "1.0 GiB" in rows["memory"]["found"] and "compiler" in fixes["Horovod"] and "2 cores" in fixes["cores"]
 
 
+@pytest.mark.parametrize(
+    "flags, found, says",
+    [
+        ("fpu amx_bf16 avx512_bf16", "AMX", "some times as fast"),
+        ("fpu avx512_bf16", "AVX-512", "faster or slower"),
+        ("fpu avx2", "no operations for it", "likely slower"),
+    ],
+)
+def test_doctor_says_what_bfloat16_is_worth_here(monkeypatch, tmp_path, flags, found, says):
+    real, cpu = Path.read_text, f"model name\t: x\nflags\t\t: {flags}\n"
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, *a, **k: cpu if str(path) == "/proc/cpuinfo" else real(path, *a, **k)
+    )
+    row = looked(monkeypatch, tmp_path, cores=2)["bfloat16"]
+    assert row["found"] == found and says in row["means"] and not row["fix"]
+    assert "bfloat16" not in looked(monkeypatch, tmp_path, gpus=["GPU:0"])
+
+
 def test_doctor_on_a_gpu_node_with_slurm(monkeypatch, tmp_path):
     rows = looked(monkeypatch, tmp_path, gpus=["GPU:0", "GPU:1"], sbatch="/usr/bin/sbatch")
     assert rows["GPUs"]["found"] == "2" and "a worker is a GPU" in rows["GPUs"]["means"]

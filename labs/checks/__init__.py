@@ -10,6 +10,7 @@ reading         what judges look at: numbers, the curves of a figure, a line of 
 tryout          a training script tried out in a process of its own: what it does, as facts
 scripts         is a training script right, by what it did?
 batch_scripts   is a batch script right?
+connected       a function on several ranks that exchange, played in one process
 """
 
 from labs.checks.judging import check, judge

@@ -4,8 +4,9 @@ Horovod 0.28.1 does not know Keras 3: its `DistributedOptimizer` averages nothin
 callbacks fail. Here are the same names, made for Keras 3 on TensorFlow. What has no counterpart here is used from
 `horovod.tensorflow` directly, which works beside it.
 
-optimizer   DistributedOptimizer
-callbacks   broadcast at the start, averaged metrics, and what `fit` must be
+optimizer    DistributedOptimizer
+callbacks    broadcast at the start, averaged metrics, and what `fit` must be
+collectives  allreduce, grouped_allreduce, reducescatter, allgather, broadcast
 """
 
 import os
@@ -20,17 +21,25 @@ except ImportError as problem:
 from horovod.tensorflow import cross_size, local_rank, local_size, rank, shutdown, size
 
 from labs.hvd import callbacks
+from labs.hvd.collectives import Average, Sum, allgather, allreduce, broadcast, grouped_allreduce, reducescatter
 from labs.hvd.optimizer import DistributedOptimizer, HorovodError
 
 __all__ = [
+    "Average",
     "DistributedOptimizer",
     "HorovodError",
+    "Sum",
+    "allgather",
+    "allreduce",
+    "broadcast",
     "callbacks",
     "cross_size",
+    "grouped_allreduce",
     "init",
     "local_rank",
     "local_size",
     "rank",
+    "reducescatter",
     "shutdown",
     "size",
 ]

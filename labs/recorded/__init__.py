@@ -48,3 +48,17 @@ def networks():
     as labs.models.counts counts them in Keras' models."""
     found = json.loads((HERE / "networks.json").read_text(encoding="utf-8"))
     return {name: (facts["parameters"], facts["activation_bytes"]) for name, facts in found.items()}
+
+
+def traces():
+    """{case: files of samples (labs.results.watched), a path for each rank} of six watched trainings of notebook 10."""
+    found = {}
+    for path in sorted((HERE / "traces").glob("*.samples")):
+        found.setdefault(path.name.partition(".")[0], []).append(path)
+    return found
+
+
+def faster():
+    """{change: path of a run record} of the closing task of notebook 10, the training as it was given first."""
+    names = json.loads((HERE / "faster" / "names.json").read_text(encoding="utf-8"))
+    return {name: HERE / "faster" / f"{number}.json" for number, name in enumerate(names)}

@@ -12,4 +12,5 @@ steps       single steps in time, their distribution, and what waiting alone wou
 intervals   95 % intervals of means and ratios
 verdict     is a difference real?
 timeline    Horovod's timeline in numbers
+watched     what a sampler wrote while a run went on
 """

@@ -21,7 +21,7 @@ from labs import devices, files, ranks, waiting
 from labs.errors import LabsError
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
-from labs.training import mirrored, observed
+from labs.training import mirrored, observed, sampler
 from labs.training.arguments import check
 
 
@@ -98,6 +98,7 @@ class Recorder(keras.callbacks.Callback):
             with contextlib.suppress(OSError):  # a job's start has done this already
                 self.path.rename(self.path.with_name(f"{files.free(self.path.parent, name)}.json"))
             records.save(self.path, self.record)  # an unwritable folder is found before the training, not after
+        self._sampler = sampler.beside(self.path, self.rank)
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
         if script and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -119,6 +120,7 @@ class Recorder(keras.callbacks.Callback):
             self._turn["round"] = None  # warm-up
         self._steps, self._running, self._images = [], False, None
         self._busy = self._spent()
+        self._phase("training")
         self._begin = self._last = time.perf_counter()
 
     def _spent(self):
@@ -143,6 +145,14 @@ class Recorder(keras.callbacks.Callback):
     def on_test_begin(self, logs=None):  # validation within the epoch
         self._end_step()
         self._images = self._consumed()
+        self._phase("validation")
+
+    def on_test_end(self, logs=None):
+        self._phase("training")
+
+    def _phase(self, name):
+        if self._sampler:
+            self._sampler.phase(name)
 
     def _consumed(self):
         """Images of all workers in this epoch, as Keras counted them; None where it does not. Raises ObservedError."""
@@ -158,6 +168,9 @@ class Recorder(keras.callbacks.Callback):
         self._running, now = False, time.perf_counter()
         self._steps.append(now - self._last)
         self._last = now
+        if self._sampler:
+            has = self.record.configuration
+            self._sampler.images(has.global_batch if has.strategy != "horovod" else has.local_batch)
         if self.rank == 0 and now - self._reported > 0.5:
             self._report(now)
 
@@ -180,6 +193,7 @@ class Recorder(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         metrics = {key: float(value) for key, value in (logs or {}).items()}  # waits for the device
         self._end_step()
+        self._phase(None)
         seconds, record = time.perf_counter() - self._begin, self.record
         others = self._others()
         record.steps = len(self._steps)
@@ -208,6 +222,8 @@ class Recorder(keras.callbacks.Callback):
 
     def _close(self):
         """The program ends. If the training has not, the record says so, whichever rank is left to write it."""
+        if self._sampler:
+            self._sampler.stop()
         if self._gate:
             self._gate.close()
         if self.record.state == "finished":

@@ -1,0 +1,168 @@
+"""A student's function on K ranks that exchange, without Horovod: all are played in this process, in turn.
+
+A rank runs until it asks for what the others have not brought yet; then the next one runs. When all have come there,
+the result is known, and each runs again from its begin, with all results so far. So no rank ever waits for another, and
+a call that has no partner is seen at once. What is played must do the same each time: it makes its own state anew.
+"""
+
+import contextlib
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import labs
+from labs.errors import LabsError
+
+
+class ConnectedError(LabsError):
+    """The ranks do not fit together: what they would do with Horovod, as a hint."""
+
+
+class _Comes(BaseException):
+    """A rank has come to a collective that the others have not come to yet. No `except Exception` stops it."""
+
+
+class Exchange:
+    """One collective: its kind, and for each rank the values in what it brings and gets (`values`)."""
+
+    def __init__(self, kind, brought):
+        self.kind, self.brought, self.results = kind, brought, None
+        self.values = max(sum(array.size for array in each) for each in brought)
+
+    def sent(self):
+        """Values that each rank sends for it over a ring, the best of all known ways to do it.
+
+        Source: R. Thakur and others, Optimization of collective communication operations in MPICH, IJHPCA 2005.
+        """
+        ranks = len(self.brought)
+        whole = self.values * (ranks if self.kind == "allgather" else 1)
+        return (2 if "allreduce" in self.kind else 1) * whole * (ranks - 1) / ranks
+
+
+class World:
+    """Stands in for `labs.hvd`: its collectives, rank() and size(), seen by one rank after the other."""
+
+    Average, Sum = "Average", "Sum"
+
+    def __init__(self, size):
+        self._size, self._rank, self._place = size, 0, 0
+        self.exchanges = []  # all that were done, in order
+
+    def init(self):
+        """Nothing is to be done."""
+
+    def rank(self):
+        return self._rank
+
+    local_rank = rank
+
+    def size(self):
+        return self._size
+
+    local_size = size
+
+    def allreduce(self, tensor, op=Average, name=None):
+        return self._meet("allreduce", [tensor], op)[0]
+
+    def grouped_allreduce(self, tensors, op=Average, name=None):
+        return self._meet("grouped_allreduce", tensors, op)
+
+    def reducescatter(self, tensor, op=Average, name=None):
+        return self._meet("reducescatter", [tensor], op)[0]
+
+    def allgather(self, tensor, name=None):
+        return self._meet("allgather", [tensor], None)[0]
+
+    def broadcast(self, tensor, root_rank=0, name=None):
+        return self._meet("broadcast", [tensor], root_rank)[0]
+
+    def play(self, program):
+        """[what program() returns on rank 0, on rank 1, ...]. Raises ConnectedError."""
+        import tensorflow as tf
+
+        eagerly = tf.config.functions_run_eagerly()
+        tf.config.run_functions_eagerly(True)  # values are needed, also inside a tf.function
+        try:
+            while True:
+                returned, self._coming = {}, {}
+                for rank in range(self._size):
+                    self._rank, self._place = rank, 0
+                    with contextlib.suppress(_Comes):
+                        returned[rank] = program()
+                if len(returned) == self._size:
+                    return [returned[rank] for rank in range(self._size)]
+                self._do(returned)
+        finally:
+            tf.config.run_functions_eagerly(eagerly)
+
+    def _meet(self, kind, tensors, option):
+        import tensorflow as tf
+
+        arrays = [np.asarray(tf.convert_to_tensor(tensor)) for tensor in tensors]
+        self._place += 1
+        if self._place <= len(self.exchanges):
+            return [tf.constant(array) for array in self.exchanges[self._place - 1].results[self._rank]]
+        self._coming[self._rank] = kind, option, arrays
+        raise _Comes
+
+    def _do(self, returned):
+        """The collective to which all ranks have come."""
+        for rank in returned:
+            other, (kind, *_) = next(iter(self._coming.items()))
+            raise ConnectedError(
+                f"Of {self._size} ranks, rank {rank} has ended and rank {other} waits in {kind} number "
+                f"{len(self.exchanges) + 1} for ever: all ranks must call the same collectives."
+            )
+        (kind, option, first), *others = [self._coming[rank] for rank in range(self._size)]
+        for rank, (other, its_option, arrays) in enumerate(others, 1):
+            if (other, its_option) != (kind, option):
+                raise ConnectedError(
+                    f"Rank 0 calls {kind} ({option}) where rank {rank} calls {other} ({its_option}): all ranks must "
+                    "call the same collectives in the same order."
+                )
+            shapes = [[array.shape[kind == "allgather" :] for array in each] for each in (first, arrays)]
+            if shapes[0] != shapes[1]:
+                raise ConnectedError(
+                    f"Rank 0 brings {_shown(first)} to {kind} and rank {rank} {_shown(arrays)}: they do not fit."
+                )
+        if kind in ("allgather", "reducescatter") and first[0].ndim == 0:
+            raise ConnectedError(f"{kind} divides or joins rows, and a scalar has none.")
+        exchange = Exchange(kind, [arrays for _, _, arrays in [self._coming[rank] for rank in range(self._size)]])
+        exchange.results = _results(kind, option, exchange.brought)
+        self.exchanges.append(exchange)
+
+
+def _shown(arrays):
+    return ", ".join(f"{array.dtype} {array.shape}" for array in arrays[:3])
+
+
+def _results(kind, option, brought):
+    """What each rank gets, as lists of arrays."""
+    size = len(brought)
+    if kind == "allgather":
+        return [[np.concatenate([arrays[0] for arrays in brought])]] * size
+    if kind == "broadcast":
+        return [brought[option]] * size
+    sums = [np.sum(arrays, axis=0) for arrays in zip(*brought, strict=True)]
+    reduced = [np.asarray(each / size if option == "Average" else each, each.dtype) for each in sums]
+    if kind == "reducescatter":
+        return [[part] for part in np.array_split(reduced[0], size)]  # Horovod, too, gives the first ranks one row more
+    return [reduced] * size
+
+
+def definitions(path, world):
+    """The names that a script defines before its `main` runs, with `world` in the place of labs.hvd."""
+    path, missing = Path(path), object()
+    before = sys.modules.get("labs.hvd", missing), vars(labs).get("hvd", missing)
+    sys.modules["labs.hvd"] = labs.hvd = world
+    try:
+        names = {"__name__": path.stem, "__file__": str(path)}
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+        return names
+    finally:
+        for place, name, value in ((sys.modules, "labs.hvd", before[0]), (vars(labs), "hvd", before[1])):
+            if value is missing:
+                place.pop(name, None)
+            else:
+                place[name] = value

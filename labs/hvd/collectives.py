@@ -1,0 +1,57 @@
+"""Horovod's collectives, for a training loop of one's own.
+
+All ranks must call the same ones in the same order, with tensors of the same type; one that is left out waits for ever.
+Each takes arrays, tensors or variables, also inside a `tf.function`, and returns dense tensors of TensorFlow. Where a
+`tf.function` calls several of one kind, give each a `name`, the same on all ranks. K is the number of ranks.
+"""
+
+import tensorflow as tf
+from horovod import tensorflow as horovod
+from horovod.tensorflow import Average, Sum
+
+from labs.hvd.optimizer import HorovodError
+
+__all__ = ["Average", "Sum", "allgather", "allreduce", "broadcast", "grouped_allreduce", "reducescatter"]
+
+
+def allreduce(tensor, op=Average, name=None):
+    """The mean over the ranks (or with op=Sum the sum) of tensors of one shape: on every rank, in that shape."""
+    return horovod.allreduce(tf.convert_to_tensor(tensor), op=op, **_named(name))
+
+
+def grouped_allreduce(tensors, op=Average, name=None):
+    """`allreduce` of a list of tensors in one exchange: a list of the same length and shapes."""
+    return horovod.grouped_allreduce([tf.convert_to_tensor(tensor) for tensor in tensors], op=op, **_named(name))
+
+
+def reducescatter(tensor, op=Average, name=None):
+    """This rank's part of the mean (or sum) over the ranks: shape (n, ...) on each, of which n / K rows come back.
+
+    The parts lie in the order of the ranks. Where K does not divide n, the first n % K ranks get one row more.
+    Raises HorovodError for a scalar, which has no rows.
+    """
+    return horovod.reducescatter(_rows(tensor, "reducescatter"), op=op, **_named(name))
+
+
+def allgather(tensor, name=None):
+    """The tensors of all ranks behind each other, in their order: shapes (n_0, ...), (n_1, ...) to (sum of n, ...).
+
+    Ranks may bring different numbers of rows. Raises HorovodError for a scalar.
+    """
+    return horovod.allgather(_rows(tensor, "allgather"), **_named(name))
+
+
+def broadcast(tensor, root_rank=0, name=None):
+    """The tensor of rank `root_rank`, on every rank; all bring one of its shape."""
+    return horovod.broadcast(tf.convert_to_tensor(tensor), root_rank, **_named(name))
+
+
+def _named(name):
+    return {} if name is None else {"name": name, "ignore_name_scope": True}
+
+
+def _rows(tensor, what):
+    tensor = tf.convert_to_tensor(tensor)
+    if tensor.shape.rank == 0:
+        raise HorovodError(f"{what} divides or joins rows, and a scalar has none. Give it an axis: [value].")
+    return tensor

@@ -1,0 +1,1 @@
+"""Notebook 10: its questions, pictures and the small programs that it measures."""

@@ -1,0 +1,107 @@
+"""What the scripts that exchange by hand share: a small network, the batches of each rank, and one process beside them.
+
+The scripts pass labs.hvd as `hvd`, so that this module can be imported where there is no Horovod.
+"""
+
+import keras
+import numpy as np
+import psutil
+import tensorflow as tf
+
+from labs import data, ranks
+
+RATE, MOMENTUM = 0.05, 0.9
+NETWORKS = ("dense", "frozen", "tied", "batch_norm")
+
+
+def arguments(parser):
+    """Add the options that these scripts share to an argparse parser."""
+    parser.add_argument("--steps", type=int, default=8, help="steps of the training (default: 8)")
+    parser.add_argument("--batch_size", type=int, default=64, help="images per step, over all ranks (default: 64)")
+    parser.add_argument("--hidden", type=int, default=64, help="width of the network (default: 64)")
+    parser.add_argument("--network", choices=NETWORKS, default="dense", help="frozen: its first layer is not trained; "
+                        "tied: one layer is used twice; batch_norm: with batch normalisation")  # fmt: skip
+
+
+def network(kind, hidden, seed):
+    """A network for uint8 images of 32 x 32 x 3 and 10 classes, whose weights this seed draws."""
+    keras.utils.set_random_seed(seed)
+    images = keras.Input((32, 32, 3))
+    values = keras.layers.Flatten()(keras.layers.Rescaling(1 / 255)(images))
+    values = keras.layers.Dense(hidden, "relu", trainable=kind != "frozen")(values)
+    if kind == "batch_norm":
+        values = keras.layers.BatchNormalization()(values)
+    if kind == "tied":
+        square = keras.layers.Dense(hidden, "relu")
+        values = square(square(values))
+    return keras.Model(images, keras.layers.Dense(10, "softmax")(values))
+
+
+def gradient_of(model):
+    """The function (images, labels) -> gradients of the mean loss, a list with one for each trainable variable."""
+    loss = keras.losses.SparseCategoricalCrossentropy()
+
+    @tf.function(reduce_retracing=True)
+    def gradient(images, labels):
+        with tf.GradientTape() as tape:
+            value = loss(labels, model(images, training=True))
+        return tape.gradient(value, model.trainable_variables)
+
+    return gradient
+
+
+def batches(args, rank=0, size=1):
+    """(images uint8, labels) of each step: this rank's share of the global batch. Alone: the whole batch."""
+    dataset = data.load("digits")
+    numbers = np.random.default_rng(0).permutation(len(dataset.labels))
+    for step in range(args.steps):
+        batch = np.take(numbers, range(step * args.batch_size, (step + 1) * args.batch_size), mode="wrap")
+        share = np.array_split(batch, size)[rank]
+        yield dataset.images[share], dataset.labels[share]
+
+
+def compare(model, start, args, hvd):
+    """Print on rank 0 how far the weights of any rank are from those of one process that takes each batch at once.
+
+    start: the weights from which the ranks began.
+    """
+    alone = network(args.network, args.hidden, seed=0)
+    alone.set_weights(start)
+    optimizer, gradient = keras.optimizers.SGD(RATE, MOMENTUM), gradient_of(alone)
+    for images, labels in batches(args):
+        optimizer.apply(gradient(images, labels), alone.trainable_variables)
+    far = max(_apart(a, b) for a, b in zip(model.trainable_variables, alone.trainable_variables, strict=True))
+    fixed = zip(model.non_trainable_variables, alone.non_trainable_variables, strict=True)
+    frozen = max([_apart(a, b) for a, b in fixed], default=0.0)
+    moved = max(_apart(before, after) for before, after in zip(start, alone.get_weights(), strict=True))
+    by_rank = ranks.gather((far, frozen, ranks.fingerprints(model.trainable_variables)), "its weights")
+    if hvd.rank() == 0:
+        print(f"trained weights identical on all {len(by_rank)} ranks: {all(a[2] == by_rank[0][2] for a in by_rank)}")
+        print(f"largest difference to one process with the whole batch: {max(a[0] for a in by_rank):.1e}")
+        print(f"the same of what is not trained: {max(a[1] for a in by_rank):.1e}")
+        print(f"largest change of a weight by the training: {moved:.1e}", flush=True)
+
+
+def _apart(a, b):
+    return float(np.max(np.abs(np.asarray(a) - np.asarray(b)), initial=0.0))
+
+
+class Usage:
+    """Memory and traffic of this rank from here on: `say` prints what came on top."""
+
+    def __init__(self, hvd):
+        self._hvd = hvd
+        self._memory, self._wire = self._now()
+
+    def _now(self):
+        """(bytes of memory of this process, bytes sent over this machine's loopback or None); all ranks are here."""
+        self._hvd.allreduce([0.0], name="here")
+        loopback = psutil.net_io_counters(pernic=True).get("lo")
+        return psutil.Process().memory_info().rss, loopback and loopback.bytes_sent
+
+    def say(self, steps):
+        memory, wire = self._now()
+        print(f"rank {self._hvd.rank()}: {(memory - self._memory) / 1e6:.1f} MB of memory came on top", flush=True)
+        sent = 0.0 if wire is None else (wire - self._wire) / steps / self._hvd.size() / 1e6
+        if self._hvd.rank() == 0 and sent > 0.1:  # MPI's ranks on one machine share memory instead
+            print(f"each rank sent {sent:.1f} MB in each step over the loopback", flush=True)

@@ -1,0 +1,100 @@
+"""An image folder whose images must be decoded and made small, the network that reads them, and who waits for whom."""
+
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from labs.data import formats
+from labs.data.dataset import Dataset
+
+SIDE = 256  # pixels of an image in its file; the network sees 32
+
+
+def larger(dataset, numbers):
+    """These samples of a data set with their images enlarged to SIDE x SIDE."""
+    images = np.kron(dataset.images[numbers], np.ones((1, SIDE // 32, SIDE // 32, 1), np.uint8))
+    return Dataset(dataset.name, images, dataset.labels[numbers], dataset.classes)
+
+
+def folder(dataset, images, runs):
+    """(paths of so many images as PNGs in RUNS/digits_large, (images, labels) of the others, for validation).
+
+    Always the same ones, of mixed classes. The folder is written where it is not there yet.
+    """
+    order = np.random.default_rng(0).permutation(len(dataset.labels))
+    place = Path(runs) / f"digits_large_{images}"
+    files = sorted(map(str, place.glob("*/*.png")))
+    if len(files) != images:
+        files = formats.write_folder(larger(dataset, order[:images]), place)
+    files = np.random.default_rng(0).permutation(files)
+    rest = order[images:]
+    return list(map(str, files)), (dataset.images[rest], dataset.labels[rest])
+
+
+def records(dataset, images, runs):
+    """The same images in 4 TFRecord files: their paths."""
+    numbers = np.random.default_rng(0).permutation(len(dataset.labels))[:images]
+    return formats.write_tfrecords(larger(dataset, numbers), Path(runs) / f"digits_large_{images}_tfrecord")
+
+
+def read(file):
+    """A file to (image uint8 SIDE x SIDE x 3, label int64)."""
+    image = tf.io.decode_png(tf.io.read_file(file), channels=3)
+    return tf.ensure_shape(image, (SIDE, SIDE, 3)), tf.strings.to_number(tf.strings.split(file, "/")[-2], tf.int64)
+
+
+def example(record):
+    """A record of `records` to the same."""
+    features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
+    found = tf.io.parse_single_example(record, features)
+    return tf.ensure_shape(tf.io.decode_png(found["image"], channels=3), (SIDE, SIDE, 3)), found["label"]
+
+
+def small(images):
+    """One image or a batch of them, uint8, made 32 x 32."""
+    return tf.cast(tf.image.resize(images, (32, 32)), tf.uint8)
+
+
+def as_written(pipeline):
+    """The same pipeline without what TensorFlow adds to it by itself: parallel calls of `map`, prefetching."""
+    options = tf.data.Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    options.experimental_optimization.inject_prefetch = False
+    return pipeline.with_options(options)
+
+
+def network():
+    """The network, for uint8 images of 32 x 32 x 3."""
+    model = keras.Sequential([keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 255)])
+    for filters in (16, 32):
+        model.add(keras.layers.Conv2D(filters, 3, strides=2, padding="same", activation="relu"))
+    model.add(keras.layers.Flatten())
+    model.add(keras.layers.Dense(10))
+    model.add(keras.layers.Activation("softmax", dtype="float32"))
+    return model
+
+
+def measure(pipelines, step, rounds=4):
+    """{name: [(seconds of waiting for a batch, seconds of its step), ... of each round]}, means over an epoch.
+
+    pipelines: {name: tf.data.Dataset of (images, labels)}, run as they are written; step: function of a batch, which
+    waits for its end. An epoch of each comes first, uncounted: of caching, tracing. Then they take turns, in each round
+    in another order.
+    """
+    pipelines = {name: as_written(pipeline) for name, pipeline in pipelines.items()}
+    found = {name: [] for name in pipelines}
+    for number in range(rounds + 1):
+        for name in list(pipelines)[:: 1 if number % 2 else -1]:
+            waited = computed = count = 0
+            batches, begin = iter(pipelines[name]), time.perf_counter()
+            for batch in batches:
+                ready = time.perf_counter()
+                step(*batch)
+                end = time.perf_counter()
+                waited, computed, count, begin = waited + ready - begin, computed + end - ready, count + 1, end
+            if number:
+                found[name].append((waited / count, computed / count))
+    return found

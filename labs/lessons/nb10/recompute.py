@@ -1,0 +1,129 @@
+"""24 convolutions that keep their activations for backward, or compute them again: peak memory and time of a step.
+
+    python -m labs.lessons.nb10.recompute MODE [--block 6] [--batch 32] [--steps 3]
+
+MODE: none; layers (each layer recomputes its own); activations (Keras' mode of this name); blocks (of --block layers).
+Prints one line of JSON.
+"""
+
+import argparse
+import contextlib
+import json
+import time
+from pathlib import Path
+
+from labs import devices, jobs  # first: it silences TensorFlow's start-up messages
+
+LAYERS, FILTERS, SIDE = 24, 32, 48
+MODES = ("none", "layers", "activations", "blocks")
+# One arena, and large tensors in pages of their own: what is freed is given back, and the peak is the same each time.
+QUIET = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
+
+
+def measure(mode, block=6, batch=32, steps=3):
+    """{mode, block, batch, peak_bytes (above what the process held before its first step), seconds of a step}.
+
+    In a process of its own; its files are called after mode, block and batch. Returns None if it did not finish.
+    """
+    name = f"recompute_{mode}{f'_{block}' if mode == 'blocks' else ''}_b{batch}"
+    options = ["--block", block, "--batch", batch, "--steps", steps]
+    job = jobs.start("-m", "labs.lessons.nb10.recompute", mode, *options, name=name, env=QUIET).wait(show=False)
+    if job.state != "finished":
+        print(job.explain())
+        return None
+    return json.loads(job.out.read_text().splitlines()[-1])
+
+
+def build(mode, block):
+    import keras
+
+    class Block(keras.layers.Layer):
+        """Some convolutions, one after the other, as one layer."""
+
+        def __init__(self, convolutions):
+            super().__init__()
+            self.convolutions = convolutions
+
+        def build(self, shape):
+            for convolution in self.convolutions:
+                convolution.build(shape)
+            self.built = True
+
+        def call(self, values):
+            for convolution in self.convolutions:
+                values = convolution(values)
+            return values
+
+    def convolution():
+        return keras.layers.Conv2D(FILTERS, 3, padding="same", activation="relu")
+
+    scope = {"none": contextlib.nullcontext, "blocks": contextlib.nullcontext, "layers": keras.RematScope}
+    scope["activations"] = lambda: keras.RematScope(mode="activations")
+    model = keras.Sequential([keras.Input((SIDE, SIDE, FILTERS))])
+    if mode == "blocks":
+        for first in range(0, LAYERS, block):
+            inside = [convolution() for _ in range(min(block, LAYERS - first))]
+            with keras.RematScope():  # the whole block is one function, which backward computes again
+                model.add(Block(inside))
+    else:
+        with scope[mode]():
+            for _ in range(LAYERS):
+                model.add(convolution())
+    return model
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("mode", choices=MODES)
+    for option, value in (("--block", 6), ("--batch", 32), ("--steps", 3)):
+        parser.add_argument(option, type=int, default=value)
+    args = parser.parse_args()
+    import keras
+    import tensorflow as tf
+
+    if not hasattr(keras, "RematScope") and args.mode != "none":
+        raise SystemExit(f"Keras {keras.__version__} has no RematScope: this needs Keras 3.9 or newer.")
+    devices.workers(1)
+    keras.utils.set_random_seed(0)
+    model, optimizer = build(args.mode, args.block), keras.optimizers.SGD(0.001)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function(reduce_retracing=True)
+    def step(values):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(values, training=True) ** 2)
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        return loss
+
+    def one_of(batch):
+        return tf.random.stateless_normal((batch, SIDE, SIDE, FILTERS), seed=(0, 1))
+
+    float(step(one_of(1)))  # traced with one shape,
+    float(step(one_of(2)))  # and then with any
+    values = one_of(args.batch)
+    before, seconds = _memory("now"), []
+    if devices.gpus():
+        tf.config.experimental.reset_memory_stats("GPU:0")
+    else:
+        Path("/proc/self/clear_refs").write_text("5")  # the highest mark (VmHWM) begins anew
+    for _ in range(args.steps):
+        begin = time.perf_counter()
+        loss = float(step(values))
+        seconds.append(time.perf_counter() - begin)
+    found = {"mode": args.mode, "block": args.block if args.mode == "blocks" else None, "batch": args.batch}
+    print(json.dumps(found | {"peak_bytes": _memory("peak") - before, "seconds": min(seconds), "loss": loss}))
+
+
+def _memory(when):
+    """Bytes that this process has in use, "now" or at its "peak": of its GPU, or of the machine where it has none."""
+    import tensorflow as tf
+
+    if devices.gpus():
+        return tf.config.experimental.get_memory_info("GPU:0")["current" if when == "now" else "peak"]
+    what = "VmRSS" if when == "now" else "VmHWM"
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return 1024 * int(lines[what].split()[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Pictures of what a sampler wrote while a training ran."""
+
+import numpy as np
+
+from labs.show.figure import COLOURS, new_figure, stamp
+
+HATCHES = ("", "//", "..", "xx", "\\\\", "++")
+
+
+def figure(ranks, phases=True, title=None):
+    """What some ranks used, over time: cores, memory, page faults, images/s; below, the phases of each rank's time.
+
+    ranks: list of labs.results.watched.Watched of one run; phases: whether to show them. GPUs, where there are any, get
+    a panel of their own.
+    """
+    panels = ["cores", "memory", "faults", "images"] + ["gpus"] * any(rank.samples[0]["gpus"] for rank in ranks)
+    labels = {"cores": "cores in use", "memory": "memory (GB)", "faults": "1000 page faults/s"}
+    labels |= {"images": "images/s", "gpus": "GPU utilisation (share)"}
+    rows = 1 + phases
+    figure, axes = new_figure(len(panels) if not phases else max(len(panels), len(ranks)), 3.1, 2.5, rows=rows)
+    columns = len(axes) // rows
+    sentences = []
+    for rank, colour in zip(ranks, COLOURS, strict=False):
+        begin = ranks[0].samples[0]["t"] - ranks[0].samples[0]["seconds"]
+        times = [sample["t"] - begin for sample in rank.samples]
+        values = {
+            "cores": [sample["cores"] for sample in rank.samples],
+            "memory": [sample["memory"] / 1e9 for sample in rank.samples],
+            "faults": [sample["faults"] / 1e3 for sample in rank.samples],
+            "images": [sample["images"] / sample["seconds"] for sample in rank.samples],
+            "gpus": [max([gpu["utilisation"] for gpu in sample["gpus"]], default=0) for sample in rank.samples],
+        }
+        for axis, panel in zip(axes, panels, strict=False):
+            axis.plot(times, values[panel], color=colour, label=f"rank {rank.rank}")
+        sentences.append(
+            f"Rank {rank.rank}, mean: {rank.mean('cores'):.2f} cores, {rank.mean('memory') / 1e9:.2f} GB, "
+            f"{rank.mean('faults'):.0f} page faults a second, {rank.images_per_second:.1f} images/s."
+        )
+    for axis, panel in zip(axes, panels, strict=False):
+        axis.set(xlabel="seconds", ylabel=labels[panel], ylim=(0, None))
+    axes[0].set_ylim(0, max(1.1, axes[0].get_ylim()[1]))
+    if len(ranks) > 1:
+        axes[0].legend(fontsize=8)
+    for axis in axes[len(panels) : columns]:
+        axis.set_axis_off()
+    if phases:
+        for axis, rank in zip(axes[columns:], ranks, strict=False):
+            sentences.append(_phases(axis, rank))
+        for axis in axes[columns + len(ranks) :]:
+            axis.set_axis_off()
+    if title:
+        figure.suptitle(title)
+    stamp(figure, *(rank.kind for rank in ranks))
+    figure.alt = " ".join(([f"{title}."] if title else []) + sentences)
+    return figure
+
+
+def _phases(axis, rank):
+    """The share of each phase in the time of one rank, stacked over time; returns it in words."""
+    shares = rank.shares()
+    begin = rank.samples[0]["t"] - rank.samples[0]["seconds"]
+    times = [sample["t"] - begin for sample in rank.samples]
+    bottom = np.zeros(len(times))
+    for phase, colour, hatch in zip(shares, COLOURS, HATCHES, strict=False):
+        top = bottom + [sample["phases"].get(phase, 0.0) / sample["seconds"] for sample in rank.samples]
+        axis.fill_between(times, bottom, top, step="pre", color=colour, hatch=hatch, alpha=0.7, label=phase, lw=0)
+        bottom = top
+    axis.set(xlabel="seconds", ylabel="share of the time", ylim=(0, 1.02), title=f"rank {rank.rank}")
+    axis.legend(fontsize=8, loc="lower left")
+    told = ", ".join(f"{phase} {share:.0%}" for phase, share in shares.items())
+    return f"Of the time of rank {rank.rank}: {told}."

@@ -1,0 +1,50 @@
+"""A small network on an image folder of handwritten digits, on one worker: to be made faster, change by change.
+
+scripts/slow.py is the training as it was given.
+"""
+
+import argparse
+
+from labs import data, devices, training  # first: it silences TensorFlow's start-up messages
+from labs.lessons.nb10 import feeding
+
+import keras
+import tensorflow as tf
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--epochs", type=int, default=8)
+parser.add_argument("--batch_size", type=int, default=8)
+parser.add_argument("--rate", type=float, default=0.01, help="learning rate at batch 8 (default: 0.01)")
+parser.add_argument("--precision", default="float32", help="Keras' dtype policy (default: float32)")
+training.arguments(parser)
+args = training.parse(parser)
+
+devices.workers(1)
+keras.config.set_dtype_policy(args.precision)
+keras.utils.set_random_seed(args.seed)
+learning_rate = args.rate * args.batch_size / 8
+dataset = data.load(args.dataset)
+files, validation = feeding.folder(dataset, args.images or 1024, args.runs)
+
+# 1. The input
+train = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files), seed=args.seed).map(feeding.read)
+train = train.map(lambda image, label: (feeding.small(image), label)).batch(args.batch_size, drop_remainder=True)
+
+# 2. The network
+model = feeding.network()
+model.compile(
+    optimizer=keras.optimizers.SGD(learning_rate, momentum=0.9),
+    loss="sparse_categorical_crossentropy",
+    metrics=["accuracy"],
+    jit_compile=False,
+)
+
+# 3. What is called in each step
+losses = []
+fetch = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: losses.append(logs["loss"]))
+callbacks = [fetch]
+
+asked = {"model": "small", "strategy": "single", "workers": 1, "learning_rate": learning_rate}
+recorder = training.Recorder(args, images=len(files), **asked)
+for _ in training.repeats(args, recorder, model):
+    model.fit(train, epochs=args.epochs, validation_data=validation, verbose=2, callbacks=[*callbacks, recorder])

@@ -1,0 +1,698 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Faster, and watched: what limits a step, and what makes it shorter
+#
+# **Time: 90 minutes, of which 12 minutes on 2 cores are computing.**
+#
+# More workers are one way to a shorter training. A shorter *step* is another, and it costs no hardware. First you learn to see
+# what a training waits for; then you mend it: input, precision, memory, exchange. You write gradient accumulation and a
+# sharded optimizer by hand. At the end you make a given training at least twice as fast, and hand in **F1**.
+
+# %%
+from labs import data, devices, doctor, jobs, presets, recorded  # first: it silences TensorFlow's start-up messages
+from labs.checks import check, outcome, predict
+from labs.lessons.nb10 import by_hand, feeding, limited, pictures, recompute
+from labs.measure import profile
+from labs.measure.step import compiled
+from labs.results import intervals, watched
+from labs.results import record as run_record
+from labs.show import plots, tables
+from labs.show import watched as show_watched
+from labs.simulate import memory
+
+import json
+import time
+from importlib.util import find_spec
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+quick = presets.choose().name == "test"
+horovod = find_spec("horovod") is not None
+print(f"preset {presets.choose().name}; {devices.cores()} cores; GPUs: {devices.gpus() or 'none'}")
+
+# %% [markdown]
+# ## Watch
+#
+# A **sampler** writes a few numbers a second beside the run record, one file for each rank: cores in use, memory, page faults (each
+# time the kernel has to give the process a page of memory), images, and of GPUs utilisation, memory and power. Any training of the
+# course is watched with `LABS_SAMPLES=0.2` in its environment; what it costs is measured by `benchmarks/sampler.py`.
+#
+# Here two ranks train over MPI, and rank 1 pauses 150 ms in each step. Rank 0 has to wait for it. **Predict:** while it waits, it
+# has nothing to compute. How many cores has rank 0 in use, as a mean over the time (0 to 1)?
+
+# %% labs={"id": "10.1"}
+### BEGIN SOLUTION
+cores_waiting = 0.5
+### END SOLUTION
+predict("10.1", cores_waiting)
+
+# %%
+seconds = 2 if quick else 6
+slow = None
+if horovod:
+    job = limited.start("E", name="slow_rank_mpi", launcher="mpiexec", seconds=seconds).wait()
+    slow = watched.ranks(jobs.folder() / job.name) if job.state == "finished" else None
+    print(job.explain())
+else:
+    print("Skipped: Horovod is not installed. What follows uses recorded runs instead.")
+outcome("10.1", slow[0].mean("cores") if slow else None)
+
+# %%
+slow = slow or [watched.read(file) for file in recorded.traces()["B"]]
+plots.show(show_watched.figure(slow, title="Rank 1 pauses in each step" if horovod else "Recorded: two ranks over MPI"))
+
+# %% [markdown]
+# **Utilisation is not progress.** A rank that waits over MPI asks again and again whether the message has come, which keeps its core
+# busy: the outcome above says how much here. A GPU does the same in an all-reduce, and "100 %" of a GPU says only that *some*
+# kernel was running, be it one that uses a hundredth of it. So ask what was *done*: images a second, and operations a second beside
+# the most that this worker can do, measured with a large matrix product before the training began:
+
+# %%
+columns = ("operations_of_an_image", "most_operations_per_second")
+tables.show([rank.about | {"rank": rank.rank, "images": rank.images_per_second} for rank in slow],
+            ("rank", "images", *columns), {"images": "images/s"})  # fmt: skip
+
+# %% [markdown]
+# `operations_of_an_image` holds forward and backward, and counts a multiply-add as two. Which share of what it could do has
+# rank 0 done (from 0 to 1)?
+
+# %% labs={"id": "10.2"}
+### BEGIN SOLUTION
+most = slow[0].about["most_operations_per_second"]
+share = slow[0].images_per_second * slow[0].about["operations_of_an_image"] / most
+### END SOLUTION
+check("10.2", share, slow)
+
+# %% [markdown]
+# ## Six trainings
+#
+# Each of these was watched (`benchmarks/traces.py` records them again), and each is limited by something else: `input`,
+# `computation`, `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. All of them compute small networks on the
+# digits. Which is which?
+
+# %%
+traces = {case: [watched.read(file) for file in files] for case, files in recorded.traces().items()}
+for case, ranks in traces.items():
+    plots.show(show_watched.figure(ranks, phases=False, title=f"Training {case}"))
+
+# %%
+rows = []
+for case, ranks in traces.items():
+    for rank in ranks:
+        done = rank.images_per_second * rank.about["operations_of_an_image"]
+        row = {"training": case, "rank": rank.rank, "batch": rank.about["batch"], "cores": rank.mean("cores")}
+        row["images"] = rank.images_per_second
+        rows.append(
+            row | {"share": f"{done / rank.about['most_operations_per_second']:.1%}", "faults": rank.mean("faults")}
+        )
+headers = {"cores": "cores in use", "images": "images/s", "share": "operations, of the most", "faults": "page faults/s"}
+tables.show(rows, ("training", "rank", "batch", *headers), headers)
+
+# %% labs={"id": "10.3"}
+### BEGIN SOLUTION
+limits = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", "E": "slow rank", "F": "small batch"}
+### END SOLUTION
+named = check("10.3", limits)
+
+# %% [markdown]
+# Naming is a guess until an experiment has confirmed it: take the limit away, and the training must become faster; take away
+# something else, and nothing happens. Choose a training and a remedy of `feed`, `exchange less`, `validate less`, `even ranks`
+# and `larger batch`. **Predict:** with the remedy, how many times as many images a second?
+
+# %% labs={"id": "10.4"}
+### BEGIN SOLUTION
+case, remedy = "F", "larger batch"
+times_as_fast = 5
+### END SOLUTION
+predict("10.4", times_as_fast)
+
+# %%
+rates = {}
+for change in (None, remedy) if case in limited.SETTINGS and remedy in limited.REMEDIES else ():
+    if limited.SETTINGS[case].ranks and not horovod:
+        print("Skipped: this training has two ranks, and Horovod is not installed.")
+        break
+    job = limited.start(case, change, seconds=seconds).wait()
+    if job.state != "finished":
+        print(job.explain())
+        break
+    ranks = watched.ranks(jobs.folder() / job.name)
+    rates[change] = sum(rank.images_per_second for rank in ranks)
+    plots.show(show_watched.figure(ranks, title=f"Training {case}, {change or 'as it was'}"))
+outcome("10.4", rates[remedy] / rates[None] if len(rates) == 2 else None)
+
+# %% [markdown]
+# The lower panels show the phases that the program itself has named (`sampler.phase("input")`): only it can know them. If
+# your remedy did little, it was the cure for another limit.
+#
+# ## Profile
+#
+# A sampler sees processes, a **profiler** single operations. TensorFlow has one, which works on CPUs as well: here for the steps 4
+# to 6. (Keras' TensorBoard callback uses the same, with `profile_batch=(4, 6)`; it needs the package `tensorboard`.)
+
+# %%
+digits = data.load("digits")
+model = feeding.network()
+model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=False)
+folder = jobs.folder() / "profile"
+watch = profile.callback(folder, first=4, last=6)
+model.fit(digits.images[:512], digits.labels[:512], batch_size=64, verbose=0, callbacks=[watch])
+
+# %%
+rows = profile.operations(folder)
+columns = {"operation": "operation", "ms": "ms", "calls": "calls", "share": "share"}
+tables.show([row | {"ms": 1e3 * row["seconds"]} for row in rows[:10]], tuple(columns), columns)
+
+# %% [markdown]
+# Time in an operation is counted without that of operations inside it, over all threads; MaxPool or Relu may be fused into others.
+# All that a profile holds shows `uvx xprof --logdir runs/profile` in the browser (it needs a network once, to be installed).
+#
+# Which share of the operations' time do convolutions take, forward and both passes backward? `rows` holds all operations; their
+# names hold `Conv2D`.
+
+# %% labs={"id": "10.5"}
+### BEGIN SOLUTION
+convolutions = sum(row["share"] for row in rows if "Conv2D" in row["operation"])
+### END SOLUTION
+check("10.5", convolutions, rows)
+
+# %% [markdown]
+# What is not in them will not get faster by faster convolutions: Amdahl's law (notebook 01), now with measured shares.
+#
+# ## Feed
+#
+# Images lie in a folder, 256 x 256 pixels each; the network sees 32 x 32. `feeding.read` reads and decodes a file, `feeding.small`
+# makes one image or a whole batch small. This pipeline does it all when a batch is asked for, one file after the other. (Newer
+# TensorFlows make some of it parallel and ahead by themselves; here that is switched off, so that you see each change.)
+
+# %%
+files, validation = feeding.folder(digits, 64 if quick else 256, jobs.folder())
+
+
+def starving(files, read, small, batch):
+    images = tf.data.Dataset.from_tensor_slices(files).map(read)
+    return images.map(lambda image, label: (small(image), label)).batch(batch, drop_remainder=True)
+
+
+# %% [markdown]
+# **Predict:** which share of a step does the worker wait for its batch?
+
+# %% labs={"id": "10.6"}
+### BEGIN SOLUTION
+waiting = 0.7
+### END SOLUTION
+predict("10.6", waiting)
+
+# %% [markdown]
+# **1.** Let several files be read at the same time. `map` has an argument for it; `tf.data.AUTOTUNE` chooses how many.
+
+
+# %% labs={"id": "10.7"}
+def parallel(files, read, small, batch):
+    ### BEGIN SOLUTION
+    images = tf.data.Dataset.from_tensor_slices(files).map(read, num_parallel_calls=tf.data.AUTOTUNE)
+    return images.map(lambda image, label: (small(image), label)).batch(batch, drop_remainder=True)
+    ### END SOLUTION
+
+
+ready = [check("10.7", parallel)]
+
+# %% [markdown]
+# **2.** `small` works on batches, too, and each call of an operation costs its start. Change the order of `batch` and `map`.
+
+
+# %% labs={"id": "10.8"}
+def by_batch(files, read, small, batch):
+    ### BEGIN SOLUTION
+    images = tf.data.Dataset.from_tensor_slices(files).map(read, num_parallel_calls=tf.data.AUTOTUNE)
+    return images.batch(batch, drop_remainder=True).map(lambda images, labels: (small(images), labels))
+    ### END SOLUTION
+
+
+ready.append(check("10.8", by_batch))
+
+# %% [markdown]
+# **3.** The next epoch needs the same small images: keep them (`cache`), but in a new order in each epoch, with other batches
+# (`shuffle`). And have a batch ready before it is asked for (`prefetch`). The order of these stages matters.
+
+
+# %% labs={"id": "10.9"}
+def fed(files, read, small, batch):
+    ### BEGIN SOLUTION
+    images = tf.data.Dataset.from_tensor_slices(files).map(read, num_parallel_calls=tf.data.AUTOTUNE)
+    images = images.map(lambda image, label: (small(image), label)).cache()
+    return images.shuffle(len(files)).batch(batch, drop_remainder=True).prefetch(2)
+    ### END SOLUTION
+
+
+ready.append(check("10.9", fed))
+
+# %% [markdown]
+# What does each change give? The pipelines take turns, and the same network trains on each of their batches; cached
+# images are counted from the second epoch on. Beside them the starving pipeline on **TFRecord** files, which hold the same PNGs one
+# behind the other: few large files in place of many small ones.
+
+# %%
+records = feeding.records(digits, len(files), jobs.folder())
+
+
+def from_records(paths, small, batch):
+    images = tf.data.TFRecordDataset(paths).map(feeding.example)
+    return images.map(lambda image, label: (small(image), label)).batch(batch, drop_remainder=True)
+
+
+# %%
+train = compiled(feeding.network(), keras.optimizers.SGD(0.01))
+batch = 32
+given = {"starving": starving, "parallel": parallel, "small by batches": by_batch, "cached, ahead": fed}
+pipelines = {"starving": starving(files, feeding.read, feeding.small, batch)}
+if all(ready):
+    for name, function in given.items():
+        pipelines[name] = function(files, feeding.read, feeding.small, batch)
+pipelines["starving, TFRecord"] = from_records(records, feeding.small, batch)
+waits = feeding.measure(pipelines, lambda images, labels: float(train(images, labels)), rounds=2 if quick else 5)
+plots.show(pictures.waits(waits))
+shares = [wait / (wait + compute) for wait, compute in waits["starving"]]
+outcome("10.6", np.mean(shares), intervals.shares(shares))
+
+# %% [markdown]
+# A worker that finds its batch ready waits for nothing, and no faster input can help it any more. Parallel reading takes cores from
+# the network where there are few: on 2 cores look at the computing part as well. On a machine with a GPU the cores are free for it.
+# The two kinds of files differ where opening a file is dear, as on a cluster's shared file system; on a disk in memory they hardly do.
+#
+# ## Precision
+#
+# `keras.config.set_dtype_policy("mixed_bfloat16")` lets layers compute in numbers of 2 bytes. What does this machine have for them?
+
+# %%
+print(doctor.text([row for row in doctor.look() if row["what"] in ("bfloat16", "GPUs")]))
+
+# %% [markdown]
+# **Predict:** how many times as fast is a step in mixed_bfloat16 here, compared with float32?
+
+# %% labs={"id": "10.10"}
+### BEGIN SOLUTION
+bfloat16_speed = 1.0
+### END SOLUTION
+predict("10.10", bfloat16_speed)
+
+# %%
+options = ["--rounds", 2, "--steps", 1, "--train", 2] if quick else []
+job = jobs.run("-m", "labs.lessons.nb10.precision", *options, name="precision")
+precision = json.loads(job.out.read_text().splitlines()[-1])
+plain = precision["float32"]["seconds"]
+rows, faster = [], {}
+for policy, found in precision.items():
+    estimate = intervals.mean([a / b for a, b in zip(plain, found["seconds"])])
+    faster[policy] = estimate
+    low, high = estimate.interval
+    row = {"policy": policy, "step": 1e3 * np.mean(found["seconds"]), "kB": found["activation_bytes"] / 1e3}
+    row |= {"speed": f"{estimate.value:.2f} ({low:.2f} to {high:.2f})" if policy != "float32" else "1"}
+    rows.append(row | found["stored"] | {"accuracy": found["accuracy"]})
+names = {"step": "step (ms)", "speed": "times as fast", "kB": "activations of an image (kB)"}
+tables.show(rows, ("policy", *names, "weights", "optimizer", "activations", "loss", "accuracy"), names)
+outcome("10.10", faster["mixed_bfloat16"].value, faster["mixed_bfloat16"].interval)
+
+# %%
+low, high = faster["mixed_bfloat16"].interval
+said = "faster" if low > 1 else "slower" if high < 1 else "neither faster nor slower, as far as this run can tell"
+print(f"On this machine a step in mixed_bfloat16 is {said}. The activations have half the bytes on any machine.")
+
+# %% [markdown]
+# Whether 2 bytes are faster depends on the hardware. Tiles (AMX) and tensor cores multiply them several times as fast; a
+# CPU without such operations converts them to float32 and back, and is slower. Memory is saved in either case.
+#
+# What does mixed precision still store in float32?
+#
+# - **a**: nothing: that is the point
+# - **b**: weights, optimizer and activations
+# - **c**: weights and the optimizer's state; activations have 2 bytes
+# - **d**: everything: only products are computed in 2 bytes
+
+# %% labs={"id": "10.11"}
+### BEGIN SOLUTION
+in_float32 = "c"
+### END SOLUTION
+check("10.11", in_float32)
+
+# %% [markdown]
+# bfloat16 has the exponents of float32 and fewer digits. float16 has more digits and few exponents: small gradients become 0. So the
+# *loss* is multiplied by a scale, which multiplies all gradients, and the update divides by it (`LossScaleOptimizer`). A
+# gradient is 1e-8. Which is the smallest power of two by which the loss must be scaled, so that `np.float16` of it is not 0?
+
+# %%
+print(np.float16(1e-8), "in float16; smallest number above 0:", np.finfo(np.float16).smallest_subnormal)
+
+# %% labs={"id": "10.12"}
+### BEGIN SOLUTION
+scale = 4
+### END SOLUTION
+check("10.12", scale)
+
+# %% [markdown]
+# ## Recompute
+#
+# Backward needs the activations, so they are kept: most of a training's memory (notebook 04). They could be computed again instead.
+# `keras.RematScope()` does that for each layer that is called in it. Here 24 convolutions train, each run in a process of its own,
+# which says how far its memory rose above what it held before. **Predict:** the peak where each layer recomputes, divided by that
+# where all is kept.
+
+# %% labs={"id": "10.13"}
+### BEGIN SOLUTION
+peak_of_layers = 0.5
+### END SOLUTION
+predict("10.13", peak_of_layers)
+
+# %%
+size = {"batch": 4 if quick else 16, "steps": 1 if quick else 2}
+remat = hasattr(keras, "RematScope")
+modes = [("none", 1), ("layers", 1)] + ([] if quick else [("activations", 1)])
+found = [recompute.measure(mode, block, **size) for mode, block in (modes if remat else modes[:1])]
+outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and all(found) else None)
+
+# %% [markdown]
+# A layer that recomputes its own activation keeps its *input*, which is the activation of the layer before: nothing is gained.
+# Only **blocks** save memory: of a block of b layers its input is kept, and while backward is in it, its b activations
+# exist again. For 24 layers these are 24/b inputs and b activations. Which b keeps least?
+
+# %% labs={"id": "10.14"}
+### BEGIN SOLUTION
+block_size = 6
+### END SOLUTION
+right = check("10.14", block_size)
+
+# %%
+if right and remat:
+    sizes = (block_size,) if quick else sorted({2, 12, block_size})
+    found += [recompute.measure("blocks", block, **size) for block in sizes]
+    plots.show(pictures.recompute([row for row in found if row]))
+
+# %% [markdown]
+# The price is a second forward pass: a quarter to a third of the step where all operations are counted. What is it worth? Memory
+# grows with the batch, so two batches give the line, and the line the largest batch in a given memory:
+
+# %%
+if right and remat and not quick:
+    rows = []
+    for row in [found[0], next(row for row in found if row["block"] == block_size)]:
+        mode, half = row["mode"], row["batch"] // 2
+        less = recompute.measure(mode, row["block"] or 1, batch=half, steps=1)
+        per_image = (row["peak_bytes"] - less["peak_bytes"]) / (row["batch"] - half)
+        largest = (2**30 - row["peak_bytes"]) / per_image + row["batch"]
+        rows.append({"mode": mode, "per_image": per_image / 2**20, "largest": int(largest)})
+    names = {"per_image": "MiB for an image", "largest": "largest batch in 1 GiB, computed from the line"}
+    tables.show(rows, ("mode", *names), names)
+
+# %% [markdown]
+# ## Accumulate
+#
+# A batch that does not fit can be taken in several passes, whose gradients are averaged before *one* update. With Horovod this also
+# saves exchanges: one for all passes. Open `scripts/accumulated.py` and write `accumulated`. The check plays your function on
+# 1, 2 and 4 ranks, without Horovod.
+
+# %% labs={"id": "10.15"}
+script = "scripts/accumulated.py"
+right = check("10.15", script)
+
+# %% [markdown]
+# Now on real ranks, which begin with different random weights: with a frozen layer, with a layer that is used twice (tied weights),
+# and with batch normalisation.
+
+# %%
+if right and horovod:
+    for network in ("dense",) if quick else ("dense", "frozen", "tied", "batch_norm"):
+        job = jobs.start(script, "--network", network, name=f"accumulated_{network}", ranks=2, launcher="mpiexec")
+        print(network, job.wait(show=False).out.read_text(), sep="\n")
+        if job.state != "finished":
+            print(job.explain())
+
+# %% [markdown]
+# The first three are one process with the whole batch, but for rounding. **Batch normalisation is not**: it normalises with mean
+# and variance of each pass, not of the batch. No averaging of gradients mends that.
+#
+# What does one exchange in place of four give? The same images, with the same batch in each pass:
+
+# %%
+rates = {}
+if right and horovod and not quick:
+    wide, shared = ["--hidden", 1024, "--network", "dense"], {"ranks": 2, "launcher": "mpiexec"}
+    for name, options in {
+        "one exchange for 4 passes": ["--passes", 4, "--batch_size", 128, "--steps", 12],
+        "an exchange for each": ["--passes", 1, "--batch_size", 32, "--steps", 48],
+    }.items():
+        job = jobs.start(script, *wide, *options, name=name.replace(" ", "_"), **shared).wait(show=False)
+        print(f"{name}: {job.out.read_text().splitlines()[-1] if job.state == 'finished' else job.explain()}")
+
+# %% [markdown]
+# Keras does it, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)`, and `hvd.DistributedOptimizer(...,
+# backward_passes_per_step=4)` over ranks. Under `MirroredStrategy` Keras 3 fails with it in the first step, so the course's recorder
+# refuses it there. One trap is left: here the rate halves after 8 steps of the schedule. **Predict:** after how many *updates* does
+# it, with 4 passes for each?
+
+# %% labs={"id": "10.16"}
+### BEGIN SOLUTION
+updates = 8
+### END SOLUTION
+predict("10.16", updates)
+
+# %%
+halves = keras.optimizers.schedules.PiecewiseConstantDecay([8], [0.1, 0.05])
+optimizer = keras.optimizers.SGD(halves, gradient_accumulation_steps=4)
+weight = keras.Variable([1.0])
+passes = 0
+while float(optimizer.learning_rate) > 0.07:
+    optimizer.apply([tf.constant([1.0])], [weight])
+    passes += 1
+print(f"the rate is {float(optimizer.learning_rate):.2f} after {passes} passes, {int(optimizer.iterations)} updates")
+outcome("10.16", int(optimizer.iterations), how="counted")
+
+# %% [markdown]
+# Keras' schedules count passes. Multiply their steps by the number of passes.
+
+# %%
+for network in ("dense", "batch_norm"):
+    weights = []
+    for passes in (1, 4):
+        model = by_hand.network(network, 64, seed=1)
+        sgd = keras.optimizers.SGD(0.05, 0.9, gradient_accumulation_steps=passes if passes > 1 else None)
+        model.compile(sgd, "sparse_categorical_crossentropy", jit_compile=False)
+        model.fit(digits.images[:256], digits.labels[:256], batch_size=64 // passes, shuffle=False, verbose=0)
+        weights.append([variable.numpy() for variable in model.trainable_variables])
+    apart = max(np.abs(a - b).max() for a, b in zip(*weights))
+    print(f"{network}: 4 passes of 16 against batches of 64, largest difference of a weight: {apart:.1e}")
+
+# %% [markdown]
+# ## Shard the optimizer
+#
+# Momentum keeps a number for each weight, Adam two, and in data parallelism every rank keeps them all, equal on all. **ZeRO-1** keeps
+# on each rank only the share of it that belongs to its share of the weights (S. Rajbhandari and others, SC 2020):
+#
+# 1. **reduce-scatter**: each rank gets the mean gradient of its own share, and of no other;
+# 2. it updates its share of the weights, with its share of the state;
+# 3. **all-gather**: all ranks get all new weights.
+#
+# An all-reduce *is* a reduce-scatter and an all-gather, one after the other (the ring of notebook 02). So how much more is sent?
+# Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`, a dozen lines. `hvd.reducescatter` and `hvd.allgather`
+# divide and join the first axis; the docstrings in `labs/hvd/collectives.py` give the shapes. The check plays it on 1, 2 and 4 ranks.
+
+# %% labs={"id": "10.17"}
+script = "scripts/sharded_optimizer.py"
+right = check("10.17", script)
+
+# %%
+if right and horovod:
+    for network in ("dense",) if quick else ("dense", "frozen", "tied"):
+        job = jobs.start(script, "--network", network, name=f"sharded_{network}", ranks=2, launcher="mpiexec")
+        print(network, job.wait(show=False).out.read_text(), sep="\n")
+        if job.state != "finished":
+            print(job.explain())
+
+# %% [markdown]
+# The same weights as those of the optimizer that nobody has divided. What does it save, and what does it send? On a wide network,
+# over Gloo, whose messages pass the machine's loopback, where they can be counted:
+
+# %%
+if right and horovod and not quick:
+    options = ["--hidden", 4096, "--steps", 4]
+    quiet = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}  # what is freed is given back
+    for name, more in {"whole": ["--whole"], "sharded": []}.items():
+        run = {"name": f"optimizer_{name}", "ranks": 2, "launcher": "horovodrun", "env": quiet}
+        job = jobs.start(script, *options, *more, **run).wait(show=False)
+        lines = [line for line in job.out.read_text().splitlines() if "MB" in line]
+        print(name, *(lines if job.state == "finished" else [job.explain()]), sep="\n")
+    values = by_hand.network("dense", 4096, 0).count_params()
+    print(f"The gradient has {4 * values / 1e6:.1f} MB, and so has the whole velocity.")
+
+# %% [markdown]
+# More can be divided: **ZeRO-2** keeps of the gradients the own share only, **ZeRO-3** (FSDP) of the weights, too, which then are
+# gathered layer by layer, forward and backward: half as much again is sent. Bytes for each weight on every device, with Adam in
+# float32, simulated:
+
+# %%
+names = {"nothing": "-", "optimizer": "ZeRO-1", "optimizer, gradients": "ZeRO-2", "everything": "ZeRO-3"}
+rows = []
+for sharded, name in names.items():
+    row = {"stage": name, "sharded": sharded}
+    for count in (1, 2, 8, 64):
+        row[f"{count}"] = sum(memory.step(1, 0, 1, slots=2, devices=count, sharded=sharded).values())
+    rows.append(row)
+tables.show(rows, ("stage", "sharded", "1", "2", "8", "64"), {"1": "1 device", "64": "64 devices"})
+
+# %% [markdown]
+# A network has 1.5 billion weights and trains with Adam in float32. How many bytes do weights, gradients and optimizer take on each of
+# 8 devices with ZeRO-1?
+
+# %% labs={"id": "10.18"}
+### BEGIN SOLUTION
+bytes_on_a_device = 1.5e9 * (4 + 4 + 8 / 8)
+### END SOLUTION
+check("10.18", bytes_on_a_device)
+
+# %% [markdown]
+# ## Do not fetch inside the step
+#
+# A callback reads the loss after each step, to show it. On a GPU the program has to wait there until the device is done,
+# and the device then waits for the program. On a CPU there is nothing to wait for, but Keras still has to compute and hand out
+# the metrics each time. **Predict** for a tiny network: the time of a step with such a callback, divided by that without.
+
+# %% labs={"id": "10.19"}
+### BEGIN SOLUTION
+fetching_costs = 1.2
+### END SOLUTION
+predict("10.19", fetching_costs)
+
+
+# %%
+class Reader(keras.callbacks.Callback):
+    """Reads the loss after each step."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.loss = logs["loss"]
+
+
+tiny = by_hand.network("dense", 16, seed=0)
+tiny.compile("sgd", "sparse_categorical_crossentropy", jit_compile=False)
+step = compiled(by_hand.network("dense", 16, seed=0), keras.optimizers.SGD(0.01))
+pixels, labels = tf.constant(digits.images[:8]), tf.constant(digits.labels[:8])
+images, targets = np.tile(digits.images[:8], (40, 1, 1, 1)), np.tile(digits.labels[:8], 40)
+
+
+def fit(callbacks):
+    tiny.fit(images, targets, batch_size=8, epochs=2, verbose=0, callbacks=callbacks)
+
+
+def loop(fetches):
+    for _ in range(80):
+        loss = step(pixels, labels)
+        if fetches:
+            loss.numpy()
+    loss.numpy()
+
+
+trials = {"fit": lambda: fit([]), "fit, read in each step": lambda: fit([Reader()])}
+trials |= {"loop": lambda: loop(False), "loop, .numpy() in each step": lambda: loop(True)}
+times = {name: [] for name in trials}
+for number in range(3 if quick else 9):
+    for name, trial in trials.items():
+        begin = time.perf_counter()
+        trial()
+        if number:  # the first round traces
+            times[name].append((time.perf_counter() - begin) / 80)
+rows = []
+for plain, fetching in (("fit", "fit, read in each step"), ("loop", "loop, .numpy() in each step")):
+    ratio = intervals.mean([a / b for a, b in zip(times[fetching], times[plain])])
+    if plain == "fit":
+        outcome("10.19", ratio.value, ratio.interval)
+    row = {"what": fetching, "without": 1e6 * np.mean(times[plain]), "with": 1e6 * np.mean(times[fetching])}
+    rows.append(row | {"ratio": f"{ratio.value:.2f} ({ratio.interval[0]:.2f} to {ratio.interval[1]:.2f})"})
+tables.show(rows, tuple(rows[0]), {"without": "step without (µs)", "with": "step with (µs)"})
+
+# %% [markdown]
+# That is why the course's recorder listens at the *begin* of a batch: a callback that has `on_train_batch_end` makes Keras fetch. Read
+# a loss every hundredth step, or at the end of the epoch.
+#
+# ## Faster, step by step
+#
+# `scripts/slow.py` trains a small network on the image folder: with a slow input, batches of 8, and a callback that fetches in each
+# step. `scripts/faster.py` is the same, and yours: make it at least **twice as fast at equal accuracy**. Change one thing at a
+# time, and run it after each: `runs` keeps the evidence. Options are `--batch_size` (the rate follows it), `--rate`, `--epochs`
+# and `--precision`.
+
+# %%
+runs = {}
+short = ["--images", 96, "--epochs", 2] if quick else []
+
+
+def run(name, script, *options):
+    job = jobs.run(script, *options, *short, name=f"faster_{len(runs)}")
+    if job.state == "finished":
+        runs[name] = run_record.load(job.record)
+
+
+run("as given", "scripts/slow.py")
+
+# %% [markdown]
+# Now edit `scripts/faster.py`, save, and add runs such as `run("input mended", "scripts/faster.py")`.
+
+# %%
+### BEGIN SOLUTION
+run("input mended, nothing fetched", "scripts/faster.py")
+run("batch 32", "scripts/faster.py", "--batch_size", 32)
+if faster["mixed_bfloat16"].interval[0] > 1:
+    run("bfloat16", "scripts/faster.py", "--batch_size", 32, "--precision", "mixed_bfloat16")
+### END SOLUTION
+own = len(runs) > 1
+if quick and own:
+    runs = {name: run_record.load(file) for name, file in recorded.faster().items()}
+    print("These short runs learn nothing: what follows uses recorded ones instead.")
+steps = {}
+for name, record in runs.items():
+    rates = [epoch.images / epoch.seconds for epoch in record.epochs[1:]]
+    steps[name] = rates, record.epochs[-1].metrics["val_accuracy"]
+if steps:
+    plots.show(pictures.ladder(steps, kind="recorded" if quick and own else "measured"))
+
+# %% labs={"id": "10.20"}
+check("10.20", runs if own else ...)
+
+# %% [markdown]
+# ## F1
+#
+# What limited this training, and what did each change give? 5 to 10 sentences, with your numbers: what the first measurement showed,
+# each change with its images/s before and after, that the accuracy is equal (on how many images; how far may it differ by chance?), and
+# one change that did not help here, with a machine on which it would.
+
+# %% [markdown] labs={"id": "F1", "kind": "answer"}
+# ### F1: your answer
+# ### BEGIN SOLUTION
+# The training waited for its input: reading, decoding and making small was done for each image in each epoch, one after the other,
+# before the step could begin, and in the picture of the pipelines above this wait is the larger part of a step. With the images kept
+# after the first epoch and a batch made ahead, and without the callback that fetches in each step, the second bar of the ladder is the
+# images/s after, the first those before, with their intervals. The larger batch is the next bar: a step of 8 images costs
+# nearly as much as one of 32, since each operation has to be started in both; the rate was scaled with the batch. The accuracy on the
+# images that no run trained on stands beside each bar; they are 773, so that at an accuracy of 0.95 chance alone makes it differ by
+# about 0.015 (two standard errors), and what differs less decides nothing. What mixed_bfloat16 gave the table of precisions says: where its
+# interval holds 1 or lies below it did not help, since this CPU has no tiles for it; on one with AMX, or on a GPU with tensor cores, it
+# would. Parallel reading gives little with one core, and much on a node with many cores and a GPU.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - Utilisation is not progress: count images and operations, and compare with what the machine can do.
+# - Name the limit, take it away, measure again. A remedy for another limit changes nothing.
+# - Read once, in parallel, ahead; start each operation for a batch, not for an image; fetch nothing inside a step.
+# - Two bytes save memory anywhere, and time where the hardware has products for them.
+# - Recompute blocks, not layers. Accumulate passes, exchange once; batch normalisation and schedules see the passes.
+# - A sharded optimizer trains the same network and sends no more: reduce-scatter, update, all-gather.
+#
+# Next: a report on all tasks (T11), in `11_report`.

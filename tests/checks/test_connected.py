@@ -1,0 +1,81 @@
+"""labs.checks.connected: ranks that are played in one process meet as they would with Horovod, and never hang."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import labs
+from labs.checks import connected
+
+
+def refused(size, program):
+    world = connected.World(size)
+    with pytest.raises(connected.ConnectedError) as caught:
+        world.play(lambda: program(world))
+    return str(caught.value)
+
+
+def test_every_rank_gets_the_results_of_all_and_keeps_its_own_state():
+    world = connected.World(3)
+
+    def program():
+        value = np.float32(world.rank())
+        for _ in range(4):
+            value = world.allreduce(value, op=world.Sum).numpy() + world.rank()
+        return value
+
+    results = world.play(program)
+    assert results == [120.0, 121.0, 122.0]
+    assert [exchange.kind for exchange in world.exchanges] == ["allreduce"] * 4
+
+
+def test_values_are_known_inside_a_tf_function_and_afterwards_functions_are_graphs_again():
+    import tensorflow as tf
+
+    world = connected.World(2)
+
+    @tf.function
+    def step(value):
+        return 2 * world.allreduce(value)
+
+    assert [float(each) for each in world.play(lambda: step(tf.constant(world.rank() + 1.0)))] == [3.0, 3.0]
+    assert not tf.config.functions_run_eagerly()
+
+
+def test_what_would_wait_for_ever_or_mix_up_is_said():
+    ended = refused(2, lambda w: w.rank() or w.allreduce(1.0))
+    assert "rank 1 has ended and rank 0 waits in allreduce number 1 for ever" in ended
+    other = refused(2, lambda w: w.allgather([1.0]) if w.rank() else w.reducescatter([1.0, 2.0]))
+    assert "Rank 0 calls reducescatter" in other and "rank 1 calls allgather" in other
+    assert "(Sum)" in refused(2, lambda w: w.allreduce(1.0, op=w.Sum if w.rank() else w.Average))
+    assert "they do not fit" in refused(2, lambda w: w.allreduce(np.zeros(2 + w.rank())))
+    assert "a scalar has none" in refused(2, lambda w: w.allgather(1.0))
+
+
+def test_a_student_who_swallows_exceptions_does_not_swallow_the_meeting():
+    world = connected.World(2)
+
+    def program():
+        try:
+            return float(world.allreduce(float(world.rank())))
+        except Exception:
+            return "swallowed"
+
+    assert world.play(program) == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("kind, values", [("allreduce", 12), ("reducescatter", 6), ("allgather", 6)])
+def test_values_that_a_ring_sends(kind, values):
+    world = connected.World(4)
+    size = 2 if kind == "allgather" else 8
+    world.play(lambda: getattr(world, kind)(np.zeros(size, "float32")))
+    assert world.exchanges[0].sent() == values
+
+
+def test_definitions_of_a_script_see_the_stand_in_and_nobody_else_does(tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text("from labs import hvd\nhere = hvd\nif __name__ == '__main__':\n    raise SystemExit('ran')\n")
+    before, world = (sys.modules.get("labs.hvd"), vars(labs).get("hvd")), connected.World(2)
+    assert connected.definitions(script, world)["here"] is world
+    assert (sys.modules.get("labs.hvd"), vars(labs).get("hvd")) == before

@@ -1,0 +1,121 @@
+"""Notebook 10: its recorded runs, its pictures, and the small programs that it measures."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labs import recorded
+from labs.lessons.nb10 import limited, pictures
+from labs.results import record, watched
+from labs.show import watched as show_watched
+from labs.show.figure import png
+
+ROOT = Path(__file__).parents[2]
+
+
+def program(module, *arguments, folder):
+    """The last line that a program of the lesson prints."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LABS_RUNS": str(folder)}
+    command = [sys.executable, "-m", f"labs.lessons.nb10.{module}", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def traces():
+    return {case: [watched.read(file) for file in files] for case, files in recorded.traces().items()}
+
+
+def test_six_traces_were_recorded_each_of_its_own_limit(traces):
+    assert "".join(traces) == limited.CASES and len(limited.LIMITS) == 6
+    for case, ranks in traces.items():
+        setting = limited.SETTINGS[case]
+        assert len(ranks) == (setting.ranks or 1) and {rank.kind for rank in ranks} == {"recorded"}
+        assert {rank.about["limit"] for rank in ranks} == {setting.limit}
+        assert all(rank.seconds > 4 and len(rank.samples) > 15 for rank in ranks)
+
+
+def test_the_traces_show_what_limits_them(traces):
+    def largest(case, rank=0):
+        shares = traces[case][rank].shares()
+        return max(shares, key=shares.get)
+
+    assert [largest(case) for case in "ABCD"] == ["input", "exchange", "validation", "computation"]
+    assert traces["E"][0].shares()["exchange"] > 0.5 > traces["E"][0].mean("cores")
+    done = {
+        case: ranks[0].images_per_second
+        * ranks[0].about["operations_of_an_image"]
+        / ranks[0].about["most_operations_per_second"]
+        for case, ranks in traces.items()
+    }
+    assert max(done, key=done.get) == "D" and done["F"] < 0.5 * done["D"]
+    assert min(rank.mean("cores") for case in "BDF" for rank in traces[case]) > 0.8  # busy, with or without progress
+
+
+@pytest.mark.parametrize("phases", (True, False))
+def test_picture_of_a_trace_says_its_numbers_and_tells_no_phase_in_the_quiz(traces, phases):
+    figure = show_watched.figure(traces["B"], phases=phases, title="Training B")
+    assert "Rank 1, mean:" in figure.alt and ("exchange" in figure.alt) is phases
+    assert figure.get_supxlabel() == "recorded" and png(figure).startswith(b"\x89PNG")
+    shown = [axis for axis in figure.axes if axis.axison]
+    assert all(axis.get_xlabel() == "seconds" and axis.get_ylabel() for axis in shown)
+
+
+def test_recorded_ladder_is_faster_at_equal_accuracy():
+    runs = [record.load(file) for file in recorded.faster().values()]
+    assert [run.kind for run in runs] == ["recorded"] * len(runs) and len(runs) >= 3
+    assert [run.command[0] for run in runs[:2]] == ["scripts/slow.py", "scripts/faster.py"]
+    assert all(run.epochs[-1].metrics["val_accuracy"] > 0.8 for run in runs)
+
+
+def test_ladder_and_waits_say_their_intervals():
+    figure = pictures.ladder({"as given": ([100.0, 110.0, 105.0], 0.9), "fed": ([300.0, 310.0], 0.91)})
+    assert "2.90 times the first, accuracy 0.910" in figure.alt and "as given: 105 images/s (93.2" in figure.alt
+    figure = pictures.waits({"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(0.0, 0.01), (0.0, 0.011)]})
+    assert "starving: waiting 31 ms, computing 10 ms (step" in figure.alt and png(figure).startswith(b"\x89PNG")
+    rows = [{"mode": "none", "block": None, "batch": 8, "peak_bytes": 2**28, "seconds": 1.0}]
+    figure = pictures.recompute([*rows, {**rows[0], "mode": "blocks", "block": 6, "peak_bytes": 2**27}])
+    assert "kept: 256 MiB, 1 s. blocks of 6: 128 MiB" in figure.alt
+    assert figure.axes[0].get_ylabel() == "peak memory of a step (MiB)"
+
+
+@pytest.mark.slow
+def test_blocks_recompute_the_same_loss_with_less_memory(tmp_path):
+    def run(mode, *more):
+        options = ["--batch", 8, "--steps", 1, *more]
+        return json.loads(program("recompute", mode, *options, folder=tmp_path))
+
+    kept, layers, blocks = run("none"), run("layers"), run("blocks", "--block", 6)
+    assert kept["loss"] == pytest.approx(layers["loss"], rel=1e-4) == pytest.approx(blocks["loss"], rel=1e-4)
+    assert blocks["peak_bytes"] < 0.8 * kept["peak_bytes"] and layers["peak_bytes"] > 0.8 * kept["peak_bytes"]
+
+
+@pytest.mark.slow
+def test_precisions_store_what_keras_says(tmp_path):
+    found = json.loads(program("precision", "--rounds", 2, "--steps", 1, "--train", 1, folder=tmp_path))
+    types = {policy: list(each["stored"].values()) for policy, each in found.items()}
+    assert types == {
+        "float32": ["float32"] * 4,
+        "mixed_bfloat16": ["float32", "bfloat16", "float32", "float32"],
+        "mixed_float16": ["float32", "float16", "float32", "float32"],
+    }
+    sizes = [each["activation_bytes"] for each in found.values()]
+    assert sizes[1] == sizes[2] and 0.5 * sizes[0] <= sizes[1] < 0.51 * sizes[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ("A", "C"))
+def test_a_limited_training_leaves_samples_and_its_remedy_takes_the_phase_away(case, tmp_path):
+    phase = limited.SETTINGS[case].limit
+    remedy = {"A": "feed", "C": "validate less"}[case]
+    shares = []
+    for more in ([], ["--remedy", remedy]):
+        program("limited", case, "--seconds", 2, *more, folder=tmp_path)
+        (found,) = watched.ranks(tmp_path / f"limited_{case}")
+        shares.append(found.shares().get(phase, 0.0))
+    assert shares[1] < 0.5 * shares[0]
