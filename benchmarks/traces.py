@@ -60,11 +60,13 @@ def main():
     args = parser.parse_args()
     parts = {"traces": lambda *to: traces(*to, args.seconds), "faster": faster}
     for name in [args.only] if args.only else parts:
-        out = args.out / name
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir(parents=True)
-        with tempfile.TemporaryDirectory() as runs:
-            parts[name](Path(runs), out)
+        with tempfile.TemporaryDirectory() as folder:
+            runs, out = Path(folder, "runs"), Path(folder, name)
+            runs.mkdir()
+            out.mkdir()
+            parts[name](runs, out)
+            shutil.rmtree(args.out / name, ignore_errors=True)  # now that all of the new ones are there
+            shutil.copytree(out, args.out / name)
 
 
 if __name__ == "__main__":
