@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Faster, and watched: what limits a step, and what makes it shorter
 #
-# **Time: 90 minutes, of which 12 minutes on 2 cores are computing.**
+# **Time: 90 minutes, of which 6 minutes on 2 cores are computing.**
 #
 # More workers are one way to a shorter training. A shorter *step* is another, and it costs no hardware. First you learn to see
 # what a training waits for; then you mend it: input, precision, memory, exchange. You write gradient accumulation and a
@@ -617,8 +617,9 @@ for plain, fetching in (("fit", "fit, read in each step"), ("loop", "loop, .nump
 tables.show(rows, tuple(rows[0]), {"without": "step without (µs)", "with": "step with (µs)"})
 
 # %% [markdown]
-# That is why the course's recorder listens at the *begin* of a batch: a callback that has `on_train_batch_end` makes Keras fetch. Read
-# a loss every hundredth step, or at the end of the epoch.
+# Where an interval holds 1, what the fetch costs is lost in the noise of this machine. The course's recorder listens at the *begin* of a
+# batch all the same: a callback that has `on_train_batch_end` makes Keras fetch, and on a GPU each fetch is a wait. Read a loss every
+# hundredth step, or at the end of the epoch.
 #
 # ## Faster, step by step
 #
@@ -682,7 +683,7 @@ check("10.20", runs if own else ...)
 # images that no run trained on stands beside each bar; they are 773, so that at an accuracy of 0.95 chance alone makes it differ by
 # about 0.015 (two standard errors), and what differs less decides nothing. What mixed_bfloat16 gave the table of precisions says: where its
 # interval holds 1 or lies below it did not help, since this CPU has no tiles for it; on one with AMX, or on a GPU with tensor cores, it
-# would. Parallel reading gives little with one core, and much on a node with many cores and a GPU.
+# would. Where that table says that it is faster, the ladder still decides for this smaller network: converting costs, too. Parallel reading gives little with one core, and much on a node with many cores and a GPU.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -1,5 +1,7 @@
 """Pictures of what a sampler wrote while a training ran."""
 
+from statistics import median
+
 import numpy as np
 
 from labs.show.figure import COLOURS, new_figure, stamp
@@ -22,13 +24,15 @@ def figure(ranks, phases=True, title=None):
     sentences = []
     for rank, colour in zip(ranks, COLOURS, strict=False):
         begin = ranks[0].samples[0]["t"] - ranks[0].samples[0]["seconds"]
-        times = [sample["t"] - begin for sample in rank.samples]
+        usual = median(sample["seconds"] for sample in rank.samples)
+        drawn = [sample for sample in rank.samples if sample["seconds"] > usual / 2]  # the last may be a moment only
+        times = [sample["t"] - begin for sample in drawn]
         values = {
-            "cores": [sample["cores"] for sample in rank.samples],
-            "memory": [sample["memory"] / 1e9 for sample in rank.samples],
-            "faults": [sample["faults"] / 1e3 for sample in rank.samples],
-            "images": [sample["images"] / sample["seconds"] for sample in rank.samples],
-            "gpus": [max([gpu["utilisation"] for gpu in sample["gpus"]], default=0) for sample in rank.samples],
+            "cores": [sample["cores"] for sample in drawn],
+            "memory": [sample["memory"] / 1e9 for sample in drawn],
+            "faults": [sample["faults"] / 1e3 for sample in drawn],
+            "images": [sample["images"] / sample["seconds"] for sample in drawn],
+            "gpus": [max([gpu["utilisation"] for gpu in sample["gpus"]], default=0) for sample in drawn],
         }
         for axis, panel in zip(axes, panels, strict=False):
             axis.plot(times, values[panel], color=colour, label=f"rank {rank.rank}")
@@ -37,8 +41,8 @@ def figure(ranks, phases=True, title=None):
             f"{rank.mean('faults'):.0f} page faults a second, {rank.images_per_second:.1f} images/s."
         )
     for axis, panel in zip(axes, panels, strict=False):
-        axis.set(xlabel="seconds", ylabel=labels[panel], ylim=(0, None))
-    axes[0].set_ylim(0, max(1.1, axes[0].get_ylim()[1]))
+        most = max(axis.dataLim.ymax, 1.0 if panel in ("cores", "gpus") else 0.0)
+        axis.set(xlabel="seconds", ylabel=labels[panel], ylim=(0, 1.1 * most or 1))
     if len(ranks) > 1:
         axes[0].legend(fontsize=8)
     for axis in axes[len(panels) : columns]:

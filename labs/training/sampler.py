@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from labs import devices
+from labs.errors import UseError
 from labs.results.watched import VERSION
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -87,11 +88,17 @@ class Sampler:
 
 
 def beside(path, rank):
-    """A started Sampler of this rank beside the run record at `path`, or None without LABS_SAMPLES."""
-    every = os.environ.get("LABS_SAMPLES")
-    if not every:
+    """A started Sampler of this rank beside the run record at `path`, or None without LABS_SAMPLES. Raises UseError."""
+    said, every = os.environ.get("LABS_SAMPLES"), 0.0
+    if not said:
         return None
-    return Sampler(path.with_name(f"{path.stem}.rank{rank}.samples"), float(every), rank).start()
+    with contextlib.suppress(ValueError):
+        every = float(said)
+    if not 0.01 <= every < threading.TIMEOUT_MAX:
+        raise UseError(
+            f"LABS_SAMPLES={said!r}: give the seconds from one sample to the next, 0.01 or more, or unset it."
+        )
+    return Sampler(path.with_name(f"{path.stem}.rank{rank}.samples"), every, rank).start()
 
 
 def _used():

@@ -10,8 +10,9 @@ import pytest
 from test_training import settings, small_model
 
 from labs import files, training
+from labs.errors import LabsError
 from labs.results import watched
-from labs.training.sampler import Sampler
+from labs.training.sampler import Sampler, beside
 
 
 def busy(seconds):
@@ -75,6 +76,14 @@ def test_without_being_asked_nothing_is_sampled(tmp_path, monkeypatch):
     assert list(tmp_path.glob("*.samples")) == []
     with pytest.raises(watched.WatchedError, match="LABS_SAMPLES"):
         watched.ranks(recorder.path.with_suffix(""))
+
+
+def test_a_pace_that_is_none_is_refused(tmp_path, monkeypatch):
+    for said in ("fast", "0", "-1", "nan", "inf"):
+        monkeypatch.setenv("LABS_SAMPLES", said)
+        with pytest.raises(LabsError, match="LABS_SAMPLES"):
+            beside(tmp_path / "run.json", 0)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_gpus_are_those_that_the_process_sees(tmp_path, monkeypatch):
