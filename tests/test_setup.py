@@ -63,7 +63,8 @@ def disagreements(environment):
     there = dict(re.fullmatch(r"([\w-]+)(.*)", line).groups() for line in lines)
     groups = PROJECT["dependency-groups"]
     direct = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["horovod"]]
-    here = dict(map(as_conda, [*direct, *groups["cpu"], *groups["dev"]]))
+    watching = [line for line in groups["gpu"] if line.startswith("nvidia-ml-py")]  # without a GPU it does nothing
+    here = dict(map(as_conda, [*direct, *groups["cpu"], *groups["dev"], *watching]))
     here |= {"python": f"={(ROOT / '.python-version').read_text().strip()}", "make": "", "pip": ""}
     locked = {p["name"]: p["version"] for p in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
     locked = {IN_CONDA.get(name, name): version for name, version in locked.items()}
