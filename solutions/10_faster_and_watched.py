@@ -430,7 +430,7 @@ right = check("10.15", script)
 # %%
 if right and horovod:
     for network in ("dense",) if quick else ("dense", "frozen", "tied", "batch_norm"):
-        job = jobs.start(script, "--network", network, name=f"accumulated_{network}", ranks=2, launcher="mpiexec")
+        job = jobs.start(script, "--model", network, name=f"accumulated_{network}", ranks=2, launcher="mpiexec")
         print(network, job.wait(show=False).out.read_text(), sep="\n")
         if job.state != "finished":
             print(job.explain())
@@ -444,7 +444,7 @@ if right and horovod:
 # %%
 rates = {}
 if right and horovod and not quick:
-    wide, shared = ["--hidden", 1024, "--network", "dense"], {"ranks": 2, "launcher": "mpiexec"}
+    wide, shared = ["--hidden", 1024, "--model", "dense"], {"ranks": 2, "launcher": "mpiexec"}
     for name, options in {
         "one exchange for 4 passes": ["--passes", 4, "--batch_size", 128, "--steps", 12],
         "an exchange for each": ["--passes", 1, "--batch_size", 32, "--steps", 48],
@@ -511,7 +511,7 @@ right = check("10.17", script)
 # %%
 if right and horovod:
     for network in ("dense",) if quick else ("dense", "frozen", "tied"):
-        job = jobs.start(script, "--network", network, name=f"sharded_{network}", ranks=2, launcher="mpiexec")
+        job = jobs.start(script, "--model", network, name=f"sharded_{network}", ranks=2, launcher="mpiexec")
         print(network, job.wait(show=False).out.read_text(), sep="\n")
         if job.state != "finished":
             print(job.explain())

@@ -53,7 +53,7 @@ def main():
     args = training.parse(parser)
     hvd.init()
     devices.pin(hvd.local_rank(), hvd.local_size())
-    model = by_hand.network(args.network, args.hidden, seed=hvd.rank())  # other weights on each rank
+    model = by_hand.network(args.model, args.hidden, seed=hvd.rank())  # other weights on each rank
     for variable in model.variables:
         variable.assign(hvd.broadcast(variable))
     start = model.get_weights()

@@ -86,7 +86,7 @@ def test_the_world_of_the_checks_gives_what_horovod_gives(found):
     ids=lambda value: value if isinstance(value, str) else f"{value[0]} ranks",
 )
 def test_what_students_write_trains_as_one_process_does(script, ranks, network, needs_horovod):
-    said = start(*ranks, ROOT / "solutions/scripts" / script, "--network", network, "--hidden", 32)
+    said = start(*ranks, ROOT / "solutions/scripts" / script, "--model", network, "--hidden", 32)
     assert f"trained weights identical on all {ranks[0]} ranks: True" in said
     told = ("largest difference to one process", "the same of what is not trained", "largest change of a weight")
     apart, fixed, moved = (float(re.search(rf"{text}.*: ([-+.e\d]+)", said)[1]) for text in told)
@@ -94,7 +94,7 @@ def test_what_students_write_trains_as_one_process_does(script, ranks, network, 
 
 
 def test_batch_normalisation_sees_the_passes(needs_horovod):
-    said = start(2, "mpiexec", ROOT / "solutions/scripts/accumulated.py", "--network", "batch_norm", "--hidden", 32)
+    said = start(2, "mpiexec", ROOT / "solutions/scripts/accumulated.py", "--model", "batch_norm", "--hidden", 32)
     assert float(re.search(r"largest difference to one process.*: ([-+.e\d]+)", said)[1]) > 1e-3
 
 

@@ -19,7 +19,7 @@ def arguments(parser):
     parser.add_argument("--steps", type=int, default=8, help="steps of the training (default: 8)")
     parser.add_argument("--batch_size", type=int, default=64, help="images per step, over all ranks (default: 64)")
     parser.add_argument("--hidden", type=int, default=64, help="width of the network (default: 64)")
-    parser.add_argument("--network", choices=NETWORKS, default="dense", help="frozen: its first layer is not trained; "
+    parser.add_argument("--model", choices=NETWORKS, default="dense", help="frozen: its first layer is not trained; "
                         "tied: one layer is used twice; batch_norm: with batch normalisation")  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def compare(model, start, args, hvd):
 
     start: the weights from which the ranks began.
     """
-    alone = network(args.network, args.hidden, seed=0)
+    alone = network(args.model, args.hidden, seed=0)
     alone.set_weights(start)
     optimizer, gradient = keras.optimizers.SGD(RATE, MOMENTUM), gradient_of(alone)
     for images, labels in batches(args):

@@ -84,6 +84,9 @@ def main():
     if not hasattr(keras, "RematScope") and args.mode != "none":
         raise SystemExit(f"Keras {keras.__version__} has no RematScope: this needs Keras 3.9 or newer.")
     devices.workers(1)
+    # Where TensorFlow fuses convolution, bias and relu, the order of operations differs from process to process, and so
+    # does the peak, by a factor of up to four.
+    tf.config.optimizer.set_experimental_options({"remapping": False})
     keras.utils.set_random_seed(0)
     model, optimizer = build(args.mode, args.block), keras.optimizers.SGD(0.001)
     optimizer.build(model.trainable_variables)
