@@ -397,8 +397,9 @@ if right and remat:
     plots.show(pictures.recompute([row for row in found if row]))
 
 # %% [markdown]
-# The price is a second forward pass: a quarter to a third of the step where all operations are counted. What is it worth? Memory
-# grows with the batch, so two batches give the line, and the line the largest batch in a given memory:
+# The price is a second forward pass: a quarter to a third of the step where all operations are counted. In the picture, memory is the
+# same each time you run this; of the times only large differences count, since the processes ran one after the other, and not in
+# turns. What is it worth? Memory grows with the batch, so two batches give the line, and the line the largest batch in a given memory:
 
 # %%
 if right and remat and not quick:
