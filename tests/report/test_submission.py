@@ -13,6 +13,7 @@ from labs.report.private import hosts
 
 SECRET = "zebediah"  # a user's name that stands nowhere else
 HOST = "quokka17"
+PIXELS = "iVBO/w0KG/go/AAAN+SUhE/UgAA/" * 12 + "=="  # what looks like paths, in base64
 
 
 @pytest.fixture
@@ -38,6 +39,8 @@ def private(monkeypatch, tmp_path):
     files.write(root / "slurm/local/ResNet50.sh", f"#!/bin/bash\n#SBATCH --account=proj4711\n#SBATCH --chdir={home}\n")
     output = {"output_type": "stream", "name": "stdout", "text": [f"{home}/course\n", f"{SECRET} on {HOST}\n"]}
     picture = {"output_type": "display_data", "data": {"image/png": "aGVs/bG8v/d29y+/bGQ="}, "metadata": {}}
+    shown = f'<p>{home}/x</p><img src="data:image/png;base64,{PIXELS}" alt="of {SECRET}">'
+    picture["data"]["text/html"] = shown
     cells = [
         {"cell_type": "code", "source": f'open("{home}/x")', "outputs": [output, picture]},
         {"cell_type": "code", "source": "x", "outputs": [output | {"text": "y" * 1_000_000}]},
@@ -68,6 +71,8 @@ def test_what_is_not_private_stays(private, tmp_path):
     contents = opened(report.make(tmp_path / "out", start=private, name=SECRET).zip)
     notebook = json.loads(contents["notebooks/04_batch_size_and_learning_rate.ipynb"])
     assert notebook["cells"][0]["outputs"][1]["data"]["image/png"] == "aGVs/bG8v/d29y+/bGQ="
+    html = notebook["cells"][0]["outputs"][1]["data"]["text/html"]
+    assert f'base64,{PIXELS}" alt="of <user>"' in html and html.startswith("<p><home>/")
     assert "characters are left out" in notebook["cells"][1]["outputs"][0]["text"]
     assert contents["notebooks/scripts/ResNet50.py"].startswith(b'import keras\nrate = 0.01\ndata = "<')
     assert contents["notebooks/runs/ResNet50_w2.out"] == (private / "notebooks/runs/ResNet50_w2.out").read_bytes()
