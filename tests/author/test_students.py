@@ -24,6 +24,9 @@ IN_LABS = {
     "return (1 - 1 / workers) ** workers",
     "return 2 * (workers - 1) / workers * size",
     "callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]",
+    "value = loss(labels, model(images, training=True))",  # these as in any training loop
+    "optimizer.apply(tape.gradient(value, weights), weights)",
+    "for job in started:",
 }
 
 
