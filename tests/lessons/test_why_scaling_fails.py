@@ -166,6 +166,15 @@ def test_the_prediction_is_a_share_of_the_computing_and_an_exchange():
     assert steps.predicted(ALONE, LINK | {"latency": {"value": 1e-2, "unit": "s"}}, 2)[2] > 0.02
 
 
+def test_a_network_whose_steps_do_not_grow_with_the_batch_is_left_out(capsys):
+    busy = {kind: [0.01 - int(kind.split()[1]) / 1e4] * 3 for kind in ALONE["seconds"][2]}
+    noisy = ALONE | {"seconds": ALONE["seconds"] | {2: busy}}
+    seconds = steps.predicted(noisy, LINK, 2)
+    assert 2 not in seconds and 64 in seconds and "Nothing is predicted for 2 filters" in capsys.readouterr().out
+    assert "at 2 filters" not in pictures.pays(noisy, [FOUND], {2: seconds}).alt.partition("predicted by")[2]
+    assert "predicted by" not in pictures.pays(noisy, [FOUND], {2: {}}).alt
+
+
 def test_programs_on_ranks_give_what_the_notebook_takes(needs_horovod, tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     found = steps.measure(2, [2], rounds=2, steps=2, launcher="mpiexec", show=False)

@@ -22,7 +22,7 @@ def test_evidence_names_scripts_that_there_are_and_runs_that_the_lessons_make():
     named += [f"maxbatch_{model}_32" for model in ("ResNet50V2", "ResNet152V2")]
     made = [re.sub(r"\{[^}]*\}", "1", name) for name in named]
     shown = [item for item in ITEMS if item.evidence != tasks.Evidence()]
-    assert {item.id for item in shown} == {"T4", "T5", "T6", "S1", "H1", "T7", "T8", "T9", "T10", "W1"}
+    assert {item.id for item in shown} == {"T4", "T5", "T6", "S1", "H1", "T7", "T8", "T9", "T10", "W1", "F1"}
     for item in shown:
         for pattern in item.evidence.runs:
             assert any(re.fullmatch(pattern, name) for name in made), f"{item.id}: {pattern}"

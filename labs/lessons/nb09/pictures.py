@@ -73,11 +73,11 @@ def pays(alone, results, expected):
         told = ", ".join(f"{e.value:.2f}{_between(e.interval)} at {f} filters" for f, e in times.items())
         sentences.append(f"{name}: {told}.")
         heights += values
-        if ranks in expected:
+        if expected.get(ranks):
             guess = {filters: 1000 * seconds / x[filters] for filters, seconds in expected[ranks].items()}
             label = f"{ranks} ranks (predicted by the cost model)"
             axis.plot(
-                list(x.values()), [guess[f] for f in x], ":", color=colour, marker=marker, mfc="none", label=label
+                [x[f] for f in guess], list(guess.values()), ":", color=colour, marker=marker, mfc="none", label=label
             )
             sentences.append(f"{label}: {', '.join(f'{value:.2f} at {f} filters' for f, value in guess.items())}.")
             heights += guess.values()

@@ -20,7 +20,7 @@ from labs.costs import least_squares
 from labs.costs.chosen import CHOSEN
 from labs.costs.communication import CYCLE, OVERLAP, THRESHOLD
 from labs.costs.model import Model
-from labs.costs.parameter import Parameter
+from labs.costs.parameter import CostError, Parameter
 from labs.errors import LabsError
 from labs.measure.breakdown import over_ranks, timed
 from labs.results import intervals
@@ -91,7 +91,10 @@ def parts(found):
 
 def predicted(alone, benchmark, ranks):
     """{filters: seconds of a step on several ranks}, by the kit's cost model (labs.costs) from steps on one rank and an
-    all-reduce benchmark. It knows nothing of ranks that share a core."""
+    all-reduce benchmark. It knows nothing of ranks that share a core.
+
+    On a busy machine steps of few milliseconds may not grow with the batch: such a network is left out, and said so.
+    """
     link = {key: Parameter(benchmark[key]["value"], benchmark[key]["unit"]) for key in ("latency", "bandwidth")}
     common = {f"{key}_{level}": value for key, value in link.items() for level in ("inside", "between")}
     common |= {"cycle": Parameter(CYCLE, "s"), "fusion_threshold": Parameter(float(THRESHOLD), "bytes")}
@@ -99,7 +102,11 @@ def predicted(alone, benchmark, ranks):
     seconds = {}
     for filters, kinds in alone["seconds"].items():
         pairs = [(int(kind.split()[1]), mean) for kind, rounds in kinds.items() for mean in rounds]
-        computation, _, _ = least_squares.line(*zip(*pairs, strict=True))
+        try:
+            computation, _, _ = least_squares.line(*zip(*pairs, strict=True))
+        except CostError as problem:
+            print(f"Nothing is predicted for {filters} filters: {problem}")
+            continue
         model = Model(computation, tuple(alone["tensor_bytes"][filters]), common, devices=ranks)
         seconds[filters] = model.breakdown(ranks, GLOBAL_BATCH / ranks).step
     return seconds
