@@ -207,8 +207,10 @@ TESTS = $(or $(wildcard tests/$(ROOM) tests/test_$(ROOM).py),$(error There are n
 ROOMS = name one of $(sort $(patsubst tests/%/,%,$(filter-out tests/programs/,$(wildcard tests/*/))) $(patsubst tests/test_%.py,%,$(wildcard tests/test_*.py))), or nbNN
 else
 TESTS = tests
-SOLUTIONS = solutions
+SOLUTIONS = $(wildcard solutions/[0-9]*.ipynb)
 endif
+# What makes a report looks at the runs of all others, so it comes when these have ended.
+REPORTS := $(patsubst %.py,%.ipynb,$(shell grep -ls 'report[.]make' solutions/*.py))
 
 # $(1): preset of the notebooks, $(2): seconds that a cell may take, two notebooks at a time. LABS_STRICT: a question
 # that is open or answered wrong is an error. pytest fails where it finds no test.
@@ -218,8 +220,11 @@ runs=$$(mktemp -d)
 trap 'rm -rf "$$runs"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=3
 python -m pytest $(TESTS) $(PARALLEL) $(ARGS)
-$(if $(SOLUTIONS),LABS_STRICT=1 LABS_PATIENCE=0 LABS_PRESET=$(1) LABS_RUNS="$$runs" python -m pytest --numprocesses=2 --dist=loadfile --nbval-lax \
-  --nbval-current-env --nbval-cell-timeout=$(2) --nbval-kernel-startup-timeout=60 --timeout=$(2)0 $(SOLUTIONS))
+export LABS_STRICT=1 LABS_PATIENCE=0 LABS_PRESET=$(1) LABS_RUNS="$$runs"
+notebooks="python -m pytest --numprocesses=2 --dist=loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout=$(2)"
+notebooks="$$notebooks --nbval-kernel-startup-timeout=60 --timeout=$(2)0"
+$(if $(filter-out $(REPORTS),$(SOLUTIONS)),$$notebooks $(filter-out $(REPORTS),$(SOLUTIONS)))
+$(if $(filter $(REPORTS),$(SOLUTIONS)),$$notebooks $(filter $(REPORTS),$(SOLUTIONS)))
 endef
 
 notebooks: setup ## Build notebooks/ from solutions/; what did not change is not executed again

@@ -3,6 +3,7 @@
 From the command line down, and nothing imports what stands above it (pyproject.toml, [tool.importlinter]):
 
     cli                          the command `labs`
+    grading                      from a release to points and feedback; instructors only
     author, cluster              the course made from its sources; a practice SLURM on this machine
     report                       the report on all tasks, and what is handed in
     course                       starting over, a newer release, a question to the instructor

@@ -18,7 +18,10 @@ from labs.errors import LabsError, UseError
 from labs.printed import as_json, printable
 
 COMMANDS = {}  # (words of the command, one or two): (function, what it does, options)
-GROUPS = {"slurm": "batch scripts of a site: make, check, sites"}
+GROUPS = {
+    "slurm": "batch scripts of a site: make, check, sites",
+    "grade": "from what students handed in to points and feedback (for instructors)",
+}
 
 
 class NotInThisTreeError(LabsError):
@@ -346,6 +349,119 @@ def _build(args):
         return 0
     build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)
     return 0
+
+
+@command(
+    "release",
+    "what students get of the course, in one zip (for instructors)",
+    option("--out", required=True, metavar="ZIP", help="the file to write, such as course.zip"),
+    option("--site", metavar="ID", help="the one site, besides local, whose files go along (default: all)"),
+    option("--notebooks", metavar="NN-NN,NN", help="such as 00-08,11 (default: all)"),
+    option("--no-criteria", action="store_true", help="without what a good answer holds"),
+)
+def _release(args):
+    _needs_sources(".", "solutions", "the course", "notebooks/")
+    from labs.grading import release
+
+    given = release.release(".", args.out, args.site, args.notebooks, criteria=not args.no_criteria)
+    print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
+    return 0
+
+
+GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
+
+
+@command(
+    "grade collect",
+    "brings submissions together under numbers; says what was damaged, late, double or left out",
+    option("source", metavar="FROM", help="a folder with them, or the zip that Moodle or Canvas exports"),
+    option("--due", metavar="WHEN", help="what came later is told, as 2026-12-01T12:00 (UTC, or with +01:00)"),
+    GRADES,
+)
+def _grade_collect(args):
+    _for_instructors()
+    from labs.grading import collect
+
+    print(*collect.collect(args.source, args.out, collect.moment(args.due)), sep="\n")
+    return 0
+
+
+@command(
+    "grade check",
+    "looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay",
+    option("--notebooks", nargs="+", metavar="NAME", help="those given out, as 05_resnet50_scaling (default: all)"),
+    option("--no-run", action="store_true", help="run nothing of the students'"),
+    GRADES,
+)
+def _grade_check(args):
+    _for_instructors()
+    _needs_sources(".", "solutions", "the course", "notebooks/")
+    from labs import sandbox
+    from labs.grading import check
+
+    if not args.no_run and (missing := sandbox.missing()):
+        print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
+    count = check.check(args.out, ".", args.notebooks, execute=not args.no_run)
+    print(f"{count} looked at; the others are as they were.")
+    return 0
+
+
+@command(
+    "grade rerun",
+    "trains a student's script again, small and in the sandbox; compares speedup and loss with what was handed in",
+    option("number", metavar="NUMBER", help="of the submission, as 007"),
+    option("task", metavar="TASK", help="as T5"),
+    GRADES,
+)
+def _grade_rerun(args):
+    _for_instructors()
+    from labs.grading import rerun
+
+    print(*rerun.rerun(args.out, args.number, args.task), sep="\n")
+    return 0
+
+
+@command("grade desk", "writes the notebook in which written answers are graded by keyboard", GRADES)
+def _grade_desk(args):
+    _for_instructors()
+    from labs.grading import desk
+
+    print(f"Wrote {desk.write(args.out)}: open it in JupyterLab.")
+    return 0
+
+
+@command(
+    "grade mark",
+    "keeps what a person decides of a submission: a share of an item's points, comments, a finding that is confirmed",
+    option("number", metavar="NUMBER", help="of the submission, as 007"),
+    option("item", nargs="?", metavar="ITEM", help="of the rubric, as T5.1, or a check, as 05.6"),
+    option("share", nargs="?", type=float, metavar="SHARE", help="from 0 to 1; without one the mark is taken back"),
+    option("--comment", action="append", default=[], metavar="TEXT", help="an id of the comment bank, or a text"),
+    option("--confirm", action="append", default=[], metavar="KIND", help="a kind of finding that takes points off"),
+    GRADES,
+)
+def _grade_mark(args):
+    _for_instructors()
+    from labs.grading import marks, rubric
+
+    rules = rubric.load(args.out)
+    marks.mark(args.out, args.number, rules, args.item, args.share, args.comment, args.confirm)
+    return 0
+
+
+@command("grade out", "grades.csv, feedback for each student, and the overview; says whose points moved", GRADES)
+def _grade_out(args):
+    _for_instructors()
+    from labs.grading import results
+
+    print(*results.write(args.out), sep="\n")
+    return 0
+
+
+def _for_instructors():
+    """Raise NotInThisTreeError in a student's tree."""
+    if importlib.util.find_spec("labs.grading") is None:
+        raise NotInThisTreeError("Grading is not in this tree: it is in the instructors' own.")
 
 
 def _needs_sources(root, folder, what, yours):

@@ -20,11 +20,11 @@ class WriteError(LabsError, OSError):
         return f"{self.filename} cannot be written: {self.strerror}."
 
 
-def write(path, text):
+def write(path, text, lasting=True):
     """Replace the file `path` by `text` (UTF-8, or bytes), atomically, and make its folder if there is none.
 
     Who reads it sees the old text or the new one, also after a kill or on a full disk. Raises WriteError; an older
-    file then stays as it was.
+    file then stays as it was. lasting: it is there after a loss of power, too, for which writing waits for the disk.
     """
     path, partial = Path(path), None
     try:
@@ -33,7 +33,8 @@ def write(path, text):
         with os.fdopen(handle, "wb") as file:
             file.write(text if isinstance(text, bytes) else text.encode())
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         os.chmod(partial, 0o644)
         os.replace(partial, path)
     except OSError as problem:

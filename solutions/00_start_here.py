@@ -9,19 +9,30 @@
 # %% [markdown]
 # # Start here
 #
-# **Time: 5 minutes on 2 cores.**
+# **Time: 10 minutes, of which less than 1 minute on 2 cores is computing.**
 #
 # You will train one neural network on many devices, measure what that gains, and explain what you
 # measured. Everything runs on the machine in front of you, with or without a GPU; the same notebooks and
 # scripts run on a node with 8 GPUs.
 #
 # Run a cell with **Shift + Enter**. To run all cells: menu *Run*, *Run All Cells*.
+#
+# ## The course, and where you are
+#
+# Run this cell again whenever you come back.
+
+# %%
+from labs import checks
+from labs.lessons.nb00 import pictures
+from labs.show import plots
+
+plots.show(pictures.course(checks.progress()))
 
 # %% [markdown]
 # ## What is this machine?
 #
 # The doctor looks at it. Each row says what was found and what follows from it; where something
-# should be mended, it says how.
+# should be mended, it says how. The first time this takes some seconds: TensorFlow starts.
 
 # %%
 from labs import devices, doctor
@@ -38,7 +49,7 @@ tables.show(doctor.look(), ("what", "found", "means", "fix"))
 # A *worker* is what computes one share of a training. What is a worker on this machine: a `"gpu"` or a `"core"`?
 
 # %% labs={"id": "00.1"}
-from labs.checks import check
+from labs.checks import check, outcome, predict
 
 ### BEGIN SOLUTION
 worker = "gpu" if devices.gpus() else "core"
@@ -46,9 +57,45 @@ worker = "gpu" if devices.gpus() else "core"
 check("00.1", worker)
 
 # %% [markdown]
+# ## Your first measurement
+#
+# A small network is trained on 1 worker, and the same on 2. **Predict:** how many times as many images do 2 workers train in a
+# second? 1 would be no gain, 2 twice as fast. A prediction is kept and not judged.
+
+# %% labs={"id": "00.2"}
+### BEGIN SOLUTION
+gain_expected = 1.7
+### END SOLUTION
+predict("00.2", gain_expected)
+
+# %% [markdown]
+# Now measure. Both trainings start, and then take turns: one trains, the other one waits.
+
+# %%
+from labs.lessons.nb00 import first
+
+runs = first.measure()
+
+# %%
+plots.show(pictures.first(runs))
+outcome("00.2", *first.speedup(runs))
+
+# %% [markdown]
+# On the left are the seconds of every epoch, on the right how many times as fast 2 workers were in each round. Measured again,
+# these numbers would not be the same: the grey band is the **95 % interval** of their mean, and says how far to trust it.
+#
+# **Why not twice as fast?** This question goes through the whole course:
+#
+# - The workers train *one* network, so they must agree after each step: what do they send each other (`02_concurrency`,
+#   `03_mirrored_strategy`)?
+# - All wait for the slowest one (`02_concurrency`).
+# - What if a part of the work cannot be divided (`01_basic_concepts`)?
+# - The workers share one machine. You take a step apart, and see how much each of these costs here (`05_resnet50_scaling`).
+# - Is it the network? A larger one has more to compute, and more to send (`08_resnet152_scaling`).
+#
 # ## How the kit works
 #
-# A training is a **job**: a program in a process of its own. Whether it ran in a notebook, in a terminal or on
+# Each of the two trainings was a **job**: a program in a process of its own. Whether it ran in a notebook, in a terminal or on
 # a cluster, it leaves three files in the folder `runs`:
 #
 # | file | holds |
@@ -57,74 +104,38 @@ check("00.1", worker)
 # | `NAME.err` | what went wrong, or nothing |
 # | `NAME.json` | the run record: every step's time, the settings, the machine, the versions |
 #
-# All results come from these files, never from anywhere else. Try it: this job trains a small network for two epochs.
+# All results come from these files, never from anywhere else. This is the `.out` file of the training on 1 worker:
 
 # %%
 from labs import jobs
 
-job = jobs.run(
-    "-m",
-    "labs.training.program",
-    "--model",
-    "SmallCNN",
-    "--epochs",
-    2,
-    "--batch_size",
-    64,
-    "--images",
-    512,
-    name="first_job",
-)
-
-# %%
-print(job.out.read_text())
+print((jobs.folder() / "first_w1.out").read_text())
 
 # %% [markdown]
-# The first epoch took longer than the second, though both saw the same images: in the first one, TensorFlow also
+# The first epoch took longer than the others, though all saw the same images: in the first one, TensorFlow also
 # *traces* the program, that is, turns Python into a graph. Every measurement in this course leaves the first epoch out; while it
-# runs, the progress bar names no images/s. Here only the second one is left, and it says how fast this job was:
+# runs, the progress bar names no images/s.
+#
+# The run records in numbers, with their intervals in brackets (**speedup** is what you predicted, **efficiency** the speedup
+# divided by the workers):
 
 # %%
-from labs.results import collect
+from labs.results import metrics
 
-tables.scaling(collect.rows([job.record]))
-
-# %% [markdown]
-# ## The notebooks, in order
-#
-# | notebook | you find out |
-# |---|---|
-# | `01_basic_concepts` | why many devices, how to say what they gain, and three ways to divide the work |
-# | `02_concurrency` | how many workers train one network, with and without waiting for each other |
-# | `03_mirrored_strategy` | where the weights live when several devices train one network |
-# | `04_batch_size_and_learning_rate` | what fits into memory, and what a larger batch asks of the learning rate |
-# | `05_resnet50_scaling` | how much faster 2 workers train ResNet50V2, and how sure you can be |
-# | `06_horovod_sharding` | who reads which samples, and why a training with more workers may not be faster |
-# | `07_horovod_training` | how many processes train one network, on one machine or on several |
-# | `08_resnet152_scaling` | whether a larger network scales better or worse, and how sure you can be |
-# | `09_why_scaling_fails` | when more workers do not help: exchange, batches, a slow one; and what to do instead |
-# | `10_faster_and_watched` | what limits a step, and how to make it shorter without more hardware |
-# | `11_report` | what a report needs to be trusted, and how to hand in yours |
-#
-# Four kinds of items carry a number. **Checks** are answered at once. **Predictions** are kept, not judged: commit
-# yourself *before* you run. The outcome is set beside them, and what you said last before it counts. **Blanks** are yours to fill. **Written tasks** (T3, T4, ...) are answered in a text cell, in
-# your own words; they are what you hand in.
-#
-# ## Your progress
-#
-# Run this cell again whenever you come back.
-
-# %%
-from labs import checks
-
-tables.progress(checks.progress())
+tables.scaling(metrics.summarise(runs))
 
 # %% [markdown]
+# ## What carries a number
+#
+# **Checks** are answered at once. **Predictions** are kept, not judged: commit
+# yourself *before* you run. The outcome is set beside them, and what you said last before it counts. **Blanks** are yours to fill.
+# **Written tasks** (T3, T4, ...) are answered in a text cell, in your own words; they are what you hand in.
+#
 # How good are your predictions, over the course? Each point is a number: the outcome divided by what you said. On the dashed
 # line you were right; at 2, it was twice as much. Words are right or not. A bar is the outcome's interval.
 
 # %%
-from labs.lessons.nb00 import pictures
-from labs.show import plots
-
 plots.show(pictures.predictions())
+
+# %% [markdown]
+# Next: `01_basic_concepts`.

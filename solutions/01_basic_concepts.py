@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Basic concepts: why many devices, and how to divide the work
 #
-# **Time: 45 minutes, of which 1 minute on 2 cores is computing.**
+# **Time: 70 minutes, of which 1 minute on 2 cores is computing.**
 #
 # Why is one network trained on many devices at all? What does "faster" mean, and how do you measure it? In which ways
 # can the work be divided, and what must each device keep in its memory? At the end you answer task **T1** in your own

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # MirroredStrategy: one network, several copies
 #
-# **Time: 35 minutes, of which 1 minute on 2 cores is computing.**
+# **Time: 45 minutes, of which 1 minute on 2 cores is computing.**
 #
 # You have one network and several devices. Where do the weights live? What travels between the devices, and when?
 # And why do all copies stay the same network? At the end you answer task **T3** in your own words.
@@ -204,12 +204,42 @@ def largest_difference(copies):
 right = check("03.6", largest_difference)
 
 # %% [markdown]
-# Two trainings of a one-layer network, 40 steps each, with 4 copies; in plain NumPy, so that no step is hidden. In the
-# first, the gradients of the 4 shares are averaged before the update. In the second, each copy is updated with its own
-# gradient, as if nobody had told it about the others.
+# Now write what the strategy does at every step: the loop over the replicas, with the exchange in it. In plain NumPy, so that
+# nothing is hidden. `copies` is a list of K weight matrices; `shares` a list of K pairs (images, labels), the batch divided;
+# `gradient(weights, images, labels)` gives the mean gradient over these images. Each replica computes from its own copy and its
+# own share; then they exchange; then each updates its own copy.
+
+
+# %% labs={"id": "03.12"}
+def step(copies, shares, gradient, rate):
+    """The list of the K copies after one step of SGD."""
+    ### BEGIN SOLUTION
+    gradients = [gradient(copy, *share) for copy, share in zip(copies, shares)]
+    mean = sum(gradients) / len(gradients)
+    return [copy - rate * mean for copy in copies]
+    ### END SOLUTION
+
+
+own_step = check("03.12", step)
+
+# %% [markdown]
+# Two trainings of a one-layer network, 40 steps each, with 4 copies. The first takes your `step`. The second one leaves the
+# exchange out, as if nobody had told a replica about the others.
 
 
 # %%
+def without_exchange(copies, shares, gradient, rate):
+    return [copy - rate * gradient(copy, *share) for copy, share in zip(copies, shares)]
+
+
+def gradient_of_layer(weights, images, labels):
+    """Mean gradient of the loss (cross-entropy) over these images."""
+    x = images.reshape(len(images), -1) / 255
+    scores = np.exp(x @ weights)
+    error = scores / scores.sum(1, keepdims=True) - np.eye(10)[labels]
+    return x.T @ error / len(images)
+
+
 def loss(weights):
     """Mean loss (cross-entropy) of one copy over all images."""
     x, labels = np.asarray(dataset.images).reshape(len(dataset.labels), -1) / 255, np.asarray(dataset.labels)
@@ -217,31 +247,23 @@ def loss(weights):
     return float(-np.mean(np.log(scores[np.arange(len(labels)), labels] / scores.sum(1))))
 
 
-def train(exchange, steps=40, rate=0.01):
-    """SGD on 4 copies of one weight matrix; (distance between the copies, loss of each copy) after each step."""
+def train(step, steps=40, rate=0.01):
+    """4 copies of one weight matrix; (distance between the copies, loss of each copy) after each step."""
     start = np.random.default_rng(0).normal(0, 0.05, (3072, 10)).astype("float32")
     copies = [start.copy() for _ in range(4)]
     distances, losses = [largest_difference(copies)], [[loss(copy) for copy in copies]]
     for images, labels in data.pipeline(dataset, 16, workers=4).repeat().take(steps):
-        gradients = []
-        for copy, x, y in zip(copies, np.split(images, 4), np.split(labels, 4)):
-            x = x.reshape(4, -1) / 255
-            scores = np.exp(x @ copy)
-            error = scores / scores.sum(1, keepdims=True) - np.eye(10)[y]
-            gradients.append(x.T @ error / 4)
-        if exchange:
-            gradients = [sum(gradients) / 4] * 4
-        copies = [copy - rate * g for copy, g in zip(copies, gradients)]
+        copies = step(copies, list(zip(np.split(images, 4), np.split(labels, 4))), gradient_of_layer, rate)
         distances.append(largest_difference(copies))
         losses.append([loss(copy) for copy in copies])
     return distances, losses
 
 
-if right:
-    (together, _), (alone, losses) = train(exchange=True), train(exchange=False)
+if right and own_step:
+    (together, _), (alone, losses) = train(step), train(without_exchange)
     plots.show(
         plots.curves(
-            {"gradients averaged at every step": together, "each copy alone": alone},
+            {"your step": together, "without the exchange": alone},
             x="step",
             y="largest difference between copies",
             title="4 copies of one network",
@@ -253,11 +275,11 @@ if right:
             {f"copy {number}": list(values) for number, values in enumerate(zip(*losses))},
             x="step",
             y="loss (cross-entropy, nats)",
-            title="each copy alone",
+            title="without the exchange: loss of each copy",
         )
     )
 else:
-    print("Skipped: the picture uses your largest_difference of 03.6.")
+    print("Skipped: the pictures use your functions of 03.6 and 03.12.")
 
 # %% [markdown]
 # With the exchange the distance is exactly zero, at every step. Without it, four different networks grow. Nothing
@@ -340,7 +362,12 @@ else:
 # its own. A local batch of 2 or 4 makes these noisy. The moving averages that it keeps for later have no gradient, so
 # nothing exchanges them: each replica's are its own, and the last line above shows that they differ.
 #
-# You may know PyTorch: `MirroredStrategy` does within one machine what `DistributedDataParallel` does.
+# You may know PyTorch: `MirroredStrategy` does within one machine what `DistributedDataParallel` does. For several machines TensorFlow
+# has `MultiWorkerMirroredStrategy`: the same idea with one process for each machine. With Keras 3's `fit` it does not work (Keras'
+# issue 20585), so beyond one machine this course goes on with Horovod.
+#
+# One thing to know before you share a node with others: unless told otherwise, TensorFlow takes nearly all memory of *all* GPUs that it
+# sees, also of those that it leaves idle. `CUDA_VISIBLE_DEVICES`, which SLURM sets for a job, says which ones it sees.
 #
 # ## A bound that is none
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Horovod: the same training in many processes
 #
-# **Time: 60 minutes, of which 7 minutes on 2 cores are computing.**
+# **Time: 80 minutes, of which 7 minutes on 2 cores are computing.**
 #
 # MirroredStrategy is one process that rules all devices of one machine. Horovod is the other way: the *same program* runs many
 # times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch
@@ -260,7 +260,17 @@ carrier = "a"
 check("07.13", carrier)
 
 # %% [markdown]
-# If you know PyTorch: the course's README has a table of what stands for what.
+# If you know PyTorch: its `DistributedDataParallel` takes the same six steps (not run here; the course's README has a longer table
+# of what stands for what):
+#
+# | step | Horovod | DistributedDataParallel, started by `torchrun --nproc-per-node=2 train.py` |
+# |---|---|---|
+# | 1 start | `hvd.init()` | `torch.distributed.init_process_group()` |
+# | 2 pin | `devices.pin(hvd.local_rank(), ...)` | `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` |
+# | 3 shard | `numbers.shard(hvd.size(), hvd.rank())` | `DistributedSampler(dataset)`, and its `set_epoch(epoch)` before each epoch |
+# | 4 scale and wrap | your rate; `hvd.DistributedOptimizer(...)` | your rate; `DistributedDataParallel(model)`: it wraps the model, and averages gradients during backward |
+# | 5 broadcast and average | two callbacks | the wrapped model takes rank 0's weights when it is made; metrics are yours: `torch.distributed.all_reduce` |
+# | 6 one log | `if hvd.rank() == 0` | `if torch.distributed.get_rank() == 0` |
 #
 # ## Another wrapper
 #
@@ -300,6 +310,59 @@ check("07.15", networks)
 job = jobs.run(*small, *wrong, name="refused", ranks=2, **cores)
 
 # %% [markdown]
+# ## Build it
+#
+# What that class lacks is little. Open `scripts/own_optimizer.py`: its two blanks make a distributed training. Below them stands
+# the loop that uses both; every rank draws other weights at first, one layer is frozen, and one is used twice.
+#
+# `begin_equal(model)` gives all weights the values of rank 0. `hvd.broadcast(tensor, root_rank=0)` returns rank 0's tensor on
+# every rank.
+
+# %% labs={"id": "07.24"}
+own_script = "scripts/own_optimizer.py"
+begins_equal = check("07.24", own_script)
+
+# %% [markdown]
+# `distributed(optimizer)` returns an optimizer like the one that it is given, with one difference: its `apply(gradients, variables)`
+# takes the mean of the gradients over all ranks first. `hvd.grouped_allreduce(tensors)` averages a list of tensors in
+# one exchange. All ranks must call the same collectives in the same order.
+
+# %% labs={"id": "07.25"}
+averages = check("07.25", own_script)
+
+# %% [markdown]
+# Run it on 2 ranks, for two kinds of optimizer. Beside yours, the kit's trains from the same weights on the same shares:
+
+# %%
+built = begins_equal and averages
+for kind in ("sgd", "adam") if built else ():
+    job = jobs.run(own_script, "--optimizer", kind, name=f"own_{kind}", ranks=2, **cores)
+    print(job.out.read_text())
+
+# %% [markdown]
+# Now break it: the same training, with `begin_equal` left out. Gradients are still averaged, so all ranks make the same steps.
+# **Predict:** how large will the largest difference between the ranks' weights be after 20 steps, divided by what it was before? Write 1
+# for unchanged, 0.5 for half.
+
+# %% labs={"id": "07.26"}
+### BEGIN SOLUTION
+difference_left = 0.5
+### END SOLUTION
+predict("07.26", difference_left)
+
+# %%
+if built:
+    job = jobs.run(own_script, "--no_begin", name="no_begin", ranks=2, **cores)
+    said = job.out.read_text()
+    print(said)
+    before, after = (float(said.partition(word)[0].split()[-1]) for word in (" before,", " after "))
+    outcome("07.26", after / before)
+
+# %% [markdown]
+# Equal steps from different places end in different places: nothing ever brings the ranks together. Both losses fall, and no
+# error says that the gradients that are averaged belong to different networks. What in a record tells you? `weights.identical`,
+# as above; the kit's callbacks compare the weights before the first step.
+#
 # ## What counts is the effective batch
 #
 # K ranks average their gradients, so an update uses the images of all of them. How large is the **effective batch**
@@ -491,6 +554,35 @@ check("07.21", died)
 # If no launcher ended them, the others would wait until somebody does, and the job would hold its nodes until its time is up. What
 # ranks with different numbers of batches do, you caused in notebook 06: it may stand still, too, or average wrongly without a word.
 # That is why `labs.hvd` compares the steps of all ranks before the first one.
+#
+# ## Four mistakes
+#
+# `scripts/four_mistakes.py` trains a small network on any number of ranks. Whoever wrote it was in a hurry: four things are wrong
+# that you know from the six steps. Run it:
+
+# %%
+hasty = "scripts/four_mistakes.py"
+options = ["--images", 512, "--epochs", 2]
+job = jobs.run(hasty, *options, name="four_mistakes", ranks=2, **cores)
+
+# %% [markdown]
+# Repair it, and run the cell above after each change. The kit refuses two of the mistakes, one after the other. The other two train:
+# no error, identical weights. Which field of the record would have told you about one of them? And what would you have
+# to count to see the other?
+
+# %% labs={"id": "07.27"}
+repaired = check("07.27", hasty)
+
+# %%
+if job.state == "finished":
+    record = run_record.load(job.record)
+    print("ranks:", record.configuration.workers, "  rate:", record.configuration.learning_rate)
+    print("weights identical:", record.weights["identical"])
+
+# %% [markdown]
+# The record of a run with the fixed rate says 0.01 on 2 ranks: it is not the rate of the batch. That the ranks shuffle by seeds of their own
+# stands in no field: each still reads half of the samples, but some are read twice and others never. Count the sample numbers, or
+# let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
 #
 # ## Over several nodes
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 95 minutes, of which 32 minutes on 2 cores are computing.**
+# **Time: 110 minutes, of which 32 minutes on 2 cores are computing.**
 #
 # ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, and it is a guess. You
 # write its training, find its largest batch, run it, and let the intervals say what your data support. Then you take a step

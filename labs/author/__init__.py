@@ -6,4 +6,5 @@ sources     what each notebook depends on, and the pair of notebooks it gives
 execute     Run All in a kernel of this Python
 render      batch scripts from their sources and the files of the sites
 students    the tree that students get
+hidden      what no student may see, and what gives it away
 """

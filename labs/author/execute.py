@@ -68,8 +68,8 @@ def clean(notebook, root: Path | str) -> None:
     """Make outputs independent of the way they arrived, in place.
 
     Consecutive pieces of one stream become one, carriage returns and backspaces are applied as a terminal
-    does, widgets (which need a kernel) become their picture or, without one, a line of text, timing metadata goes, and
-    paths below `root` or the home folder lose that beginning.
+    does, widgets (which need a kernel) become what they show without one or, where that is nothing, a line of text,
+    timing metadata goes, and paths below `root` or the home folder lose that beginning.
     """
     here, home = re.escape(str(Path(root).resolve())), re.escape(str(Path.home()))
 
@@ -90,7 +90,7 @@ def clean(notebook, root: Path | str) -> None:
                     continue
             elif _WIDGET in output.get("data", {}):
                 still = {kind: value for kind, value in output.data.items() if kind != _WIDGET}
-                output.data = still if "image/png" in still else {"text/plain": _INTERACTIVE}
+                output.data = still if "text/html" in still else {"text/plain": _INTERACTIVE}
             merged.append(output)
         for output in merged:
             if output.output_type == "stream":

@@ -112,7 +112,8 @@ def pair(root: Path, source: Path):
 
     A cell with metadata `labs={"id": "05.3"}` has the id `labs-05-3`; the id of any other cell is a hash of
     the notebook's name and of what the student sees in the cell, so it survives changes elsewhere. A written answer
-    gets its points, and behind the solution what a good answer holds, from the tasks.toml of its lesson.
+    gets its points, and behind the solution what a good answer holds, from the tasks.toml of its lesson; a cell behind
+    it lets students go through that list.
     Raises BuildError for wrong markers or metadata, for an id that is used twice, and for a written answer that the
     tasks.toml does not know or that has no solution.
     """
@@ -137,6 +138,8 @@ def pair(root: Path, source: Path):
         if written is not None and full.metadata.get("labs", {}).get("kind") == "answer":
             _complete(full, seen_cell, written, f"{label}: cell {number}")
     for notebook in parsed:
+        if written is not None:
+            notebook.cells = [each for cell in notebook.cells for each in (cell, *_reflection(cell))]
         notebook.nbformat, notebook.nbformat_minor = 4, 5
         metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}, "labs": labs}
         notebook.metadata = nbformat.from_dict(metadata)
@@ -167,6 +170,15 @@ def _complete(full, seen_cell, written: dict[str, tasks.Answer], label: str) -> 
         cell.metadata["labs"]["points"] = written[id].points
     holds = "\n".join(f"- {line}" for line in written[id].holds)
     full.source += f"\n\n**A good answer holds** (1 point each):\n{holds}"
+
+
+def _reflection(cell):
+    """The code cell that follows a written answer, if the cell is one."""
+    from nbformat.v4 import new_code_cell
+
+    mark = cell.metadata.get("labs", {})
+    if mark.get("kind") == "answer":
+        yield new_code_cell(f'from labs.checks import reflect\n\nreflect("{mark["id"]}")', id=f"{cell.id}-reflect")
 
 
 def student_tasks(text: str) -> str:

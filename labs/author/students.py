@@ -20,20 +20,22 @@ GIVEN += [".jupyter/", "labs/", "setup/", "slurm/sites/"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
 
 
-def student_tree(root, destination, version=labs.__version__, date=None, holds=True) -> list[str]:
+def student_tree(root, destination, version=labs.__version__, date=None, holds=True, keeps=None) -> list[str]:
     """Write what students get into an empty or new folder, with its stamp; returns the relative paths, sorted.
 
     Of GIVEN these are the files that git tracks. date: of the stamp, as 2026-11-22T08:41:52Z (default: that of the last
     commit). holds: whether students get, for each written task, what a good answer holds; the report shows it to those
-    who have written theirs. The same files, version and date give the same bytes. Raises BuildError if the folder is
-    not empty or cannot be written, or if `root` is no git checkout.
+    who have written theirs. keeps: whether a path belongs to this release (default: all do). The same files, version
+    and date give the same bytes. Raises BuildError if the folder is not empty or cannot be written, or if `root` is no
+    git checkout.
     """
     root, destination = Path(root).resolve(), Path(destination).resolve()
     given, made = _given(root), {name: text.encode() for name, text in generated(root).items()}
     if not holds:
         for path in root.glob("labs/lessons/nb*/tasks.toml"):
             made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
-    given = [name for name in given if name not in made]
+    made = {name: text for name, text in made.items() if not keeps or keeps(name)}
+    given = [name for name in given if name not in made and (not keeps or keeps(name))]
     contents = {name: (root / name).read_bytes() for name in given} | made
     made |= stamped(version, date or _last_commit(root), contents)
     try:

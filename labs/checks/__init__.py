@@ -1,9 +1,10 @@
 """Self-checks of the notebooks: `check` compares an answer and gives a hint; `predict` keeps an expectation, and
-`outcome` sets beside it what came of it.
+`outcome` sets beside it what came of it; `reflect` shows what a good written answer holds.
 
 tasks           the items of all lessons, read from their tasks.toml
 judging         check, judge, and the decorator `judges` that binds a function to an item
 prediction      predict, outcome, and both over all items
+reflection      reflect: what a written answer holds, ticked by the student
 student_code    a student's code while it is judged: its error with its line, and an end to what has none
 kept            progress.json, and the progress over all items
 reading         what judges look at: numbers, the curves of a figure, a line of a file
@@ -16,6 +17,7 @@ connected       a function on several ranks that exchange, played in one process
 from labs.checks.judging import check, judge
 from labs.checks.kept import answers, progress
 from labs.checks.prediction import outcome, predict, predictions
+from labs.checks.reflection import reflect
 from labs.checks.tasks import TaskError, task
 
-__all__ = ["TaskError", "answers", "check", "judge", "outcome", "predict", "predictions", "progress", "task"]
+__all__ = ["TaskError", "answers", "check", "judge", "outcome", "predict", "predictions", "progress", "reflect", "task"]

@@ -1,4 +1,4 @@
-"""A student's function on K ranks that exchange, without Horovod: all are played in this process, in turn.
+"""A student's function on K ranks that exchange, without Horovod or any network: all are played here, in turn.
 
 A rank runs until it asks for what the others have not brought yet; then the next one runs. When all have come there,
 the result is known, and each runs again from its begin, with all results so far. So no rank ever waits for another, and
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import labs
+from labs.checks import scripts
 from labs.errors import LabsError
 
 
@@ -40,27 +41,80 @@ class Exchange:
         return (2 if "allreduce" in self.kind else 1) * whole * (ranks - 1) / ranks
 
 
-class World:
-    """Stands in for `labs.hvd`: its collectives, rank() and size(), seen by one rank after the other."""
+class Players:
+    """K ranks, one after the other. `exchanges`: all that were done, in order."""
 
-    Average, Sum = "Average", "Sum"
+    each = "rank"  # what one of them is called in hints
 
     def __init__(self, size):
         self._size, self._rank, self._place = size, 0, 0
-        self.exchanges = []  # all that were done, in order
-
-    def init(self):
-        """Nothing is to be done."""
+        self.exchanges = []
 
     def rank(self):
         return self._rank
 
-    local_rank = rank
-
     def size(self):
         return self._size
 
-    local_size = size
+    def play(self, program):
+        """[what program() returns on rank 0, on rank 1, ...]. Raises ConnectedError."""
+        while True:
+            returned, self._coming = {}, {}
+            for rank in range(self._size):
+                self._rank, self._place = rank, 0
+                with contextlib.suppress(_Comes):
+                    returned[rank] = program()
+            if len(returned) == self._size:
+                return [returned[rank] for rank in range(self._size)]
+            self._do(returned)
+
+    def _come(self, kind, option, arrays):
+        """What this rank gets in its next exchange, a list of arrays; ends its turn if that is not known yet."""
+        self._place += 1
+        if self._place <= len(self.exchanges):
+            return self.exchanges[self._place - 1].results[self._rank]
+        self._coming[self._rank] = kind, option, arrays
+        raise _Comes
+
+    def _do(self, returned):
+        """The exchange to which all ranks have come."""
+        for rank in returned:
+            other, (kind, *_) = next(iter(self._coming.items()))
+            raise ConnectedError(
+                f"Of {self._size} {self.each}s, {self.each} {rank} has ended and {self.each} {other} waits in {kind} "
+                f"number {len(self.exchanges) + 1} for ever: all must exchange equally often."
+            )
+        came = [self._coming[rank] for rank in range(self._size)]
+        self._fit(came)
+        exchange = Exchange(came[0][0], [arrays for _, _, arrays in came])
+        exchange.results = self._results(*came[0][:2], exchange.brought)
+        self.exchanges.append(exchange)
+
+    def _fit(self, came):
+        """Raise ConnectedError where what the ranks bring, (kind, option, arrays) of each, does not fit together."""
+
+
+class Ring(Players):
+    """A ring of K workers: what one of them passes on, the next one gets."""
+
+    each = "worker"
+
+    def exchange(self, array):
+        """Pass an array on to the next worker; returns that of the one before."""
+        return self._come("exchange", None, [np.array(array)])[0].copy()
+
+    def _results(self, kind, option, brought):
+        return [brought[rank - 1] for rank in range(self._size)]
+
+
+class World(Players):
+    """Stands in for `labs.hvd`: its collectives, rank() and size(), seen by one rank after the other."""
+
+    Average, Sum = "Average", "Sum"
+    local_rank, local_size = Players.rank, Players.size
+
+    def init(self):
+        """Nothing is to be done."""
 
     def allreduce(self, tensor, op=Average, name=None):
         return self._meet("allreduce", [tensor], op)[0]
@@ -78,21 +132,12 @@ class World:
         return self._meet("broadcast", [tensor], root_rank)[0]
 
     def play(self, program):
-        """[what program() returns on rank 0, on rank 1, ...]. Raises ConnectedError."""
         import tensorflow as tf
 
         eagerly = tf.config.functions_run_eagerly()
         tf.config.run_functions_eagerly(True)  # values are needed, also inside a tf.function
         try:
-            while True:
-                returned, self._coming = {}, {}
-                for rank in range(self._size):
-                    self._rank, self._place = rank, 0
-                    with contextlib.suppress(_Comes):
-                        returned[rank] = program()
-                if len(returned) == self._size:
-                    return [returned[rank] for rank in range(self._size)]
-                self._do(returned)
+            return super().play(program)
         finally:
             tf.config.run_functions_eagerly(eagerly)
 
@@ -100,21 +145,10 @@ class World:
         import tensorflow as tf
 
         arrays = [np.asarray(tf.convert_to_tensor(tensor)) for tensor in tensors]
-        self._place += 1
-        if self._place <= len(self.exchanges):
-            return [tf.constant(array) for array in self.exchanges[self._place - 1].results[self._rank]]
-        self._coming[self._rank] = kind, option, arrays
-        raise _Comes
+        return [tf.constant(array) for array in self._come(kind, option, arrays)]
 
-    def _do(self, returned):
-        """The collective to which all ranks have come."""
-        for rank in returned:
-            other, (kind, *_) = next(iter(self._coming.items()))
-            raise ConnectedError(
-                f"Of {self._size} ranks, rank {rank} has ended and rank {other} waits in {kind} number "
-                f"{len(self.exchanges) + 1} for ever: all ranks must call the same collectives."
-            )
-        (kind, option, first), *others = [self._coming[rank] for rank in range(self._size)]
+    def _fit(self, came):
+        (kind, option, first), *others = came
         for rank, (other, its_option, arrays) in enumerate(others, 1):
             if (other, its_option) != (kind, option):
                 raise ConnectedError(
@@ -128,27 +162,33 @@ class World:
                 )
         if kind in ("allgather", "reducescatter") and first[0].ndim == 0:
             raise ConnectedError(f"{kind} divides or joins rows, and a scalar has none.")
-        exchange = Exchange(kind, [arrays for _, _, arrays in [self._coming[rank] for rank in range(self._size)]])
-        exchange.results = _results(kind, option, exchange.brought)
-        self.exchanges.append(exchange)
+
+    def _results(self, kind, option, brought):
+        """What each rank gets, as lists of arrays."""
+        size = self._size
+        if kind == "allgather":
+            return [[np.concatenate([arrays[0] for arrays in brought])]] * size
+        if kind == "broadcast":
+            return [brought[option]] * size
+        sums = [np.sum(arrays, axis=0) for arrays in zip(*brought, strict=True)]
+        reduced = [np.asarray(each / size if option == "Average" else each, each.dtype) for each in sums]
+        if kind == "reducescatter":
+            return [[part] for part in np.array_split(reduced[0], size)]  # as Horovod: the first ranks get one row more
+        return [reduced] * size
 
 
 def _shown(arrays):
     return ", ".join(f"{array.dtype} {array.shape}" for array in arrays[:3])
 
 
-def _results(kind, option, brought):
-    """What each rank gets, as lists of arrays."""
-    size = len(brought)
-    if kind == "allgather":
-        return [[np.concatenate([arrays[0] for arrays in brought])]] * size
-    if kind == "broadcast":
-        return [brought[option]] * size
-    sums = [np.sum(arrays, axis=0) for arrays in zip(*brought, strict=True)]
-    reduced = [np.asarray(each / size if option == "Average" else each, each.dtype) for each in sums]
-    if kind == "reducescatter":
-        return [[part] for part in np.array_split(reduced[0], size)]  # Horovod, too, gives the first ranks one row more
-    return [reduced] * size
+def defined(path, name, world):
+    """What a student's script defines under a name, with `world` in the place of labs.hvd; before that the cases of a
+    script that cannot be played, as a judge yields them."""
+    yield from scripts.no_script(path)
+    scripts.refuse_blanks(path)
+    names = definitions(path, world)
+    yield name not in names, f"The script does not define {name} any more: keep its name and arguments."
+    return names[name]
 
 
 def definitions(path, world):

@@ -26,6 +26,7 @@ class Kept(BaseModel, strict=True, extra="forbid"):
     answer: str = ""
     outcome: float | str | list[float] | None = None  # of a prediction
     interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    ticked: list[str] | None = None  # of what a good written answer holds
 
 
 def progress_file():
@@ -140,6 +141,16 @@ def keep_outcome(item, outcome, interval):
     _change(item, lambda before: before | came)
 
 
+def keep_tick(item, line, ticked):
+    """Write whether a student has ticked this line of what a good answer holds; ticks at other lines stay."""
+
+    def change(before):
+        others = [each for each in before.get("ticked") or () if each != line]
+        return {"state": "open"} | before | {"ticked": others + [line] * ticked}
+
+    _change(item, change)
+
+
 def _change(item, change):
     """Replace one item of progress.json by change(what it was); a line is printed where that is not possible."""
     path = progress_file()
@@ -202,7 +213,7 @@ def shown(value, text=repr):
 
 
 def answers(notebook):
-    """{id: text} of the written answers in a notebook file; text is None where nothing was written yet.
+    """{id: text} of the written answers in a notebook file; text is None where nothing was written yet, or no word.
 
     Of a file that is no notebook nothing, with a printed warning.
     """
@@ -212,10 +223,16 @@ def answers(notebook):
             mark = cell["metadata"].get("labs", {})
             if mark.get("kind") == "answer":
                 text = "".join(cell["source"])
-                found[str(mark["id"])] = None if PLACEHOLDER in text else text
+                found[str(mark["id"])] = None if PLACEHOLDER in text or not written(text) else text
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         print(f"Warning: {notebook} cannot be read as a notebook ({type(problem).__name__}: {problem}).")
     return found
+
+
+def written(text):
+    """A written answer without its heading, and without what the solutions add below it."""
+    text = re.sub(r"\A\s*#+[^\n]*your answer[^\n]*\n?", "", text)
+    return text.partition("\n**A good answer holds**")[0].strip()
 
 
 def progress(folder="."):

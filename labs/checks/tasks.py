@@ -1,6 +1,9 @@
 """The items of the course, as data: labs/lessons/nbNN/tasks.toml, one file for each lesson.
 
     notebook = "05_resnet50_scaling"
+    title = "How much faster ..."   # of the notebook, as its first cell has it, with the minutes that it states
+    minutes = 65
+    optional = true         # for a lesson that the others do not need
 
     [[task]]                # in the order of the notebook
     id = "05.6"
@@ -71,11 +74,15 @@ class Task(BaseModel, extra="forbid", frozen=True):
 
 
 class Check(Task):
-    """An item that `check` judges."""
+    """An item that `check` judges.
+
+    several: whether right answers differ in their numbers, as fits by other weights do
+    """
 
     kind: Literal["check"]
     points: int = Field(ge=1)
     why: str = Field(min_length=1)
+    several: bool = False
 
 
 class Choice(Check):
@@ -117,11 +124,23 @@ class Answer(Task):
     def points(self):
         return len(self.holds)
 
+    @property
+    def shown(self):
+        """The lines of `holds`, without those that the instructor keeps back, which are blank."""
+        return [line for line in self.holds if line != "..."]
+
 
 class Lesson(BaseModel, extra="forbid", frozen=True):
-    """The items of one notebook, in its order."""
+    """One notebook: its title, the minutes that it takes, and its items in their order.
+
+    replay: the preset with which grading runs it, where that changes how much is simulated, and no answer
+    """
 
     notebook: str
+    title: str = Field(min_length=1)
+    minutes: int = Field(ge=1)
+    optional: bool = False
+    replay: str | None = None
     task: list[Annotated[Check | Choice | Prediction | Answer, Field(discriminator="kind")]]
 
 

@@ -151,7 +151,7 @@ def _stamp(text, where):
     except (ValueError, RecursionError):
         raise CourseError(f"{where}: cannot be read as JSON; {_NO_RELEASE}.") from None
     for name in stamp.files:
-        if why := _unsafe(name):
+        if why := unsafe(name):
             raise CourseError(f"{where}: {name!r:.80} {why}; {_NO_RELEASE}.")
         if _STUDENTS_OWN.fullmatch(name) and name != _RUNS:
             raise CourseError(f"{where}: {name!r:.80} is a student's own file; {_NO_RELEASE}.")
@@ -162,7 +162,7 @@ def _stamp(text, where):
     return stamp
 
 
-def _unsafe(name):
+def unsafe(name):
     """Why nothing may be written to this path below a course, as the end of a sentence; None if it may."""
     parts = name.removesuffix("/").split("/")
     if name.startswith("/") or re.match(r"[A-Za-z]:", name):
@@ -232,7 +232,7 @@ class _Zip:
 
     def _look_at(self, entry):
         kind = stat.S_IFMT(entry.external_attr >> 16)
-        if why := _unsafe(entry.filename) or _unsafe(entry.orig_filename):
+        if why := unsafe(entry.filename) or unsafe(entry.orig_filename):
             raise self._error(f"holds {entry.orig_filename!r:.80}, which {why}: {_NO_RELEASE}")
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
             raise self._error(f"holds {entry.filename!r:.80}, a link or no plain file: {_NO_RELEASE}")

@@ -75,8 +75,8 @@ class Course:
         """{id: Markdown} of the written answers that hold something."""
         found = {}
         for path in self.notebooks.values():
-            found |= {id: _answer(text) for id, text in kept.answers(path).items() if text}
-        return {id: self.private.text(text) for id, text in found.items() if text}
+            found |= {id: kept.written(text) for id, text in kept.answers(path).items() if text}
+        return {id: self.private.text(text) for id, text in found.items()}
 
     @cached_property
     def progress(self):
@@ -173,12 +173,6 @@ def look(start=".", runs=None):
     with suppress(CourseError):
         fresh = fresh_files(root)
     return Course(root, folder, runs, fresh)
-
-
-def _answer(text):
-    """A written answer without its heading and without what the solutions add below it."""
-    text = re.sub(r"\A\s*#+[^\n]*your answer[^\n]*\n?", "", text)
-    return text.partition("\n**A good answer holds**")[0].strip()
 
 
 def excerpt(path, most=MOST_BYTES):

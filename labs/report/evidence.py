@@ -135,12 +135,13 @@ def _drawn(kinds, held):
     """(caption, figure) of each kind that the runs allow."""
     pairs = _pairs([each.run for each in held])
     for kind in kinds:
-        if kind == "rounds":
-            yield from (("Epochs and speedup by round", plots.rounds(run, one)) for one, run in pairs)
-        elif kind == "steps":
-            for pair in pairs:
-                with suppress(LabsError):
-                    yield "Every step", plots.steps(*pair)
+        if kind in ("rounds", "steps"):
+            for one, run in pairs:
+                with suppress(LabsError):  # as of two machines
+                    if kind == "rounds":
+                        yield "Epochs and speedup by round", plots.rounds(run, one)
+                    else:
+                        yield "Every step", plots.steps(one, run)
         else:
             for rows in _comparable(collect.rows([each.path for each in held])):
                 if kind == "scaling" and len(rows) > 1:

@@ -46,7 +46,11 @@ def gather(course, name=None, machine=None):
 
 def findings(start=".", runs=None):
     """The findings about the work in a course's folder. Raises CourseError where there is none."""
-    course = look(start, runs)
+    return findings_of(look(start, runs))
+
+
+def findings_of(course):
+    """The findings about the work in a labs.report.course.Course."""
     return stale.findings(
         course, [_task(course, lesson, item)[0] for lesson in course.lessons for item in _lettered(lesson)]
     )
@@ -70,7 +74,7 @@ def _task(course, lesson, item, logs=None):
     task.state = course.progress.get(item.id, {}).get("state", "open")
     if item.kind == "answer":
         task.state = "written" if answer else "open"
-        task.holds = [line for line in item.holds if line != "..."] if answer else []
+        task.holds = item.shown if answer else []
     if logs is None:
         return task, {}
     task.tables = evidence.tables(course, item, names)

@@ -44,12 +44,13 @@ class Outcome:
     left: dict = field(repr=False)
 
 
-def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None):
+def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, heard=None):
     """Run a program where it reaches nothing else, and return its Outcome when all its processes are gone.
 
     Args: the words of the command; {path: text or bytes} of files in its folder (relative, or below /tmp), where what
     begins with #! is a program; folders that it may read, as a list or as {path here: path inside} (if we are root,
-    only what everybody may read); variables besides walls.ENVIRONMENT; its standard input, in bytes; the Limits.
+    only what everybody may read); variables besides walls.ENVIRONMENT; its standard input, in bytes or an open pipe;
+    the Limits; `heard`, a function that gets each piece of its standard output when it comes.
     Raises SandboxError: there is no sandbox on this machine, or a folder cannot be shown in it.
     """
     if platform.machine() != "x86_64":
@@ -68,7 +69,7 @@ def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None):
         command += ["prlimit", *limits.of_a_process(walls.others(user)), "--", *walls.become(user), *argv]
         process = subprocess.Popen(
             list(map(str, command)),
-            stdin=_memory(stack, stdin),
+            stdin=_memory(stack, stdin) if isinstance(stdin, bytes) else stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=walls.ENVIRONMENT | (env or {}),
@@ -76,7 +77,7 @@ def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None):
         )
         told.close()
         started = time.monotonic()
-        inside = _Inside(stack.enter_context(process), report, stack)
+        inside = _Inside(stack.enter_context(process), report, stack, heard)
         key.close()  # the program begins
         ended = inside.watch(limits, started + limits.seconds)
         status, seconds = inside.status(), time.monotonic() - started
@@ -117,9 +118,10 @@ def _last_line(text):
 class _Inside:
     """A sandbox that stands, with its program not begun. work: its folder, open; out, err: what was printed."""
 
-    def __init__(self, process, report, stack):
+    def __init__(self, process, report, stack, heard=None):
         """Wait until bubblewrap has made it. report: what bubblewrap says. `stack` ends it. Raises SandboxError."""
         self.process, self.report, self.out, self.err = process, report, bytearray(), bytearray()
+        self.heard = heard or (lambda piece: None)
         stack.callback(process.kill)  # where bubblewrap does not come so far
         first = report.readline()
         try:
@@ -160,6 +162,8 @@ class _Inside:
                         selector.unregister(key.fileobj)
                     else:
                         key.data.extend(chunk[:room])
+                        if key.data is self.out:
+                            self.heard(chunk[:room])
                         room -= len(chunk[:room])
                         ended = ended or (None if room else "output")
                 now = time.monotonic()

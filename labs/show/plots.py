@@ -143,10 +143,10 @@ def rounds(run, baseline):
         gain.axhspan(*found.interval, color="0.85", label="its 95 % interval")
         sentences.append("Its 95 % interval reaches from {:.3g} to {:.3g}.".format(*found.interval))
     gain.axhline(run.workers, color="0.5", ls="--", label="ideal")
-    times.set(title="epochs of both", ylabel="seconds per epoch", ylim=(0, None))
-    gain.set(title="speedup within each round", ylabel="speedup (times)", ylim=(0, None))
+    times.set(title="epochs of both", ylabel="seconds per epoch")
+    gain.set(title="speedup within each round", ylabel="speedup (times)")
     for axis in (times, gain):
-        axis.set(xlabel="round", xticks=numbers)
+        axis.set(xlabel="round", xticks=numbers, ylim=(0, 1.08 * axis.dataLim.y1))
         axis.legend(fontsize=9)
     stamp(figure, run.kind, baseline.kind)
     sentences.insert(2, f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")

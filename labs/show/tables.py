@@ -44,28 +44,6 @@ def _line(cell, texts):
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def progress(rows):
-    """Display rows of labs.checks.progress: a bar for each notebook, then the items that are still open."""
-    lines, plain, open_items = "", [], []
-    for notebook in dict.fromkeys(row["notebook"] for row in rows):
-        items = [row for row in rows if row["notebook"] == notebook]
-        done = [row for row in items if row["state"] not in ("open", "wrong")]
-        open_items += [row for row in items if row not in done]
-        points = sum(row["points"] for row in items if row["state"] == "right")
-        possible = sum(row["points"] for row in items if row["kind"] == "check")
-        text = f"{len(done)} of {len(items)} items done, {points} of {possible} points from checks"
-        plain.append(f"{notebook}: {text}")
-        lines += (
-            f'<tr><td style="text-align:left"><a href="{notebook}.ipynb">{notebook}</a></td>'
-            f'<td><progress max="{len(items)}" value="{len(done)}" aria-label="{notebook}"></progress></td>'
-            f'<td style="text-align:left">{text}</td></tr>'
-        )
-    page(f"<table>{lines}</table>", "\n".join(plain))
-    if open_items:
-        print("Still open:")
-        show(open_items, ("id", "title", "kind", "points", "state"))
-
-
 def scaling(rows):
     """Display rows of labs.results.collect as a table for a notebook: values with their 95 % intervals in brackets."""
 

@@ -1,12 +1,15 @@
-"""Figures with sliders: `explore` shows controls and one picture that follows them.
+"""Figures with sliders: `explore` shows controls and one picture that follows them. And lines to tick: `checklist`.
 
 The picture is an HTML image that is refilled, with its text alternative, so that it can be read by screen readers; the
 controls are ipywidgets', which the keyboard moves. Nothing here computes: `draw` does, and should take below 100 ms.
 The same `draw` gives the picture that stays where there is no kernel: in a saved notebook, on paper.
 """
 
+import contextlib
 import html
 import inspect
+import io
+import re
 
 import ipywidgets
 
@@ -42,13 +45,16 @@ def control(name, values, first=None):
     raise ValueError(f"{name}={values!r} is no control: give (lowest, highest), (lowest, highest, step) or a list.")
 
 
-class Explorer(ipywidgets.VBox):
-    """Its bundle also holds `still`, the picture for where there are no widgets."""
+class Still(ipywidgets.VBox):
+    """Its bundle also holds `still`, what is shown where there are no widgets."""
 
     still = {}
 
     def _repr_mimebundle_(self, **options):
         return super()._repr_mimebundle_(**options) | self.still
+
+    def __repr__(self):
+        return self.still.get("text/plain") or super().__repr__()
 
 
 def explore(draw, **controls):
@@ -73,6 +79,42 @@ def explore(draw, **controls):
 
     for widget in made.values():
         widget.observe(update, names="value")
-    box = Explorer([*made.values(), shown])
+    box = Still([*made.values(), shown])
     update()
     return box
+
+
+_WRAP = "<style>.labs-checklist .widget-label-basic {white-space: normal; line-height: 1.4}</style>"
+
+
+def checklist(title, lines, ticked, keep, note):
+    """Lines to tick below a title; `ticked` are those that are already. Returns the widget (an ipywidgets.VBox).
+
+    keep(line, whether it is ticked now) is called at each tick; what it prints is shown below the lines. note: a
+    sentence below them. Text in backticks is code. A saved notebook keeps the list as it was when the cell was run.
+    """
+    said = ipywidgets.HTML()
+    boxes = []
+    for line in lines:
+        look = {"indent": False, "layout": {"width": "auto", "height": "auto"}, "description_allow_html": True}
+        boxes.append(ipywidgets.Checkbox(value=line in ticked, description=_coded(line), **look))
+
+        def changed(change, line=line):
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                keep(line, change["new"])
+            said.value = f'<p role="alert">{html.escape(text)}</p>' if (text := printed.getvalue()) else ""
+
+        boxes[-1].observe(changed, names="value")
+    head, foot = ipywidgets.HTML(f"{_WRAP}<b>{html.escape(title)}</b>"), ipywidgets.HTML(html.escape(note))
+    box = Still([head, *boxes, foot, said])
+    box.add_class("labs-checklist")
+    marks = [f"[{'x' if line in ticked else ' '}]" for line in lines]
+    items = "".join(f"<li>{mark} {_coded(line)}</li>" for mark, line in zip(marks, lines, strict=True))
+    plain = [title, *(f"{mark} {line}" for mark, line in zip(marks, lines, strict=True)), note]
+    box.still = {"text/html": f"<b>{html.escape(title)}</b><ul>{items}</ul>{html.escape(note)}"}
+    box.still["text/plain"] = "\n".join(plain)
+    return box
+
+
+def _coded(line):
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(line))

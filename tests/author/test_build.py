@@ -508,7 +508,7 @@ def test_clean_merges_streams_and_drops_widgets_timing_and_paths(tmp_path):
         v4.new_output("stream", name="stderr", text=f"{tmp_path}/labs/x.py:3: warning\n"),
         v4.new_output("display_data", data=widget),
         v4.new_output("display_data", data={"text/plain": f"{tmp_path}", "image/png": "aGk="}),
-        v4.new_output("display_data", data=widget | {"text/plain": "two bars", "image/png": "aGk="}),
+        v4.new_output("display_data", data=widget | {"text/plain": "two lines", "text/html": "<b>two</b>"}),
     ]
     notebook.metadata["widgets"] = notebook.cells[0].metadata["execution"] = {"a": "1"}
     clean(notebook, tmp_path)
@@ -516,7 +516,7 @@ def test_clean_merges_streams_and_drops_widgets_timing_and_paths(tmp_path):
     assert [output.get("text") for output in outputs[:2]] == ["2%\n", "labs/x.py:3: warning\n"]
     assert outputs[2].data == {"text/plain": "[interactive: run this cell to use it]"}
     assert outputs[3].data == {"text/plain": ".", "image/png": "aGk="}
-    assert outputs[4].data == {"text/plain": "two bars", "image/png": "aGk="}
+    assert outputs[4].data == {"text/plain": "two lines", "text/html": "<b>two</b>"}
     assert "widgets" not in notebook.metadata and notebook.cells[0].metadata == {}
     once = as_text(notebook)
     clean(notebook, tmp_path)

@@ -182,18 +182,18 @@ WRONG = ".jp-Notebook [role=alert], .jp-Notebook .jupyter-widgets-error-widget, 
 
 
 class Notebook:
-    """A student notebook, opened in JupyterLab.
+    """A student notebook, or one of another folder of the course, opened in JupyterLab.
 
     outside: what it asked of other machines, as addresses. counts: execution counts, see `run`.
     """
 
-    def __init__(self, browser, url, name):
+    def __init__(self, browser, url, name, folder="notebooks"):
         self.name, self.outside, self.counts = name, [], None
         self.page = browser.new_page(viewport={"width": 1300, "height": 1000})
         own = re.compile(rf"(https?|ws)://{re.escape(url.partition('//')[2])}/|data:|blob:|about:")
         for event in ("request", "websocket"):
             self.page.on(event, lambda asked: own.match(asked.url) or self.outside.append(asked.url))
-        self.page.goto(f"{url}/lab/workspaces/{name}/tree/notebooks/{name}.ipynb?reset")
+        self.page.goto(f"{url}/lab/workspaces/{name}/tree/{folder}/{name}.ipynb?reset")
         self.idle(90)
 
     def idle(self, seconds):

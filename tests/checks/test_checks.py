@@ -21,6 +21,8 @@ from labs.results import record
 
 COURSE = """
 notebook = "01_first"
+title = "Small"
+minutes = 1
 
 [[task]]
 id = "01.1"

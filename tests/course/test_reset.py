@@ -105,7 +105,9 @@ def test_a_fresh_copy_that_is_lost_or_changed_is_not_used(root):
 
 def test_progress_is_kept_or_forgotten_on_demand(root, monkeypatch):
     item = tasks.Check(id="01.1", kind="check", title="t", points=1, why="w")
-    monkeypatch.setattr(tasks, "lessons", lambda: {"nb01": tasks.Lesson(notebook="01_first", task=[item])})
+    monkeypatch.setattr(
+        tasks, "lessons", lambda: {"nb01": tasks.Lesson(notebook="01_first", title="First", minutes=1, task=[item])}
+    )
     path = root / "notebooks/runs/progress.json"
     old = json.dumps({"version": 1, "items": {"01.1": {"state": "right"}, "02.1": {"state": "wrong"}}})
     files.write(path, old)
@@ -125,7 +127,9 @@ def test_a_damaged_progress_is_recovered_and_one_that_cannot_be_read_stops_befor
     root, monkeypatch
 ):
     item = tasks.Check(id="01.1", kind="check", title="t", points=1, why="w")
-    monkeypatch.setattr(tasks, "lessons", lambda: {"nb01": tasks.Lesson(notebook="01_first", task=[item])})
+    monkeypatch.setattr(
+        tasks, "lessons", lambda: {"nb01": tasks.Lesson(notebook="01_first", title="First", minutes=1, task=[item])}
+    )
     path = root / "notebooks/runs/progress.json"
     old = json.dumps({"version": 1, "items": {"01.1": {"state": "right"}, "02.1": {"state": "right"}}})
     files.write(path, old[:-3])

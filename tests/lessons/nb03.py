@@ -17,6 +17,44 @@ def distance(reduce, pairs=lambda copies: [(c, copies[0]) for c in copies], abso
     return lambda copies: reduce([np.max(absolute(a - b)) for a, b in pairs(copies)])
 
 
+def stepped(exchange):
+    """Answer to 03.12: with what `exchange` makes of the list of gradients."""
+
+    def step(copies, shares, gradient, rate):
+        found = exchange([gradient(copy, *share) for copy, share in zip(copies, shares, strict=True)])
+        return [copy - rate * each for copy, each in zip(copies, found, strict=True)]
+
+    return step
+
+
+def step_with_loops(copies, shares, gradient, rate):
+    total = np.zeros_like(copies[0])
+    for number in range(len(copies)):
+        images, labels = shares[number]
+        total += gradient(copies[number], images, labels)
+    new = []
+    for copy in copies:
+        new.append(copy - rate * total / len(copies))
+    return new
+
+
+def from_first(copies, shares, gradient, rate):
+    mean = np.mean([gradient(copies[0], *share) for share in shares], axis=0)
+    return [copy - rate * mean for copy in copies]
+
+
+def one_share(copies, shares, gradient, rate):
+    mean = np.mean([gradient(copy, *shares[0]) for copy in copies], axis=0)
+    return [copy - rate * mean for copy in copies]
+
+
+def step_in_place(copies, shares, gradient, rate):
+    mean = np.mean([gradient(copy, *share) for copy, share in zip(copies, shares, strict=True)], axis=0)
+    for copy in copies:
+        copy -= rate * mean
+    return copies
+
+
 # Answers to 03.3 and 03.9 are expressions: they need 4 devices, whose number is fixed once in a process.
 ANSWERS = {
     "03.2": dict(right=[(1,), (1.0,), ("1",)], wrong=[(4,), (0,), (2,), (True,)], secret=r"\b1\b|\bone\b device"),
@@ -39,6 +77,35 @@ ANSWERS = {
         ],
         secret=r"\b16\b(?!, wrong)|global",
         same=[(4, 5)],  # right for 4 images out of 16 only
+    ),
+    "03.12": dict(
+        right=[
+            (stepped(lambda g: [sum(g) / len(g)] * len(g)),),
+            (step_with_loops,),
+            (
+                lambda c, s, gradient, rate: (
+                    np.array(c) - rate * np.mean([gradient(a, *b) for a, b in zip(c, s, strict=True)], 0)
+                ),
+            ),
+        ],
+        wrong=[
+            (stepped(lambda g: g),),
+            (stepped(lambda g: [sum(g)] * len(g)),),
+            (stepped(lambda g: [sum(g) / len(g) ** 2] * len(g)),),
+            (stepped(lambda g: [-sum(g) / len(g)] * len(g)),),
+            (stepped(lambda g: [g[0]] * len(g)),),
+            (stepped(lambda g: [g[-1]] * len(g)),),
+            (stepped(lambda g: [sum(g) / 4] * len(g)),),
+            (stepped(lambda g: [sum(g) / len(g)] + [0 * g[0]] * (len(g) - 1)),),
+            (lambda c, s, gradient, rate: stepped(lambda g: [sum(g) / len(g)] * len(g))(c, s, gradient, 1.0),),
+            (lambda c, s, gradient, rate: stepped(lambda g: [sum(g) / len(g)] * len(g))(c, s, gradient, rate)[0],),
+            (lambda c, s, gradient, rate: [c[0] - rate * sum(gradient(c[0], *b) for b in s) / len(s)] * len(s),),
+            (from_first,),
+            (one_share,),
+            (lambda c, s, gradient, rate: [a - rate * sum(gradient(a, *b) for b in s) / len(s) for a in c],),
+            (step_in_place,),
+        ],
+        secret=r"/ ?(len|count|4)|sum\(",
     ),
     "03.6": dict(
         right=[(distance(max),), (distance(max, lambda c: [(a, b) for a in c for b in c]),)],

@@ -28,6 +28,58 @@ shard = instead("numbers.shard(hvd.size(), hvd.rank())")
 rate = instead("learning_rate = 0.01 * hvd.size()")
 optimizer = instead(SGD)
 callbacks = instead(f"[{CALLBACKS}]")
+own = partial(swapped, "scripts/own_optimizer.py")
+BEGIN = """    for variable in model.variables:
+        variable.assign(hvd.broadcast(variable, root_rank=0))
+"""
+OWN = """    class Distributed(type(optimizer)):
+        def apply(self, gradients, variables=None):
+            super().apply(hvd.grouped_allreduce(gradients), variables)
+
+    return Distributed.from_config(optimizer.get_config())
+"""
+WRAPPED = """    class Wrapper:
+        def apply(self, gradients, variables):
+            optimizer.apply([hvd.allreduce(each) for each in gradients], variables)
+
+    return Wrapper()
+"""
+PATCHED = """    plain = optimizer.apply
+
+    def apply(gradients, variables=None):
+        sums = hvd.grouped_allreduce(gradients, op=hvd.Sum)
+        return plain([each / hvd.size() for each in sums], variables)
+
+    optimizer.apply = apply
+    return optimizer
+"""
+AFTER = """    class Wrapper:
+        def apply(self, gradients, variables):
+            optimizer.apply(gradients, variables)
+            for variable in variables:
+                variable.assign(hvd.allreduce(variable))
+
+    return Wrapper()
+"""
+
+
+def begun(line):
+    return own((BEGIN, line))
+
+
+def averaging(expression):
+    return own(("hvd.grouped_allreduce(gradients)", expression))
+
+
+hasty = partial(swapped, "scripts/four_mistakes.py")
+HASTY_ORDER = "numbers = data.order(dataset, args.batch_size, seed=args.seed + hvd.rank())"
+RIGHT_RATE = "learning_rate = 0.01 * hvd.size()"
+RIGHT_CALLBACKS = f"callbacks = [{CALLBACKS}, recorder]"
+EACH_CALLBACK = """callbacks = [hvd.callbacks.MetricAverageCallback()]
+callbacks.insert(0, hvd.callbacks.BroadcastGlobalVariablesCallback(0))
+callbacks.append(recorder)"""
+
+
 verbose = instead("2 if hvd.rank() == 0 else 0")
 
 ANSWERS = {
@@ -155,6 +207,71 @@ ANSWERS = {
     ),
     "07.13": dict(right=[("a",)], wrong=[("b",), ("c",), ("d",)], secret=r"NCCL"),
     "07.15": dict(right=[(4,)], wrong=[(1,), (2,), (0,), (8,)], secret=r"\b4\b|\bfour\b"),
+    "07.24": dict(
+        right=[
+            own(),
+            begun("    model.set_weights([hvd.broadcast(each) for each in model.get_weights()])\n"),
+            begun(
+                "    for each in model.layers:\n        each.set_weights([*map(hvd.broadcast, each.get_weights())])\n"
+            ),
+        ],
+        wrong=[
+            begun(BEGIN.replace("variables", "trainable_variables")),
+            begun(BEGIN.replace("root_rank=0", "root_rank=hvd.size() - 1")),
+            begun(BEGIN.replace("hvd.broadcast(variable, root_rank=0)", "hvd.allreduce(variable)")),
+            begun(BEGIN.replace("variable.assign(hvd.broadcast(variable, root_rank=0))", "hvd.broadcast(variable)")),
+            begun(
+                "    if hvd.rank() == 0:\n" + BEGIN.replace("    ", "        ", 1).replace("        v", "            v")
+            ),
+            begun(BEGIN.replace("root_rank=0)", "root_rank=0) + hvd.rank()")),
+            own(("def begin_equal", "def begin")),
+        ],
+        secret=r"broadcast\(",
+    ),
+    "07.25": dict(
+        right=[own(), own((OWN, WRAPPED)), own((OWN, PATCHED))],
+        wrong=[
+            averaging("gradients"),
+            averaging("hvd.grouped_allreduce(gradients, op=hvd.Sum)"),
+            averaging("[each / hvd.size() for each in hvd.grouped_allreduce(gradients)]"),
+            averaging("[hvd.broadcast(each) for each in gradients]"),
+            own(
+                (
+                    "            super().apply(hvd",
+                    "            hvd.grouped_allreduce(gradients)\n            super().apply(hvd",
+                )
+            ),
+            own(("from_config(optimizer.get_config())", "from_config({})")),
+            own((OWN, AFTER)),
+            own(
+                (
+                    "            super().apply(hvd.grouped_allreduce(gradients), variables)",
+                    "            hvd.grouped_allreduce(gradients)",
+                )
+            ),
+            averaging("gradients if hvd.rank() else hvd.grouped_allreduce(gradients)"),
+            own(("def distributed", "def other")),
+        ],
+        secret=r"grouped_allreduce\(|op=",
+    ),
+    "07.27": dict(
+        right=[
+            hasty(),
+            hasty((RIGHT_CALLBACKS, EACH_CALLBACK)),
+            hasty((RIGHT_RATE, "rate, learning_rate = 0.01, hvd.size() / 100")),
+        ],
+        wrong=[
+            hasty(("numbers = data.order(dataset, args.batch_size, seed=args.seed)", HASTY_ORDER)),
+            hasty((RIGHT_RATE, "learning_rate = 0.01")),
+            hasty((RIGHT_CALLBACKS, "callbacks = [recorder, hvd.callbacks.MetricAverageCallback()]")),
+            hasty((RIGHT_CALLBACKS, RIGHT_CALLBACKS.replace(", recorder]", "]").replace("[hvd", "[recorder, hvd"))),
+            hasty((RIGHT_CALLBACKS, RIGHT_CALLBACKS.replace(" hvd.callbacks.MetricAverageCallback(),", ""))),
+            hasty((RIGHT_CALLBACKS, f"callbacks = [{CALLBACKS}]")),
+            hasty((RIGHT_RATE, "learning_rate = 0.01 / hvd.size()")),
+            hasty(("numbers.shard(hvd.size(), hvd.rank())", "numbers")),
+        ],
+        secret=r"hvd\.size\(\)|seed=args",
+    ),
     "07.16": dict(right=[(32,), (32.0,)], wrong=[(8,), (2,), (4,), (64,)], secret=r"\b32\b"),
     "07.17": dict(
         right=[

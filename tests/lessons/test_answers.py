@@ -58,10 +58,18 @@ def test_every_lesson_has_answers():
 
 
 @each_lesson
-def test_every_lesson_is_in_the_tables_of_the_readme_and_of_notebook_00(name):
-    notebook = tasks.lessons()[name].notebook
-    for file in ("README.md", "solutions/00_start_here.py")[: 1 if name == "nb00" else 2]:
-        assert re.search(rf"^(# )?\| .*{notebook}", (ROOT / file).read_text(), re.MULTILINE), f"{file}: no row"
+def test_every_lesson_is_in_the_table_of_the_readme(name):
+    lesson = tasks.lessons()[name]
+    row = rf"^\| `{lesson.notebook}` .* \| {lesson.minutes} min \|"
+    assert re.search(row, (ROOT / "README.md").read_text(), re.MULTILINE), f"no row with {lesson.minutes} min"
+
+
+@each_lesson
+def test_title_and_minutes_are_those_at_the_top_of_the_notebook(name):
+    lesson = tasks.lessons()[name]
+    top = (ROOT / "solutions" / f"{lesson.notebook}.py").read_text().partition("\n# %%\n")[0]
+    found = re.search(r"^# # (.+)$", top, re.MULTILINE)[1], int(re.search(r"\*\*Time: (\d+) minutes", top)[1])
+    assert (lesson.title, lesson.minutes) == found
 
 
 @each_lesson

@@ -1,11 +1,18 @@
 """Pictures of the notebooks show what simulators, records and the cost model say, and say it in words too."""
 
+import json
+import re
+from contextlib import nullcontext
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
-from labs import checks, costs, recorded
+from labs import checks, costs, devices, recorded
+from labs.checks import tasks
+from labs.lessons.nb00 import first
 from labs.lessons.nb00 import pictures as ZERO
 from labs.lessons.nb01 import pictures as ONE
 from labs.lessons.nb02 import pictures as TWO
@@ -13,6 +20,7 @@ from labs.lessons.nb08 import pictures as EIGHT
 from labs.lessons.nb11 import pictures as ELEVEN
 from labs.measure import breakdown
 from labs.models import counts
+from labs.results.run import load_record
 from labs.show import widgets
 from labs.show.figure import png
 from labs.simulate import pipeline, reduce, sgd, stragglers
@@ -50,6 +58,99 @@ def test_picture_has_units_a_stamp_and_its_numbers_in_words(name):
     assert png(figure).startswith(b"\x89PNG")
     last = [axis for axis in figure.axes if axis.axison][-1:]
     assert all(axis.get_xlabel() for axis in last) and any(axis.get_title() or axis.texts for axis in figure.axes)
+
+
+# Notebook 00: the course, the first measurement, the predictions
+
+
+@pytest.fixture
+def release(tmp_path, monkeypatch):
+    """A folder with the notebooks of all lessons but the last one, in which nothing is done."""
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path / "runs"))
+    for lesson in list(tasks.lessons().values())[:-1]:
+        (tmp_path / f"{lesson.notebook}.ipynb").write_text('{"cells": []}')
+    return tmp_path
+
+
+def test_the_map_draws_of_each_lesson_what_is_done(release):
+    lessons = list(tasks.lessons().values())
+    rows = checks.progress(release)
+    figure = ZERO.course(rows, release)
+    there = sum(row["kind"] == "check" and row["notebook"] != lessons[-1].notebook for row in rows)
+    assert f"{len(lessons) - 1} notebooks" in figure.alt and f"0 of {there} checks right, 0 of " in figure.alt
+    assert f"{lessons[-1].title}: not in this folder." in figure.alt
+    checks.check("00.1", "gpu" if devices.gpus() else "core")
+    checks.check("05.11", "c")
+    (release / "01_basic_concepts.ipynb").write_text(
+        json.dumps({"cells": [{"metadata": {"labs": {"id": "T1", "kind": "answer"}}, "source": "Because."}]})
+    )
+    figure = ZERO.course(checks.progress(release), release)
+    assert f"2 of {there} checks right, 1 of " in figure.alt
+    count = sum(isinstance(item, tasks.Check) for item in tasks.lessons()["nb05"].task)
+    assert f"65 minutes, 1 of {count} checks right, T6 open, T5 open." in figure.alt
+    assert "checks right, T1 done." in figure.alt
+    (axis,) = figure.axes
+    filled = {
+        round(bar.get_y() + bar.get_height() / 2): bar.get_width()
+        for bar in axis.patches
+        if to_hex(bar.get_facecolor()) == "#0072b2"
+    }
+    assert filled[5] == pytest.approx(65 / count) and filled[0] == lessons[0].minutes and filled[2] == 0
+    assert "\N{CHECK MARK} T1" in [text.get_text() for text in axis.texts]
+    assert png(figure).startswith(b"\x89PNG")
+
+
+def test_an_optional_lesson_is_drawn_as_such_and_costs_no_hours(release, monkeypatch):
+    found = tasks.lessons()
+    whole = ZERO.course([], release)
+    found["nb05"] = found["nb05"].model_copy(update={"optional": True, "minutes": 600})
+    monkeypatch.setattr(tasks, "lessons", lambda: found)
+    figure = ZERO.course([], release)
+    assert "ResNet50V2? (optional): 600 minutes" in figure.alt and "(optional)" not in whole.alt
+    hours = [int(re.search(r"(\d+) hours", each.alt)[1]) for each in (whole, figure)]
+    assert hours[1] == hours[0] - 1
+
+
+def test_the_first_measurement_asks_why_or_says_that_there_is_none():
+    runs = [load_record(path.with_suffix(".json")) for path in recorded.laptop()]
+    figure, (gain, (low, high)) = ZERO.first(runs), first.speedup(runs)
+    assert low < gain < high < 2 and figure.alt.startswith("Why not twice as fast? Seconds of an epoch on 1 worker")
+    assert figure.get_suptitle() == "Why not twice as fast?" and png(figure).startswith(b"\x89PNG")
+    unfinished = replace(runs[1], repeats=[])
+    for cut in ([], runs[:1], [runs[0], unfinished]):
+        assert first.speedup(cut) == (None, None)
+        assert "run the cell above" in ZERO.first(cut).alt and png(ZERO.first(cut))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "cores", "words", "env"),
+    [
+        ([], 2, [], {}),
+        ([], 1, ["one core"], {}),
+        (["GPU:0"], 8, ["one GPU"], {"CUDA_VISIBLE_DEVICES": "-1"}),
+        (["GPU:0"], 1, ["one GPU", "one core"], {"CUDA_VISIBLE_DEVICES": "-1"}),
+        (["GPU:0", "GPU:1"], 1, [], {}),
+    ],
+)
+def test_the_first_measurement_says_what_it_does_without_two_workers(monkeypatch, capsys, gpus, cores, words, env):
+    started = []
+
+    class Turns(nullcontext):
+        jobs = ()
+
+        def __init__(self, patience):
+            super().__init__(self)
+
+        def start(self, *asked, name, env):
+            started.append((name, env))
+
+    monkeypatch.setattr(first.devices, "gpus", lambda: gpus)
+    monkeypatch.setattr(first.devices, "cores", lambda: cores)
+    monkeypatch.setattr(first.jobs, "Turns", Turns)
+    assert first.measure() == []
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(words) and all(word in line for word, line in zip(words, lines, strict=True))
+    assert started == [("first_w1", env), ("first_w2", env)]
 
 
 def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_path, monkeypatch):

@@ -10,6 +10,8 @@ from labs.checks import tasks
 
 TASKS = """
 notebook = "01_small"
+title = "Small"
+minutes = 1
 
 [[task]]
 id = "T1"
@@ -44,6 +46,14 @@ def test_points_and_what_a_good_answer_holds_come_from_the_tasks(tmp_path):
     )
     assert student.source == "### T1: your answer\n*Write your answer here.*"
     assert solution.metadata.labs == student.metadata.labs == {"id": "T1", "kind": "answer", "points": 2}
+
+
+def test_behind_a_written_answer_stands_the_cell_that_opens_its_list(tmp_path):
+    pair(tmp_path)
+    for notebook in sources.pair(tmp_path, tmp_path / "solutions/01_small.py"):
+        answer, behind = notebook.cells
+        assert (answer.id, behind.id, behind.cell_type) == ("labs-T1", "labs-T1-reflect", "code")
+        assert behind.source == 'from labs.checks import reflect\n\nreflect("T1")' and not behind.metadata
 
 
 @pytest.mark.parametrize(
@@ -92,7 +102,7 @@ def test_a_notebook_depends_on_its_own_tasks_and_judges(tmp_path):
         return [path.relative_to(tmp_path).as_posix() for path in sources.source_files(tmp_path, source)]
 
     assert used() == ["labs/lessons/nb01/questions.py", "labs/lessons/nb01/tasks.toml", "solutions/01_small.py"]
-    source.write_text(SOURCE + "\n# %%\ntables.progress(checks.progress())\n")
+    source.write_text(SOURCE + "\n# %%\npictures.course(checks.progress())\n")
     assert "labs/lessons/nb02/tasks.toml" in used() and "labs/lessons/nb02/questions.py" not in used()
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from nbformat.v4 import reads_json
-from solution_lines import normal, solution_lines
 
 from labs.author import build as kit
+from labs.author.hidden import normal, solution_lines
 from labs.author.regions import regions, strip_markers
 from labs.blanks import blanks
 from labs.files import write as write_text

@@ -8,7 +8,7 @@ import reported
 from reported import changed
 
 from labs import files
-from labs.report import course, findings, form, stale
+from labs.report import course, findings, form, gather, stale
 
 EARLY, LATE = (datetime(2026, 1, day, tzinfo=UTC).timestamp() for day in (1, 3))  # the runs are of January 2
 
@@ -186,6 +186,17 @@ def test_runs_of_different_machines_are_named(root):
         "ResNet50_w1 on AMD EPYC with 2 cores; ResNet50_w2 on Xeon with 40 cores"
         in (found(root)["different machines", "T5"][0])
     )
+
+
+def test_runs_of_different_machines_have_no_figure_of_rounds_and_stop_no_report(root):
+    def captions():
+        made, _ = gather(course.look(root))
+        return [figure.caption for task in made.tasks if task.id == "T5" for figure in task.figures]
+
+    assert any(caption.startswith("Epochs and speedup by round") for caption in captions())
+    record = runs(root)["ResNet50_w2"]
+    reported.keep(root, {"ResNet50_w2": changed(record, machine={"cpu": "Xeon", "cores": 40, "gpus": []})})
+    assert not any(caption.startswith("Epochs and speedup by round") for caption in captions())
 
 
 def test_a_speedup_without_repeats_is_named(root):

@@ -506,3 +506,11 @@ def test_a_large_log_is_not_held_in_memory(tmp_path):
     words = [sys.executable, "-c", code, tmp_path / "a.out"]
     *said, memory = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
     assert json.loads("".join(said))["runs"][0]["final_loss"] == 1.7 and int(memory) < 300
+
+
+def test_a_log_without_any_run_beside_a_record_is_no_crash(tmp_path):
+    (record,) = recorded.laptop_two_networks()[:1]
+    (tmp_path / "silent.json").write_bytes(record.read_bytes())
+    (tmp_path / "silent.out").write_text("nothing about a run\n")
+    with pytest.raises(log.LogError, match=r"silent\.out: no epoch in its 1 line"):
+        log.read(tmp_path / "silent.out")

@@ -51,16 +51,3 @@ def test_cells_are_escaped_and_columns_have_headings(shown):
     tables.show([{"a": "<b>", "b": 2**40}], ("a", "b"), {"a": "first"})
     html = shown[0]["text/html"]
     assert "&lt;b&gt;" in html and "<b>" not in html and 'scope="col"' in html and "first" in html
-
-
-def test_progress_counts_items_and_lists_the_open_ones(shown, capsys):
-    rows = [
-        {"id": "03.1", "title": "guess", "notebook": "03_x", "kind": "prediction", "points": 0, "state": "predicted"},
-        {"id": "03.2", "title": "count", "notebook": "03_x", "kind": "check", "points": 2, "state": "right"},
-        {"id": "03.3", "title": "scope", "notebook": "03_x", "kind": "check", "points": 3, "state": "wrong"},
-    ]
-    tables.progress(rows)
-    assert shown[0]["text/plain"] == "03_x: 2 of 3 items done, 2 of 5 points from checks"
-    assert 'href="03_x.ipynb"' in shown[0]["text/html"]
-    assert "03.3" in shown[1]["text/plain"] and "03.2" not in shown[1]["text/plain"]
-    assert "Still open" in capsys.readouterr().out

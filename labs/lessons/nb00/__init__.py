@@ -1,1 +1,1 @@
-"""Where you are: what this machine has, and your progress."""
+"""Where you are: the map of the course, this machine, and a first measurement on it."""

@@ -1,13 +1,113 @@
-"""Picture of notebook 00: how good are your predictions, over the course?"""
+"""Pictures of notebook 00: the course and how far you are, the first measurement, your predictions so far."""
 
 import math
+from functools import partial
+from pathlib import Path
 from textwrap import shorten
 
 from labs import checks
+from labs.checks import tasks
 from labs.lessons.drawing import logarithmic
+from labs.lessons.nb00.first import speedup
+from labs.show import plots
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
 FARTHEST = 100  # a ratio beyond this stands at the border
+
+
+def course(rows, folder="."):
+    """Figure of the course: each lesson with its time, the share of its checks that are right, and the tasks that are
+    handed in.
+
+    rows: of labs.checks.progress. A lesson whose notebook is not in `folder` is drawn empty, and counts nowhere.
+    """
+    stands = [(lesson, _stand(lesson, rows, folder)) for lesson in tasks.lessons().values()]
+    names = [f"{lesson.notebook[:2]}  {lesson.title}" + " (optional)" * lesson.optional for lesson, _ in stands]
+    longest = max(lesson.minutes for lesson, _ in stands)
+    checked, handed_in, step = 1.1 * longest, 1.42 * longest, 0.155 * longest  # where the columns begin
+    figure, (axis,) = new_figure(width=10.5, height=0.9 + 0.36 * len(stands))
+    text = partial(axis.text, va="center", fontsize=9)
+    sentences = []
+    for place, (name, (lesson, stand)) in enumerate(zip(names, stands, strict=True)):
+        if stand is None:
+            axis.barh(place, lesson.minutes, color="none", edgecolor="0.6", ls=":")
+            text(checked, place, "not in this folder", color="0.35")
+            sentences.append(f"{name}: not in this folder.")
+            continue
+        right, count, letters = stand
+        axis.barh(place, lesson.minutes, color="0.92", edgecolor="0.5")
+        axis.barh(place, lesson.minutes * right / max(1, count), color=COLOURS[0])
+        text(checked, place, f"{right} of {count}")
+        for number, (id, done) in enumerate(letters.items()):
+            box = {"boxstyle": "round,pad=0.25", "fc": COLOURS[0] if done else "white", "ec": COLOURS[0]}
+            shown = "\N{CHECK MARK} " * done + id
+            text(handed_in + number * step, place, shown, color="white" if done else "black", bbox=box)
+        said = [f"{lesson.minutes} minutes", f"{right} of {count} checks right"]
+        said += [f"{id} {'done' if done else 'open'}" for id, done in letters.items()]
+        sentences.append(f"{name}: {', '.join(said)}.")
+    for place, head in ((0, "time"), (checked, "checks right"), (handed_in, "tasks to hand in")):
+        text(place + 0.01 * longest, -0.75, head, color="0.35")
+    most = max([len(stand[2]) for _, stand in stands if stand], default=1)
+    axis.set(xlim=(0, handed_in + (max(2, most) + 0.1) * step), ylim=(len(stands) - 0.4, -1.1))
+    axis.set_xticks(range(0, longest + 1, 30))
+    axis.spines["bottom"].set_bounds(0, longest)
+    axis.set_xlabel("minutes that the notebook states", loc="left")
+    axis.grid(axis="y", visible=False)
+    _left(figure, axis, names)
+    head = _head([(lesson, stand) for lesson, stand in stands if stand])
+    axis.set_title(head, fontsize=10)
+    stamp(figure, "your progress", note="a bar fills as its checks become right")
+    figure.alt = f"Map of the course: {head}. " + " ".join(sentences)
+    return figure
+
+
+def _stand(lesson, rows, folder):
+    """(checks right, checks, {id: done} of what is handed in) of a lesson; None where its notebook is not there."""
+    if not Path(folder, f"{lesson.notebook}.ipynb").is_file():
+        return None
+    own = [row for row in rows if row["notebook"] == lesson.notebook]
+    right = [row["state"] == "right" for row in own if row["kind"] == "check"]
+    letters = {row["id"]: row["state"] in ("right", "written") for row in own if row["id"][0].isalpha()}
+    return sum(right), len(right), letters
+
+
+def _head(stands):
+    minutes = sum(lesson.minutes for lesson, _ in stands if not lesson.optional)
+    right, count = (sum(stand[number] for _, stand in stands) for number in (0, 1))
+    done = [done for _, stand in stands for done in stand[2].values()]
+    return (
+        f"{len(stands)} notebooks, {minutes / 60:.0f} hours: {right} of {count} checks right, "
+        f"{sum(done)} of {len(done)} tasks done"
+    )
+
+
+def _left(figure, axis, names):
+    """Names of the rows, aligned at the left."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    axis.set_yticks(range(len(names)), names, fontsize=9, ha="left")
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    wide = max(tick.label1.get_window_extent(renderer).width for tick in axis.yaxis.get_major_ticks())
+    axis.tick_params(axis="y", length=0, pad=72 * wide / figure.dpi + 6)
+
+
+def first(runs):
+    """Figure of the first measurement, each of its rounds, with the question that it asks.
+
+    runs: of first.measure; where they hold no speedup, the figure says so.
+    """
+    gain, interval = speedup(runs)
+    if gain is None:
+        figure, (axis,) = new_figure(width=8, height=1)
+        axis.set_axis_off()
+        figure.alt = "There is no speedup yet: run the cell above, to its end."
+        axis.text(0.5, 0.5, figure.alt, ha="center")
+        return figure
+    figure = plots.rounds(*runs[::-1])
+    question = "Why not twice as fast?" if (interval or (gain, gain))[1] < 2 else "Twice as fast?"
+    figure.suptitle(question, weight="bold")
+    figure.alt = f"{question} {figure.alt}"
+    return figure
 
 
 def predictions():

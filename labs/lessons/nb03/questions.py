@@ -6,6 +6,7 @@ import numpy as np
 
 from labs.checks.judging import judges
 from labs.checks.reading import bytes_of_resnet50v2, called, close, near
+from labs.checks.student_code import tried
 
 
 @judges("03.2")
@@ -79,6 +80,76 @@ def copies(function):
             f"Where copy {missed[0]} (counted from 0) is farthest from the first one, your function gives too little."
         )
     return "Take the largest absolute difference over all copies and all their elements."
+
+
+@judges("03.12")
+def replicas_step(function):
+    start, rate = np.array([[1.0, -2.0, 0.5], [4.0, 0.0, 1.0]]), 0.5
+    for count, same in ((4, True), (2, True), (3, False)):
+        copies = [start + (0 if same else number**2) for number in range(count)]
+        shares = [(np.full((2, 2), number + 1.0), np.array([number, 2 * number])) for number in range(count)]
+        seen = []
+
+        def gradient(weights, images, labels, seen=seen):
+            seen.append((np.mean(weights), np.mean(images), len(images)))
+            return 0.1 * weights + np.mean(images) ** 2 + np.outer([1.0, -1.0], np.mean(labels) * np.array([1, 2, 3]))
+
+        with tried(f"{count} replicas"):
+            value, changed = called(lambda a, b: function(a, b, gradient, rate), copies, shares)  # noqa: B023
+        asked = [list(each) for each in seen]
+        if not isinstance(value, list | tuple | np.ndarray) or len(value) != count:
+            many = f"{len(value)} of them" if isinstance(value, list | tuple | np.ndarray) else type(value).__name__
+            return f"For {count} replicas your function returns {many}: return a list with {count} copies."
+        if wrong := [np.shape(new) for new in value if np.shape(new) != start.shape]:
+            return f"A copy of shape {start.shape} has the shape {wrong[0]} after the step."
+        own = [gradient(copy, *share) for copy, share in zip(copies, shares, strict=True)]
+        all_of, apart = (
+            f"With {count} {'equal' if same else 'different'} copies",
+            [a - b for a, b in zip(copies, value, strict=True)],
+        )
+        mean = np.mean(own, axis=0)
+        if all(np.allclose(each, rate * mean) for each in apart):
+            yield changed, f"The step is right. {changed}"
+            yield (
+                len(asked) > count,
+                f"The step is right, but for {count} replicas `gradient` was called {len(asked)} times.",
+            )
+            continue
+
+        def each_is(*wanted, apart=apart):
+            return all(np.allclose(a, b) for a, b in zip(apart, wanted * (len(apart) // len(wanted)), strict=True))
+
+        yield (
+            each_is(*(rate * each for each in own)),
+            f"{all_of}, each is updated with its own gradient: nothing was exchanged.",
+        )
+        yield (
+            each_is(rate * count * mean),
+            f"{all_of}, the step is {count} times too long: the gradients are summed, not averaged.",
+        )
+        yield (
+            each_is(rate * mean / count),
+            f"{all_of}, the step is {count} times too short: by how many do you divide?",
+        )
+        yield each_is(-rate * mean), f"{all_of}, the weights go up the slope: a step goes against the gradient."
+        yield each_is(mean), f"{all_of}, the step has the length of the mean gradient: where is the rate?"
+        yield (
+            len({images for _, images, _ in asked}) < min(count, len(asked)),
+            (f"{all_of}, `gradient` was given the share of one replica {len(asked)} times: each has its own."),
+        )
+        for number in range(count):
+            yield each_is(rate * own[number]), f"{all_of}, all are updated with the gradient of replica {number} alone."
+        if each_is(rate * mean, *[0 * mean] * (count - 1)) or not any(map(np.any, apart[1:])):
+            return f"{all_of}, only the first one has changed: every replica updates its own copy."
+        yield (
+            not same and all(np.allclose(new, value[0]) for new in value),
+            (f"{all_of}, all are equal after the step: each replica updates its *own* copy, whatever the others hold."),
+        )
+        yield (
+            len({round(weights, 6) for weights, *_ in asked}) == 1 and not same,
+            (f"{all_of}, all gradients were computed from one of them: each replica computes from its own copy."),
+        )
+        return f"{all_of}, a copy changes by something else than the rate times the mean of the {count} gradients."
 
 
 @judges("03.7")

@@ -1,11 +1,15 @@
 """Judges of 07_horovod_training. The six steps are judged by what each rank of the script does, up to its `fit`."""
 
 from functools import cache
+from math import prod
 
-from labs.checks import batch_scripts, scripts
+import numpy as np
+
+from labs.checks import batch_scripts, connected, scripts
 from labs.checks.judging import judges
 from labs.checks.reading import close, near
 from labs.checks.scripts import LOCAL_SIZE, SIZE
+from labs.checks.student_code import tried
 from labs.lessons.nb07.script import step
 
 RANKS = list(range(SIZE))
@@ -147,6 +151,13 @@ def log(plays):
     yield alone["verbose"] != 2, f"A rank alone trains with verbose={alone['verbose']}: it is rank 0 as well."
 
 
+@judges("07.27")
+def four_mistakes(path):
+    for judge in (start, pin, shard, optimizer, callbacks, log):
+        if hint := (yield from judge(path)):
+            return hint
+
+
 @judges("07.11")
 def evidence(run):
     from labs.results.record import Record
@@ -251,3 +262,150 @@ def cores_per_rank(cores):
 @judges("07.23")
 def batch_script(path):
     return batch_scripts.judge(path, trains="ResNet50_horovod.py")
+
+
+# The student's own DistributedOptimizer
+
+
+@judges("07.24")
+def begin_equal(path):
+    for size in (1, 3):
+        world = connected.World(size)
+        function = yield from connected.defined(path, "begin_equal", world)
+        try:
+            found = world.play(lambda: _begun(world, function))  # noqa: B023
+        except connected.ConnectedError as problem:
+            return str(problem)
+        if hint := (yield from _unequal(found, size)):
+            return hint
+
+
+def _unequal(found, size):
+    """Cases of weights that are not those of rank 0."""
+    how, wanted = f"With {size} ranks,", found[0][0]
+    wrong = [
+        (rank, number, trained[number], np.array_equal(new, before[number]))
+        for rank, (before, after, trained) in enumerate(found)
+        for number, new in enumerate(after)
+        if not np.array_equal(new, wanted[number])
+    ]
+    if not wrong:
+        return
+    yield size == 1, "Alone a rank has the weights of rank 0 already, and your function changes them."
+    for other in range(1, size):
+        same = all(np.array_equal(a, b) for _, after, _ in found for a, b in zip(after, found[other][0], strict=True))
+        yield same, f"{how} all have the weights of rank {other} afterwards, not those of rank 0."
+    yield (
+        not any(trained for _, _, trained, _ in wrong),
+        (f"{how} the weights that are trained are equal, but those of a frozen layer or moving means not."),
+    )
+    rank, number, _, before = wrong[0]
+    yield before, f"{how} weights of rank {rank} are what they were before."
+    equal = all(np.array_equal(after[number], found[0][1][number]) for _, after, _ in found)
+    yield equal, f"{how} all have equal weights afterwards, but they are not those of rank 0."
+    return f"{how} weights of rank {rank} are neither its own nor those of rank 0."
+
+
+def _begun(world, function):
+    """(weights before, weights after, whether each is trained) of a small model on one rank."""
+    import keras
+
+    keras.utils.set_random_seed(world.rank())
+    layers = [keras.Input((3,)), keras.layers.Dense(2, trainable=False), keras.layers.BatchNormalization()]
+    model = keras.Sequential([*layers, keras.layers.Dense(1)])
+    for variable in model.variables:
+        variable.assign(variable + world.rank())
+    before = model.get_weights()
+    with tried(f"{world.size()} ranks"):
+        function(model)
+    trained = [any(each is weight for weight in model.trainable_weights) for each in model.weights]
+    return before, model.get_weights(), trained
+
+
+_SHAPES, _STEPS = ((3, 4), (4,), (1,)), 3
+_SETTINGS = {
+    "SGD": lambda optimizers: optimizers.SGD(0.1, momentum=0.9),
+    "Adam": lambda optimizers: optimizers.Adam(0.1),
+    "SGD with clipnorm": lambda optimizers: optimizers.SGD(0.1, clipnorm=0.5),
+}
+
+
+@judges("07.25")
+def distributed(path):
+    import keras
+
+    for size in (1, 2, 3):
+        for name, make in _SETTINGS.items():
+            world = connected.World(size)
+            function = yield from connected.defined(path, "distributed", world)
+            try:
+                found = world.play(lambda: _stepped(world, function(make(keras.optimizers))))  # noqa: B023
+            except connected.ConnectedError as problem:
+                return str(problem)
+            wanted = _alone(make, size)
+            for rank, after in enumerate(found):
+                if not _equal(after, wanted):
+                    how = f"With {size} rank{'s' * (size > 1)} and {name}, "
+                    return how + _what_it_does(found, rank, make, size)
+            sent = sum(exchange.values for exchange in world.exchanges) / (_STEPS * sum(map(prod, _SHAPES)))
+            yield (
+                size > 1 and sent > 1.01,
+                (f"With {size} ranks the weights are right, but gradients are exchanged {sent:.3g} times a step."),
+            )
+
+
+def _gradients_of(rank, number):
+    random = np.random.default_rng((7, rank, number))
+    return [random.normal(0, 1 + rank, shape).astype("float32") for shape in _SHAPES]
+
+
+def _stepped(world, optimizer):
+    """Weights after the steps of one rank."""
+    import keras
+    import tensorflow as tf
+
+    weights = [keras.Variable(np.ones(shape, "float32")) for shape in _SHAPES]
+    with tried(f"{world.size()} ranks"):
+        for number in range(_STEPS):
+            optimizer.apply([tf.constant(each) for each in _gradients_of(world.rank(), number)], weights)
+    return [weight.numpy() for weight in weights]
+
+
+def _alone(make, size, factor=1.0, ranks=None):
+    """Weights after the same steps in one process, with the mean gradient times a factor; ranks: whose gradients."""
+    import keras
+
+    optimizer = make(keras.optimizers)
+    weights = [keras.Variable(np.ones(shape, "float32")) for shape in _SHAPES]
+    for number in range(_STEPS):
+        by_rank = [_gradients_of(rank, number) for rank in (range(size) if ranks is None else ranks)]
+        optimizer.apply([factor * np.mean(each, axis=0) for each in zip(*by_rank, strict=True)], weights)
+    return [weight.numpy() for weight in weights]
+
+
+def _equal(values, wanted):
+    return all(np.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(values, wanted, strict=True))
+
+
+def _what_it_does(found, rank, make, size):
+    """Which mistake wrong weights show."""
+    got = found[rank]
+    if _equal(got, [np.ones(shape) for shape in _SHAPES]):
+        return f"no weight of rank {rank} has changed after {_STEPS} steps."
+    if size == 1:
+        return "the steps are not those of the optimizer that was given: was it made from its settings?"
+    own = [_alone(make, size, ranks=[other]) for other in range(size)]
+    if all(_equal(each, own[0]) for each in found):
+        return "all ranks go by the gradient of rank 0: those of the others are lost."
+    if _equal(got, own[rank]):
+        return f"rank {rank} goes by its own gradient: nothing that was exchanged has come to its weights."
+    if _equal(got, _alone(make, size, factor=size)):
+        return f"the weights are those of a gradient {size} times too large: a sum, and the mean is asked for."
+    if _equal(got, _alone(make, size, factor=1 / size)):
+        return f"the weights are those of a gradient {size} times too small: was it divided once more?"
+    if any(not _equal(got, other) for other in found):
+        return f"rank {rank} has other weights than the others after {_STEPS} steps."
+    mean = [np.mean(each, axis=0) for each in zip(*own, strict=True)]
+    if _equal(got, mean):
+        return "each makes its own step, and then *weights* are averaged. Average the gradients, before the step."
+    return "all ranks agree, but not on the step by the mean of their gradients: what is averaged, and when?"

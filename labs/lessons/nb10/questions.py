@@ -5,7 +5,7 @@ from math import ceil, prod
 
 import numpy as np
 
-from labs.checks import connected, scripts
+from labs.checks import connected
 from labs.checks.judging import judges
 from labs.checks.reading import PER_CENT, close, near
 from labs.checks.student_code import tried
@@ -207,15 +207,6 @@ def block(size):
 # Scripts whose exchange is played on ranks of one process
 
 
-def _defined(path, name, world):
-    """Cases of a script without the name; returns it."""
-    yield from scripts.no_script(path)
-    scripts.refuse_blanks(path)
-    names = connected.definitions(path, world)
-    yield name not in names, f"The script does not define {name} any more: keep its name and arguments."
-    return names[name]
-
-
 def _far(values, wanted):
     return len(values) != len(wanted) or any(
         np.shape(a) != np.shape(b) or not np.allclose(a, b, rtol=1e-4, atol=1e-6)
@@ -227,7 +218,7 @@ def _far(values, wanted):
 def accumulated(path):
     for size, passes in ((1, 1), (2, 3), (4, 2)):
         world = connected.World(size)
-        function = yield from _defined(path, "accumulated", world)
+        function = yield from connected.defined(path, "accumulated", world)
         try:
             found = world.play(lambda: _accumulate(world, function, passes))  # noqa: B023
         except connected.ConnectedError as problem:
@@ -323,7 +314,7 @@ _RATE, _MOMENTUM, _STEPS = 0.1, 0.9, 3
 def sharded(path):
     for size in (1, 2, 4):
         world = connected.World(size)
-        optimizer = yield from _defined(path, "ShardedSGD", world)
+        optimizer = yield from connected.defined(path, "ShardedSGD", world)
         try:
             found = world.play(lambda: _train(world, optimizer))  # noqa: B023
         except connected.ConnectedError as problem:

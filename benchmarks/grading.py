@@ -1,0 +1,103 @@
+"""How long `labs grade check` takes: over the evidence of many submissions, and over all notebooks of one, in replay.
+
+    python benchmarks/grading.py [--submissions 100] [--runs solutions/runs]
+
+The submissions are those of the tests' made class, each with runs of its own. The notebooks are the solutions, with the
+runs that executing them has left in --runs; without these, replay is not measured.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from labs import files, sandbox
+from labs.checks import tasks
+from labs.cli import main as labs
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/grading"))
+
+
+def timed(*words):
+    """Seconds of a command of `labs`, which must end well."""
+    begin = time.perf_counter()
+    with contextlib.redirect_stdout(io.StringIO()):
+        code = labs([*map(str, words)])
+    if code:
+        sys.exit(f"labs {' '.join(map(str, words))}: exit code {code}")
+    return time.perf_counter() - begin
+
+
+def packed(seed):
+    """A submission.zip with a study of its own."""
+    import made_class
+
+    return made_class.packed(made_class.work(made_class.study(1000 + seed)))
+
+
+def evidence(folder, count):
+    """Evidence and reports of many submissions, and all that comes out."""
+    with ProcessPoolExecutor() as pool:
+        for number, content in enumerate(pool.map(packed, range(count))):
+            files.write(folder / f"in/student{number:03d}.zip", content)
+    out = folder / "grades"
+    took = timed("grade", "collect", folder / "in", "--out", out)
+    print(f"{count} submissions brought together: {took:.3g} s")
+    took = timed("grade", "check", "--no-run", "--out", out)
+    print(f"evidence and reports of {count} submissions: {took:.3g} s")
+    print(f"the same again, nothing to do: {timed('grade', 'check', '--no-run', '--out', out):.3g} s")
+    print(f"points, sheet, {count} feedback PDFs, overview: {timed('grade', 'out', '--out', out):.3g} s")
+
+
+def replay(folder, runs):
+    """All notebooks of the solutions as one submission, executed in replay, checks judged outside."""
+    import made_class
+
+    from labs.author import render, sources
+
+    names = [lesson.notebook for lesson in tasks.lessons().values()]
+    work = {f"notebooks/{name}.ipynb": made_class.notebook(name, True).encode() for name in names}
+    work |= {f"notebooks/scripts/{name}": made_class.script(name).encode() for name in sources.scripts(ROOT)}
+    work |= {f"notebooks/runs/{path.name}": path.read_bytes() for path in runs.iterdir() if path.is_file()}
+    slurm = render.scripts(ROOT)
+    work |= {
+        name.removeprefix("solutions/"): text.encode()
+        for name, text in slurm.items()
+        if name.startswith("solutions/slurm/local/")
+    }
+    files.write(folder / "one/reference.zip", made_class.packed(work))
+    out = folder / "one_graded"
+    timed("grade", "collect", folder / "one", "--out", out)
+    took = timed("grade", "check", "--out", out)
+    found = json.loads((out / "checked/001.json").read_text())
+    states = [each["state"] for of_one in found["checks"].values() for each in of_one.values()]
+    right = sum(state == "right" for state in states)
+    print(
+        f"all {len(names)} notebooks of one submission in replay: {took:.3g} s; {right} of {len(states)} checks right"
+    )
+    for name, seconds in found["seconds"].items():
+        print(f"    {name}: {seconds:.3g} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--submissions", type=int, default=100, help="default: 100; 0: none")
+    parser.add_argument("--runs", type=Path, default=ROOT / "solutions/runs", help="default: solutions/runs")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="labs-benchmark-") as folder:
+        if args.submissions:
+            evidence(Path(folder), args.submissions)
+        if missing := sandbox.missing() or (None if args.runs.is_dir() else f"there is no {args.runs}"):
+            print(f"replay is not measured: {missing}")
+        else:
+            replay(Path(folder), args.runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""Grading: from a release to points, feedback and a grade sheet; instructors only, no student's tree holds this room.
+
+release     course.zip, what students get, and that it gives nothing away
+collect     submissions brought together under numbers, whatever comes in
+handed      a collected submission, opened
+finding     something in the evidence for a person to look at
+evidence    what each run says of itself
+copies      runs and files that are somebody else's
+likeness    scripts and answers that are like somebody else's
+rerun       a sample, trained again in the sandbox
+numbers     the report's numbers, computed again from the records
+judge       the checks again: notebooks in the sandbox, the judge outside
+inside      what runs in the sandbox: a notebook in replay
+wire, drawn values and figures as JSON between the two
+reference   what the solutions say of a check
+again       functions called with inputs that no student has seen
+plain       whether code can be judged beside its judge
+check       all of this for every submission, kept by content
+rubric      what counts how much
+marks       what a person has decided
+desk        a notebook: one question across all submissions, marked by keyboard
+points      points, of what was found, rubric and marks
+sheet       grades.csv
+feedback    PDF for students and instructors
+results     all that comes out
+"""

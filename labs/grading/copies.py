@@ -1,0 +1,112 @@
+"""Runs and files that are those of somebody else: across students, and the kit's own recorded ones.
+
+Two step times are never equal by chance, nor are the shapes of two series of them. So each run becomes the logarithms
+of its step times without the warm-up: scaled copies differ by a constant then. Two runs are copies if nine tenths of
+their differences lie within a tenth of the run's spread.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from labs import recorded
+from labs.grading.finding import Finding
+from labs.report.form import digest
+from labs.results import record as records
+
+LEAST, CLOSE = 12, 0.1  # step times that two runs must share; of the spread
+KIT = "the kit"
+_LONG = 200  # characters of what two students do not have alike by chance
+
+
+@dataclass(frozen=True)
+class Series:
+    """The logarithms of the step times of one run: whose, its name, kind, and when it began."""
+
+    owner: str
+    name: str
+    kind: str
+    started: str | None
+    steps: np.ndarray
+
+
+def series(owner, found):
+    """A Series for each of {name: Record} that has enough step times behind the warm-up."""
+    for name, record in found.items():
+        steps = [seconds for epoch in record.epochs if epoch.epoch for seconds in epoch.step_seconds]
+        if len(steps) >= LEAST and min(steps) > 0:
+            yield Series(owner, name, record.kind, record.started, np.log(steps))
+
+
+def kit():
+    """The Series of the kit's recorded runs."""
+    for path in sorted(Path(recorded.HERE).glob("*/*.json")):
+        with suppress(records.NoRecordError):  # what lies beside the records
+            yield from series(KIT, {f"{path.parent.name}/{path.stem}": records.load(path)})
+
+
+def alike(one, other):
+    """By which factor the step times of one run are those of the other, or None where they are not."""
+    count = min(len(one), len(other))
+    difference = one[:count] - other[:count]
+    factor = np.median(difference)
+    spread = np.median(np.abs(one[:count] - np.median(one[:count])))
+    off = np.quantile(np.abs(difference - factor), 0.9)
+    return float(np.exp(factor)) if off <= max(CLOSE * spread, 1e-9) else None
+
+
+def findings(runs):
+    """{owner: findings} of some Series of all students. For who has the run that began earlier, by the dates in
+    the records, a copy is a note."""
+    found, known = {}, list(kit())
+    for one, other in [*combinations(runs, 2), *((run, its) for run in runs for its in known)]:
+        if other.owner == KIT and one.kind != "measured":
+            continue  # it says itself that it is recorded: the report's findings name it
+        if (factor := alike(one.steps, other.steps)) is None:
+            continue
+        equal = abs(factor - 1) < 1e-6
+        how = "equal to" if equal else f"{factor:.4g} times"
+        for here, there, said in ((one, other, how), (other, one, how if equal else f"{1 / factor:.4g} times")):
+            kind = "repeated" if one.owner == other.owner else "recorded" if KIT in (one.owner, other.owner) else "copy"
+            of = there.name if there.owner in (here.owner, KIT) else f"{there.name} of submission {there.owner}"
+            seen = f"its step times are {said} those of {'the recorded run ' if kind == 'recorded' else ''}{of}"
+            earlier = kind == "copy" and here.started and there.started and here.started < there.started
+            severity = "note" if earlier else "serious"
+            found.setdefault(here.owner, []).append(Finding(kind, severity, here.name, seen))
+            if kind == "repeated":
+                break
+    found.pop(KIT, None)
+    return found
+
+
+def prints(submission):
+    """{what: hash} of what two students do not have alike by chance, and `findings` does not compare: logs without a
+    record, searches and breakdowns, long answers."""
+    found = {}
+    for name, content in submission.contents.items():
+        measured = name.endswith((".maxbatch.json", ".breakdown.json"))
+        alone = name.endswith(".out") and name.removesuffix(".out") + ".json" not in submission.contents
+        if "runs/" in name and len(content) > _LONG and (measured or alone):
+            found[Path(name).name] = digest(content)
+    for id, text in submission.course.answers.items():
+        if len(text) >= _LONG:
+            found[f"the answer to {id}"] = digest(" ".join(text.lower().split()).encode(errors="replace"))
+    return found
+
+
+def equal_files(marks):
+    """{number: findings} of {number: what `prints` gave}."""
+    owners, found = {}, {}
+    for number, of_one in marks.items():
+        for what, mark in of_one.items():
+            owners.setdefault(mark, []).append((number, what))
+    for of_all in owners.values():
+        for number, what in of_all:
+            others = sorted({other for other, _ in of_all} - {number})
+            if others:
+                seen = f"{what} is the same, to the last letter, in {', '.join(others)}"
+                found.setdefault(number, []).append(Finding("equal files", "serious", what, seen))
+    return found

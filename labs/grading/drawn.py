@@ -1,0 +1,67 @@
+"""A matplotlib figure as data, as far as a judge looks at it: and a figure made anew from such data."""
+
+import numpy as np
+
+MOST = 200  # curves of an axis, points of a curve, texts
+
+
+def described(figure):
+    """Axes with labels, lines, clouds, bars, ticks with texts, legend; as what JSON can hold."""
+    return [_axis(axis) for axis in list(figure.axes)[:12]]
+
+
+def _axis(axis):
+    from matplotlib.category import StrCategoryFormatter
+    from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+    legend = axis.get_legend()
+    formatted = isinstance(axis.xaxis.get_major_formatter(), FixedFormatter | FuncFormatter | StrCategoryFormatter)
+    bars = [each for each in axis.containers if hasattr(each, "patches") and len(each)]
+    return {
+        "labels": [str(axis.get_xlabel())[:MOST], str(axis.get_ylabel())[:MOST]],
+        "lines": [
+            [_numbers(line.get_xdata()), _numbers(line.get_ydata()), str(line.get_label())]
+            for line in axis.get_lines()[:MOST]
+        ],
+        "clouds": [[*map(_numbers, zip(*cloud.get_offsets(), strict=True)), str(cloud.get_label())]
+                   for cloud in axis.collections[:MOST] if len(cloud.get_offsets())],
+        "bars": [
+            [
+                _numbers([bar.get_x() + bar.get_width() / 2 for bar in each]),
+                _numbers([bar.get_height() for bar in each]),
+                _numbers([bar.get_width() for bar in each]),
+                str(each.get_label()),
+            ]
+            for each in bars[:MOST]
+        ],
+        "ticks": [
+            [float(place), text.get_text()]
+            for place, text in zip(axis.get_xticks(), axis.get_xticklabels(), strict=False)
+        ][:MOST] if formatted else [],
+        "legend": [text.get_text() for text in legend.texts][:MOST] if legend else None,
+    }  # fmt: skip
+
+
+def _numbers(values):
+    return [float(value) for value in np.asarray(list(values), float)[:MOST]]
+
+
+def figure(axes):
+    """The Figure that `described` described. Raises ValueError, TypeError, KeyError for data that describe none."""
+    from matplotlib.figure import Figure
+
+    made = Figure()
+    for axis, said in zip(made.subplots(1, max(1, len(axes[:12])), squeeze=False)[0], axes, strict=False):
+        axis.set(xlabel=str(said["labels"][0]), ylabel=str(said["labels"][1]))
+        for x, y, label in said["lines"]:
+            axis.plot(_numbers(x), _numbers(y), label=str(label))
+        for x, y, label in said["clouds"]:
+            axis.scatter(_numbers(x), _numbers(y), label=str(label))
+        for x, y, width, label in said["bars"]:
+            axis.bar(_numbers(x), _numbers(y), _numbers(width), label=str(label))
+        if said["ticks"]:
+            places, texts = zip(*said["ticks"], strict=True)
+            axis.set_xticks(_numbers(places), [str(text) for text in texts])
+        if said["legend"] is not None:
+            axis.legend([str(text) for text in said["legend"]])
+    return made if axes else Figure()

@@ -1,0 +1,209 @@
+"""What the evidence of one submission says of itself: each run's clocks, counts, log, script, spread and speed.
+
+Every check compares two things that an honest run cannot let differ, with tolerances that the kit's own runs keep.
+"""
+
+from contextlib import suppress
+from datetime import datetime
+from functools import cache
+from itertools import pairwise
+from statistics import fmean, median, pstdev
+
+from labs.costs.computation import FLOPS
+from labs.costs.memory import KEPT
+from labs.errors import LabsError
+from labs.grading.finding import Finding
+from labs.models import counts
+from labs.report.form import digest
+from labs.report.gather import findings_of
+from labs.results import collect as results
+from labs.results import log as logs
+
+FEW = 8  # steps: fewer say nothing about their spread
+CORE, GPU = 300e9, 3e15  # operations/s that nothing exceeds: a core (64 per cycle at 4 GHz), a GPU (matrix units, 2025)
+MOST_PIXELS = 1024  # per side: larger images are not counted
+WINOGRAD = 2.25  # times fewer multiplications (A. Lavin and S. Gray, CVPR 2016)
+_SEVERITY = {"not measured by you": "look", "counted twice": "look", "different machines": "look"}
+
+
+def findings(submission):
+    """All findings about one labs.grading.handed.Submission."""
+    found = [Finding("record", "look", name, why) for name, why in submission.broken.items()]
+    for name, record in submission.records.items():
+        found += _clock(name, record)
+        found += _images(name, record)
+        found += _log(submission, name, record)
+        found += _script(submission, name, record)
+        found += _spread(name, record)
+        found += _possible(name, record)
+    found += _versions(submission.records)
+    found += _superlinear(submission)
+    found += _without_record(submission)
+    for each in findings_of(submission.course):
+        if each.kind != "script changed":  # `_script` knows the script as it was before paths were taken out
+            found.append(Finding(each.kind, _SEVERITY.get(each.kind, "note"), each.task, each.text))
+    return sorted(found, key=lambda each: each.where)
+
+
+def _clock(name, record):
+    """Steps lie within their epoch, epochs within the run."""
+    for epoch in record.epochs:
+        steps = sum(epoch.step_seconds)
+        if steps > epoch.seconds * (1 + 1e-6) + 1e-6:
+            seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
+            yield Finding("clock", "serious", name, seen)
+            break
+    unfilled = [1 - sum(e.step_seconds) / e.seconds for e in record.epochs if e.step_seconds]
+    if unfilled and median(unfilled) > 0.25:
+        yield Finding("clock", "look", name, f"the steps fill only {1 - median(unfilled):.0%} of their epochs")
+    with suppress(ValueError, TypeError):
+        whole = (datetime.fromisoformat(record.finished) - datetime.fromisoformat(record.started)).total_seconds()
+        epochs = sum(epoch.seconds for epoch in record.epochs)
+        if epochs > whole + 2:
+            seen = f"its epochs take {epochs:.4g} s, and from its start to its end are {whole:.4g} s"
+            yield Finding("clock", "serious", name, seen)
+
+
+def _images(name, record):
+    """Images are steps x batch; the last step may be smaller, and never more than the data set."""
+    batch = record.configuration.global_batch
+    for epoch in record.epochs:
+        steps = len(epoch.step_seconds)
+        if not (batch and steps and epoch.images):
+            continue
+        fits = (steps - 1) * batch < epoch.images <= steps * batch
+        if not fits and epoch.images != record.dataset_images:
+            seen = f"epoch {epoch.epoch + 1} has {epoch.images} images in {steps} steps of {batch}"
+            yield Finding("images", "serious" if epoch.images > steps * batch else "look", name, seen)
+            return
+
+
+def _log(submission, name, record):
+    """The .out says what the record says: epochs, seconds as far as they are printed, loss and accuracy."""
+    held = submission.course.held.get(name)
+    path = held and held.log(".out")
+    if not path or not record.epochs:
+        return
+    try:
+        runs = logs.read(path)
+    except LabsError:
+        return  # a script that prints no epochs
+    runs = [run for run in runs if run.workers == record.configuration.workers]
+    if len(runs) != 1:
+        return
+    printed = [epoch for repeat in runs[0].repeats for epoch in repeat]
+    if len(printed) != len(record.epochs):
+        seen = f"{path.name} has {len(printed)} epochs, the record {len(record.epochs)}"
+        yield Finding("log", "look", name, seen)
+        return
+    off = [abs(a.seconds - b.seconds) for a, b in zip(printed, record.epochs, strict=True)]
+    room = [a.resolution / 2 + 0.02 + 0.002 * b.seconds for a, b in zip(printed, record.epochs, strict=True)]
+    ratios = [a / b for a, b in zip(off, room, strict=True)]
+    wild = [d for d, e, b in zip(off, printed, record.epochs, strict=True) if d > e.resolution + 1.5 + 0.1 * b.seconds]
+    if median(ratios) > 1.2 or wild:
+        worst = max(range(len(ratios)), key=ratios.__getitem__)
+        seen = f"epoch {worst + 1} took {printed[worst].seconds:.4g} s by {path.name} and "
+        yield Finding("log", "serious", name, seen + f"{record.epochs[worst].seconds:.4g} s by the record")
+    for said, kept in zip(printed, record.epochs, strict=True):
+        for key, value in kept.metrics.items():
+            if key in said.metrics and abs(said.metrics[key] - value) > 1e-4 + 1e-3 * abs(value):
+                seen = f"{key} of epoch {kept.epoch + 1} is {said.metrics[key]:.4g} in {path.name}, {value:.4g} in the"
+                yield Finding("log", "serious", name, f"{seen} record")
+                return
+
+
+def _script(submission, name, record):
+    """The script that a run was made with is the one that was handed in."""
+    script = submission.course.script_of(record)[0]
+    place = f"notebooks/scripts/{script}"
+    if not record.script_sha256 or place not in submission.contents:
+        return
+    handed = {digest(submission.contents[place]), submission.manifest.get(place, {}).get("sha256_before_cleaning")}
+    if record.script_sha256 not in handed:
+        yield Finding("script", "look", name, f"it was made with another {script} than the one that was handed in")
+
+
+def _spread(name, record):
+    """Measured times are never quite equal, and a clock gives more digits than a person types."""
+    steps = [seconds for epoch in record.epochs if epoch.epoch for seconds in epoch.step_seconds]
+    if len(steps) < FEW:
+        return
+    second = [b - a for a, b in pairwise([b - a for a, b in pairwise(steps)])]
+    if len(set(steps)) < len(steps) / 2:
+        seen = f"of {len(steps)} step times only {len(set(steps))} are different"
+        yield Finding("spread", "serious", name, seen)
+    elif pstdev(second) < 1e-5 * fmean(steps):
+        yield Finding("spread", "serious", name, f"the {len(steps)} step times lie on a line, without any noise")
+    elif pstdev(steps) < 5e-4 * fmean(steps):
+        seen = f"the {len(steps)} step times differ by {pstdev(steps) / fmean(steps):.2g} of their mean"
+        yield Finding("spread", "look", name, seen)
+    if all(seconds == round(seconds, 4) for seconds in steps):
+        yield Finding("spread", "look", name, "no step time has more than 4 digits behind the point")
+
+
+def _possible(name, record):
+    """Speed and memory that the cost model allows at most."""
+    has, machine = record.configuration, record.machine
+    steady = [epoch for epoch in record.epochs if epoch.epoch and epoch.images]
+    cores = machine.get("cores")
+    if not (has.model and steady and has.workers and has.global_batch and isinstance(cores, int)):
+        return
+    pixels = has.image_size or 32
+    if pixels > MOST_PIXELS or not (facts := _facts(has.model, pixels)):
+        return
+    gpus = machine.get("gpus") or []
+    most = (GPU * has.workers if gpus else CORE * min(has.workers, cores)) * WINOGRAD
+    rate = max(epoch.images / epoch.seconds for epoch in steady)
+    if rate * FLOPS * facts.multiply_adds > most:
+        seen = f"{rate:.4g} images/s are {rate * FLOPS * facts.multiply_adds / 1e12:.3g} Tflop/s"
+        seen += f" on {has.workers} {'GPU' if gpus else 'core'}(s), where {most / 1e12:.3g} would be more than any has"
+        yield Finding("possible", "serious", name, seen)
+    memory = machine.get("memory")
+    needs = has.global_batch * facts.activation_bytes * KEPT[0]
+    if not gpus and isinstance(memory, int) and needs > memory:
+        seen = f"a step of {has.global_batch} images needs {needs / 2**30:.3g} GiB, the machine has "
+        yield Finding("possible", "serious", name, f"{seen}{memory / 2**30:.3g} GiB")
+
+
+@cache
+def _facts(model, image_size):
+    """What a network needs (labs.models.counts); None for one that cannot be counted."""
+    try:
+        return counts.of(model, image_size, 10)
+    except LabsError:
+        return None
+
+
+def _versions(records):
+    """Runs of one study are made with one environment on one machine."""
+    studies = {}
+    for name, record in records.items():
+        if record.study:
+            studies.setdefault(record.study, []).append((name, record))
+    for runs in studies.values():
+        for what in ("versions", "machine"):
+            if len({str(sorted(getattr(record, what).items(), key=str)) for _, record in runs}) > 1:
+                names = ", ".join(name for name, _ in runs)
+                yield Finding("versions", "look", names, f"one study, and their {what} differ")
+
+
+def _superlinear(submission):
+    paths = [held.path for held in submission.course.held.values()]
+    for row in results.rows(paths) if paths else []:
+        interval, workers = row["speedup_interval"], row["workers"] or 1
+        if interval and workers > 1 and interval[0] > 1.1 * workers:
+            seen = f"a speedup of {row['speedup']:.3g} [{interval[0]:.3g}, {interval[1]:.3g}] on {workers} workers"
+            yield Finding("superlinear", "look", row["source"].removesuffix(".json"), seen)
+
+
+def _without_record(submission):
+    """Logs of trainings that no record stands beside; or no record at all."""
+    if not submission.records:
+        yield Finding("no record", "note", "runs", "no run record was handed in")
+    shown = {held.log(".out") for held in submission.course.held.values()}
+    for path in sorted(submission.runs.glob("*.out")):
+        if path in shown or path.with_suffix(".json").exists():
+            continue
+        with suppress(LabsError):
+            if logs.read(path):
+                yield Finding("no record", "note", path.stem, "a log without a record: its numbers are Keras' own")

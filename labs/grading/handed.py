@@ -1,0 +1,91 @@
+"""A collected submission, opened: its files in a folder of their own, and what the report's room makes of them."""
+
+import json
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+
+import psutil
+
+from labs import files
+from labs.errors import LabsError
+from labs.grading import collect
+from labs.report import evidence
+from labs.report.course import Course
+from labs.results import record as records
+
+
+class Submission:
+    """The files of a submission, {path: bytes}, and below `root` as files; `course` is the report's view of them."""
+
+    def __init__(self, number, contents, root):
+        self.number, self.contents, self.root = number, contents, Path(root)
+        for name, content in contents.items():
+            files.write(self.root / name, content, lasting=False)
+        self.runs = self.root / ("notebooks/runs" if not any(n.startswith("runs/") for n in contents) else "runs")
+        self.course = Course(self.root, self.root / "notebooks", self.runs)
+
+    @cached_property
+    def records(self):
+        """{name of the run: Record} of the records that can be read; earlier runs of the same name among them."""
+        found = {}
+        for path in sorted(self.runs.glob("*.json")):
+            with suppress(LabsError):
+                found[path.stem] = records.load(path)
+        return found
+
+    @cached_property
+    def broken(self):
+        """{name of the run: why} of the records that cannot be read."""
+        found = {}
+        for path in sorted(self.runs.glob("*.json")):
+            try:
+                records.load(path)
+            except records.NoRecordError:
+                continue
+            except LabsError as problem:
+                found[path.stem] = str(problem).replace(str(self.root), "")
+        return found
+
+    @cached_property
+    def tables(self):
+        """{(task, caption): [columns, *rows]}, in texts, of all tables that the report has, from the records."""
+        course, made = self.course, {}
+        for lesson in course.lessons:
+            for item in lesson.task:
+                if item.id[0].isalpha():
+                    names = course.matching(item.evidence.runs, course.held)
+                    names += [n for n in evidence.cited(course.answers.get(item.id), course.held) if n not in names]
+                    for table in evidence.tables(course, item, names):
+                        rows = [[cell.text for cell in row] for row in table.rows]
+                        made[item.id, table.caption] = [table.columns, *rows]
+        return made
+
+    @cached_property
+    def manifest(self):
+        """{path: {sha256, ...}} as the manifest says; {} where there is none."""
+        with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
+            named = json.loads(self.contents["manifest.json"])["files"]
+            return {name: entry for name, entry in named.items() if isinstance(entry, dict)}
+        return {}
+
+
+_OPENED = "labs-grading-"
+
+
+@contextmanager
+def opened(number, path):
+    """The Submission in a collected zip, while this holds."""
+    with tempfile.TemporaryDirectory(prefix=f"{_OPENED}{os.getpid()}-") as folder:
+        yield Submission(number, collect.contents(path), folder)
+
+
+def remove_what_was_left():
+    """Remove the folders of submissions that were open when their process was killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_OPENED}*-*"):
+        owner = folder.name.removeprefix(_OPENED).partition("-")[0]
+        if owner.isdecimal() and not psutil.pid_exists(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,322 @@
+"""A submission's notebooks, judged again: they run in the sandbox, in replay, and the judge stays outside.
+
+Each check is judged in one of three ways, and its result says in which:
+
+    outside    its answers came out as JSON; functions were called through the pipe, also with inputs of our own
+    inside     an answer cannot leave its process (a model, a data set, a script): the kit's judge ran beside it in the
+               sandbox, and counts only where all that the student wrote is plain code (labs.grading.plain)
+    person     neither: whoever grades decides
+"""
+
+import contextlib
+import copy
+import os
+import queue
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from labs import sandbox
+from labs.checks import judging, tasks
+from labs.errors import LabsError
+from labs.grading import again, plain, reference, wire
+from labs.measure import breakdown
+from labs.results import collect as results
+from labs.results import log as logs
+from labs.sandbox.walls import WORK
+
+LIMITS = sandbox.Limits(seconds=300, memory=3 << 30, processes=400, disk=512 << 20, output=16 << 20)
+MESSAGES = 2000  # that one notebook may send
+EXAMPLE = {"alone": 0.8, "together": 0.9, "exchange": 1.0, "input": 1.0}  # notebook 05's, where nothing was measured
+OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it take all it needs from its arguments?"
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a check was judged: state right, wrong or open; how: outside, inside or person; text: the hint.
+
+    Where a person decides, the state is what was said in the sandbox, and gives no points.
+    """
+
+    state: str
+    how: str
+    text: str = ""
+
+
+class Gone(Exception):
+    """The sandbox has ended; the text says how."""
+
+
+class Untrusted(Exception):
+    """An argument that the notebook computes, and that cannot be computed again from the records."""
+
+
+class Talk:
+    """The pipe to a notebook in the sandbox."""
+
+    def __init__(self, argv, task, **options):
+        self._heard, self._rest, self._asked, self.outcome = queue.Queue(), b"", 0, None
+        inside, self._say = os.pipe()
+        self._stdin = os.fdopen(inside, "rb")
+
+        def go():
+            try:
+                self.outcome = sandbox.run(argv, stdin=self._stdin, heard=self._heard.put, **options)
+            except LabsError as problem:
+                self.outcome = problem
+            finally:
+                self._stdin.close()
+                self._heard.put(None)
+
+        self._thread = threading.Thread(target=go, daemon=True)
+        self._thread.start()
+        self.say(task)
+
+    def say(self, message):
+        with contextlib.suppress(OSError):  # it has ended: `hear` says so
+            text = wire.line(message)
+            while text:
+                text = text[os.write(self._say, text) :]
+
+    def hear(self):
+        """The next message, a dict. Raises Gone."""
+        while b"\n" not in self._rest:
+            piece = self._heard.get()
+            if piece is None:
+                raise Gone(self._end())
+            self._rest += piece
+            if len(self._rest) > 2 * wire.MOST:
+                self._rest = b"\n"
+        line, _, self._rest = self._rest.partition(b"\n")
+        return wire.read(line)
+
+    def ask(self, message):
+        """The answer to a message, which bears its number: what else is said meanwhile is none. Raises Gone."""
+        self._asked += 1
+        self.say(message | {"number": self._asked})
+        while (answer := self.hear()).get("to") != self._asked:
+            pass
+        return answer
+
+    @property
+    def slow(self):
+        """Whether it was stopped by the clock: on a busy machine that says nothing about the student."""
+        return getattr(self.outcome, "ended", None) == "time"
+
+    def _end(self):
+        if isinstance(self.outcome, LabsError):
+            return f"the sandbox could not be made: {self.outcome}"
+        if self.outcome.ended:
+            return f"the notebook was stopped at its limit of {self.outcome.ended}"
+        return f"the notebook's process ended (status {self.outcome.status})"
+
+    def close(self):
+        os.close(self._say)
+        self._thread.join()
+
+
+class Raised(Exception):
+    """A student's function raised something; the text says what."""
+
+
+def judged(submission, root, notebook, seed):
+    """({id: Result}, lines on what happened) of the checks of one notebook of a Submission.
+
+    root: of the course; seed: of our own inputs. Without a sandbox every check is left to a person.
+    """
+    asked = reference.asked(root, notebook)
+    text = submission.contents.get(f"notebooks/{notebook}.ipynb")
+    if text is None:
+        return {id: Result("open", "outside", "the notebook was not handed in") for id in asked}, []
+    if missing := sandbox.missing():
+        return {id: Result("open", "person", f"not judged again: {missing}") for id in asked}, []
+    cells, told = plain.cells(text)
+    fresh = reference.scripts(root)
+    scripts = [
+        (name, submission.contents[name].decode(errors="replace"), *fresh.get(name, ("", "")))
+        for name in sorted(submission.contents)
+        if name.startswith("notebooks/scripts/")
+    ]
+    complete, form = reference.forms(root, notebook)
+    student = plain.Plain(form, reference.blanks(root, notebook), text, scripts, tuple(complete.values()))
+    found = {id: _batch(submission, id, each.batch) for id, each in asked.items() if each.batch}
+    files = _files(submission, root)
+    task = {"folder": f"{WORK}/notebooks", "cells": cells}
+    environment = {
+        "PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent),
+        "MPLBACKEND": "Agg",
+        "PYTHONNOUSERSITE": "1",
+    }
+    environment |= {"LABS_RUNS": f"{WORK}/{submission.runs.relative_to(submission.root)}", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    if preset := next(each.replay for each in tasks.lessons().values() if each.notebook == notebook):
+        environment["LABS_PRESET"] = preset
+    environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
+    talk = Talk(
+        [sys.executable, "-m", "labs.grading.inside"], task,
+        files=files, read_only=sandbox.interpreter(), env=environment, limits=LIMITS,
+    )  # fmt: skip
+    try:
+        for _ in range(MESSAGES):
+            message = talk.hear()
+            if "done" in message:
+                break
+            if message.get("error"):
+                told.append(f"cell {str(message.get('cell'))[:4]}: {str(message['error'])[:200]}")
+            if "check" in message:
+                id = str(message["check"])
+                if id in asked and not asked[id].batch:
+                    found[id] = _judge(talk, submission, root, notebook, id, message, student, seed)
+                talk.say({"state": found[id].state if id in found else "open"})
+    except Gone as end:
+        told.append(str(end))
+    finally:
+        talk.close()
+    unreached = Result("open", "person" if talk.slow else "outside", "its cell was not reached")
+    return {id: found.get(id, unreached) for id in asked}, told
+
+
+def _files(submission, root):
+    """{path: bytes} of what the notebook finds around itself."""
+    own = set(reference.scripts(root))
+    files = {
+        name: content
+        for name, content in submission.contents.items()
+        if not name.startswith("report") and (name in own or not name.startswith("notebooks/scripts/"))
+    }  # a script of another name could stand in the place of a module
+    for path in Path(root, "slurm/sites").glob("*.toml"):
+        if not path.stem.endswith(".local"):
+            files[f"slurm/sites/{path.name}"] = path.read_bytes()
+    for path in Path("~/.cache/labs/facts").expanduser().glob("*.json"):  # counted once, here
+        files[f"/tmp/home/.cache/labs/facts/{path.name}"] = path.read_bytes()
+    return files
+
+
+def _batch(submission, id, name):
+    """The Result of a batch script, which the judge itself tries out in a sandbox."""
+    paths = sorted(submission.root.glob(f"slurm/*/{name}"))
+    if not paths:
+        return Result("open", "outside", f"no {name} was handed in")
+    results = [judging.judge(id, path) for path in paths]
+    state, text = next((each for each in results if each[0] == "right"), results[0])
+    return Result(state, "outside", text.replace(str(submission.root), ""))
+
+
+def _judge(talk, submission, root, notebook, id, message, student, seed):
+    """The Result of one check that the notebook has sent."""
+    asked, calls, problems = reference.asked(root, notebook)[id], {}, []
+
+    def function(number):
+        def call(*arguments):
+            try:
+                return asked_for(number, arguments)
+            except (Raised, Untrusted, Gone) as problem:
+                problems.append(problem)  # the judge takes any exception for the student's
+                raise
+
+        def asked_for(number, arguments):
+            sent = [wire.packed(each, None) for each in arguments]
+            if _holds_unfit(sent):
+                raise Untrusted
+            calls.setdefault(number, []).append(copy.deepcopy(arguments))
+            answer = talk.ask({"call": [number, {"list": sent}]})
+            if "value" not in answer:
+                raise Raised(str(answer.get("raised", "no answer"))[:300])
+            after = wire.unpacked(answer.get("after"), None)
+            for given, left in zip(arguments, after if isinstance(after, list) else (), strict=False):
+                if isinstance(given, np.ndarray) and isinstance(left, np.ndarray) and given.shape == left.shape:
+                    given[...] = left  # a function that changes its argument is seen to do so
+                elif isinstance(given, list) and isinstance(left, list):
+                    given[:] = left
+            return _whole(wire.unpacked(answer["value"], None))
+
+        return call
+
+    packed = message.get("answers")
+    answers = [wire.unpacked(each, function) for each in packed] if isinstance(packed, list) else []
+    if len(answers) != len(asked.names):
+        return Result("open", "outside", "its call of `check` was changed, and not understood")
+    if any(isinstance(answer, wire.Blank) for answer in answers):
+        return Result("open", "outside", "not done")
+    try:
+        given = [
+            _whole(answer) if own else _trusted(submission, id, name, answer)
+            for answer, name, own in zip(answers, asked.names, asked.own, strict=True)
+        ]
+        state, text = judging.judge(id, *given)
+        if problems:
+            raise problems[0]
+    except Raised as problem:
+        return Result("wrong", "outside", f"your function raises {problem}")
+    except Untrusted:
+        return _inside(talk, student, message)
+    if (
+        state == "right"
+        and not tasks.task(id).several
+        and _hard_coded(root, notebook, asked, packed, function, calls, f"{seed}{id}")
+    ):
+        return Result("wrong", "outside", OTHER_INPUTS)
+    return Result(state, "outside", text)
+
+
+def _hard_coded(root, notebook, asked, packed, function, calls, seed):
+    """Whether one of the functions gives the right values for the judge's inputs only."""
+    right = reference.functions(root, notebook)
+    for position, name in enumerate(asked.names):
+        number = packed[position].get("function") if isinstance(packed[position], dict) else None
+        if number is None or not asked.own[position] or not callable(right.get(name)):
+            continue
+        try:
+            if again.differs(function(number), right[name], list(calls.get(number, ())), seed):
+                return True
+        except (Raised, Untrusted):
+            return True
+    return False
+
+
+def _holds_unfit(sent):
+    if isinstance(sent, dict):
+        return "unfit" in sent or any(map(_holds_unfit, sent.values()))
+    return isinstance(sent, list) and any(map(_holds_unfit, sent))
+
+
+def _whole(answer):
+    """An answer of the student's. Raises Untrusted for one that could not leave its process."""
+    held = answer if isinstance(answer, list | tuple) else answer.values() if isinstance(answer, dict) else [answer]
+    if any(isinstance(each, wire.Unfit) for each in held):
+        raise Untrusted
+    return answer
+
+
+def _trusted(submission, id, name, answer):
+    """What a notebook computes beside an answer, computed again from the records. Raises Untrusted."""
+    course = submission.course
+    rows = answer if isinstance(answer, list) else None
+    if rows and all(isinstance(row, dict) and isinstance(row.get("source"), str) for row in rows):
+        names = [row["source"].removesuffix(".json") for row in rows]
+        if all(each in course.held for each in names):
+            return results.rows([course.held[each].path for each in names])
+    if id == "05.4" and "ResNet50_w1" in course.held and (path := course.held["ResNet50_w1"].log(".out")):
+        return logs.read(path)[0]
+    if id == "05.10":
+        apart = course.measured.get("side_by_side.breakdown.json")
+        return {kind: fmean(each) for kind, each in breakdown.means(apart).items()} if apart else EXAMPLE
+    raise Untrusted
+
+
+def _inside(talk, student, message):
+    """What the kit's judge says in the sandbox, where only plain code ran beside it."""
+    answer = talk.ask({"judge": 1}).get("judged")
+    if not (isinstance(answer, list) and len(answer) == 2 and answer[0] in ("right", "wrong", "open")):
+        return Result("open", "person", "not judged: it gave no answer")
+    state, text = answer[0], str(answer[1])[:500]
+    if state == "right" and (why := student.why_not()):
+        return Result("right", "person", f"not judged: {why}")
+    return Result(state, "inside", text)
+
+
+def as_data(results):
+    return {id: asdict(result) for id, result in results.items()}

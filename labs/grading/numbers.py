@@ -1,0 +1,74 @@
+"""Every number of a report, computed again from the records that lie beside it."""
+
+import io
+import json
+import re
+
+from labs.errors import LabsError
+from labs.grading.finding import Finding
+from labs.report.content import shown
+
+
+def findings(submission):
+    """Findings where report.json or report.pdf says other numbers than the records; and where one is missing."""
+    again = submission.tables
+    for name in ("report.json", "report.pdf"):
+        if name not in submission.contents:
+            yield Finding("report", "look", name, "it was not handed in")
+    yield from _json(submission.contents.get("report.json"), again)
+    if "report.pdf" in submission.contents:
+        yield from _pdf(submission.contents["report.pdf"], again)
+
+
+def _json(content, again):
+    if content is None:
+        return
+    try:
+        tables = {
+            (task["id"], table["caption"]): [
+                table["columns"],
+                *([cell["text"] for cell in row] for row in table["rows"]),
+            ]
+            for task in json.loads(content)["tasks"]
+            for table in task["tables"]
+        }
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+        yield Finding("report", "look", "report.json", f"it cannot be read ({type(problem).__name__})")
+        return
+    for key, rows in again.items():
+        if tables.get(key) == rows:
+            continue
+        there = [cell for row in tables.get(key, []) for cell in row]
+        other = [cell for row in rows for cell in row]
+        seen = next(
+            (f"{a!r:.60} where the records give {b!r:.60}" for a, b in zip(there, other, strict=False) if a != b),
+            "the records give other rows" if there else "the table is missing",
+        )
+        yield Finding("report", "serious", f"report.json, {key[0]}", f"{key[1]}: {seen}")
+    for task, caption in tables.keys() - again.keys():
+        yield Finding("report", "serious", f"report.json, {task}", f"{caption:.80}: no record gives this table")
+
+
+def _pdf(content, again):
+    try:
+        import pypdfium2
+    except ImportError:
+        yield Finding("report", "note", "report.pdf", "its numbers were not read: the package pypdfium2 is missing")
+        return
+    try:
+        document = pypdfium2.PdfDocument(io.BytesIO(content))
+        text = _squeezed("".join(page.get_textpage().get_text_range() for page in document))
+    except (pypdfium2.PdfiumError, LabsError, ValueError) as problem:
+        yield Finding("report", "look", "report.pdf", f"it cannot be read ({problem})")
+        return
+    for (task, caption), (_, *rows) in again.items():
+        missing = [row for row in rows if _squeezed("".join(map(shown, row))) not in text]
+        if missing:
+            row = ", ".join(cell for cell in missing[0] if cell)
+            seen = f"{caption}: the row that the records give is not in it: {row:.200}"
+            yield Finding("report", "serious", f"report.pdf, {task}", seen)
+
+
+def _squeezed(text):
+    """A text without what a line break may have added: blanks, places to break, hyphens of the setting."""
+    return re.sub(r"[\s\u200b\u00ad\ufffe\x02]+", "", text)

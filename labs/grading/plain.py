@@ -1,0 +1,217 @@
+"""Is what a student wrote in a notebook plain code: does it compute, and touch nothing of what judges it?
+
+Code in one process with its judge can change the judge. So where a judge has to run beside it, the code must not import
+more than the notebook does, bind no name of the notebook's own, set no attribute, no item of what it did not make, use
+none of the names in REACHING, and reach an attribute only where it is known to compute: the course's own code has it,
+or it belongs to a plain value, to numpy's functions or to a figure. So a function of a library that loads, runs or sets
+something is not reached, also one that nobody thought of. What is not plain is not wrong: a person looks at it.
+"""
+
+import ast
+import collections
+import fractions
+import itertools
+import json
+import math
+import statistics
+import warnings
+from functools import cache, cached_property
+
+REACHING = set(
+    "eval exec compile open breakpoint globals locals vars getattr setattr delattr memoryview __import__ "
+    "get_ipython check predict outcome exit quit super type object".split()
+)
+_LEADING = set(
+    "sys os builtins importlib find_spec gc inspect ctypes threading signal traceback types pickle runpy atexit "
+    "weakref subprocess Path".split()
+)  # where the course's own code imports them
+MODULES = {"math", "numpy", "statistics", "itertools", "functools", "collections", "fractions", "matplotlib"}
+MODULES |= {"matplotlib.pyplot", "matplotlib.figure", "matplotlib.ticker"}
+_WAYS = set(
+    "sys os builtins importlib gc inspect ctypes modules checks judging lessons tryout student_code JUDGES threading "
+    "signal traceback types code pickle runpy atexit weakref subprocess lib testing f2py "
+    "load load_model save loadtxt savetxt genfromtxt fromfile fromregex memmap DataSource dump dumps tofile savefig "
+    "update_wrapper wraps setp write_text write_bytes unlink rename symlink_to mkdir system popen".split()
+)  # never, whoever else uses them
+
+
+@cache
+def known():
+    """The names of what computes, and changes nothing but its arguments."""
+    import numpy
+    from matplotlib import axes, figure, pyplot
+
+    plain = (list, tuple, dict, set, str, int, float, collections.Counter, collections.deque, fractions.Fraction)
+    whole = (*plain, math, statistics, itertools, collections, fractions, numpy.ndarray, numpy.random.Generator)
+    found = {name for each in (*whole, axes.Axes, figure.Figure) for name in dir(each)}
+    found |= {name for name in dir(numpy) if not isinstance(getattr(numpy, name), type(math))}
+    found |= {"linalg", "norm", "solve", "polyfit", "random", "default_rng", "reduce", "partial", "lru_cache"}
+    found |= {name for name in dir(pyplot) if hasattr(axes.Axes, name)} | {"Figure", "figure", "subplots", "show"}
+    return {name for name in found if not name.startswith("_")} - _WAYS
+
+
+def cells(text):
+    """(sources of the code cells of a notebook as bytes, lines on what is damaged): of cells with one id the first."""
+    try:
+        found = json.loads(text)["cells"]
+        code = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+        return [], [f"the notebook cannot be read ({type(problem).__name__})"]
+    told, kept, seen = [], [], set()
+    for cell in code[:MOST]:
+        source = cell.get("source", "")
+        source = "".join(map(str, source)) if isinstance(source, list) else str(source)
+        id = str(cell.get("id"))
+        if id in seen and id.startswith("labs-"):
+            told.append(f"the cell {id:.40} stands in it twice: the first one counts")
+            continue
+        seen.add(id)
+        kept.append((id, source))
+    if len(code) > MOST:
+        told.append(f"{len(code)} code cells: the first {MOST} are run")
+    return [source for _, source in kept], told
+
+
+MOST = 500  # code cells
+
+
+def _tree(source):
+    """The syntax tree of pure Python: a line with % or ! is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
+class Plain:
+    """The code of a student's notebook beside its fresh form.
+
+    fresh: {id of the cell: source}; blanks: names that it leaves open; text: of the student's, as bytes; scripts:
+    (name, text, fresh text, complete text) of those that were handed in, which its judges start; complete: the sources
+    of the complete notebook's cells.
+    """
+
+    def __init__(self, fresh, blanks, text, scripts=(), complete=()):
+        self.fresh, self.blanks, self.sources, self.scripts = fresh, blanks, cells(text)[0], scripts
+        self.complete = complete
+
+    @cached_property
+    def _given(self):
+        """What the fresh notebook says: its statements, the names that it binds, those to keep away from, its modules;
+        and the attributes that a solution may reach."""
+        said, bound, modules, reached = set(), set(), set(), set()
+        for source in self.fresh.values():
+            tree = _tree(source)
+            said.update(ast.dump(node) for node in tree.body)
+            modules.update(_imported(tree))
+            bound.update(_bound(tree))
+        reaching, own = REACHING | _LEADING & bound, set(self.blanks)
+        for source in (*self.fresh.values(), *self.complete):
+            tree = _tree(source)
+            reached.update(_reached(tree))
+            own.update(name for node in tree.body if ast.dump(node) not in said for name in _bound(node))
+        return said, bound - own, reaching, modules, reached - _WAYS | known()
+
+    def why_not(self):
+        """What is not plain, as the end of a sentence; None where all is."""
+        said, *given = self._given
+        for source in self.sources:
+            try:
+                tree = _tree(source)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return "a cell is no Python, as one with % or !"
+            for node in tree.body:
+                if ast.dump(node) not in said and (why := _odd(node, *given)):
+                    return f"{why}, so a person must look"
+        for name, *texts in self.scripts:
+            if why := _of_script(*texts):
+                return f"{name}: {why}, so a person must look"
+        return None
+
+
+def _of_script(changed, fresh, complete=""):
+    """The same of a script: its text beside those of its fresh and its complete form."""
+    try:
+        before, after, whole = _tree(fresh), _tree(changed), _tree(complete)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "it is no Python"
+    said = {ast.dump(node) for node in before.body}
+    reaching = REACHING | _LEADING & set(_bound(before))
+    reached = (set(_reached(before)) | set(_reached(whole)) | known()) - _WAYS
+    for node in after.body:
+        if ast.dump(node) not in said and (why := _odd(node, set(), reaching, set(_imported(before)), reached)):
+            return why
+    return None
+
+
+def _imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _reached(tree):
+    """The attributes that code reads."""
+    return (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and not node.attr.startswith("_"))
+
+
+def _bound(tree):
+    """The names that code binds where it stands: not those within its functions and comprehensions."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, _SCOPES):
+            waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
+
+
+_SCOPES = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _odd(tree, bound, reaching, modules, reached):
+    """What in a statement is not plain, or None. bound: names not to bind; reaching: not to use; modules: to import;
+    reached: attributes."""
+    for name in _bound(tree):
+        if name in bound:
+            return f"it binds the notebook's own name {name!r:.40}"
+    if _sets_item(tree):
+        return "it sets an item of what it did not make"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and (node.id in reaching or node.id.startswith("__")):
+            return f"it uses {node.id!r:.40}"
+        if isinstance(node, ast.Attribute):
+            if node.attr not in reached or isinstance(node.ctx, ast.Store | ast.Del):
+                return f"it reaches or sets the attribute {node.attr!r:.40}"
+        if isinstance(node, ast.Global | ast.Nonlocal | ast.ClassDef):
+            return f"it holds `{type(node).__name__.lower()}`"
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name in _imported(node):
+                module, _, last = name.rpartition(".")
+                if name not in modules | MODULES and (isinstance(node, ast.Import) or not _offers(module, last)):
+                    return f"it imports {name!r:.40}"
+    return None
+
+
+def _sets_item(node, own=frozenset()):
+    """Whether an item is set of anything but the arguments and names of the function around it."""
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        own |= {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+        own |= {name for part in (node.body if isinstance(node.body, list) else ()) for name in _bound(part)}
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        base = node.value
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        if not isinstance(base, ast.Name) or base.id not in own:
+            return True
+    return any(_sets_item(child, own) for child in ast.iter_child_nodes(node))
+
+
+def _offers(module, name):
+    """Whether `from module import name` brings in what computes."""
+    return module in MODULES and name in known()

@@ -1,0 +1,93 @@
+"""What the solutions say of a check: which of its arguments a student writes, and the right functions among them."""
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from labs.author import regions, sources
+from labs.blanks import parse
+from labs.checks import tasks
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A check of a notebook: the names of its arguments (None for what is no name), and which of them are blanks.
+
+    batch: the file name of the batch script that it is about, or None.
+    """
+
+    names: tuple
+    own: tuple
+    batch: str | None
+
+
+@cache
+def forms(root, notebook):
+    """(cells of the complete notebook, cells of the student's), {id of the cell: source} of code, in order."""
+    pair = sources.pair(Path(root), Path(root, "solutions", f"{notebook}.py"))
+    return tuple({cell.id: cell.source for cell in form.cells if cell.cell_type == "code"} for form in pair)
+
+
+@cache
+def asked(root, notebook):
+    """{id: Asked} of the checks of a notebook."""
+    found, blank, scripts = {}, blanks(root, notebook), {}
+    for source in forms(root, notebook)[1].values():
+        for node in ast.walk(parse(source)):
+            if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("sites.script("):
+                scripts[node.targets[0].id] = node.value.args[0].value
+        for node in ast.walk(parse(source)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "check":
+                id, *arguments = node.args
+                batch = [scripts.get(getattr(arguments[0], "id", None)) if arguments else None]
+                names = tuple(each.id if isinstance(each, ast.Name) else None for each in arguments)
+                found[id.value] = Asked(names, tuple(name in blank for name in names), *batch)
+    return found
+
+
+@cache
+def blanks(root, notebook):
+    """The names that a student's notebook leaves open."""
+    found = set()
+    for source in forms(root, notebook)[1].values():
+        for node in ast.walk(parse(source)):
+            if isinstance(node, ast.Assign) and _is_blank(node.value):
+                found |= {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+            elif isinstance(node, regions.DEFINITION) and _is_blank(getattr(node.body[-1], "value", None)):
+                found.add(node.name)
+    return frozenset(found)
+
+
+def _is_blank(node):
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+@cache
+def scripts(root):
+    """{path below the course: (text, complete text)} of the training scripts: as students get them, and complete."""
+    texts = {name: path.read_text(encoding="utf-8") for name, path in sources.scripts(Path(root)).items()}
+    return {
+        f"notebooks/scripts/{name}": (regions.blank(text, name), regions.strip_markers(text, name))
+        for name, text in texts.items()
+    }
+
+
+@cache
+def criteria():
+    """What a good answer to each written task holds, which students may have been told: texts."""
+    return [text for lesson in tasks.lessons().values() for item in lesson.task for text in getattr(item, "holds", ())]
+
+
+@cache
+def functions(root, notebook):
+    """The names that the complete notebook's imports and functions define; nothing else of it is run."""
+    names = {"__name__": "reference"}
+    for source in forms(root, notebook)[0].values():
+        for node in parse(source).body:
+            if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef):
+                try:
+                    exec(compile(ast.Module([node], []), notebook, "exec"), names)
+                except ImportError:
+                    continue  # as of Horovod, where it is missing: what needs it is not compared
+    return names

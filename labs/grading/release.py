@@ -1,0 +1,64 @@
+"""course.zip: what students get of the course, in one file that `labs update` reads, too."""
+
+import re
+import tempfile
+from pathlib import Path
+
+import labs
+from labs import files
+from labs.author import hidden, sources, students
+from labs.errors import LabsError, UseError
+from labs.report.archive import zipped
+from labs.slurm import sites
+
+TOP = "course/"  # the folder that the zip unpacks to
+_LESSON = re.compile(r"notebooks/(\d\d)_[^/]+\.ipynb|labs/lessons/nb(\d\d)/.*")
+_SITE = re.compile(r"slurm/sites/([^/]+)\.toml|slurm/(?!sites/)([^/]+)/.*")
+_EVERYWHERE = ("local", "template")  # what every release has: the machine at hand, and how to describe another
+
+
+class LeakError(LabsError):
+    """A release would give a solution away; the text says what and where."""
+
+
+def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__version__, date=None):
+    """Write the zip `out` with what students get of the course at `root`; returns the names of its notebooks.
+
+    site: besides `local` the one whose files go along (default: all); notebooks: as "00-08,11" (default: all);
+    criteria: whether what a good answer holds goes along. Version and date are those of `students.student_tree`.
+    The same input gives the same bytes. Raises UseError (no such site or notebook), LeakError, BuildError.
+    """
+    if site is not None:
+        sites.load(site, root)
+    numbers = _chosen(notebooks, [name[:2] for name in sources.sources(root)])
+
+    def keeps(name):
+        of_lesson, of_site = _LESSON.fullmatch(name), _SITE.fullmatch(name)
+        if of_lesson:
+            return (of_lesson[1] or of_lesson[2]) in numbers
+        return not (site and of_site) or (of_site[1] or of_site[2]) in (site, *_EVERYWHERE)
+
+    with tempfile.TemporaryDirectory(prefix="labs-release-") as folder:
+        tree = Path(folder, "tree")
+        names = students.student_tree(root, tree, version, date, criteria, keeps)
+        contents = {name: (tree / name).read_bytes() for name in names}
+    if found := list(hidden.leaks(contents, hidden.secrets(root))):
+        raise LeakError(
+            f"This release would give solutions away, so it was not written. {found[0]} ({len(found)} in all)"
+        )
+    files.write(out, zipped({TOP + name: content for name, content in contents.items()}))
+    return [name for name in names if re.fullmatch(r"notebooks/[^/]+\.ipynb", name)]
+
+
+def _chosen(notebooks, known):
+    """The numbers that "00-08,11" means, of those that are known. Raises UseError."""
+    if notebooks is None:
+        return known
+    chosen = set()
+    for part in notebooks.split(","):
+        found = re.fullmatch(r"\s*(\d\d)(?:-(\d\d))?\s*", part)
+        named = [number for number in known if found and found[1] <= number <= (found[2] or found[1])]
+        if not named:
+            raise UseError(f"--notebooks: {part!r} names no notebook; there are {', '.join(known)}: as 00-08,11.")
+        chosen.update(named)
+    return chosen

@@ -1,0 +1,191 @@
+"""A sample, trained again: a student's script runs for real in the sandbox, and its speedup and loss are compared with
+those that were handed in.
+
+    grades/rerun/007-T5.json   what came of it: lines, and findings
+
+1 worker and the most workers that this machine has cores for train in turns, REPEATS times for EPOCHS epochs, on the
+images of the run that was handed in where these are few, else on IMAGES of the digits.
+"""
+
+import json
+import math
+import os
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean, stdev
+
+from labs import files, sandbox
+from labs.checks import tasks
+from labs.errors import LabsError, UseError
+from labs.grading import collect, handed
+from labs.grading.finding import Finding
+from labs.results import intervals, metrics, run
+from labs.sandbox.walls import WORK
+
+EPOCHS, REPEATS, IMAGES, PIXELS = 3, 3, 512, 64
+HERE = ("digits", "synthetic")  # data sets that the sandbox has
+LIMITS = sandbox.Limits(seconds=1500, memory=6 << 30, processes=600, disk=256 << 20, output=1 << 20)
+TURNS = """
+import json, sys
+from labs import jobs
+with jobs.Turns(show=False) as turns:
+    for script, arguments, options in json.loads(sys.argv[1]):
+        turns.start(script, *arguments, **options)
+"""
+
+
+def rerun(out, number, task):
+    """Train the script of a task of one submission again; returns lines that compare it with what was handed in.
+
+    Raises UseError: no such submission or task, no runs of it whose script was handed in, no sandbox.
+    """
+    if missing := sandbox.missing():
+        raise UseError(f"Nothing of the students' is run, since there is no sandbox: {missing}.")
+    path = collect.submission(out, number)
+    item = item_of(task)
+    with handed.opened(number, path) as submission, tempfile.TemporaryDirectory(prefix="labs-rerun-") as folder:
+        sample = _sample(submission, item)
+        if not sample:
+            raise UseError(f"{number} has no runs for {task} of its own on 1 and more workers, with their script.")
+        said = _train(submission, sample, Path(folder))
+        if said:
+            lines, found = [said], [Finding("rerun", "look", task, said)]
+        else:
+            lines, found = _compared(submission, sample, Path(folder))
+    kept = {"lines": lines, "findings": [asdict(each) for each in found]}
+    files.write(Path(out, f"rerun/{number}-{task}.json"), json.dumps(kept, indent=1))
+    return lines
+
+
+def item_of(task):
+    """The item with this id. Raises UseError where there is none, or none that is evident from a script's runs."""
+    item = next((item for lesson in tasks.lessons().values() for item in lesson.task if item.id == task), None)
+    if item is None or not item.evidence.scripts:
+        raise UseError(f"{task!r} is no task whose evidence are runs of a script.")
+    return item
+
+
+def findings(out):
+    """{number: findings} of all that was trained again."""
+    found = {}
+    for path in sorted(Path(out, "rerun").glob("*.json")):
+        number = path.stem.partition("-")[0]
+        found.setdefault(number, []).extend(Finding(**each) for each in json.loads(files.read(path))["findings"])
+    return found
+
+
+def _sample(submission, item):
+    """Names of two runs of one study, of 1 and of more workers, that one script of the student's made; or []."""
+    course, cores = submission.course, len(os.sched_getaffinity(0))
+    mine = {}
+    for name in course.matching(item.evidence.runs, course.held):
+        record = course.held[name].record
+        script = f"notebooks/scripts/{course.script_of(record)[0]}"
+        if record.kind == "measured" and record.epochs and script in submission.contents:
+            workers = record.configuration.workers or 0
+            if 1 <= workers <= cores:
+                mine.setdefault((record.study, script), {}).setdefault(workers, name)
+    for of_study in mine.values():
+        if 1 in of_study and len(of_study) > 1:
+            return [of_study[1], of_study[max(of_study)]]
+    return []
+
+
+def _small(record):
+    """Options that make a training small, and whether its losses can still be compared."""
+    has = record.configuration
+    images, pixels = has.images or record.dataset_images or 0, has.image_size or 0
+    same = has.dataset in HERE and 0 < images <= IMAGES and 0 < pixels <= PIXELS
+    options = {"--epochs": EPOCHS, "--repeats": REPEATS, "--images": images if same else IMAGES}
+    if not same:
+        options |= {"--dataset": "digits", "--image_size": 32, "--batch_size": 32 * has.workers}
+    return [str(word) for pair in options.items() for word in pair], same
+
+
+def _train(submission, sample, folder):
+    """Train into the folder. Returns None, or why it did not train, as a sentence."""
+    jobs = []
+    for name in sample:
+        record = submission.course.held[name].record
+        options = {"name": name}
+        if record.configuration.strategy == "horovod":
+            options["ranks"] = record.configuration.workers
+        script = f"scripts/{submission.course.script_of(record)[0]}"
+        jobs.append([script, [*record.command[1:], *_small(record)[0]], options])
+    given = {
+        name.removeprefix("notebooks/"): content
+        for name, content in submission.contents.items()
+        if name.startswith("notebooks/scripts/")
+    }
+    environment = {"PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent), "LABS_RUNS": f"{WORK}/runs"}
+    environment["LABS_PATIENCE"] = os.environ.get("LABS_PATIENCE", "")
+    words = [sys.executable, "-c", TURNS, json.dumps(jobs)]
+    done = sandbox.run(words, files=given, read_only=sandbox.interpreter(), env=environment, limits=LIMITS)
+    for name, content in done.files.items():
+        if name.startswith("runs/"):
+            files.write(folder / Path(name).name, content)
+    if done.ended:
+        return f"it was stopped at its limit of {done.ended}"
+    for name in sample:
+        try:
+            if not run.load_record(folder / f"{name}.json").steady:
+                return f"{name} did not train for more than an epoch"
+        except LabsError:
+            said = (done.files.get(f"runs/{name}.err", b"") or done.stderr).decode(errors="replace").strip()
+            return f"{name} left no record: {(said.splitlines() or ['nothing was said'])[-1][:200]}"
+    return None
+
+
+def _compared(submission, sample, folder):
+    """(lines, findings) of what was handed in against what was trained again."""
+    paths = [submission.course.held[name].path for name in sample]
+    before = [run.load_record(path) for path in paths]
+    after = [run.load_record(folder / f"{name}.json") for name in sample]
+    elsewhere = before[0].hardware != after[0].hardware
+    lines = [f"handed in: {before[0].hardware}; trained again: {after[0].hardware}"] if elsewhere else []
+    compared = [(sample[1], "speedup", *_speedups(before, after))]
+    for name, one, other in zip(sample, before, after, strict=True):
+        if _small(submission.course.held[name].record)[1]:
+            compared.append((name, "loss", *_losses(one, other)))
+    found = []
+    for name, what, handed_in, again, interval in compared:
+        said = f"its {what} was {handed_in:.3g}, and trained again it is {again:.3g}"
+        if interval is None:
+            lines.append(f"{name}: {said}: too few rounds for an interval")
+            continue
+        low, high = interval
+        agrees = low <= handed_in <= high
+        said += f", where {low:.3g} to {high:.3g} would agree"
+        lines.append(f"{name}: {said}: {'it does' if agrees else 'IT DOES NOT'}")
+        if not agrees:
+            severity = "note" if elsewhere and what == "speedup" else "look"
+            found.append(Finding("rerun", severity, name, said))
+    return lines, found
+
+
+def _speedups(before, after):
+    """(speedup handed in, trained again, 95 % interval of what would agree, or None)."""
+    one, other = metrics.speedup(before[1], before), metrics.speedup(after[1], after)
+    if not (one.error is not None and other.error is not None):
+        return one.value, other.value, None
+    parts = [(each.error**2, each.degrees) for each in (one, other)]  # Welch and Satterthwaite, on logarithms
+    error = sum(square for square, _ in parts)
+    degrees = error**2 / sum(square**2 / n for square, n in parts) if error else 1.0
+    reach = math.exp(intervals.t_quantile(degrees) * math.sqrt(error))
+    return one.value, other.value, (other.value / reach, other.value * reach)
+
+
+def _losses(before, after):
+    """(loss handed in, trained again, 95 % prediction interval of a training like these) after as many epochs."""
+    epochs = min(EPOCHS, *(len(repeat) for repeat in before.repeats), *(len(repeat) for repeat in after.repeats))
+    theirs, ours = (
+        [repeat[epochs - 1].metrics.get("loss", math.nan) for repeat in each.repeats] for each in (before, after)
+    )
+    if len(ours) < 2 or not all(0 < loss < math.inf for loss in theirs + ours):
+        return fmean(theirs), fmean(ours), None
+    logs = [math.log(loss) for loss in ours]
+    reach = intervals.t_quantile(len(logs) - 1) * stdev(logs) * math.sqrt(1 / len(ours) + 1 / len(theirs))
+    middle = fmean(logs)
+    return fmean(theirs), math.exp(middle), (math.exp(middle - reach), math.exp(middle + reach))

@@ -1,0 +1,107 @@
+"""What counts how much: grades/rubric.toml, written once from the tasks of the course, for the instructor to change.
+
+[checks]                  # points of each check; 0 leaves it out
+"05.6" = 1
+
+[[answer]]                # a written answer; each item is marked from 0 to 1, which allows partial credit
+id = "T5"
+items = [ { id = "T5.1", points = 1, text = "..." } ]
+
+[comments]                # the comment bank: an item's id and a letter
+"T5.1a" = "The script and the batch script disagree about the batch: which one made this run?"
+
+[findings]                # points off for each finding of a kind that a person has confirmed
+copy = 0
+"""
+
+import json
+import string
+import tomllib
+from pathlib import Path
+
+from pydantic import BaseModel, Field, ValidationError
+
+from labs import files, schema
+from labs.checks import tasks
+from labs.errors import UseError
+from labs.printed import printable
+
+
+class Item(BaseModel, extra="forbid"):
+    """A part of a written answer, and its points."""
+
+    id: str
+    points: float = Field(ge=0)
+    text: str
+
+
+class Answer(BaseModel, extra="forbid"):
+    """A written answer and what it is marked by."""
+
+    id: str
+    items: list[Item]
+
+
+class Rubric(BaseModel, extra="forbid"):
+    """A rubric as the file holds it. `most` are the points that can be had."""
+
+    checks: dict[str, float]
+    answer: list[Answer] = []
+    comments: dict[str, str] = {}
+    findings: dict[str, float] = {}
+
+    @property
+    def most(self):
+        return sum(self.checks.values()) + sum(item.points for each in self.answer for item in each.items)
+
+    @property
+    def items(self):
+        """{id: (id of the answer, Item)}."""
+        return {item.id: (each.id, item) for each in self.answer for item in each.items}
+
+
+def load(out, notebooks=None):
+    """The Rubric of a grading; written first where there is none. Raises UseError for a file that cannot be used."""
+    path = Path(out, "rubric.toml")
+    if not path.exists():
+        files.write(path, _first(notebooks))
+    try:
+        return Rubric.model_validate(tomllib.loads(files.read(path).decode()))
+    except ValidationError as problem:
+        raise UseError(f"{path}: {schema.first_mistake(problem)}") from None
+    except ValueError as problem:
+        raise UseError(f"{path} cannot be read as TOML: {problem}.") from None
+
+
+def add_comment(out, item, text):
+    """Put a comment on an item into the comment bank; returns its id: the item's, and the first letter that is free.
+
+    Raises UseError where all letters are taken.
+    """
+    path = Path(out, "rubric.toml")
+    with files.locked(path):
+        kept = load(out).comments
+        id = next((f"{item}{letter}" for letter in string.ascii_lowercase if f"{item}{letter}" not in kept), None)
+        if id is None:
+            raise UseError(f"{path} has {len(string.ascii_lowercase)} comments on {item} already.")
+        line = f"{json.dumps(id)} = {json.dumps(printable(text), ensure_ascii=False)}\n"
+        before, head, after = files.read(path).decode().partition("[comments]\n")
+        files.write(path, before + (head or "\n[comments]\n") + line + after)
+    return id
+
+
+def _first(notebooks):
+    """The text of a rubric that says what the tasks of the course say."""
+    lessons = [each for each in tasks.lessons().values() if not notebooks or each.notebook in notebooks]
+    items = [item for lesson in lessons for item in lesson.task]
+    lines = ["# What counts how much. Points are computed anew from this file each time.", "", "[checks]"]
+    lines += [f"{json.dumps(item.id)} = {item.points}" for item in items if isinstance(item, tasks.Check)]
+    lines += ["", "[findings]", "# copy = 5", "", "[comments]", '# "T5.1a" = "..."']
+    for item in items:
+        if item.kind == "answer":
+            lines += ["", "[[answer]]", f"id = {json.dumps(item.id)}", "items = ["]
+            for number, held in enumerate(item.holds, 1):
+                text = json.dumps(held, ensure_ascii=False)
+                lines.append(f'  {{ id = "{item.id}.{number}", points = 1, text = {text} }},')
+            lines.append("]")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,47 @@
+"""The first measurement: a small network trained on 1 and on 2 workers, in turns."""
+
+from labs import devices, jobs
+from labs.results import metrics
+from labs.results.run import MetricsError, load_record
+
+LOCAL_BATCH = 64  # images per worker and step
+PATIENCE = 5  # seconds, in all, for which rounds wait for other programs
+
+
+def measure():
+    """Train SmallCNN on 1 and on 2 workers, 6 epochs of each, the first as warm-up, in turns.
+
+    Returns the labs.results.run.Run of those that came to be on record: none, or without a steady epoch, where a
+    training was interrupted or failed, which is printed.
+    """
+    print(*(line + "\n" for line in told()), sep="", end="")
+    env = {"CUDA_VISIBLE_DEVICES": "-1"} if len(devices.gpus()) == 1 else {}
+    sizes = ["--model=SmallCNN", "--image_size=96", "--images=512", "--epochs=6"]
+    with jobs.Turns(patience=PATIENCE) as turns:
+        for workers in (1, 2):
+            asked = [*sizes, f"--workers={workers}", f"--batch_size={workers * LOCAL_BATCH}"]
+            turns.start("-m", "labs.training.program", *asked, name=f"first_w{workers}", env=env)
+    runs = [load_record(job.record) for job in turns.jobs if job.record.exists()]
+    if len(runs) == 2 and (note := metrics.calm(*runs[::-1])[1]):
+        print(f"Mind that {note}.")
+    return runs
+
+
+def told():
+    """What must be known of two workers here before they are measured: lines, none where there are two to be had."""
+    lines, gpus = [], len(devices.gpus())
+    if gpus == 1:
+        lines.append("This machine has one GPU, and two workers need two: so here each worker is a CPU core.")
+    if gpus < 2 and devices.cores() == 1:
+        lines.append("This machine has one core, which both workers share (oversubscribed): expect no speedup.")
+    return lines
+
+
+def speedup(runs):
+    """(speedup on 2 workers, its 95 % interval or None) of the runs of `measure`; (None, None): not measured."""
+    try:
+        one, two = runs
+        found = metrics.speedup(two, one)
+        return found.value, found.interval
+    except (ValueError, MetricsError):
+        return None, None

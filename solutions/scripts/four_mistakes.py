@@ -1,0 +1,47 @@
+"""A small network on handwritten digits, with Horovod. A colleague wrote it in a hurry: four lines are wrong.
+
+--batch_size is the global batch: the images of one step over all ranks.
+"""
+
+import argparse
+
+from labs import data, devices, hvd, models, training  # first: it silences TensorFlow's start-up messages
+
+import keras
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--epochs", type=int, default=3)
+parser.add_argument("--batch_size", type=int, default=64, help="images per step, over all ranks")
+training.arguments(parser)
+args = training.parse(parser)
+
+hvd.init()
+worker = devices.pin(hvd.local_rank(), hvd.local_size())
+print(f"Rank {hvd.rank()} of {hvd.size()} on {worker}", flush=True)
+keras.utils.set_random_seed(args.seed + hvd.rank())
+
+dataset = data.load(args.dataset, images=args.images)
+### BEGIN SOLUTION
+### GIVEN: numbers = data.order(dataset, args.batch_size, seed=args.seed + hvd.rank())
+numbers = data.order(dataset, args.batch_size, seed=args.seed)
+### END SOLUTION
+mine = numbers.shard(hvd.size(), hvd.rank())
+train = data.batches(dataset, mine, args.batch_size // hvd.size())
+
+### BEGIN SOLUTION
+### GIVEN: learning_rate = 0.01
+learning_rate = 0.01 * hvd.size()
+### END SOLUTION
+optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(learning_rate))
+model = models.build("SmallCNN", image_size=args.image_size, classes=len(dataset.classes))
+model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
+
+run = {"model": "SmallCNN", "strategy": "horovod", "workers": hvd.size(), "learning_rate": learning_rate}
+recorder = training.Recorder(args, images=len(dataset.images), **run)
+### BEGIN SOLUTION
+### GIVEN: callbacks = [recorder, hvd.callbacks.MetricAverageCallback()]
+callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback(), recorder]
+### END SOLUTION
+verbose = 2 if hvd.rank() == 0 else 0
+for _ in training.repeats(args, recorder, model):
+    model.fit(train, epochs=args.epochs, shuffle=False, verbose=verbose, callbacks=callbacks)

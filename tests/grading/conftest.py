@@ -1,0 +1,36 @@
+"""What the tests of grading share: a sandbox or a skip, and submissions of a few cells."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from labs import sandbox
+from labs.grading import handed, judge
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def needs_sandbox():
+    """Skip where there is no sandbox, but not in CI, which must have it."""
+    if reason := sandbox.missing():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no sandbox here: {reason}")
+
+
+@pytest.fixture
+def run(needs_sandbox, tmp_path, monkeypatch):
+    """run(notebook, *sources of its cells, seconds=..., **files) -> ({id: Result}, lines on what happened)."""
+
+    def run(notebook, *sources, seconds=40, **files):
+        limits = {**vars(judge.LIMITS), "seconds": seconds, "memory": 1 << 30}
+        monkeypatch.setattr(judge, "LIMITS", type(judge.LIMITS)(**limits))
+        cells = [{"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": s} for n, s in enumerate(sources)]
+        text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        contents = {f"notebooks/{notebook}.ipynb": text.encode()} | files
+        return judge.judged(handed.Submission("001", contents, tmp_path / "submission"), ROOT, notebook, "seed")
+
+    return run

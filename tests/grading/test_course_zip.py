@@ -1,0 +1,86 @@
+"""course.zip: complete, the same bytes each time, without what was not chosen, and without any solution."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from labs.author import hidden
+from labs.cli import main
+from labs.course import release as course_release
+from labs.errors import UseError
+from labs.grading import release
+
+ROOT = Path(__file__).resolve().parents[2]
+WHEN = "2026-01-02T03:04:05Z"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("release") / "course.zip"
+    assert len(release.release(ROOT, path, date=WHEN)) == len(list(ROOT.glob("solutions/*.py")))
+    return path
+
+
+def test_labs_update_reads_it_and_it_holds_nothing_of_the_authors(whole):
+    given = course_release.load(whole)
+    assert given.stamp.date == WHEN
+    names = zipfile.ZipFile(whole).namelist()
+    assert [name for name in names if not name.startswith("course/")] == []
+    words = ("/solutions/", "/tests/", "/.git/", "labs/grading", "labs/author")
+    assert [name for name in names if any(word in name for word in words)] == []
+    secret = hidden.secrets(ROOT)
+    assert len(secret) > 200 and list(hidden.leaks(given.files, secret)) == []
+
+
+def test_a_part_of_the_course_is_the_same_bytes_each_time(tmp_path):
+    for name in ("one", "two"):
+        given = release.release(ROOT, tmp_path / name, site="juwels-booster", notebooks="00-01,05", criteria=False)
+    assert given == [
+        f"notebooks/{name}.ipynb" for name in ("00_start_here", "01_basic_concepts", "05_resnet50_scaling")
+    ]
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    files = course_release.load(tmp_path / "one").files
+    sites = {name for name in files if name.startswith("slurm/sites/") and name.endswith(".toml")}
+    assert sites == {f"slurm/sites/{name}.toml" for name in ("local", "template", "juwels-booster")}
+    assert {name.split("/")[2] for name in files if name.startswith("labs/lessons/nb")} == {"nb00", "nb01", "nb05"}
+    assert b'holds = ["..."' in files["labs/lessons/nb05/tasks.toml"]
+
+
+@pytest.mark.parametrize("asked", ["99", "5", "00-", "08-00", ""])
+def test_a_notebook_that_is_not_there_is_named(asked, tmp_path):
+    with pytest.raises(UseError, match=f"'{asked}' names no notebook; there are 00, 01"):
+        release.release(ROOT, tmp_path / "out.zip", notebooks=asked)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_that_gives_a_solution_away_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(release.students, "GIVEN", [*release.students.GIVEN, "CONTRIBUTING.md"])
+    with pytest.raises(release.LeakError, match=r"CONTRIBUTING.md holds the marker .* in all\)"):
+        release.release(ROOT, tmp_path / "out.zip")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_writes_it_and_names_the_notebooks(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(["release", "--out", str(tmp_path / "c.zip"), "--notebooks", "03"]) == 0
+    assert capsys.readouterr().out.endswith("Notebooks: 03_mirrored_strategy\n")
+    assert main(["release", "--out", str(tmp_path / "d.zip"), "--site", "nowhere"]) == 2
+    assert "No site is called 'nowhere'" in capsys.readouterr().err and not (tmp_path / "d.zip").exists()
+
+
+def test_what_was_given_works_where_it_is_unpacked(tmp_path):
+    release.release(ROOT, tmp_path / "c.zip", notebooks="00,05", site="local")
+    with zipfile.ZipFile(tmp_path / "c.zip") as archive:
+        archive.extractall(tmp_path)
+    code = "from labs.checks import progress; print(*sorted({row['notebook'] for row in progress('notebooks')}))"
+    code += "; from labs.slurm import sites; print(*sites.names())"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "course"), "PYTHONDONTWRITEBYTECODE": "1"}
+    settings = {"cwd": tmp_path / "course", "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", code], **settings)
+    assert done.stdout == "00_start_here 05_resnet50_scaling\nlocal\n", done.stderr
+    made = subprocess.run(["make", "-n", "lab"], **settings)
+    assert made.returncode == 0 and "notebooks/00_start_here.ipynb" in made.stdout, made.stderr

@@ -1,0 +1,206 @@
+"""The desk: keys mark, comment and go on; each is kept at once; a change of the rubric moves the points and is told."""
+
+import json
+
+import pytest
+
+from labs import files
+from labs.cli import main
+from labs.errors import UseError
+from labs.grading import desk, marks, rubric
+from labs.report.archive import zipped
+
+RUBRIC = """
+[checks]
+"05.6" = 2
+[comments]
+"T5.1a" = "Which run is it?"
+[[answer]]
+id = "T5"
+items = [ { id = "T5.1", points = 2, text = "Scripts" }, { id = "T5.2", points = 1, text = "Logs" } ]
+[[answer]]
+id = "T6"
+items = [ { id = "T6.1", points = 4, text = "Plot" } ]
+"""
+
+
+@pytest.fixture
+def out(tmp_path):
+    files.write(tmp_path / "rubric.toml", RUBRIC)
+    for number in ("001", "002", "003"):
+        answers = {"T6": "a <b>plot</b>"} | ({} if number == "003" else {"T5": f"of {number}"})
+        table = ["Speed", ["run", "speedup"], ["ResNet50_w2", "1.61 [1.58, 1.64]"]]
+        found = {"key": number, "checks": {}, "answers": answers, "findings": [], "told": [], "speedups": []}
+        found |= {"steps": [], "prints": {}, "alike": {}, "tables": {"T5": [table]}}
+        files.write(tmp_path / f"submissions/{number}.zip", zipped({}))
+        files.write(tmp_path / f"checked/{number}.json", json.dumps(found))
+    return tmp_path
+
+
+@pytest.fixture
+def at(out):
+    """The desk, at question T5."""
+    return desk.Desk(out, "T5")
+
+
+def to(at, number):
+    while at.number != number:
+        at.press(".")
+
+
+def test_a_key_marks_an_item_and_pressed_again_gives_less(at, out):
+    to(at, "001")
+    seen = []
+    for _ in range(5):
+        at.press("1")
+        seen.append(marks.load(out)["001"].items.get("T5.1"))
+    assert seen == [1.0, 0.5, 0.0, None, 1.0]
+    assert "2 of 9 points" in at.head.value and at.items.children[0].children[0].value == 1.0
+
+
+def test_answer_and_evidence_stand_side_by_side_and_no_text_is_markup(at):
+    to(at, "002")
+    assert "of 002" in at.answer.value and "1.61 [1.58, 1.64]" in at.beside.value
+    at.press("+")
+    assert at.task == "T6" and "a &lt;b&gt;plot&lt;/b&gt;" in at.answer.value
+    at.press("-")
+    assert at.task == "T5"
+
+
+def test_every_submission_is_met_once_and_space_goes_to_what_is_open(at, out):
+    met = [at.number]
+    for _ in range(2):
+        at.press(".")
+        met.append(at.number)
+    assert sorted(met) == ["001", "002", "003"]
+    at.press(",")
+    assert at.number == met[1]
+    for number in ("001", "002"):
+        at.press(" ")
+        while at.number != number:
+            at.press(" ")
+        at.press("1")
+        at.press("2")
+    at.press(" ")
+    assert "Every answer to T5 is marked." in at.foot.value and "3 are done" in at.head.value
+
+
+def test_a_letter_puts_a_comment_on_and_takes_it_off(at, out):
+    number = at.number
+    at.press("a")
+    assert marks.load(out)[number].comments == ["T5.1a"] and "[x]" in at.foot.value
+    at.press("a")
+    assert marks.load(out)[number].comments == [] and "[x]" not in at.foot.value
+
+
+def test_a_new_comment_goes_into_the_bank_for_all(at, out):
+    at.comment.value = '2 Say "where" \\ and <why>.'
+    assert marks.load(out)[at.number].comments == ["T5.2a"]
+    assert rubric.load(out).comments["T5.2a"] == 'Say "where" \\ and <why>.'
+    at.press(".")
+    assert "b: Say &quot;where&quot; \\ and &lt;why&gt;. (T5.2a)" in at.foot.value
+    for text in ("no number", "9 no such item", "1"):
+        at.comment.value = text
+        assert "begins with the number of its item" in at.foot.value
+    assert sorted(rubric.load(out).comments) == ["T5.1a", "T5.2a"]
+
+
+def test_a_bank_is_begun_where_a_rubric_has_none(tmp_path):
+    files.write(tmp_path / "rubric.toml", RUBRIC.replace('[comments]\n"T5.1a" = "Which run is it?"\n', ""))
+    assert [rubric.add_comment(tmp_path, "T5.1", text) for text in "xy"] == ["T5.1a", "T5.1b"]
+    assert rubric.load(tmp_path).comments == {"T5.1a": "x", "T5.1b": "y"} and rubric.load(tmp_path).most == 9
+
+
+def test_a_change_of_the_rubric_moves_the_points_and_is_told(at, out):
+    to(at, "001")
+    at.press("1")
+    files.write(out / "rubric.toml", RUBRIC.replace("points = 2", "points = 7"))
+    at.press("2")
+    assert "The rubric has changed. Points: 001: 3 -&gt; 8." in at.foot.value and "8 of 14 points" in at.head.value
+    for text in ("[checks", "[checks]"):
+        files.write(out / "rubric.toml", text)
+        at.press("2")
+    assert at.task == "T5"
+    files.write(out / "rubric.toml", "[checks")
+    at.press("2")
+    assert "rubric.toml" in at.foot.value and "of 14 points" in at.head.value  # the last one that can be read
+
+
+def test_what_another_grader_marks_is_seen_and_not_lost(at, out):
+    to(at, "001")
+    other = desk.Desk(out, "T5")
+    to(other, "001")
+    at.press("1")
+    other.press("2")
+    at.press("a")
+    assert marks.load(out)["001"].items == {"T5.1": 1.0, "T5.2": 1.0} and "1 of 1: Logs" in row(at, 1)
+
+
+def test_a_mark_that_was_not_seen_is_not_written_over(at, out):
+    to(at, "001")
+    marks.mark(out, "001", rubric.load(out), "T5.1", 0.0)
+    at.press("1")
+    assert "Somebody else has marked T5.1 meanwhile." in at.foot.value and "0 of 2" in row(at, 0)
+    assert marks.load(out)["001"].items == {"T5.1": 0.0}
+    at.press("1")
+    assert marks.load(out)["001"].items == {}
+
+
+def row(at, place):
+    return at.items.children[place].children[1].value
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_any_share_is_shown_and_a_button_marks_too(at, out, share):
+    marks.mark(out, at.number, rubric.load(out), "T5.1", share)
+    at.draw()
+    assert f"{2 * share:g} of 2" in row(at, 0)
+    at.items.children[0].children[0].value = 0.5
+    assert marks.load(out)[at.number].items["T5.1"] == 0.5 and "1 of 2" in row(at, 0)
+
+
+def test_keys_that_are_typed_fast_are_each_taken_once(at, out):
+    """What a browser sends: the field as it is, after one key or, when the kernel is busy, after several."""
+    first = at.number
+    for value in ("1", "12.1", "12.12", "12.122."):
+        at.keys.value = value
+    at.keys.value += "2"
+    kept, third = marks.load(out), at.number
+    at.press(",")
+    assert kept[first].items == {"T5.1": 1.0, "T5.2": 1.0} and kept[at.number].items == {"T5.1": 1.0, "T5.2": 0.5}
+    assert kept[third].items == {"T5.2": 1.0} and len({first, at.number, third}) == 3
+    at.keys.value = "12"  # keys that are taken back
+    at.keys.value = ""
+    assert marks.load(out) == kept and at.number != third and "taken back" in at.foot.value
+    at.keys.value = "."
+    assert at.number == third
+    at.keys.value = "2"  # in the place of what was selected
+    assert marks.load(out)[third].items == {"T5.2": 0.5}
+
+
+def test_what_is_no_key_is_told(at, out):
+    at.press("9")
+    assert "no key here" in at.foot.value and marks.load(out) == {}
+
+
+def test_a_mark_that_cannot_be_kept_is_told(at, out):
+    files.write(out / "marks.json", "{")
+    at.press("1")
+    assert "marks.json" in at.foot.value and "0 of 2" not in row(at, 0) and (out / "marks.json").read_text() == "{"
+    with pytest.raises(UseError, match=r"marks\.json"):
+        desk.Desk(out, "T5")
+
+
+def test_where_there_is_no_such_question_it_says_so(out, tmp_path):
+    with pytest.raises(UseError, match="no written answer 'T9'; it has T5, T6"):
+        desk.Desk(out, "T9")
+    with pytest.raises(UseError, match="labs grade check"):
+        desk.Desk(tmp_path / "none")
+
+
+def test_the_notebook_is_written_and_runs(out, capsys, monkeypatch):
+    assert main(["grade", "desk", "--out", str(out)]) == 0
+    code = json.loads((out / "grading.ipynb").read_text())["cells"][1]["source"]
+    monkeypatch.chdir(out)
+    exec("".join(code), {})
+    assert "grading.ipynb" in capsys.readouterr().out

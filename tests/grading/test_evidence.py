@@ -1,0 +1,217 @@
+"""Evidence: honest runs of any speed and noise give no finding; each thing that cannot be gives one, for a person."""
+
+import copy
+import random
+
+import made_class
+import pytest
+
+from labs import recorded
+from labs.grading import copies, evidence, handed
+from labs.grading.finding import HONEST, SEVERITIES
+from labs.results import record as records
+
+
+@pytest.fixture
+def looked_at(tmp_path):
+    """looked_at(runs, files) -> findings about a submission with these runs, {name: Record}."""
+
+    def looked_at(runs, logs_of=None, **more):
+        contents = made_class.written(runs)
+        contents |= {name: text for name, text in made_class.written(logs_of or runs).items() if name.endswith(".out")}
+        contents["notebooks/scripts/ResNet50.py"] = made_class.script().encode()
+        return evidence.findings(handed.Submission("001", contents | more, tmp_path / str(random.random())))
+
+    return looked_at
+
+
+def changed(runs, change):
+    """A copy of some runs, each changed by a function."""
+    runs = copy.deepcopy(runs)
+    for record in runs.values():
+        change(record)
+    return runs
+
+
+@pytest.mark.parametrize("smooth", [0.002, 0.01, 0.06, 0.2])
+@pytest.mark.parametrize("speed", [0.2, 1.0, 5.0])
+def test_honest_runs_give_no_finding(looked_at, smooth, speed):
+    for seed in range(5):
+        found = looked_at(made_class.study(seed, speed=speed, smooth=smooth))
+        assert [each for each in found if each.severity != "note"] == []
+
+
+def test_the_kits_own_recorded_runs_give_none_but_that_they_are_recorded(looked_at):
+    runs = {path.stem: records.load(path) for path in recorded.laptop_two_networks()}
+    logs = {f"{made_class.RUNS}{path.stem}.out": path.with_suffix(".out").read_bytes() for path in recorded.laptop()}
+    found = looked_at(runs, **logs)
+    assert {each.kind for each in found} <= {"not measured by you"}
+
+
+def steps_longer(record):
+    record.epochs[3].step_seconds = [s * 1.2 for s in record.epochs[3].step_seconds]
+
+
+def epochs_longer(record):
+    record.finished = record.started
+
+
+def more_images(record):
+    record.epochs[2].images = 900
+
+
+def fewer_images(record):
+    record.epochs[2].images = 300
+
+
+def typed(record):
+    for epoch in record.epochs:
+        epoch.step_seconds = [round(s, 3) for s in epoch.step_seconds]
+        epoch.seconds = sum(epoch.step_seconds)
+
+
+def on_a_line(record):
+    for epoch in record.epochs:
+        epoch.step_seconds = [epoch.seconds / len(epoch.step_seconds)] * len(epoch.step_seconds)
+
+
+def another_script(record):
+    record.script_sha256 = "0" * 64
+
+
+def small_memory(record):
+    record.machine = {**record.machine, "memory": 1 << 24}
+
+
+def better(record):
+    record.epochs[-1].metrics["accuracy"] = 0.999
+
+
+def faster(record):
+    for epoch in record.epochs:
+        epoch.seconds, epoch.step_seconds = epoch.seconds * 0.8, [s * 0.8 for s in epoch.step_seconds]
+
+
+def shorter(record):
+    record.epochs = record.epochs[:4]
+
+
+# {change of the records: (kind, severity)}; the logs stay those of the unchanged runs, but for the last ones
+PLANTED = {
+    steps_longer: ("clock", "serious"),
+    epochs_longer: ("clock", "serious"),
+    more_images: ("images", "serious"),
+    fewer_images: ("images", "look"),
+    typed: ("spread", "look"),
+    on_a_line: ("spread", "serious"),
+    another_script: ("script", "look"),
+    small_memory: ("possible", "serious"),
+    better: ("log", "serious"),
+    faster: ("log", "serious"),
+    shorter: ("log", "look"),
+}
+
+
+@pytest.mark.parametrize("change", PLANTED, ids=lambda change: change.__name__)
+def test_what_cannot_be_is_found_in_both_runs(looked_at, change):
+    runs = made_class.study(7)
+    found = [each for each in looked_at(changed(runs, change), logs_of=runs) if each.severity != "note"]
+    kind, severity = PLANTED[change]
+    assert {(each.kind, each.severity) for each in found} == {(kind, severity)}
+    assert {each.where for each in found} == set(runs)
+    assert all(each.kind in HONEST and each.severity in SEVERITIES for each in found)
+
+
+def test_a_study_on_two_environments_is_told(looked_at):
+    runs = made_class.study(8)
+    runs["ResNet50_w2"].versions = {**runs["ResNet50_w2"].versions, "keras": "3.3.3"}
+    assert [(each.kind, each.severity) for each in looked_at(runs)] == [("versions", "look")]
+
+
+def test_more_speedup_than_workers_is_told(looked_at):
+    runs = made_class.study(9)
+    runs["ResNet50_w2"] = made_class.study(9, speed=3.0)["ResNet50_w2"]
+    assert ("superlinear", "look") in {(each.kind, each.severity) for each in looked_at(runs)}
+
+
+@pytest.mark.parametrize("text", [b"{", b'{"version": 2, "epochs": 3}', b'{"version": 9, "epochs": []}'])
+def test_a_record_that_cannot_be_read_is_told(looked_at, text):
+    found = looked_at(made_class.study(10), **{f"{made_class.RUNS}mine.json": text})
+    assert [(each.kind, each.where) for each in found if each.severity != "note"] == [("record", "mine")]
+    assert "/tmp" not in found[0].seen
+
+
+# ---- across students ------------------------------------------------------------------------------------
+
+
+def series(owner, runs):
+    return list(copies.series(owner, runs))
+
+
+def jittered(runs):
+    draw = random.Random(1)
+
+    def change(record):
+        for epoch in record.epochs:
+            epoch.step_seconds = [s * (1 + draw.uniform(-5e-4, 5e-4)) for s in epoch.step_seconds]
+
+    return changed(runs, change)
+
+
+COPIES = {
+    "as it is": lambda runs: runs,
+    "scaled": lambda runs: made_class.scaled(runs, 0.73),
+    "with a little noise": jittered,
+    "a part": lambda runs: changed(runs, shorter),
+    "renamed": lambda runs: {f"my_{name}": record for name, record in runs.items()},
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_copy_is_found_at_both_and_the_earlier_one_is_a_note(how):
+    runs = made_class.study(11)
+    for record in runs.values():
+        record.started = "2026-01-01T00:00:00+00:00"
+    theirs = changed(COPIES[how](runs), lambda record: setattr(record, "started", "2026-01-02T00:00:00+00:00"))
+    found = copies.findings(series("001", runs) + series("002", theirs) + series("003", made_class.study(12)))
+    longest = {name for name, record in theirs.items() if len(record.epochs) * record.steps >= 20}
+    assert {each.where for each in found["002"]} >= longest and longest
+    assert {each.severity for each in found["002"]} == {"serious"}
+    assert {each.severity for each in found["001"]} == {"note"} and "003" not in found
+
+
+def test_the_kits_recorded_runs_are_known_also_when_scaled():
+    runs = made_class.recorded_as_own()
+    for factor in (1.0, 0.9):
+        found = copies.findings(series("001", made_class.scaled(runs, factor)))
+        assert {(each.kind, each.severity) for each in found["001"]} == {("recorded", "serious")}
+    said = changed(runs, lambda record: setattr(record, "kind", "recorded"))
+    assert copies.findings(series("001", said)) == {}
+
+
+def test_a_run_that_stands_twice_is_told_once():
+    runs = made_class.study(13)
+    found = copies.findings(series("001", runs | {"again": runs["ResNet50_w1"]}))
+    assert [(each.kind, each.where) for each in found["001"]] == [("repeated", "ResNet50_w1")]
+
+
+@pytest.mark.parametrize("smooth", [1e-4, 0.002, 0.06])
+def test_no_two_honest_runs_are_copies(smooth):
+    runs = [each for seed in range(60) for each in series(str(seed), made_class.study(seed, smooth=smooth))]
+    assert len(runs) == 120 and copies.findings(runs) == {}
+
+
+def test_equal_files_and_answers_are_told_and_equal_scripts_are_not():
+    class Course:
+        answers = {"T5": "The speedup is 1.6. " * 20}
+
+    class Work:
+        course = Course()
+        contents = made_class.written(made_class.study(1)) | {"notebooks/scripts/ResNet50.py": b"x" * 999}
+
+    found = copies.equal_files({number: copies.prints(Work) for number in ("001", "002")})
+    assert {each.where for each in found["001"]} == {"the answer to T5"} == {each.where for each in found["002"]}
+    Work.contents = made_class.written(made_class.study(1), with_records=False)
+    found = copies.equal_files({number: copies.prints(Work) for number in ("001", "002")})
+    names = {"ResNet50_w1.out", "ResNet50_w2.out", "the answer to T5"}
+    assert {each.where for each in found["001"]} == names and all("002" in each.seen for each in found["001"])

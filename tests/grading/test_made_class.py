@@ -1,0 +1,224 @@
+"""A class of 20, graded as an instructor would: every planted fact is found, no honest student is accused."""
+
+import csv
+import hashlib
+import io
+import json
+import random
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import made_class
+import psutil
+import pypdfium2
+import pytest
+
+from labs import files
+from labs.cli import main
+from labs.grading import check, collect
+from labs.report.archive import zipped
+
+ROOT = Path(__file__).resolve().parents[2]
+HONEST = ("Honest One", "Honest Two", "Honest Three", "Wrong Ways", "=cmd|'calc'!A0")
+
+
+@pytest.fixture(scope="session")
+def export(tmp_path_factory):
+    return made_class.export(tmp_path_factory.mktemp("class"))
+
+
+@pytest.fixture(scope="session")
+def grades(export, needs_sandbox, tmp_path_factory):
+    """The folder of a finished grading of the class."""
+    out = tmp_path_factory.mktemp("grades")
+    monkey = pytest.MonkeyPatch()
+    monkey.chdir(ROOT)
+    for words in (["collect", str(export)], ["check", "--notebooks", *made_class.NOTEBOOKS], ["out"]):
+        assert main(["grade", *words, "--out", str(out)]) == 0
+    monkey.undo()
+    return out
+
+
+@pytest.fixture(scope="session")
+def found(grades):
+    """{who: what was found}, with its `number`, and the lines of its collection as `collected`."""
+    results, collected = check.results(grades), json.loads((grades / "collection.json").read_text())
+    return {
+        who: results[n] | {"number": n, "collected": collected[n]} for who, n in numbers(grades).items()
+    }  # fmt: skip
+
+
+def numbers(grades):
+    return {each["who"]: n for n, each in json.loads((grades / "names.json").read_text()).items()}
+
+
+def accused(of_one, *severities):
+    return {(each.kind, each.where) for each in of_one["findings"] if each.severity in severities or not severities}
+
+
+def states(of_one):
+    return {id: each["state"] for of_all in of_one["checks"].values() for id, each in of_all.items()}
+
+
+def test_the_class_is_20_and_names_stand_in_one_file_alone(grades):
+    names = numbers(grades)
+    assert len(names) == 20 and sorted(names.values()) == sorted(collect.submissions(grades))
+    for path in grades.rglob("*"):
+        if path.is_file() and path.name not in ("names.json", "grades.csv"):
+            assert b"Honest One" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("who", HONEST)
+def test_the_honest_are_not_accused(found, who):
+    assert accused(found[who], "serious", "look") == set() and found[who]["collected"] == ["complete"]
+
+
+@pytest.mark.parametrize("who", ["Honest One", "Honest Two", "Honest Three"])
+def test_what_is_right_is_judged_right(found, who):
+    assert set(states(found[who]).values()) == {"right"} and len(states(found[who])) == 31
+
+
+PLANTED = {
+    "Copied Runs": {("copy", "ResNet50_w1"), ("copy", "ResNet50_w2")},
+    "Scaled Runs": {("copy", "ResNet50_w1"), ("copy", "ResNet50_w2")},
+    "Recorded Own": {("recorded", "ResNet50_w1"), ("recorded", "ResNet50_w2")},
+    "Edited Pdf": {("report", f"report.pdf, {task}") for task in ("T5", "T6", "T10")},
+    "Edited Json": {("report", f"report.json, {task}") for task in ("T5", "T6", "T10")},
+    "Edited Record": {("clock", "ResNet50_w2"), ("log", "ResNet50_w2")},
+    "Too Smooth": {("spread", "ResNet50_w1"), ("spread", "ResNet50_w2")},
+    "Too Fast": {("possible", "ResNet50_w1"), ("possible", "ResNet50_w2")},
+}
+
+
+@pytest.mark.parametrize("who", PLANTED)
+def test_what_was_planted_is_found_and_nothing_else(found, who):
+    assert accused(found[who], "serious") == PLANTED[who], found[who]["findings"]
+    assert all(each.honest and each.seen for each in found[who]["findings"])
+
+
+def test_a_scaled_run_is_told_with_its_factor_and_whose_it_is(found):
+    (seen,) = [f.seen for f in found["Scaled Runs"]["findings"] if f.kind == "copy" and f.where == "ResNet50_w1"]
+    assert seen == f"its step times are 0.8 times those of ResNet50_w1 of submission {found['Honest Two']['number']}"
+
+
+def test_an_answer_that_was_taken_from_another_is_found_in_both_and_in_nobody_else(found):
+    alike = {who for who, each in found.items() if ("alike", "the answer to T5") in accused(each, "look")}
+    assert alike == {"Edited Record", "Edited Json", "Half Done", "Two Times"}  # the last two are one and the same
+
+
+def test_other_machine_log_only_and_forged_progress_are_for_a_person(found):
+    assert {("versions", "ResNet50_w1, ResNet50_w2"), ("different machines", "T5")} <= accused(
+        found["Other Machine"], "look"
+    )
+    assert {("no record", "ResNet50_w1"), ("no record", "ResNet50_w2")} <= accused(found["Log Only"], "note")
+    assert accused(found["Log Only"], "serious") == set()
+    assert ("progress", "progress.json") in accused(found["Forged Progress"], "look")
+    right = {id for id, state in states(found["Forged Progress"]).items() if state == "right"}
+    assert right == {"05.3", "05.8", "05.15"}  # the scripts and runs are there
+
+
+def test_empty_damaged_and_double_submissions_are_lines_of_the_collection(found):
+    assert found["Empty Zip"]["collected"] == ["empty: no file of a submission is in it"]
+    assert found["Damaged Zip"]["collected"][0].startswith("damaged: it cannot be read as a zip")
+    other = found["Half Done"]["number"]
+    assert found["Two Times"]["collected"] == ["complete", f"equal to the last byte: {other}"]
+    assert ("copy", "ResNet50_w1") in accused(found["Two Times"], "serious")
+
+
+def test_wrong_answers_get_their_hint_and_a_number_that_was_typed_in_is_found(found):
+    checks = found["Wrong Ways"]["checks"][made_class.NOTEBOOKS[1]]
+    wrong = {id: each["text"] for id, each in checks.items() if each["state"] == "wrong"}
+    assert set(wrong) == {"05.6", "05.7", "05.11", "05.16"}
+    assert wrong["05.6"].startswith("Upside down") and wrong["05.7"].startswith("Right for the numbers of the notebook")
+    half = states(found["Half Done"])
+    assert half["05.5"] == "right" and half["05.13"] == half["05.16"] == "open"
+
+
+def rows(grades):
+    """grades.csv, read by another library."""
+    import tensorflow as tf
+
+    head, *body = csv.reader(io.StringIO((grades / "grades.csv").read_bytes().decode()))
+    lines = (grades / "grades.csv").read_bytes().decode().split("\r\n")[1:-1]
+    columns = tf.io.decode_csv(lines, [""] * len(head), na_value="-")
+    table = [[cell.decode() for cell in row] for row in zip(*(column.numpy() for column in columns), strict=True)]
+    assert table == body
+    return {row[0]: dict(zip(head, row, strict=True)) for row in table}
+
+
+def test_the_sheet_is_read_by_others_and_no_name_is_a_formula(grades, found):
+    table = rows(grades)
+    assert len(table) == 20
+    row = table[found["=cmd|'calc'!A0"]["number"]]
+    assert row["Full name"] == "'=cmd|'calc'!A0" and row["Identifier"].startswith("Participant 40")
+    assert not any(cell.lstrip().startswith(("=", "+", "@")) for row in table.values() for cell in row.values())
+    good, wrong = (float(table[found[who]["number"]]["Grade"]) for who in ("Honest One", "Wrong Ways"))
+    assert good - wrong == 1 + 1 + 1 + 1  # 05.6, 05.7, 05.11, 05.16
+    assert float(table[found["Empty Zip"]["number"]]["Grade"]) == 0
+
+
+def test_feedback_and_overview_are_tagged_and_say_what_was_found(grades, found):
+    sys.path.insert(0, str(ROOT / "tests/report"))
+    from pdf import Pdf
+
+    wrong = Pdf(grades / f"feedback/{found['Wrong Ways']['number']}.pdf")
+    assert wrong.part and wrong.marked and wrong.language == "en" and wrong.title.startswith("Feedback on submission")
+    assert "Upside down" in wrong.text and "Honest One" not in wrong.text
+    scaled = Pdf(grades / f"feedback/{found['Scaled Runs']['number']}.pdf")
+    assert "0.8 times" in scaled.text and "An honest cause could be" in scaled.text
+    overview = Pdf(grades / "overview.pdf")
+    assert overview.part and overview.of("Figure")[0].alt.startswith("Speedups by submission")
+    assert len(pypdfium2.PdfDocument(grades / "overview.pdf")) >= 2
+
+
+def test_a_second_time_nothing_is_done_and_every_byte_is_the_same(grades, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    before = everything(grades)
+    assert main(["grade", "check", "--notebooks", *made_class.NOTEBOOKS, "--out", str(grades)]) == 0
+    assert capsys.readouterr().out == "0 looked at; the others are as they were.\n"
+    assert main(["grade", "out", "--out", str(grades)]) == 0
+    assert everything(grades) == before
+
+
+def everything(folder):
+    return {
+        path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_killed_at_ten_moments_nothing_is_lost_or_done_twice(export, needs_sandbox, tmp_path, monkeypatch):
+    """What was finished stays as it was written, and is not done again; no process is left, nor one in a sandbox; and
+    in the end no folder with what students have written."""
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    with zipfile.ZipFile(export) as archive:
+        some = {name: archive.read(name) for name in archive.namelist()[:6]}
+    files.write(tmp_path / "some.zip", zipped(some))
+    draw, out, done = random.Random(5), tmp_path / "grades", {}
+    collect.collect(tmp_path / "some.zip", out)
+    words = ["grade", "check", "--out", str(out), "--notebooks", made_class.NOTEBOOKS[0]]
+    for _ in range(10):
+        process = subprocess.Popen([sys.executable, "-m", "labs", *words], stdout=subprocess.DEVNULL)
+        time.sleep(draw.uniform(0.5, 12))
+        started = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+        process.kill()
+        process.wait()
+        assert psutil.wait_procs(started, timeout=30)[1] == []
+        before, done = done, finished(out)
+        assert before.items() <= done.items()
+    assert subprocess.run([sys.executable, "-m", "labs", *words], stdout=subprocess.DEVNULL).returncode == 0
+    assert len(finished(out)) == 6 and done.items() <= finished(out).items()
+    assert list((tmp_path / "tmp").glob("*")) == []
+
+
+def finished(out):
+    """{name: time of its writing} of the results, each of which can be read."""
+    found = {path.name: path.stat().st_mtime_ns for path in (out / "checked").glob("[0-9]*.json")}
+    assert all(json.loads((out / "checked" / name).read_text())["key"] for name in found)
+    return found

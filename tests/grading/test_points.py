@@ -1,0 +1,167 @@
+"""Points: a pure function of what was found, the rubric and the marks; changes of either are told; nothing is lost."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from labs import files
+from labs.cli import main
+from labs.errors import UseError
+from labs.grading import marks, points, results, rubric, sheet
+from labs.grading.finding import Finding
+from labs.report.archive import zipped
+
+RUBRIC = """
+[checks]
+"05.6" = 2
+"05.7" = 1
+"05.3" = 3
+[findings]
+copy = 4
+[comments]
+"T5.1a" = "Which run is it?"
+[[answer]]
+id = "T5"
+items = [ { id = "T5.1", points = 2, text = "Scripts" }, { id = "T5.2", points = 1, text = "Logs" } ]
+"""
+
+
+def judged(state, how="outside", text=""):
+    return {"state": state, "how": how, "text": text}
+
+
+def found(answers=None, **checks):
+    named = {id.strip("_").replace("_", "."): each for id, each in checks.items()}
+    return {"checks": {"05": named}, "answers": answers or {}, "findings": [], "told": [], "speedups": []}
+
+
+@pytest.fixture
+def out(tmp_path):
+    """A grading of two submissions whose checks were judged."""
+    files.write(tmp_path / "rubric.toml", RUBRIC)
+    one = found({"T5": "mine"}, _05_6=judged("right"), _05_7=judged("wrong", text="Upside down"))
+    two = found(_05_6=judged("open"), _05_3=judged("right", "person", "not judged: it imports 'os'"))
+    for number, each in (("001", one), ("002", two)):
+        files.write(tmp_path / f"submissions/{number}.zip", zipped({}))
+        each |= {"steps": [], "prints": {}, "alike": {}, "tables": {}, "key": number}
+        files.write(tmp_path / f"checked/{number}.json", json.dumps(each))
+    return tmp_path
+
+
+def lines(out, number):
+    read = json.loads((out / f"checked/{number}.json").read_text()) | {"findings": []}
+    return {each.id: each for each in points.lines(read, rubric.load(out), marks.load(out).get(number))}
+
+
+def test_points_come_from_checks_marks_and_confirmed_findings(out):
+    rules = rubric.load(out)
+    assert rules.most == 9
+    first = lines(out, "001")
+    assert (first["05.6"].points, first["05.7"].points, first["05.3"].points) == (2, 0, 0)
+    assert first["05.7"].why == "Upside down" and first["T5.1"].open and not lines(out, "002")["T5.1"].open
+    marks.mark(out, "001", rules, "T5.1", 0.5, comments=["T5.1a", "Well done."])
+    marks.mark(out, "001", rules, confirm=["copy"])
+    now = lines(out, "001")
+    assert (now["T5.1"].points, now["copy"].points) == (1, -4)
+    assert points.total(now.values()) == 0 and points.total(first.values()) == 2  # never below 0
+
+
+def test_what_only_a_person_can_judge_gives_no_point_until_then(out):
+    line = lines(out, "002")["05.3"]
+    assert (line.points, line.open, line.why) == (0, True, "not judged: it imports 'os'")
+    marks.mark(out, "002", rubric.load(out), "05.3", 1.0)
+    assert (lines(out, "002")["05.3"].points, lines(out, "002")["05.3"].open) == (3, False)
+    marks.mark(out, "002", rubric.load(out), "05.3")
+    assert lines(out, "002")["05.3"].open
+
+
+def test_a_change_of_the_rubric_is_told_old_against_new(out):
+    assert results.write(out) == ["2 submissions, 3 items are open."]
+    assert results.write(out) == ["2 submissions, 3 items are open."]
+    before = (out / "feedback/002.pdf").stat().st_mtime_ns
+    files.write(out / "rubric.toml", RUBRIC.replace('"05.6" = 2', '"05.6" = 5'))
+    assert results.write(out)[1:] == ["001: 2 -> 5 points"]
+    assert (out / "feedback/002.pdf").stat().st_mtime_ns != before  # the points that can be had are others
+    assert "T5.1a" not in (out / "grades.csv").read_text()
+    marks.mark(out, "001", rubric.load(out), comments=["T5.1a"])
+    results.write(out)
+    assert "Which run is it?" in (out / "grades.csv").read_text()
+
+
+def test_what_was_not_looked_at_is_named(out):
+    files.write(out / "submissions/003.zip", zipped({}))
+    assert results.write(out)[1].startswith("Not looked at yet, so not in any of this: 003.")
+
+
+def test_two_who_mark_at_once_lose_nothing(out):
+    rules = rubric.load(out)
+    with ThreadPoolExecutor(8) as pool:
+        jobs = [
+            pool.submit(marks.mark, out, number, rules, id, share, [f"{number} {id} {share}"])
+            for number in ("001", "002")
+            for id in ("T5.1", "T5.2", "05.6")
+            for share in (0.0, 0.25, 0.5, 1.0)
+        ]
+        assert [job.result() for job in jobs] == [None] * 24
+    kept = marks.load(out)
+    assert [len(kept[number].comments) for number in ("001", "002")] == [12, 12]
+    assert [sorted(kept[number].items) for number in ("001", "002")] == [["T5.1", "T5.2"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("number", "id", "share", "says"),
+    [
+        ("009", "T5.1", 1.0, "no submission 009"),
+        ("001", "T5.9", 1.0, "no item and no check 'T5.9'"),
+        ("001", "T5.1", 1.5, "no share"),
+        ("001", "T5.1", float("nan"), "no share"),
+    ],
+)
+def test_a_mark_that_cannot_be_is_refused(out, number, id, share, says):
+    with pytest.raises(UseError, match=says):
+        marks.mark(out, number, rubric.load(out), id, share)
+    assert not (out / "marks.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["[checks", "[checks]\nx = 'a'", "[other]\n[checks]", "answer = [{id = 'T5'}]\n[checks]"]
+)
+def test_a_rubric_that_cannot_be_used_is_named(out, text):
+    files.write(out / "rubric.toml", text)
+    with pytest.raises(UseError, match=r"rubric\.toml"):
+        rubric.load(out)
+
+
+@pytest.mark.parametrize("text", ["{", '{"marks": {"001": {"items": {"T5.1": "x"}}}}', '{"version": 2}'])
+def test_marks_that_cannot_be_read_are_not_written_over(out, text):
+    files.write(out / "marks.json", text)
+    with pytest.raises(UseError, match=r"marks\.json"):
+        marks.mark(out, "001", rubric.load(out), "T5.1", 1.0)
+    assert (out / "marks.json").read_text() == text
+
+
+def test_the_first_rubric_is_what_the_tasks_say(tmp_path):
+    rules = rubric.load(tmp_path, ["05_resnet50_scaling"])
+    assert rules.checks["T6"] == 6 and [item.id for item in rules.answer[0].items][:2] == ["T5.1", "T5.2"]
+    assert set(rubric.load(tmp_path / "all").checks) > set(rules.checks)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", "  =1", "\r=1", "=cmd|' /C calc'!A0"])
+def test_a_formula_is_text(name):
+    assert sheet.cell(name) == f"'{name}"
+
+
+def test_a_name_is_a_name():
+    assert [sheet.cell(each) for each in ("Ada", "O'Neill", "x=1", "", "日本")] == ["Ada", "O'Neill", "x=1", "", "日本"]
+
+
+def test_an_honest_cause_stands_beside_every_kind_of_finding():
+    assert all(Finding(kind, "look", "x", "y").honest for kind in ("clock", "copy", "counted twice"))
+
+
+def test_marks_by_command(out, capsys):
+    words = ["grade", "mark", "001", "T5.1", "0.25", "--comment", "T5.1a", "--out", str(out)]
+    assert main(words) == 0 and marks.load(out)["001"].items == {"T5.1": 0.25}
+    assert main(["grade", "mark", "009", "T5.1", "1", "--out", str(out)]) == 2
+    assert "There is no submission 009" in capsys.readouterr().err

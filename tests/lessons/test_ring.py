@@ -1,0 +1,53 @@
+"""The student's ring among real processes."""
+
+import pytest
+from nb02 import gathered_on, scattered_backwards, scattered_in_place
+
+from labs.lessons.nb02 import ring
+from labs.simulate import reduce
+
+
+def replaces(worker, K, chunks, exchange):
+    for step in range(K - 1):
+        chunks[(worker - step - 1) % K] = exchange(chunks[(worker - step) % K])
+
+
+def fails(worker, K, chunks, exchange):
+    if worker == 1:
+        raise ZeroDivisionError("this worker cannot go on")
+    return exchange(chunks[0])
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_right_functions_sum_among_processes_and_bytes_are_counted(workers):
+    found = ring.measure(scattered_in_place, gathered_on, workers=workers, numbers=10, rounds=2)
+    assert found["sums"] == {"ring": True, "server": True}
+    steps = reduce.ring([[0.0] * 10] * workers)
+    sent = [sum(4 * send.size for step in steps for send in step.sends if send.sender == w) for w in range(workers)]
+    assert found["bytes"] == {"ring": sent, "server": [40 * (workers - 1)] + [40] * (workers - 1)}
+    assert [len(times) for times in found["seconds"].values()] == [1, 1]
+
+
+def test_a_wrong_sum_is_seen():
+    assert ring.measure(replaces, gathered_on, workers=3, numbers=7, rounds=1)["sums"] == {
+        "ring": False,
+        "server": True,
+    }
+
+
+def test_functions_go_along_as_text_into_a_job(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    found = ring.run(scattered_backwards, gathered_on, workers=2, numbers=100, rounds=1)
+    assert found["sums"]["ring"] and "def scattered_backwards" in (tmp_path / "ring_functions.py").read_text()
+
+
+def test_a_worker_that_fails_ends_the_job_with_its_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    assert ring.run(fails, gathered_on, workers=2, numbers=100, rounds=1) is None
+    error = (tmp_path / "ring.err").read_text()
+    assert "this worker cannot go on" in error and "A worker has failed" in error
+
+
+def test_a_function_without_a_text_is_refused():
+    with pytest.raises(ring.RingError, match="define both with `def`"):
+        ring.run(len, gathered_on)
