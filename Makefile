@@ -214,6 +214,8 @@ REPORTS := $(patsubst %.py,%.ipynb,$(shell grep -ls 'report[.]make' solutions/*.
 
 # $(1): preset of the notebooks, $(2): seconds that a cell may take, two notebooks at a time. LABS_STRICT: a question
 # that is open or answered wrong is an error. pytest fails where it finds no test.
+NBVAL = python -m pytest --numprocesses=2 --dist=loadfile --nbval-lax --nbval-current-env \
+  --nbval-kernel-startup-timeout=60 --nbval-cell-timeout=$(2) --timeout=$(2)0
 define run-tests
 $(ACTIVATE)
 runs=$$(mktemp -d)
@@ -221,10 +223,8 @@ trap 'rm -rf "$$runs"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=3
 python -m pytest $(TESTS) $(PARALLEL) $(ARGS)
 export LABS_STRICT=1 LABS_PATIENCE=0 LABS_PRESET=$(1) LABS_RUNS="$$runs"
-notebooks="python -m pytest --numprocesses=2 --dist=loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout=$(2)"
-notebooks="$$notebooks --nbval-kernel-startup-timeout=60 --timeout=$(2)0"
-$(if $(filter-out $(REPORTS),$(SOLUTIONS)),$$notebooks $(filter-out $(REPORTS),$(SOLUTIONS)))
-$(if $(filter $(REPORTS),$(SOLUTIONS)),$$notebooks $(filter $(REPORTS),$(SOLUTIONS)))
+$(if $(filter-out $(REPORTS),$(SOLUTIONS)),$(NBVAL) $(filter-out $(REPORTS),$(SOLUTIONS)))
+$(if $(filter $(REPORTS),$(SOLUTIONS)),$(NBVAL) $(filter $(REPORTS),$(SOLUTIONS)))
 endef
 
 notebooks: setup ## Build notebooks/ from solutions/; what did not change is not executed again
