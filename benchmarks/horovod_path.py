@@ -44,11 +44,32 @@ def timer():
     return Timer()
 
 
-def rank_program(args):
-    """One rank: {"kit": [images/s, ...], "bare": [...]} over all ranks; rank 0 writes it to args.out."""
-    import horovod.tensorflow as bare_hvd
+def bare_step(model, rate):
+    """A step of plain SGD that averages over the ranks by Horovod alone; all begin with the weights of rank 0."""
+    import horovod.tensorflow as hvd
     import keras
     import tensorflow as tf
+
+    cross_entropy = keras.losses.SparseCategoricalCrossentropy()
+    weights = [weight.value for weight in model.trainable_weights]
+    for weight in model.weights:
+        weight.assign(hvd.broadcast(weight.value, 0))
+
+    @tf.function(jit_compile=False)
+    def step(images, labels):
+        with tf.GradientTape() as tape:
+            loss = cross_entropy(labels, model(images, training=True))
+        tape = hvd.DistributedGradientTape(tape)
+        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+            weight.assign_sub(rate * gradient)
+        return loss
+
+    return step
+
+
+def rank_program(args):
+    """One rank: {"kit": [images/s, ...], "bare": [...]} over all ranks; rank 0 writes it to args.out."""
+    import keras
 
     from labs import data, devices, hvd, models, ranks, training
 
@@ -88,20 +109,7 @@ def rank_program(args):
         model.fit(batches, epochs=1, shuffle=False, verbose=0, callbacks=callbacks)
         return recorder.record.epochs[-1].seconds
 
-    other = models.build("ResNet50V2", 32, 10)
-    cross_entropy = keras.losses.SparseCategoricalCrossentropy()
-    weights = [weight.value for weight in other.trainable_weights]
-    for weight in other.weights:
-        weight.assign(bare_hvd.broadcast(weight.value, 0))
-
-    @tf.function(jit_compile=False)
-    def step(images, labels):
-        with tf.GradientTape() as tape:
-            loss = cross_entropy(labels, other(images, training=True))
-        tape = bare_hvd.DistributedGradientTape(tape)
-        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
-            weight.assign_sub(rate * gradient)
-        return loss
+    step = bare_step(models.build("ResNet50V2", 32, 10), rate)
 
     def bare():
         begin = time.perf_counter()
