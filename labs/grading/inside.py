@@ -90,9 +90,11 @@ def replace_check(outside):
     def check(id, *answers, without=None):
         left = limit(0)  # a conversation is not broken off in the middle
         try:
-            return judging.Outcome(conversation(id, answers))
+            outcome = judging.Outcome(conversation(id, answers))
         finally:
             limit(left)
+        judging.RIGHT[id] = bool(outcome)
+        return outcome
 
     def conversation(id, answers):
         functions = []
