@@ -169,8 +169,17 @@ def replay():
         def __exit__(self, *_):
             pass
 
+        def begin(self):
+            return self
+
         def wait(self, timeout=None):
             return self.jobs
+
+        def stop(self):
+            pass
+
+        def progress(self):
+            return {}
 
         @property
         def state(self):
