@@ -1,5 +1,6 @@
 """What this machine has: devices, cores, memory, SLURM, Horovod, data; and the workers that follow."""
 
+import importlib.util
 import os
 import platform
 import re
@@ -76,6 +77,26 @@ def gpus():
     import tensorflow as tf
 
     return [f"GPU:{i}" for i in range(len(tf.config.list_physical_devices("GPU")))]
+
+
+_NEEDS = {
+    "horovod": (
+        lambda: importlib.util.find_spec("horovod"),
+        "Horovod, which is not installed (`labs doctor` says how to get it)",
+    ),
+    "two devices": (lambda: len(gpus()) != 1, "two devices, and there is one GPU"),
+}
+
+
+def has(*needs):
+    """True if this machine has what a cell needs, else one line says what is missing.
+
+    needs: "horovod"; "two devices" (GPUs, or cores, which are shared where there is one only)
+    """
+    missing = [text for there, text in map(_NEEDS.__getitem__, needs) if not there()]
+    if missing:
+        print(f"This cell needs {' and '.join(missing)}.")
+    return not missing
 
 
 def oversubscribed(workers):

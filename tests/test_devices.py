@@ -135,6 +135,18 @@ def test_gpus_are_workers_where_there_are_some(monkeypatch):
     assert devices.oversubscribed(3) and not devices.oversubscribed(2)
 
 
+def test_what_a_cell_needs_and_the_machine_lacks_is_named_in_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(devices, "gpus", lambda: ["GPU:0"])
+    monkeypatch.setattr(devices.importlib.util, "find_spec", lambda name: None)
+    assert not devices.has("horovod", "two devices")
+    said = "This cell needs Horovod, which is not installed (`labs doctor` says how to get it) and two devices, and "
+    assert capsys.readouterr().out == f"{said}there is one GPU.\n"
+    monkeypatch.setattr(devices, "gpus", list)
+    assert devices.has("two devices") and not capsys.readouterr().out
+    with pytest.raises(KeyError):
+        devices.has("three devices")
+
+
 def test_cores_and_memory_are_those_of_this_process():
     assert 1 <= devices.cores() <= os.cpu_count()
     assert 2**20 < devices.memory() < 2**50  # bytes

@@ -2,7 +2,7 @@
 `outcome` sets beside it what came of it; `reflect` shows what a good written answer holds.
 
 tasks           the items of all lessons, read from their tasks.toml
-judging         check, judge, and the decorator `judges` that binds a function to an item
+judging         check, judge, answered, and the decorator `judges` that binds a function to an item
 prediction      predict, outcome, and both over all items
 reflection      reflect: what a written answer holds, ticked by the student
 student_code    a student's code while it is judged: its error with its line, and an end to what has none
@@ -14,10 +14,22 @@ batch_scripts   is a batch script right?
 connected       a function on several ranks that exchange, played in one process
 """
 
-from labs.checks.judging import check, judge
+from labs.checks.judging import answered, check, judge
 from labs.checks.kept import answers, progress
 from labs.checks.prediction import outcome, predict, predictions
 from labs.checks.reflection import reflect
 from labs.checks.tasks import TaskError, task
 
-__all__ = ["TaskError", "answers", "check", "judge", "outcome", "predict", "predictions", "progress", "reflect", "task"]
+__all__ = [
+    "TaskError",
+    "answered",
+    "answers",
+    "check",
+    "judge",
+    "outcome",
+    "predict",
+    "predictions",
+    "progress",
+    "reflect",
+    "task",
+]

@@ -1,4 +1,4 @@
-"""Judging: `check` says whether an answer is right.
+"""Judging: `check` says whether an answer is right, and `answered` whether a cell that needs it can go on.
 
 A judge stands in the questions.py of its lesson, bound to the id of a task of the tasks.toml beside it:
 
@@ -28,6 +28,7 @@ import numpy as np
 from labs.checks import kept, student_code, tasks
 
 JUDGES = {}
+RIGHT = {}  # id: whether the newest answer of this kernel was
 CAN_BE_MISSING = ("horovod",)  # what the course goes on without
 
 
@@ -229,11 +230,20 @@ def check(id, *answers, without=None):
         raise tasks.TaskError(f"{id}: without={without!r} is no reason; known are {', '.join(CAN_BE_MISSING)}.")
     state, text = judge(id, *answers)
     kept.keep(tasks.task(id), state, answers)
+    RIGHT[id] = state == "right"
     show(id, state, text)
     excused = state == "open" and without is not None and find_spec(without) is None
     if state != "right" and not excused:
         refuse_if_strict(id, state, text)
     return Outcome(state)
+
+
+def answered(*ids):
+    """True if each of these was checked in this kernel and is right, as a cell needs it; else one line says what it
+    waits for. Raises TaskError for an unknown id."""
+    if missing := [tasks.task(id).id for id in ids if not RIGHT.get(id)]:
+        print(f"This cell waits for {' and '.join(missing)}: when you have the answer, run it again.")
+    return not missing
 
 
 def refuse_if_strict(id, state, text):

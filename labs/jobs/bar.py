@@ -28,6 +28,12 @@ def _rate(record, several):
     return rate and (f"{run.workers} worker(s): " if several else "") + f"{rate:,.0f} images/s"
 
 
+def where(progress):
+    """Epoch and step of what `Job.progress` says, in words."""
+    epoch, step = progress["epochs_done"] + 1, progress["step"]
+    return f"epoch {epoch} of {progress['epochs']}, step {step} of {progress['steps'] or '?'}"
+
+
 class Bar:
     """Progress of the job `name`."""
 
@@ -65,10 +71,7 @@ class Bar:
                 left = f", {(seconds - self.begin) * (1 - fraction) / (fraction - self.first):.0f} s left"
             workers = f"{progress['workers']} worker(s), " if progress.get("workers") else ""
             rate = f", {rate:.0f} images/s" if rate else ""  # none while the first epoch traces
-            text = (
-                f"{workers}epoch {progress['epochs_done'] + 1} of {progress['epochs']}, step {progress['step']} of "
-                f"{progress['steps'] or '?'}{rate}{left}"
-            )
+            text = f"{workers}{where(progress)}{rate}{left}"
         self._show(fraction, text)
 
     def _show(self, fraction, text):

@@ -15,6 +15,7 @@ import os
 import secrets
 import selectors
 import socket
+import threading
 import time
 from dataclasses import dataclass, field
 
@@ -67,6 +68,10 @@ def _patience():
 class Turns:
     """Trainings in turns: `start` each of them, then `wait` for all. As a context manager it waits at its end.
 
+    `begin` gives the turns in the background: a notebook goes on, and `wait` collects later. `print(turns)` says where
+    they are. What is computed meanwhile takes from the cores: rounds wait for it as for other programs, as far as
+    patience goes. The trainings end with this process, also where nobody waited.
+
     Inside a job of SLURM's they may be steps over its nodes (launcher="srun"); who gives the turns is then heard by all
     of them, and asks each for the secret that it got at its start.
 
@@ -86,9 +91,23 @@ class Turns:
         self._select = selectors.DefaultSelector()
         self._select.register(self._listener, selectors.EVENT_READ)
         self._round, self._place, self._order, self._turn = -1, 0, [], None
+        # From `_begun` on, one thread alone touches the sockets and ends trainings. Others ask for the end, and wait
+        # for it: by events, since an interrupted Thread.join takes the thread for dead (Python 3.11).
+        self._begun, self._asked, self._over, self._problem = None, threading.Event(), threading.Event(), None
+
+    def __repr__(self):
+        from labs.jobs.bar import where
+
+        now = self.progress() if self.state == "running" else {}
+        at = f", {now['fraction']:.0%} done; now {now['name']}: {where(now)}" if now else ""
+        return f"<{', '.join(job.name for job in self.jobs) or 'no training'}: {self.state}{at}>"
 
     def start(self, script, *arguments, name, env=None, **options):
-        """Start a training as `labs.jobs.start` does, which says what the arguments are; returns the Job."""
+        """Start a training as `labs.jobs.start` does, which says what the arguments are; returns the Job.
+
+        All are started before the first turn: later it raises JobError, and the others go on.
+        """
+        self._not_begun()
         if str(script).endswith(".sh"):
             raise JobError("A batch script cannot take turns: start the training programs themselves.")
         if name in self._trainings:
@@ -113,33 +132,67 @@ class Turns:
         else:
             self.wait()
 
-    def wait(self, timeout=None):
-        """Give turns until all trainings have ended, with a progress bar; an interrupt stops them. Returns the jobs.
+    def _not_begun(self):
+        if self._begun or self._asked.is_set():
+            raise JobError(
+                "These trainings have begun, and only those that begin together can be compared. wait() collects them, "
+                "stop() ends them. For others make a new jobs.Turns(), start all of them, then begin."
+            )
 
-        timeout: seconds after which they are stopped (None: no limit).
+    def begin(self):
+        """Give turns in the background from now on, and return at once; `wait` collects. Returns this object.
+
+        Raises JobError: begun before, or without a training.
+        """
+        self._not_begun()
+        if not self.jobs:
+            raise JobError(
+                "No training was started, so nobody can have a turn. Call start(...) for each, then begin()."
+            )
+        self._launch()
+        return self
+
+    def _launch(self):
+        self._begun = time.monotonic()
+        threading.Thread(target=self._run, name="turns", daemon=True).start()
+
+    def _run(self):
+        """Give turns until all trainings have ended, one of them without success, or somebody asks for the end."""
+        try:
+            try:
+                while any(training.going for training in self._trainings.values()) and not self._asked.is_set():
+                    self._listen(0.3)
+                    if any(job.state in ("failed", "stopped") for job in self.jobs):
+                        break
+            finally:
+                self._end()
+        except BaseException as problem:  # for the one who waits
+            self._problem = problem
+        self._over.set()
+
+    def wait(self, timeout=None):
+        """Wait until all trainings have ended, with a progress bar; an interrupt stops them. Returns the jobs.
+
+        Without `begin` before it, turns are given from now on. timeout: seconds from now after which they are stopped
+        (None: no limit). What went wrong in giving turns is raised here; the trainings have ended then.
         """
         from labs.jobs.bar import Bar
 
+        if not self._begun:
+            self._launch()
         bar = Bar(", ".join(self._trainings)) if self.show and self.jobs else None
         begin = time.monotonic()
         try:
-            while any(training.going for training in self._trainings.values()):
-                spent = time.monotonic() - begin
-                if timeout is not None and spent > timeout:
-                    self.stop()
-                    break
+            while not self._over.is_set() and (timeout is None or time.monotonic() - begin <= timeout):
                 if bar:
-                    bar.update(self.progress(), spent)
-                self._listen(0.3)
-                if any(job.state in ("failed", "stopped") for job in self.jobs):
-                    self.stop()
-                    break
+                    bar.update(self.progress(), time.monotonic() - self._begun)
+                self._over.wait(0.3)
+            if self._problem:
+                raise self._problem
         except KeyboardInterrupt:
-            self.stop()
+            pass
         finally:
-            self._close()
-            for job in self.jobs:
-                job._close_records()
+            self.stop()  # what has not ended, however the waiting ended
             if bar:
                 bar.close(self)
         if self.explain:
@@ -166,20 +219,31 @@ class Turns:
     def progress(self):
         """Where the trainings are together, as `Job.progress` says it of the one whose turn it is; or {}."""
         every = [training.job.progress() for training in self._trainings.values()]
-        now = self._turn.job.progress() if self._turn else {}
+        turn = self._turn  # of another thread's: it may have changed on the next line
+        now = turn.job.progress() if turn else {}
         done = [
             1.0 if job.state == "finished" else p.get("fraction", 0.0) for job, p in zip(self.jobs, every, strict=True)
         ]
-        return now | {"fraction": sum(done) / len(done), "name": self._turn.job.name} if now else {}
+        return now | {"fraction": sum(done) / len(done), "name": turn.job.name} if now else {}
 
     def stop(self):
-        """End all trainings that are not over; what they have measured is on record."""
+        """End all trainings that are not over, and wait for that; what they have measured is on record."""
+        self._asked.set()
+        if self._begun:
+            self._over.wait()
+        else:
+            self._end()
+
+    def _end(self):
+        """Give no turns any more, end all trainings that are not over, and close all records."""
         going = [job for job in self.jobs if job.state in GOING]
         for job in going:
             job.stopped = True  # and not failed, though its keeper ends it before we do
         self._close()
         for job in going:
             job.stop()
+        for job in self.jobs:
+            job._close_records()
 
     def _close(self):
         """Give no turns any more: what waits for one is ended by its keeper."""

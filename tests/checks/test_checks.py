@@ -120,6 +120,19 @@ def test_open_wrong_right(capsys):
     ]
 
 
+def test_a_cell_that_needs_an_answer_says_so_by_itself(monkeypatch, capsys):
+    monkeypatch.setattr(judging, "RIGHT", {})
+    checks.check("01.1", 42), checks.check("01.2", "a")
+    capsys.readouterr()
+    assert checks.answered("01.1") and not capsys.readouterr().out
+    assert not checks.answered("01.1", "01.2")
+    assert capsys.readouterr().out == "This cell waits for 01.2: when you have the answer, run it again.\n"
+    checks.check("01.1", 41)  # no longer right in this notebook, though its points stay
+    assert not checks.answered("01.1")
+    with pytest.raises(tasks.TaskError):
+        checks.answered("01.99")
+
+
 def test_progress_is_kept():
     checks.check("01.1", 41)
     assert items()["01.1"]["state"] == "wrong" and items()["01.1"]["points"] == 0

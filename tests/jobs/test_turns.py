@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -25,6 +27,11 @@ def told(folder, name):
     """[(round, order, begin, end), ...] of a program's turns."""
     lines = (folder / f"{name}.turns").read_text().splitlines()
     return [tuple(map(float, line.split())) for line in lines]
+
+
+def turns_of_b(folder):
+    """How many turns the second training has taken."""
+    return len(told(folder, "b")) if (folder / "b.turns").exists() else 0
 
 
 def of(folder):
@@ -119,7 +126,7 @@ def test_an_interrupt_stops_all(tmp_path, monkeypatch):
 
     def interrupted(seconds):
         heard(seconds)
-        if (tmp_path / "b.turns").exists() and len(told(tmp_path, "b")) > 2:
+        if turns_of_b(tmp_path) > 2:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(turns, "_listen", interrupted)
@@ -131,19 +138,35 @@ def test_an_interrupt_stops_all(tmp_path, monkeypatch):
 COORDINATOR = """
 import sys
 from labs import devices, jobs
-with jobs.Turns(show=False) as turns:
-    for name in "ab":
-        turns.start(sys.argv[1], 900, name=name, runs=sys.argv[2])
+turns = jobs.Turns(show=False)
+for name in "ab":
+    turns.start(sys.argv[1], 900, name=name, runs=sys.argv[2])
+if sys.argv[3] == "begin":
+    turns.begin()
+    sys.stdin.read()
+else:
+    with turns:
+        pass
 """
 
 
-@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_nothing_stays_behind_when_the_coordinator_is_killed(tmp_path, sign):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-c", COORDINATOR, PROGRAM, tmp_path], env=environment)
-    assert until(lambda: (tmp_path / "b.turns").exists() and len(told(tmp_path, "b")) > 1, 60), "no turn was taken"
-    process.send_signal(sign)
-    process.wait(30)
+@pytest.mark.parametrize(
+    "how, sign",
+    [
+        ("wait", signal.SIGKILL),
+        ("wait", signal.SIGTERM),
+        ("wait", signal.SIGINT),
+        ("begin", signal.SIGKILL),
+        ("begin", None),  # it ends by itself, and has not waited
+    ],
+)
+def test_nothing_stays_behind_when_the_coordinator_ends(tmp_path, how, sign):
+    command = [sys.executable, "-c", COORDINATOR, PROGRAM, tmp_path, how]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.PIPE)
+    assert until(lambda: turns_of_b(tmp_path) > 1, 60), "no turn was taken"
+    if sign:
+        process.send_signal(sign)
+    process.communicate(timeout=30)  # closes its stdin
     assert until(lambda: not of(tmp_path), 30), "a process stayed behind"
     assert len(told(tmp_path, "a")) > 0
 
@@ -218,6 +241,72 @@ def test_wrong_use_is_refused(tmp_path):
     with pytest.raises(jobs.JobError, match="cannot take turns"):
         jobs.Turns().start("a.sh", name="a")
     assert jobs.Turns().wait() == []
+
+
+def test_in_the_background_the_test_goes_on_and_wait_collects(tmp_path, capsys):
+    turns = start(tmp_path, [5], [5])
+    turns.explain = True
+    progress = {"epochs_done": 1, "epochs": 5, "step": 3, "steps": 8, "fraction": 0.25, "images_per_second": None}
+    for name in "ab":
+        (tmp_path / f"{name}.progress").write_text(json.dumps(progress))
+    assert turns.begin() is turns and turns.state == "running"
+    where = re.compile(r"<a, b: running, \d+% done; now [ab]: epoch 2 of 5, step 3 of 8>")
+    assert until(lambda: where.fullmatch(repr(turns)), 60), "no turn was seen while the test went on"
+    with pytest.raises(jobs.JobError, match="wait\\(\\) collects them"):
+        turns.start(PROGRAM, 5, name="c", runs=tmp_path)
+    with pytest.raises(jobs.JobError, match="These trainings have begun"):
+        turns.begin()
+    assert [job.name for job in turns.wait(timeout=120)] == ["a", "b"] and turns.state == "finished"
+    assert [job.state for job in turns.wait()] == ["finished", "finished"], "it can be asked again"
+    a, b = told(tmp_path, "a"), told(tmp_path, "b")
+    assert [turn[0] for turn in a] == [turn[0] for turn in b] == [0, 1, 2, 3, 4]
+    assert [turn[1] for turn in a[1:]] == [0, 1, 0, 1] and [turn[1] for turn in b[1:]] == [1, 0, 1, 0]
+    assert capsys.readouterr().out.count("a finished. Its files") == 2 and repr(turns) == "<a, b: finished>"
+    assert until(lambda: not of(tmp_path), 20), "a process stayed behind"
+
+
+@pytest.mark.parametrize("end", ["stop", "timeout", "interrupt"])
+def test_in_the_background_all_are_stopped(tmp_path, end):
+    turns = start(tmp_path, [900], [900]).begin()
+    assert until(lambda: turns_of_b(tmp_path) > 2, 60) and turns.state == "running"
+    if end == "stop":
+        turns.stop()
+        assert [job.state for job in turns.jobs] == ["stopped", "stopped"]
+    elif end == "interrupt":
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    turns.wait(timeout=1 if end == "timeout" else 60)
+    assert [job.state for job in turns.jobs] == ["stopped", "stopped"] and len(told(tmp_path, "a")) > 1
+    assert until(lambda: not of(tmp_path), 20), "a process stayed behind"
+
+
+def test_a_crash_in_the_background_ends_the_other_before_anybody_waits(tmp_path):
+    turns = start(tmp_path, [900], [900, "crash", 3]).begin()
+    assert until(lambda: turns.state != "running", 120)
+    assert [job.state for job in turns.jobs] == ["stopped", "failed"] and turns.state == "failed"
+    assert until(lambda: not of(tmp_path), 20), "a process stayed behind"
+    assert turns.wait() == turns.jobs and len(told(tmp_path, "b")) == 3
+
+
+def test_what_goes_wrong_in_giving_turns_is_raised_by_wait(tmp_path, monkeypatch):
+    turns = start(tmp_path, [900], [900])
+    monkeypatch.setattr(turns, "_give", lambda: None)  # nobody gets a turn
+    turns.begin()
+    monkeypatch.setattr(turns, "_give", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        turns.wait(timeout=60)
+    assert turns.state == "stopped" and until(lambda: not of(tmp_path), 20), "a process stayed behind"
+
+
+def test_nothing_begins_without_a_training_or_after_the_end(tmp_path):
+    turns = jobs.Turns(show=False, explain=False)
+    with pytest.raises(jobs.JobError, match="No training was started"):
+        turns.begin()
+    assert repr(turns) == "<no training: finished>"
+    turns.start(PROGRAM, 3, name="a", runs=tmp_path)
+    turns.stop()
+    with pytest.raises(jobs.JobError, match="make a new jobs.Turns"):
+        turns.begin()
+    assert [job.state for job in turns.wait()] == ["stopped"]
 
 
 MODULE = "labs.training.program"
