@@ -55,7 +55,7 @@ def start(folder, *programs, **options):
 
 def test_one_computes_at_a_time_and_the_order_turns_around(tmp_path):
     turns = start(tmp_path, [5], [5])
-    turns.wait(timeout=120)
+    turns.wait(timeout=300)
     assert turns.state == "finished"
     a, b = told(tmp_path, "a"), told(tmp_path, "b")
     assert [turn[0] for turn in a] == [turn[0] for turn in b] == [0, 1, 2, 3, 4]
@@ -83,7 +83,7 @@ def test_a_round_waits_while_other_programs_compute(share, waits, tmp_path, monk
         listen(seconds)
 
     monkeypatch.setattr(turns, "_listen", watched)
-    turns.wait(timeout=120)
+    turns.wait(timeout=300)
     assert turns.state == "finished" and len(told(tmp_path, "a")) == 3
     assert (1 < turns.waited < 5) == waits and bool(turns.explain_waiting()) == waits, turns.waited
 
@@ -92,7 +92,7 @@ def test_patience_ends(tmp_path, monkeypatch):
     monkeypatch.setattr("labs.devices.busy", lambda: devices.cores() * time.monotonic())
     turns = start(tmp_path, [3], [3])
     turns.patience = 2.0
-    turns.wait(timeout=120)
+    turns.wait(timeout=300)
     assert turns.state == "finished" and 2 <= turns.waited < 4 and "went on beside them" in turns.explain_waiting()
 
 
@@ -107,13 +107,13 @@ def test_patience_is_a_number_of_seconds(monkeypatch):
 
 def test_more_turns_than_the_other_are_taken_alone(tmp_path):
     turns = start(tmp_path, [2], [4])
-    turns.wait(timeout=120)
+    turns.wait(timeout=300)
     assert turns.state == "finished" and [len(told(tmp_path, name)) for name in "ab"] == [2, 4]
 
 
 def test_a_crash_ends_the_other_and_what_was_measured_stays(tmp_path):
     turns = start(tmp_path, [9], [9, "crash", 3])
-    turns.wait(timeout=120)
+    turns.wait(timeout=300)
     assert [job.state for job in turns.jobs] == ["stopped", "failed"] and turns.state == "failed"
     assert len(told(tmp_path, "b")) == 3 and 3 <= len(told(tmp_path, "a")) <= 4
     assert "this training crashes" in (tmp_path / "b.err").read_text()
@@ -130,7 +130,7 @@ def test_an_interrupt_stops_all(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(turns, "_listen", interrupted)
-    turns.wait(timeout=120)
+    turns.wait(timeout=300)
     assert [job.state for job in turns.jobs] == ["stopped", "stopped"]
     assert until(lambda: not of(tmp_path)), "a process stayed behind"
 
@@ -166,7 +166,7 @@ def test_nothing_stays_behind_when_the_coordinator_ends(tmp_path, how, sign):
     assert until(lambda: turns_of_b(tmp_path) > 1), "no turn was taken"
     if sign:
         process.send_signal(sign)
-    process.communicate(timeout=30)  # closes its stdin
+    process.communicate(timeout=300)  # closes its stdin
     assert until(lambda: not of(tmp_path)), "a process stayed behind"
     assert len(told(tmp_path, "a")) > 0
 
@@ -195,7 +195,7 @@ def test_a_stranger_gets_no_turn_and_disturbs_nobody(tmp_path):
     strangers = [socket.create_connection(address) for _ in range(3)]
     strangers[0].sendall(b'{"token": "guessed", "job": "a", "rank": 0, "ranks": 1}\nwaiting\n')
     strangers[1].sendall(b"\xff\xfe[]\n{}\n")
-    turns.wait(timeout=120)
+    turns.wait(timeout=300)
     assert turns.state == "finished" and len(told(tmp_path, "a")) == 3
     assert strangers[0].recv(100) == b""
 
@@ -228,7 +228,7 @@ def test_only_inside_a_job_of_slurms_other_machines_are_heard(tmp_path, monkeypa
         turns.start(PROGRAM, 2, name=name, runs=tmp_path, ranks=1, launcher="srun")
     stranger = socket.create_connection((outside, port))
     stranger.sendall(b"x" * 100_000)  # without an end of the line
-    turns.wait(timeout=120)
+    turns.wait(timeout=300)
     assert turns.state == "finished" and len(told(tmp_path, "a")) == 2
     assert (tmp_path / "a.err").read_text() == ""
 
@@ -256,7 +256,7 @@ def test_in_the_background_the_test_goes_on_and_wait_collects(tmp_path, capsys):
         turns.start(PROGRAM, 5, name="c", runs=tmp_path)
     with pytest.raises(jobs.JobError, match="These trainings have begun"):
         turns.begin()
-    assert [job.name for job in turns.wait(timeout=120)] == ["a", "b"] and turns.state == "finished"
+    assert [job.name for job in turns.wait(timeout=300)] == ["a", "b"] and turns.state == "finished"
     assert [job.state for job in turns.wait()] == ["finished", "finished"], "it can be asked again"
     a, b = told(tmp_path, "a"), told(tmp_path, "b")
     assert [turn[0] for turn in a] == [turn[0] for turn in b] == [0, 1, 2, 3, 4]
@@ -268,20 +268,20 @@ def test_in_the_background_the_test_goes_on_and_wait_collects(tmp_path, capsys):
 @pytest.mark.parametrize("end", ["stop", "timeout", "interrupt"])
 def test_in_the_background_all_are_stopped(tmp_path, end):
     turns = start(tmp_path, [900], [900]).begin()
-    assert until(lambda: turns_of_b(tmp_path) > 2, 60) and turns.state == "running"
+    assert until(lambda: turns_of_b(tmp_path) > 2) and turns.state == "running"
     if end == "stop":
         turns.stop()
         assert [job.state for job in turns.jobs] == ["stopped", "stopped"]
     elif end == "interrupt":
         threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-    turns.wait(timeout=1 if end == "timeout" else 60)
+    turns.wait(timeout=1 if end == "timeout" else 300)
     assert [job.state for job in turns.jobs] == ["stopped", "stopped"] and len(told(tmp_path, "a")) > 1
     assert until(lambda: not of(tmp_path)), "a process stayed behind"
 
 
 def test_a_crash_in_the_background_ends_the_other_before_anybody_waits(tmp_path):
     turns = start(tmp_path, [900], [900, "crash", 3]).begin()
-    assert until(lambda: turns.state != "running", 120)
+    assert until(lambda: turns.state != "running")
     assert [job.state for job in turns.jobs] == ["stopped", "failed"] and turns.state == "failed"
     assert until(lambda: not of(tmp_path)), "a process stayed behind"
     assert turns.wait() == turns.jobs and len(told(tmp_path, "b")) == 3
