@@ -26,7 +26,12 @@ from labs.show.figure import png
 from labs.simulate import pipeline, reduce, sgd, stragglers
 from labs.simulate.given import SimulationError
 
+KINDS = {"imagenet": "recorded", "gap": "computed"}  # all others are simulated
 PICTURES = {
+    "gap": (
+        lambda: ONE.gap(lambda months: 2 ** (12 / months)),
+        ["2,370,000 times as much as in 2012", "gap of 296,000 times", "in 2054"],
+    ),
     "imagenet": (ONE.imagenet, ["Akiba and others, 1024 P100", "116 times as fast, 128 by the number of devices"]),
     "speedups": (lambda: ONE.speedups(64, 0.05), ["ideal 64", "Amdahl 15.4", "Gustafson 60.8"]),
     "data": (lambda: ONE.parallelism("data", 4), ["Data parallelism, 4 devices", "idle share 0%"]),
@@ -54,7 +59,7 @@ def test_picture_has_units_a_stamp_and_its_numbers_in_words(name):
     draw, words = PICTURES[name]
     figure = draw()
     assert [word for word in words if word not in figure.alt] == [], figure.alt
-    assert figure.get_supxlabel().partition(":")[0] == ("recorded" if name == "imagenet" else "simulated")
+    assert figure.get_supxlabel().partition(":")[0] == KINDS.get(name, "simulated")
     assert png(figure).startswith(b"\x89PNG")
     last = [axis for axis in figure.axes if axis.axison][-1:]
     assert all(axis.get_xlabel() for axis in last) and any(axis.get_title() or axis.texts for axis in figure.axes)
