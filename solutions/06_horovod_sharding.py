@@ -431,7 +431,7 @@ if answered("06.14"):
     for workers, local in ((1, 64), (2, 64), (4, 64), (8, 64), (8, 256)):
         steps, left = steps_of(1797, workers, local)
         row = {"workers": workers, "local batch": local, "steps": steps}
-        rows.append(row | {"samples left out of 1,797": left, "share": f"{left / 1797:.1%}"})
+        rows.append(row | {"samples left out of 1797": left, "share": f"{left / 1797:.1%}"})
     tables.show(rows)
 
 # %% [markdown]
@@ -718,11 +718,12 @@ if repaired:
 if repaired:
     rows = []
     for name, record in (("colleague.py", record_2), ("repaired.py", repaired)):
-        run, seconds = record.configuration, epoch_seconds(record)
-        row = {"2 ranks": name, "global batch": run.global_batch, "rate": run.learning_rate, "steps": record.steps}
-        row |= {"images": record.steps * run.global_batch, "loss of last epoch": record.epochs[-1].metrics["loss"]}
-        rows.append(row | {"epoch (s)": seconds, "step (ms)": 1000 * seconds / record.steps})
-    tables.show(rows)
+        found = vars(record.configuration) | vars(record) | {"script": name, "loss": record.epochs[-1].metrics["loss"]}
+        found["processed"] = record.steps * record.configuration.global_batch
+        found["epoch (s)"] = epoch_seconds(record)
+        rows.append(found | {"step (ms)": 1000 * found["epoch (s)"] / record.steps})
+    fields = ("script", "global_batch", "learning_rate", "steps", "processed", "loss", "epoch (s)", "step (ms)")
+    tables.show(rows, fields)
 
 # %% [markdown]
 # Half the steps, and every image once. A step takes as long as before, since each rank still computes one local batch
@@ -730,8 +731,8 @@ if repaired:
 #
 # The loss is higher, and nothing is worse: in as many epochs the weights were updated half as often. Two epochs of the
 # repaired script make as many updates as one of your colleague's, in about the same time. What is gained is in each
-# update: its gradient comes from 128 different images, and no longer from 64 that both ranks have computed. So an epoch
-# on more workers is shorter; whether the *training* is, is the question of notebook 04.
+# update: its gradient comes from 128 different images, and no longer from 64 that both ranks have computed; and the
+# doubled rate has its larger batch. An epoch on more workers is shorter; whether the *training* is, notebook 04 asks.
 #
 # `labs.ranks.check_shards(mine, n)` compares sample numbers inside a running job, over all its ranks, and stops it
 # with the numbers that are read twice or not at all. The script of notebook 07 calls it before it trains.
