@@ -18,19 +18,17 @@
 # Nothing is trained here. You compute with numbers that others have published or measured, and with small simulations.
 
 # %%
-from labs import devices, recorded
-from labs.checks import check, outcome, predict
+from labs import recorded
+from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb01 import pictures
-from labs.results import collect
 from labs.show import plots, tables, widgets
 from labs.simulate import laws, memory, pipeline
-from labs.slurm import sites
 
 # %% [markdown]
 # ## Why one device is not enough
 #
-# From 2012 to 2018, the computation that went into the largest trainings doubled every **3.4 months** (D. Amodei and D. Hernandez,
-# "AI and Compute", OpenAI, 2018). Before you compute: how many times as much is that after one year? Make a guess.
+# From 2012 to 2018, the computation that went into the largest trainings doubled every **3.4 months** (D. Amodei and
+# D. Hernandez, "AI and Compute", OpenAI, 2018). Before you compute: how many times as much is that after one year?
 #
 # Then write it as a formula, for any number of months.
 
@@ -43,24 +41,20 @@ def per_year(months):
     ### END SOLUTION
 
 
-right = check("01.1", per_year)
+check("01.1", per_year)
 
 # %% [markdown]
 # Beside it, something that doubles every 24 months, as the number of transistors on a chip did for a long time
-# (Moore's law):
+# (Moore's law). Your formula draws both, on a logarithmic axis. Guess before you look: if the speed of *one* chip
+# doubles every 24 months, in which year can it do alone what was needed in 2018?
 
 # %%
-if right:
-    for months in (3.4, 24):
-        print(
-            f"doubling every {months:4} months: {per_year(months):5.2f} times in one year, "
-            f"{per_year(months) ** 6:9,.0f} times in six years"
-        )
-else:
-    print("Skipped: this cell uses your formula of 01.1.")
+if answered("01.1"):
+    plots.show(pictures.gap(per_year))
 
 # %% [markdown]
-# Better chips alone cannot follow. What closes the gap is *more* of them, and more patience.
+# Nobody waits for that chip. What fills the gap is *more* of them, and more patience. But are a thousand chips a
+# thousand times as fast? That is the question of this course.
 #
 # An example: GPT-3 would take about **355 years on one V100**, and about **34 days on 1024 A100**. How many times as
 # fast is that? One factor in it is the number of devices, 1024. How large is the rest, that is, the factor that makes
@@ -140,13 +134,12 @@ outcome("01.4", last["devices"] / first["devices"], how="computed")
 plots.show(pictures.imagenet())
 
 # %% [markdown]
-# 256 and 1024 P100 are a little *above* the line (how much, stands beside them): their rest is below 1, since communication
-# costs something. The
+# 256 and 1024 P100 are a little *above* the line: their rest is below 1, since communication costs something. The
 # points far *below* it had faster devices and better programs: a rest of 5.7 or 7.6 says nothing about scaling. (The
-# TPU pod is missing: its number of devices was not told.)
+# number of devices of the TPU pod was not told.)
 #
-# The three P100 rows are the only ones that allow a speedup. But nobody published a time on 1 device. So take the first
-# row as the baseline: how many times as fast, on how many times the devices?
+# Only the three P100 rows allow a speedup, and nobody published a time on 1 device. So take the first row as the
+# baseline: how many times as fast, on how many times the devices?
 
 
 # %% labs={"id": "01.5"}
@@ -157,10 +150,10 @@ def scaling(first, row):
     ### END SOLUTION
 
 
-right = check("01.5", scaling)
+check("01.5", scaling)
 
 # %%
-if right:
+if answered("01.5"):
     p100 = [dict(row) for row in trainings if row["hardware"] == "P100"]
     for row in p100:
         row["speedup"], row["efficiency"] = scaling(p100[0], row)
@@ -169,13 +162,11 @@ if right:
         ("devices", "batch", "minutes", "speedup", "efficiency", "top1"),
         {"batch": "global batch", "speedup": "speedup against 8 P100", "top1": "accuracy (top-1, %)"},
     )
-else:
-    print("Skipped: the table uses your scaling of 01.5.")
 
 # %% [markdown]
 # From 8 to 1024 devices, nine tenths of the ideal are left. Look at the last column, too: the fastest of the three is
 # also the least accurate. A training is only faster if the network is as good in the end, so **accuracy stands beside
-# every time**. And these were three groups with three programs: it is a comparison, not yet a measurement.
+# every time**. (Three groups, three programs: a comparison, not yet a measurement.)
 #
 # Somebody writes: "With 256 times the devices it was 1450 times as fast. So the efficiency is 1450 / 256, that is
 # 566 %." What is wrong?
@@ -240,28 +231,16 @@ def efficiency(seconds_1, seconds_p, workers):
     ### END SOLUTION
 
 
-right = check("01.8", throughput, speedup, efficiency)
+check("01.8", throughput, speedup, efficiency)
 
 # %%
-if right:
+if answered("01.8"):
     rows = []
-    for workers, seconds in ((1, 45.0), (2, 24.0), (4, 12.0)):
-        rows.append(
-            {
-                "workers": workers,
-                "seconds": seconds,
-                "images": throughput(50_000, seconds),
-                "speedup": speedup(45.0, seconds),
-                "efficiency": efficiency(45.0, seconds, workers),
-            }
-        )
-    tables.show(
-        rows,
-        ("workers", "seconds", "images", "speedup", "efficiency"),
-        {"workers": "GPUs", "seconds": "seconds per epoch", "images": "images per second"},
-    )
-else:
-    print("Skipped: the table uses your functions of 01.8.")
+    for gpus, seconds in {1: 45, 2: 24, 4: 12}.items():
+        row = {"GPUs": gpus, "seconds per epoch": seconds, "images per second": throughput(50_000, seconds)}
+        row |= {"speedup": speedup(45, seconds), "efficiency": efficiency(45, seconds, gpus)}
+        rows.append(row)
+    tables.show(rows)
 
 # %% [markdown]
 # The same efficiency on 2 and on 4 GPUs? Be careful: the log has whole seconds. What it calls 12 s was anything from
@@ -275,17 +254,8 @@ lowest, highest = 44.5 / 12.5, 45.5 / 11.5
 check("01.9", lowest, highest)
 
 # %% [markdown]
-# The kit computes the same from the file. Each number is that of one run, so it has no 95 % interval; what the rounding leaves
-# open stands beside it:
-
-# %%
-tables.scaling(collect.rows([recorded.CTE_POWER], images=50_000))
-
-# %% [markdown]
-# Were 4 GPUs less efficient than 2? That two ranges overlap does not decide it; the range of their *ratio* does. E(4) / E(2) is
-# 24 / (2 x 12) = 1, and with the rounding anything from 23.5 / (2 x 12.5) = 0.94 to 24.5 / (2 x 11.5) = 1.07. It holds 1: this log
-# cannot tell. In notebook 05 you measure single steps, and several times. The accuracies are nearly equal here: it
-# learned the same, but faster.
+# Were 4 GPUs less efficient than 2? E(4) / E(2) is 24 / (2 x 12) = 1, and with the rounding anything from 0.94 to 1.07:
+# this log cannot tell. In notebook 05 you measure single steps, and several times.
 #
 # ## Strong or weak
 #
@@ -333,9 +303,7 @@ predict("01.11", speedup_of_64)
 widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
 
 # %%
-for workers in (64, 1000, 100_000):
-    print(f"{workers:7,} workers: {laws.amdahl(workers, serial=0.05):.2f} times as fast")
-print(f"1 / serial share: {1 / 0.05:.2f}")
+tables.show([{"workers": p, "serial": 0.05, "times as fast": laws.amdahl(p, serial=0.05)} for p in (64, 1000, 100_000)])
 outcome("01.11", laws.amdahl(64, serial=0.05), how="computed")
 
 # %% [markdown]
@@ -350,30 +318,6 @@ outcome("01.11", laws.amdahl(64, serial=0.05), how="computed")
 #
 # - The cores of a node share its memory. A GPU has a memory of its own, and fast links to the other GPUs of its node.
 # - Nodes share no memory. Whatever goes from one to the other travels over the network.
-#
-# Three clusters, and the machine in front of you (the doctor in notebook 00 says whether it has GPUs):
-
-# %%
-rows = [
-    {
-        "site": site.name,
-        "nodes": site.nodes_max,
-        "gpus": site.gpus,
-        "cpus": site.cpus,
-        "all": site.nodes_max * site.gpus,
-    }
-    for site in map(sites.load, sites.names())
-    if site.id != "local"
-]
-rows.append({"site": "this machine", "nodes": 1, "cpus": devices.cores()})
-tables.show(
-    rows,
-    ("site", "nodes", "gpus", "cpus", "all"),
-    {"gpus": "GPUs per node", "cpus": "CPUs per node", "all": "GPUs in all"},
-)
-
-# %% [markdown]
-# (On two of them the scheduler counts hardware threads as CPUs.)
 #
 # How far a program reaches depends on its **processes**:
 #
@@ -400,15 +344,7 @@ hvd_size = 2
 check("01.12", gpus_at_work, processes_needed, hvd_size)
 
 # %% [markdown]
-# If you know PyTorch, these are its names for what the course uses:
-#
-# | here | in PyTorch |
-# |---|---|
-# | `MirroredStrategy`, one node | `DistributedDataParallel` (the old `DataParallel` passes all through one device) |
-# | Horovod, `hvd.*` | the same, `horovod.torch` |
-# | `dataset.shard(size, rank)` | `DistributedSampler(num_replicas, rank)` with `set_epoch` |
-# | several batches before one exchange | `no_sync` |
-# | weights, gradients and optimizer state divided | FSDP, ZeRO |
+# (If you know PyTorch: the course's README has its names beside these.)
 #
 # ## Three ways to divide the work
 #
@@ -431,10 +367,9 @@ idle_share = 0.75
 predict("01.13", idle_share)
 
 # %% [markdown]
-# One mini-batch and a network of 8 equal layers. The unit of time is one layer's forward pass for the whole mini-batch;
-# backward takes twice as long. The final all-reduce, which sums the gradients of all copies, takes half a unit, and
-# sending from device to device takes no time. These are assumptions of the simulation. A device that computes or takes
-# part in the all-reduce is not idle.
+# One mini-batch and a network of 8 equal layers, simulated. The unit of time is one layer's forward pass for the whole
+# mini-batch; backward takes twice as long. The final all-reduce, which sums the gradients of all copies, takes half a
+# unit, and counts as work; sending from device to device takes no time.
 
 # %%
 plots.show(pictures.compare(device_count=4, micro_batches=4))
@@ -471,19 +406,19 @@ def bubble(devices, micro_batches):
     ### END SOLUTION
 
 
-right = check("01.14", bubble)
+check("01.14", bubble)
 
 # %% [markdown]
 # This share is called the **bubble**. Your formula against the simulator, which adds up the gaps between all boxes:
 
 # %%
-if right:
+if answered("01.14"):
+    rows = []
     for k, m in ((2, 1), (4, 1), (4, 4), (4, 16), (8, 16)):
         counted = pipeline.idle(pipeline.pipelined(devices=k, layers=8, parts=m))
-        print(f"{k} devices, {m:2} micro-batches: {counted:.4f} counted, {bubble(k, m):.4f} by your formula")
+        rows.append({"devices": k, "micro-batches": m, "counted": counted, "by your formula": bubble(k, m)})
         assert abs(counted - bubble(k, m)) < 1e-9
-else:
-    print("Skipped: this cell uses your bubble of 01.14.")
+    tables.show(rows)
 
 # %% [markdown]
 # On 4 devices, at least how many micro-batches do you need for an idle share of at most 10 %?
@@ -553,42 +488,29 @@ def state_bytes(parameters):
     ### END SOLUTION
 
 
-right = check("01.18", state_bytes)
+check("01.18", state_bytes)
 
 # %% [markdown]
 # Guess before you look: for ResNet50V2 with 32 images of 224 x 224, which takes more, all of that or the activations?
 
 # %%
-if right:
+if answered("01.18"):
     rows = []
     for name, (parameters, activations) in recorded.networks().items():
-        rows.append(
-            {
-                "network": name,
-                "parameters": float(parameters),
-                "state": state_bytes(parameters) / 1e6,
-                "one": activations / 1e6,
-                "32": 32 * activations / 1e6,
-            }
-        )
-    tables.show(
-        rows,
-        ("network", "parameters", "state", "one", "32"),
-        {
-            "state": "weights, gradients, momentum (MB)",
-            "one": "activations, 1 image (MB)",
-            "32": "activations, 32 images (MB)",
-        },
-    )
-else:
-    print("Skipped: the table uses your state_bytes of 01.18.")
+        row = {
+            "network": name,
+            "parameters": parameters,
+            "weights, gradients, momentum (MB)": state_bytes(parameters) / 1e6,
+        }
+        rows.append(row | {f"activations, batch {n} (MB)": n * activations / 1e6 for n in (1, 32)})
+    tables.show(rows)
 
 # %% [markdown]
 # In networks for images the activations decide. They are what you halve with half the batch, and they are why a batch
 # can be too large (notebook 04). VGG16 is the other way round: by far the most weights, and few activations.
 #
-# Now move everything. The dotted lines are the memory of three GPUs, as far as the axis reaches. What makes ResNet152V2 fit into 16 GB with 128 images? Which parts change with *devices*, and under which
-# condition?
+# Now move everything. The dotted lines are the memory of three GPUs, as far as the axis reaches. What makes ResNet152V2
+# fit into 16 GB with 128 images? Which parts change with *devices*, and under which condition?
 
 # %%
 widgets.explore(
@@ -618,9 +540,8 @@ check("01.19", on_each_of_8)
 
 # %% [markdown]
 # Data parallelism saves no memory. **Sharding** does: each of K devices keeps 1/K of the optimizer state, or of the
-# gradients and the weights as well, and fetches the others' shares when it needs them. Dividing optimizer state and gradients costs
-# no more bytes than the all-reduce, whose two halves do it; dividing the weights, too, costs half as many again (S. Rajbhandari
-# and others, ZeRO, SC20). The activations it does not divide.
+# gradients and the weights as well, and fetches the others' shares when it needs them. The activations it does not
+# divide. In notebook 10 you shard an optimizer.
 #
 # The largest networks need this. One with **175 billion** weights, in 16 bits each: at least how many devices of
 # 80 GB, for the weights alone?
@@ -629,23 +550,11 @@ check("01.19", on_each_of_8)
 ### BEGIN SOLUTION
 devices_for_weights = 5
 ### END SOLUTION
-right = check("01.20", devices_for_weights)
+check("01.20", devices_for_weights)
 
 # %% [markdown]
-# And to train it? All numbers in 16 bits, with Adam, and not one activation yet:
-
-# %%
-if right:
-    parts = memory.step(parameters=175e9, activations=0, batch=1, slots=memory.SLOTS["Adam"], bytes_per_value=2)
-    for part in ("weights", "gradients", "optimizer"):
-        print(f"{part:10} {parts[part] / 1e9:6,.0f} GB")
-    print(f"{'sum':10} {sum(parts.values()) / 1e9:6,.0f} GB, or {sum(parts.values()) / 80e9:.1f} devices of 80 GB")
-else:
-    print("Skipped: this cell comes after your answer to 01.20.")
-
-# %% [markdown]
-# In practice, mixed precision keeps the weights in 32 bits as well, and Adam's two numbers too: 2 + 2 + 4 + 4 + 4 = 16 bytes for
-# each weight instead of 8 (ZeRO, section 3.1).
+# To train it, gradients and Adam's two numbers come on top: with four numbers for each weight it is 1,400 GB, and not
+# one activation yet.
 #
 # Such a network cannot be trained by data parallelism alone. One with less than 100 million weights fits on one device,
 # depending on the size of its images and its batch. That is why this course trains with data parallelism.

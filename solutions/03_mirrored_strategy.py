@@ -22,7 +22,8 @@
 
 # %%
 from labs import data, devices, models  # first: it silences TensorFlow's start-up messages
-from labs.checks import check, outcome, predict
+from labs.checks import answered, check, outcome, predict
+from labs.lessons.nb03 import pictures
 from labs.show import plots, tables
 
 import keras
@@ -82,8 +83,11 @@ print("replicas:", strategy.num_replicas_in_sync)
 with strategy.scope():
     mirrored = tf.Variable([1.0, 2.0, 3.0])
 ### END SOLUTION
-if check("03.3", mirrored):
-    tables.show([{"device": copy.device[-13:], "copy": copy.numpy()} for copy in mirrored.values], ("device", "copy"))
+check("03.3", mirrored)
+
+# %%
+if answered("03.3"):
+    tables.show([{"device": copy.device[-13:], "copy": copy.numpy()} for copy in mirrored.values])
 
 # %% [markdown]
 # One name, four copies, one on each device. Now: what keeps them equal?
@@ -105,8 +109,7 @@ def count(images, labels):
 images, labels = next(iter(batches))
 shares = strategy.experimental_local_results(strategy.run(count, args=(images, labels)))
 print("images given to the pipeline as one batch: 16")
-for worker, share in zip(workers, shares):
-    print(f"{worker}: {int(share)} images")
+tables.show([{"device": worker, "images": int(share)} for worker, share in zip(workers, shares)])
 
 # %% [markdown]
 # The batch of 16 is the **global batch**. What is the **local batch**, the share of one replica?
@@ -137,7 +140,7 @@ def scaled_loss(losses, global_batch):
     ### END SOLUTION
 
 
-right = check("03.5", scaled_loss)
+check("03.5", scaled_loss)
 
 # %% [markdown]
 # Now the proof, on numbers. A small network without batch normalisation; its gradient from four shares of 4 images,
@@ -171,7 +174,8 @@ def summed(images, labels):
     return strategy.run(on_replica, args=(images, labels))
 
 
-if right:
+# %%
+if answered("03.5"):
     from_shares = strategy.experimental_local_results(summed(images, labels))
     all_images = tf.concat(strategy.experimental_local_results(images), 0)
     all_labels = tf.concat(strategy.experimental_local_results(labels), 0)
@@ -180,8 +184,6 @@ if right:
     print(f"largest entry of the gradient: {float(tf.reduce_max(abs(whole))):.6f}")
     print(f"summed shares against whole batch, largest difference: {error:.1e}")
     assert error < 1e-6  # equal, but for the order in which numbers were added
-else:
-    print("Skipped: the proof uses your scaled_loss of 03.5.")
 
 # %% [markdown]
 # If each replica took the *mean* over its own 4 images, the sum of four means would be 4 times too large. Keras' own
@@ -189,9 +191,16 @@ else:
 #
 # ## Do the copies stay equal?
 #
+# One whole step, from left to right, in small: three weights, 16 samples, 4 replicas. What a replica has for itself is
+# coloured; what is white, all have alike. Add up a column of the gradients: is it what stands in the next one?
+
+# %%
+plots.show(pictures.step())
+
+# %% [markdown]
 # Equal copies at the start, the same summed gradient for all, the same update. To see whether that is enough, measure
-# it: write a function that takes a list of copies (NumPy arrays of one shape) and returns the largest absolute difference
-# of a single entry between any copy and the first one.
+# it: write a function that takes a list of copies (NumPy arrays of one shape) and returns the largest absolute
+# difference of a single entry between any copy and the first one.
 
 
 # %% labs={"id": "03.6"}
@@ -201,7 +210,7 @@ def largest_difference(copies):
     ### END SOLUTION
 
 
-right = check("03.6", largest_difference)
+check("03.6", largest_difference)
 
 # %% [markdown]
 # Now write what the strategy does at every step: the loop over the replicas, with the exchange in it. In plain NumPy, so that
@@ -220,7 +229,7 @@ def step(copies, shares, gradient, rate):
     ### END SOLUTION
 
 
-own_step = check("03.12", step)
+check("03.12", step)
 
 # %% [markdown]
 # Two trainings of a one-layer network, 40 steps each, with 4 copies. The first takes your `step`. The second one leaves the
@@ -259,7 +268,8 @@ def train(step, steps=40, rate=0.01):
     return distances, losses
 
 
-if right and own_step:
+# %%
+if answered("03.6", "03.12"):
     (together, _), (alone, losses) = train(step), train(without_exchange)
     plots.show(
         plots.curves(
@@ -278,8 +288,6 @@ if right and own_step:
             title="without the exchange: loss of each copy",
         )
     )
-else:
-    print("Skipped: the pictures use your functions of 03.6 and 03.12.")
 
 # %% [markdown]
 # With the exchange the distance is exactly zero, at every step. Without it, four different networks grow. Nothing
@@ -342,10 +350,10 @@ with strategy.scope():
         jit_compile=False,
     )
 ### END SOLUTION
-ready = check("03.9", model)
+check("03.9", model)
 
 # %%
-if ready and right:
+if answered("03.6", "03.9"):
     more = data.load("digits", images=512)
     model.fit(data.pipeline(more, 4 * 16, workers=4), epochs=2, shuffle=False, verbose=2)
     kernels = [v for v in model.trainable_variables if v.path.endswith("kernel")]
@@ -354,8 +362,6 @@ if ready and right:
     moving = [v for v in model.non_trainable_variables if v.path.endswith("moving_mean")]
     copies = [copy.numpy() for copy in moving[0].value.values]
     print("first moving mean of batch normalisation:", largest_difference(copies))
-else:
-    print("Skipped: this cell trains the model of 03.9 and compares its copies with the function of 03.6.")
 
 # %% [markdown]
 # One exception: **batch normalisation** uses the mean and variance of the *local* batch, so each replica normalises with
@@ -401,11 +407,7 @@ def change(replicas, clipnorm, images, labels):
 sixteen = np.asarray(dataset.images[:16]), np.asarray(dataset.labels[:16])
 alike = [np.concatenate([part[:4]] * 4) for part in sixteen]  # the same 4 for each replica
 changes = {replicas: change(replicas, 0.005, *alike) for replicas in (1, 4)}
-tables.show(
-    [{"replicas": n, "change": changes[n]} for n in changes],
-    ("replicas", "change"),
-    {"change": "|change of W|, clipnorm 0.005"},
-)
+tables.show([{"replicas": n, "|change of W|, clipnorm 0.005": changes[n]} for n in changes])
 outcome("03.10", list(changes.values()))
 
 # %% [markdown]
@@ -420,18 +422,13 @@ outcome("03.10", list(changes.values()))
 ### BEGIN SOLUTION
 clipnorm_on_4 = 0.005 / 4
 ### END SOLUTION
-safe = check("03.11", clipnorm_on_4, changes)
+check("03.11", clipnorm_on_4, changes)
 
 # %%
-if safe:
+if answered("03.11"):
     cases = {"the same 4 images for each replica": alike, "16 different images": sixteen}
-    tables.show(
-        [{"images": name, "change": change(4, clipnorm_on_4, *images)} for name, images in cases.items()],
-        ("images", "change"),
-        {"change": f"|change of W| on 4 replicas, clipnorm {clipnorm_on_4:g}"},
-    )
-else:
-    print("Skipped: this needs your clipnorm of 03.11.")
+    head = f"|change of W| on 4 replicas, clipnorm {clipnorm_on_4:g}"
+    tables.show([{"images": name, head: change(4, clipnorm_on_4, *images)} for name, images in cases.items()])
 
 # %% [markdown]
 # Now the bound holds. Where the replicas' gradients point in different directions, as with different images, their sum is shorter

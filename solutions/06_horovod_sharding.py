@@ -16,10 +16,8 @@
 # and to *count* whether it is right, and you repair a colleague's script.
 
 # %%
-from importlib.util import find_spec
-
-from labs import data, jobs, presets  # first: it silences TensorFlow's start-up messages
-from labs.checks import check, outcome, predict
+from labs import data, devices, jobs, presets  # first: it silences TensorFlow's start-up messages
+from labs.checks import answered, check, outcome, predict
 from labs.data import formats
 from labs.data import shares as sharding
 from labs.lessons.nb06 import pictures
@@ -71,15 +69,13 @@ def shard_of(numbers, rank, size):
     ### END SOLUTION
 
 
-right = check("06.3", shard_of)
+check("06.3", shard_of)
 
 # %%
-if right:
+if answered("06.3"):
     for rank in range(3):
         share = list(shard_of(tf.data.Dataset.range(1, 101), rank, 3).as_numpy_iterator())
         print(f"rank {rank} of 3: {len(share)} samples: {sharding.some(share, 6)}")
-else:
-    print("Skipped: this cell shows what your shard_of of 06.3 gives.")
 
 # %% [markdown]
 # ## Which order of operations?
@@ -138,19 +134,15 @@ def classes(counts):
     ### END SOLUTION
 
 
-right = check("06.5", classes)
+check("06.5", classes)
 
 # %%
-if right:
+if answered("06.5"):
     rows = []
     for title, share in cases.items():
         epoch, one = classes(sharding.class_counts(share, source.labels, batch, classes=10))
-        rows.append({"order": title, "epoch": int(epoch), "batch": float(one)})
-    tables.show(
-        rows, ("order", "epoch", "batch"), {"epoch": "classes of worker 0", "batch": "classes per batch (mean)"}
-    )
-else:
-    print("Skipped: the table uses your function of 06.5.")
+        rows.append({"order": title, "classes of worker 0": int(epoch), "classes per batch (mean)": float(one)})
+    tables.show(rows)
 
 # %% [markdown]
 # What is wrong with **b**, shard and batch from a sorted source?
@@ -216,17 +208,15 @@ def never_read(reads, n):
     ### END SOLUTION
 
 
-can_count = check("06.8", never_read)
+check("06.8", never_read)
 
 # %%
-if can_count:
+if answered("06.8"):
     for seeds in ((10, 11), (10, 10)):
         reads = [list(samples(worker, 2, seed).as_numpy_iterator()) for worker, seed in enumerate(seeds)]
         print(f"seeds {seeds}: {never_read(reads, n)} of {n} samples are read by nobody")
         if seeds == (10, 11):
             outcome("06.7", never_read(reads, n) / n, how="counted")
-else:
-    print("Skipped: this cell counts with your function of 06.8.")
 
 # %% [markdown]
 # Why this number? Each worker keeps 1/K of *its own* random order. With which probability does one worker leave out a
@@ -241,13 +231,13 @@ def expected(workers):
     ### END SOLUTION
 
 
-right = check("06.9", expected)
+check("06.9", expected)
 
 # %% [markdown]
 # The proof, with counts: five epochs for each number of workers.
 
 # %%
-if right and can_count:
+if answered("06.8", "06.9"):
     own = "shuffle with own seeds, shard, batch"
     counted = {}
     for k in (2, 3, 4, 6, 8, 12, 16):
@@ -255,8 +245,6 @@ if right and can_count:
     plots.show(pictures.unseen(counted))
     print(f"2 workers: {np.mean(counted[2]):.3f} counted, {expected(2):.3f} expected")
     assert all(abs(np.mean(shares) - expected(k)) < 0.03 for k, shares in counted.items())
-else:
-    print("Skipped: this cell uses your functions of 06.8 and 06.9.")
 
 # %% [markdown]
 # More workers make it worse, up to $1/e$, more than a third.
@@ -273,12 +261,9 @@ for epoch in range(1, 6):
     reads = [list(worker.as_numpy_iterator()) for worker in two]
     so_far += reads
     now, total = sharding.coverage(reads, n), sharding.coverage(so_far, n)
-    rows.append({"epoch": epoch, "nobody": len(now.unseen), "both": len(now.repeated), "never": len(total.unseen)})
-tables.show(
-    rows,
-    ("epoch", "nobody", "both", "never"),
-    {"nobody": "read by nobody in this epoch", "both": "read by both in this epoch", "never": "never read so far"},
-)
+    row = {"epoch": epoch, "read by nobody": len(now.unseen), "read by both": len(now.repeated)}
+    rows.append(row | {"never read so far": len(total.unseen)})
+tables.show(rows)
 
 # %% [markdown]
 # After a few epochs nearly every sample has been read. What is still wrong?
@@ -320,16 +305,14 @@ def fair(n, rank, size):
     ### END SOLUTION
 
 
-right = check("06.11", fair)
+check("06.11", fair)
 
 # %%
-if right:
+if answered("06.11"):
     parts = [fair(n, rank, 3) for rank in range(3)]
     for epoch in (1, 2):
         found = sharding.coverage([list(part.as_numpy_iterator()) for part in parts], n)
         print(f"epoch {epoch}: {sharding.sentence(found, n)}")
-else:
-    print("Skipped: this cell counts with your function of 06.11.")
 
 # %% [markdown]
 # The two remedies differ a little. With the common seed, the samples move between the workers from epoch to epoch.
@@ -347,12 +330,13 @@ else:
 ### BEGIN SOLUTION
 batches_of_50, last_batch = 13, 2
 ### END SOLUTION
-right = check("06.12", batches_of_50, last_batch)
+check("06.12", batches_of_50, last_batch)
 
 # %%
-for drop in (False, True) if right else ():
-    sizes = [len(b) for b in tf.data.Dataset.range(50).batch(4, drop_remainder=drop).as_numpy_iterator()]
-    print(f"drop_remainder={drop}: {len(sizes)} batches {sizes}, {50 - sum(sizes)} elements left out")
+if answered("06.12"):
+    for drop in (False, True):
+        sizes = [len(b) for b in tf.data.Dataset.range(50).batch(4, drop_remainder=drop).as_numpy_iterator()]
+        print(f"drop_remainder={drop}: {len(sizes)} batches {sizes}, {50 - sum(sizes)} elements left out")
 
 # %% [markdown]
 # With `drop_remainder` all batches are equal, and the price is what the last one held. With several workers there is a
@@ -371,8 +355,7 @@ told = "averaged ", "is done", "mean loss", "has been shut down", "has waited"
 
 def unequal(name, steps_0, steps_1, *options):
     """Train with these steps of rank 0 and of rank 1 in each epoch, and show what the ranks and Horovod say."""
-    if not find_spec("horovod"):
-        print("Skipped: Horovod is not installed. `labs doctor` says how to get it.")
+    if not devices.has("horovod"):
         return
     asked = ["--rank0", *steps_0, "--rank1", *steps_1, *options]
     job = jobs.run("scripts/unequal.py", *asked, name=f"unequal_{name}", ranks=2, launcher="horovodrun")
@@ -440,21 +423,16 @@ def steps_of(n, workers, local_batch):
     ### END SOLUTION
 
 
-right = check("06.14", steps_of)
+check("06.14", steps_of)
 
 # %%
-if right:
+if answered("06.14"):
     rows = []
     for workers, local in ((1, 64), (2, 64), (4, 64), (8, 64), (8, 256)):
         steps, left = steps_of(1797, workers, local)
-        rows.append({"workers": workers, "local": local, "steps": steps, "left": left, "share": f"{left / 1797:.1%}"})
-    tables.show(
-        rows,
-        ("workers", "local", "steps", "left", "share"),
-        {"local": "local batch", "left": "samples left out of 1797", "share": "share"},
-    )
-else:
-    print("Skipped: the table uses your function of 06.14.")
+        row = {"workers": workers, "local batch": local, "steps": steps}
+        rows.append(row | {"samples left out of 1797": left, "share": f"{left / 1797:.1%}"})
+    tables.show(rows)
 
 # %% [markdown]
 # Which ones are left out? The last of this epoch's order. With a new order in each epoch these are others each time;
@@ -483,17 +461,17 @@ def generator(seed, batch=10):
 ### BEGIN SOLUTION
 read_by_nobody, read_by_both = 500, 500
 ### END SOLUTION
-right = check("06.15", read_by_nobody, read_by_both)
+check("06.15", read_by_nobody, read_by_both)
 
 # %%
-ranks = [generator(seed=7), generator(seed=7)]
-for epoch in (1, 2) if right else ():
-    reads = [np.concatenate([next(rank) for _ in range(100 // 2)]) for rank in ranks]
-    found = sharding.coverage(reads, n)
-    print(
-        f"epoch {epoch}: read by nobody {len(found.unseen)}, by both {len(found.repeated)}; ranks equal: "
-        f"{np.array_equal(*reads)}"
-    )
+if answered("06.15"):
+    ranks, rows = [generator(seed=7), generator(seed=7)], []
+    for epoch in (1, 2):
+        reads = [np.concatenate([next(rank) for _ in range(100 // 2)]) for rank in ranks]
+        found = sharding.coverage(reads, n)
+        row = {"epoch": epoch, "read by nobody": len(found.unseen), "read by both": len(found.repeated)}
+        rows.append(row | {"both ranks read the same": np.array_equal(*reads)})
+    tables.show(rows)
 
 # %% [markdown]
 # Equal generators, equal work. If they go on in epoch 2, as here, the other samples come then, again twice; if they
@@ -535,17 +513,15 @@ def folder_share(files, rank, size):
     ### END SOLUTION
 
 
-right = check("06.16", folder_share, files, reads)
+check("06.16", folder_share, files, reads)
 
 # %%
-if right:
+if answered("06.16"):
     reads.reset()
     train = folder_share(files, 0, 2).shuffle(240, seed=0).batch(16).prefetch(2)
     labels = [label for _, batch_of_labels in train.as_numpy_iterator() for label in batch_of_labels]
     print(f"rank 0 of 2: opened {len(reads.opened)} files, {reads.read:,} bytes; decoded {reads.decoded} images")
     print("images of each class:", np.bincount(labels))
-else:
-    print("Skipped: this cell builds the pipeline on your share of 06.16.")
 
 # %% [markdown]
 # In an image folder, one file is one sample: sharding the *list of files* costs nothing, and each rank reads its half
@@ -565,33 +541,27 @@ places = {
     "the samples, after decoding": lambda rank, size: reads.records(names).map(reads.example).shard(size, rank),
 }
 
+# %% [markdown]
+# Two ranks. **Predict:** which share of the 480 images does rank 0 *decode* if the samples are sharded, after decoding?
+# And which share if the files are sharded? Two numbers from 0 to 1.
+
+# %% labs={"id": "06.23"}
+### BEGIN SOLUTION
+decoded_of_samples, decoded_of_files = 1, 0.5
+### END SOLUTION
+predict("06.23", [decoded_of_samples, decoded_of_files])
+
 # %%
-rows = []
+rows, decoded = [], {}
 for place, share in places.items():
     reads.reset()
     labels = [label for _, label, _ in share(0, 2).as_numpy_iterator()]
-    rows.append(
-        {
-            "shard": place,
-            "files": len(reads.opened),
-            "bytes": reads.read,
-            "decoded": reads.decoded,
-            "kept": len(labels),
-            "classes": " ".join(map(str, np.bincount(labels, minlength=10))),
-        }
-    )
-tables.show(
-    rows,
-    ("shard", "files", "bytes", "decoded", "kept", "classes"),
-    {
-        "shard": "rank 0 of 2 shards ...",
-        "files": "files opened",
-        "bytes": "bytes read",
-        "decoded": "images decoded",
-        "kept": "samples kept",
-        "classes": "of the classes 0 to 9",
-    },
-)
+    row = {"rank 0 of 2 shards ...": place, "files opened": len(reads.opened), "bytes read": reads.read}
+    row |= {"images decoded": reads.decoded, "samples kept": len(labels)}
+    rows.append(row | {"of the classes 0 to 9": " ".join(map(str, np.bincount(labels, minlength=10)))})
+    decoded[place] = reads.decoded / len(source.labels)
+tables.show(rows)
+outcome("06.23", [decoded["the samples, after decoding"], decoded["the files"]], how="counted")
 
 # %% [markdown]
 # Sharding files reads half the bytes, but it is only as fair as the files: these hold neighbouring classes, so two
@@ -604,10 +574,10 @@ tables.show(
 ### BEGIN SOLUTION
 workers_without_data = 4
 ### END SOLUTION
-right = check("06.17", workers_without_data)
+check("06.17", workers_without_data)
 
 # %%
-if right:
+if answered("06.17"):
     print([sum(1 for _ in places["the files"](rank, 8)) for rank in range(8)], "samples for ranks 0 to 7")
 
 # %% [markdown]
@@ -644,13 +614,16 @@ def train_on(ranks, script, name):
     return run_record.load(job.record) if job.state == "finished" else None
 
 
+def epoch_seconds(record):
+    """Mean seconds of an epoch of a run; the first one is left out."""
+    return float(np.mean([epoch.seconds for epoch in record.epochs[1:]]))
+
+
 # %%
 runs = {}
-if find_spec("horovod"):
+if devices.has("horovod"):
     for ranks in (1, 2):
         runs["colleague", ranks] = train_on(ranks, "scripts/colleague.py", "colleague")
-else:
-    print("Skipped: Horovod is not installed. `labs doctor` says how to get it.")
 measured = bool(runs) and all(runs.values())
 
 # %%
@@ -705,47 +678,61 @@ check("06.20", why_not_shorter)
 
 # %% labs={"id": "06.21"}
 script = "scripts/repaired.py"
-right = check("06.21", script)
+check("06.21", script)
+
+# %% [markdown]
+# The repaired script runs next, by the command of your colleague's run on 2 ranks. What will be different? **Decide
+# before it runs**, for five numbers of its log and its record: lower than your colleague's (`"<"`), the same (`"="`) or
+# higher (`">"`)?
+#
+# | name | number |
+# |---|---|
+# | `batch_then` | global batch, `Batch_size` in the log |
+# | `rate_then` | `Learning_rate` in the log |
+# | `steps_then` | steps of an epoch |
+# | `images_then` | images that all ranks process in an epoch |
+# | `loss_then` | loss in the last epoch, as the log prints it |
+
+# %% labs={"id": "06.22"}
+### BEGIN SOLUTION
+batch_then, rate_then = "=", "="
+steps_then, images_then = "<", "<"
+loss_then = ">"
+### END SOLUTION
+check("06.22", batch_then, rate_then, steps_then, images_then, loss_then)
 
 # %%
-if right and measured:
+if answered("06.21", "06.22") and measured:
     runs["repaired", 2] = train_on(2, script, "repaired")
-else:
-    print("Skipped: the repaired script runs when 06.21 is right and your colleague's runs are there.")
 repaired = runs.get(("repaired", 2))
-alone, shared = (np.mean([epoch.seconds for epoch in r.epochs[1:]]) if r else None for r in (record_1, repaired))
-outcome("06.18", shared / alone if repaired else None)
 
 # %%
 if repaired:
     plots.show(pictures.epoch_times({"colleague.py": [record_1, record_2], "repaired.py": [record_1, repaired]}))
-    rows = []
-    for script, record in (("colleague.py", record_2), ("repaired.py", repaired)):
-        seconds = np.mean([epoch.seconds for epoch in record.epochs[1:]])
-        rows.append(
-            {
-                "script": script,
-                "steps": record.steps,
-                "images": record.steps * record.configuration.global_batch,
-                "epoch": float(seconds),
-                "step": float(1000 * seconds / record.steps),
-            }
-        )
-    tables.show(
-        rows,
-        ("script", "steps", "images", "epoch", "step"),
-        {"script": "script, 2 ranks", "images": "images processed", "epoch": "epoch (s)", "step": "step (ms)"},
-    )
+    outcome("06.18", epoch_seconds(repaired) / epoch_seconds(record_1))
 
 # %% [markdown]
-# (On 1 rank both scripts do the same, so the first point is shared.)
+# (On 1 rank both scripts do the same, so the first point is shared.) And your five numbers, with two more:
 
-# %% labs={"id": "06.22"}
-check("06.22", *([record_2, repaired] if repaired else [...]), without="horovod")
+# %%
+if repaired:
+    rows = []
+    for name, record in (("colleague.py", record_2), ("repaired.py", repaired)):
+        found = vars(record.configuration) | vars(record) | {"script": name, "loss": record.epochs[-1].metrics["loss"]}
+        found["processed"] = record.steps * record.configuration.global_batch
+        found["epoch (s)"] = epoch_seconds(record)
+        rows.append(found | {"step (ms)": 1000 * found["epoch (s)"] / record.steps})
+    fields = ("script", "global_batch", "learning_rate", "steps", "processed", "loss", "epoch (s)", "step (ms)")
+    tables.show(rows, fields)
 
 # %% [markdown]
 # Half the steps, and every image once. A step takes as long as before, since each rank still computes one local batch
 # in it. (If the two step times differ much, another program was busy on this machine.)
+#
+# The loss is higher, and nothing is worse: in as many epochs the weights were updated half as often. Two epochs of the
+# repaired script make as many updates as one of your colleague's, in about the same time. What is gained is in each
+# update: its gradient comes from 128 different images, and no longer from 64 that both ranks have computed; and the
+# doubled rate has its larger batch. An epoch on more workers is shorter; whether the *training* is, notebook 04 asks.
 #
 # `labs.ranks.check_shards(mine, n)` compares sample numbers inside a running job, over all its ranks, and stops it
 # with the numbers that are read twice or not at all. The script of notebook 07 calls it before it trains.

@@ -33,7 +33,8 @@ def light(axis):
 
 
 def stamp(figure, *kinds, note=None):
-    """Say at the lower right what the figure's numbers are: "measured", "recorded", "simulated", "predicted"."""
+    """Say at the lower right what the figure's numbers are: "measured", "recorded", "simulated", "computed" or
+    "predicted"."""
     text = " and ".join(sorted(set(kinds))) + (f": {note}" if note else "")
     figure.supxlabel(text, fontsize=9, x=0.99, ha="right", color="0.35")
 

@@ -9,9 +9,9 @@ from labs.show.figure import shows
 def _text(value):
     if value is None:
         return ""
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
-    return str(value)
+    if isinstance(value, int | float) and abs(value) >= 10_000:
+        return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _digits(value):
@@ -26,11 +26,12 @@ def page(html_text, plain, metadata=None):
     display({"text/html": html_text, "text/plain": plain}, raw=True, metadata=metadata)
 
 
-def show(rows, columns, headers=None, metadata=None):
-    """Display rows (dicts) as a table of `columns`; headers: {column: heading}, else the column's own name."""
+def show(rows, columns=None, headers=None, metadata=None):
+    """Display rows (dicts) as a table of `columns`, those of the first row if none are named; headers:
+    {column: heading}, else the column's own name."""
     from tabulate import tabulate
 
-    headers = headers or {}
+    columns, headers = columns or list(rows[0]), headers or {}
     names = [headers.get(column, column) for column in columns]
     body = [[_text(row.get(column)) for column in columns] for row in rows]
     plain = tabulate([names, *body], tablefmt="plain", disable_numparse=True)  # as headers they would be padded

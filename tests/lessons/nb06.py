@@ -12,15 +12,16 @@ MINE = "mine = numbers.shard(hvd.size(), hvd.rank())"
 BATCHES = "train = data.batches(dataset, mine, args.batch_size // hvd.size())"
 
 
-def record(steps=28, state="finished", **configuration):
-    return Record(
-        state=state, steps=steps, dataset_images=1797, configuration=Configuration(**configuration), epochs=[]
+RECORD, UNSHARDED = (
+    Record(
+        state="finished",
+        steps=28,
+        dataset_images=1797,
+        configuration=Configuration(global_batch=64 * ranks, workers=ranks),
+        epochs=[],
     )
-
-
-RECORD = record(global_batch=64, workers=1)
-UNSHARDED = record(global_batch=128, workers=2)
-REPAIRED = record(steps=14, global_batch=128, workers=2)
+    for ranks in (1, 2)
+)
 ODD, EVEN = list(range(1, 101, 2)), list(range(2, 101, 2))
 
 
@@ -274,13 +275,17 @@ ANSWERS = {
         same=[(1, 5)],  # all ranks get one share
     ),
     "06.22": dict(
-        right=[(UNSHARDED, REPAIRED)],
+        right=[("=", "=", "<", "<", ">"), ("==", " = ", "<", "<", ">"), ("same", "same", "lower", "Lower", "higher")],
         wrong=[
-            (UNSHARDED, UNSHARDED),
-            (RECORD, REPAIRED),
-            (UNSHARDED, record(14, "failed", global_batch=128, workers=2)),
-            (UNSHARDED, record(7, global_batch=128, workers=2)),
+            (">", "=", "<", "<", ">"),
+            ("=", "<", "<", "<", ">"),
+            ("=", "=", "<", "=", ">"),
+            ("=", "=", "=", "=", "="),
+            ("=", "=", ">", ">", "<"),
+            ("=", "=", "<", "<", "<"),
+            ("=", "=", "<", "<", "="),
+            ("=", "=", 0.5, 0.5, ">"),
         ],
-        secret=None,
+        secret=r"half|fewer|lower|higher|[<>]",
     ),
 }

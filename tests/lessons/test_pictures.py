@@ -16,6 +16,7 @@ from labs.lessons.nb00 import first
 from labs.lessons.nb00 import pictures as ZERO
 from labs.lessons.nb01 import pictures as ONE
 from labs.lessons.nb02 import pictures as TWO
+from labs.lessons.nb03 import pictures as THREE
 from labs.lessons.nb08 import pictures as EIGHT
 from labs.lessons.nb11 import pictures as ELEVEN
 from labs.measure import breakdown
@@ -26,7 +27,12 @@ from labs.show.figure import png
 from labs.simulate import pipeline, reduce, sgd, stragglers
 from labs.simulate.given import SimulationError
 
+KINDS = {"imagenet": "recorded", "gap": "computed"}  # all others are simulated
 PICTURES = {
+    "gap": (
+        lambda: ONE.gap(lambda months: 2 ** (12 / months)),
+        ["2,370,000 times as much as in 2012", "gap of 296,000 times", "in 2054"],
+    ),
     "imagenet": (ONE.imagenet, ["Akiba and others, 1024 P100", "116 times as fast, 128 by the number of devices"]),
     "speedups": (lambda: ONE.speedups(64, 0.05), ["ideal 64", "Amdahl 15.4", "Gustafson 60.8"]),
     "data": (lambda: ONE.parallelism("data", 4), ["Data parallelism, 4 devices", "idle share 0%"]),
@@ -43,6 +49,7 @@ PICTURES = {
     "ring": (lambda: TWO.ring(4, 2), ["step 2 of 6, reduce-scatter", "worker 0 sends chunk 3 to 1", "0 of 16"]),
     "start": (lambda: TWO.ring(3, 0), ["before the first step: nothing is sent yet", "0 of 9"]),
     "end": (lambda: TWO.ring(3, 99), ["step 4 of 4, all-gather", "9 of 9"]),
+    "step": (THREE.step, ["4 replicas", "Replica 3: samples 12 to 15, gradient", "W = 1.00 2.00 3.00, get the sum"]),
     "flawed": (lambda: ELEVEN.flawed(), ["logarithmic axes", "2.6 on 8"]),
     "repaired": (lambda: ELEVEN.flawed(False), ["linear axes", "2.6 on 8"]),
     "costs": (lambda: TWO.costs(), ["On 1024 workers: one server 1.93e+04 ms", "ring 39.2 ms"]),
@@ -54,7 +61,7 @@ def test_picture_has_units_a_stamp_and_its_numbers_in_words(name):
     draw, words = PICTURES[name]
     figure = draw()
     assert [word for word in words if word not in figure.alt] == [], figure.alt
-    assert figure.get_supxlabel().partition(":")[0] == ("recorded" if name == "imagenet" else "simulated")
+    assert figure.get_supxlabel().partition(":")[0] == KINDS.get(name, "simulated")
     assert png(figure).startswith(b"\x89PNG")
     last = [axis for axis in figure.axes if axis.axison][-1:]
     assert all(axis.get_xlabel() for axis in last) and any(axis.get_title() or axis.texts for axis in figure.axes)
@@ -232,6 +239,15 @@ def test_pictures_of_the_average_are_those_of_the_step():
         assert np.allclose(shown[:, 9 * place : 9 * place + 8], picture)
     batch = np.asarray(axes[0].images[0].get_array())
     assert np.allclose(batch[:8, 9:17], sgd.digits()[0][step["rows"][0][1], :64].reshape(8, 8))
+
+
+def test_one_step_adds_up_as_it_is_shown():
+    """What a student adds up in the picture, with two digits, is what stands there."""
+    figure = THREE.step()
+    boxes = [text.get_text() for text in figure.axes[0].texts if re.fullmatch(r"(-?\d\.\d\d ?){3}", text.get_text())]
+    starts, gradients, sums, ends = (np.array([box.split() for box in boxes[k::4]], float) for k in range(4))
+    assert np.allclose(sums, gradients.sum(0)) and len(sums) == 4
+    assert (starts == starts[0]).all() and np.allclose(ends, starts - 0.1 * sums, atol=0.0051)
 
 
 def test_barrier_curve_is_the_simulators():

@@ -51,3 +51,9 @@ def test_cells_are_escaped_and_columns_have_headings(shown):
     tables.show([{"a": "<b>", "b": 2**40}], ("a", "b"), {"a": "first"})
     html = shown[0]["text/html"]
     assert "&lt;b&gt;" in html and "<b>" not in html and 'scope="col"' in html and "first" in html
+
+
+def test_without_columns_they_are_those_of_the_first_row_and_large_numbers_have_separators(shown):
+    tables.show([{"ranks": 2, "bytes": 573801, "batch": 8192}, {"ranks": 4, "bytes": 1e6, "batch": True}])
+    lines = [line.split() for line in shown[0]["text/plain"].splitlines()]
+    assert lines == [["ranks", "bytes", "batch"], ["2", "573,801", "8192"], ["4", "1,000,000", "True"]]

@@ -1,4 +1,4 @@
-"""Pictures of notebook 01: published trainings, the laws of speedup, three parallelisms over time, memory.
+"""Pictures of notebook 01: a gap, published trainings, the laws of speedup, three parallelisms over time, memory.
 
 Every function takes what a control may move and returns a matplotlib Figure with its text alternative in `figure.alt`;
 labs.show.figure.show shows it as it is, labs.show.widgets.explore lets it move. Nothing here runs TensorFlow.
@@ -17,6 +17,44 @@ from labs.simulate.given import SimulationError, number, whole
 LAYERS = 8
 _LOOKS = {"forward": COLOURS[5], "backward": COLOURS[0], "all-reduce": COLOURS[1]}
 _BESIDE = {"Goyal": (6, 4), "Akiba": (8, 6), "Jia": (8, 4), "Ying": (-8, 0), "Mikami": (8, 0), "Yamazaki": (-9, -3)}
+
+
+def gap(per_year):
+    """What the largest trainings needed and what one chip gives, from 2012 on; and when one chip would be there.
+
+    per_year: a function that gives the factor of a year for something that doubles every so many months. The trainings
+    doubled every 3.4 months until 2018 (D. Amodei and D. Hernandez, OpenAI, 2018), a chip every 24 (Moore's law).
+    """
+    yearly, names = [per_year(3.4), per_year(24)], ["the largest trainings", "one chip"]
+    needed, chip = (factor**6 for factor in yearly)
+    wait = float(np.log(needed) / np.log(yearly[1]))
+    figure, (six, long) = canvas(2, 4.9, 3.4, left=1.15)
+    for axis, last in ((six, (6, 6)), (long, (6, wait))):
+        for name, factor, years, colour, style in zip(names, yearly, last, COLOURS[1::-1], ("-", "--"), strict=True):
+            axis.plot(2012 + np.array([0, years]), [1, factor**years], style, lw=2.5, color=colour, label=name)
+        logarithmic(axis, y={1: "1", 1e2: "100", 1e4: "10,000", 1e6: "1 million"})
+        axis.set(xlabel="year", ylabel="times as much as in 2012", ylim=(0.5, 2e7))
+    years = np.array([0, 6])
+    six.fill_between(2012 + years, yearly[1] ** years, yearly[0] ** years, color=COLOURS[4], alpha=0.25)
+    arrow = {"arrowstyle": "<->", "lw": 1.5, "shrinkA": 0, "shrinkB": 0}
+    six.annotate("", (2018, chip), (2018, needed), arrowprops=arrow)
+    beside(six, f"{_rounded(needed / chip)} times", (2018, chip**0.6 * needed**0.4), (-8, 0), ha="right", weight="bold")
+    six.set(title="six years: who fills the gap?", xlim=(2011.8, 2018.3), xticks=range(2012, 2019, 2))
+    long.annotate("", (2018, needed), (2012 + wait, needed), arrowprops=arrow | {"linestyle": ":"})
+    beside(long, f"{wait - 6:.0f} years", (2015 + wait / 2, needed), (0, 5), ha="center", weight="bold")
+    long.set(title=f"one chip alone is there in {2012 + wait:.0f}", xlim=(2010, 2015 + wait))
+    six.legend(fontsize=9, loc="upper left")
+    said = [
+        f"In 2018 the largest trainings need {_rounded(needed)} times as much as in 2012, doubling every 3.4 months.",
+        f"One chip is {chip:.3g} times as fast then, doubling every 24: a gap of {_rounded(needed / chip)} times.",
+        f"At its pace one chip alone is there in {2012 + wait:.0f}.",
+    ]
+    return done(figure, " ".join(said), "computed")
+
+
+def _rounded(value):
+    """Three digits, with separators: 296,000."""
+    return f"{float(f'{value:.3g}'):,.0f}"
 
 
 def imagenet():

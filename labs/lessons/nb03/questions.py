@@ -39,7 +39,7 @@ def local_batch(sizes):
     yield set(sizes) == {4}, None
     yield set(sizes) == {16}, "16 is the global batch. Look at what each replica received in the output."
     yield set(sizes) == {64}, "The batch given is not multiplied by the replicas: it is the sum over all of them."
-    return "Global batch divided by replicas: read the sizes that the replicas printed."
+    return "Global batch divided by replicas: read the sizes in the table above."
 
 
 @judges("03.5")

@@ -314,13 +314,26 @@ def repaired(path):
     yield from scripts.unfair(scripts.ranks(path, groups), groups)
 
 
+_SIGNS = {"<": "<", "lower": "<", "=": "=", "==": "=", "same": "=", ">": ">", "higher": ">"}
+
+
 @judges("06.22")
-def repaired_record(before, after):
-    (steps_1, _, images), (steps_2, batch_2, _) = _steps(before, "before"), _steps(after, "after")
-    ranks = before.configuration.workers, after.configuration.workers
-    yield ranks[0] != ranks[1], f"The runs had {ranks[0]} and {ranks[1]} ranks: compare two on as many."
-    yield after.state != "finished", "The repaired script did not run to its end: look into its .err."
-    if steps_2 == steps_1:
-        return f"Both records have {steps_1} steps in an epoch. Was the repaired script saved before it ran?"
-    if not images - batch_2 < steps_2 * batch_2 <= images:
-        return f"{steps_2} steps of {batch_2} images are {steps_2 * batch_2}, but there are {images} images."
+def foretold(batch, rate, steps, images, loss):
+    given = {"batch_then": batch, "rate_then": rate, "steps_then": steps, "images_then": images, "loss_then": loss}
+    signs = {name: _SIGNS.get(str(value).strip().lower()) for name, value in given.items()}
+    odd = [name for name, sign in signs.items() if sign is None]
+    yield odd, f"{', '.join(odd)}: answer each with one of the three signs, as a text."
+    batch, rate, steps, images, loss = signs.values()
+    yield batch != "=", "batch_then: which option of the command sets this number, and is it another one now?"
+    yield rate != "=", "rate_then: look for the line of the script that computes the rate. What does it depend on?"
+    yield steps != images, "steps_then and images_then: with the batch as it was, do these two fit together?"
+    yield steps == "=", "steps_then, images_then: then each image would again be read by both ranks, as in 06.19."
+    yield (
+        steps == ">",
+        "steps_then, images_then: your colleague's ranks read each image twice. Should it be more often?",
+    )
+    if loss == "<":
+        return (
+            "loss_then: what changes the weights is a step. How many does each of the two runs take in all its epochs?"
+        )
+    yield loss == "=", "loss_then: equally many epochs, yes. Are the weights updated equally often, too?"

@@ -1,0 +1,60 @@
+"""Picture of notebook 03: one step of MirroredStrategy. Made as those of labs.lessons.nb01.pictures."""
+
+import numpy as np
+
+from labs.show.canvas import canvas, done
+from labs.show.figure import COLOURS
+
+_SEED = 80  # of those with which the numbers add up as they are shown, to two digits
+_HEADS = (
+    "1  scope: a copy of W\non each device",
+    "2  its own share\nof the batch",
+    "3  its own gradient,\nof its share",
+    "4  all-reduce: the sum,\non each device",
+    "5  the same step:\nW - 0.1 x sum",
+)
+
+
+def step():
+    """One step of SGD with rate 0.1 on 4 replicas, from left to right: what each one has, and what is exchanged.
+
+    W are the three weights of a linear function of 16 samples; the loss of a sample is half of its squared error, 1/16
+    of it counts, so the sum of the replicas' gradients is that of the mean over all. What each replica has for itself
+    is coloured, what is the same on all is white.
+    """
+    random, weights = np.random.default_rng(_SEED), np.array([1.0, 2.0, 3.0])
+    x, noise = random.normal(size=(16, 3)), random.normal(size=16)
+    shares, error = np.split(np.arange(16), 4), x @ (weights - [0.5, 2.5, 2.0]) + noise
+    gradients = [error[share] @ x[share] / 16 for share in shares]
+    total = sum(gradients)
+    start, summed, end = map(_numbers, (weights, total, weights - 0.1 * total))
+    figure, (axis,) = canvas(width=10.6, height=3.4, left=0.9, right=0.1, bottom=0.25, top=0.65)
+    axis.set_axis_off()
+    axis.set(xlim=(-0.45, 4.45), ylim=(3.5, -0.5))
+    sentences = []
+    for row, (share, gradient) in enumerate(zip(shares, gradients, strict=True)):
+        samples, own = f"samples {share[0]} to {share[-1]}", _numbers(gradient)
+        axis.text(-0.47, row, f"replica {row}", ha="right", va="center", fontsize=9)
+        for column, text in enumerate((start, samples, own, summed, end)):
+            look = {"fc": COLOURS[row], "alpha": 0.3} if text in (samples, own) else {"fc": "white"}
+            box = {"boxstyle": "round,pad=0.45", "ec": "0.3"} | look
+            axis.text(column, row, text, ha="center", va="center", fontsize=9, family="monospace", bbox=box)
+        for column in (0, 1, 3):
+            _arrow(axis, (column, row), row, "0.3")
+        for other in range(4):  # each gradient goes into each sum
+            _arrow(axis, (2, row), other, COLOURS[row])
+        sentences.append(f"Replica {row}: {samples}, gradient {own}.")
+    for column, head in enumerate(_HEADS):
+        axis.text(column, -0.62, head, ha="center", va="bottom", fontsize=9)
+    same = f"All begin with W = {start}, get the sum {summed}, and have W = {end} after the step."
+    return done(figure, f"One step on 4 replicas. {' '.join(sentences)} {same}")
+
+
+def _numbers(values):
+    return " ".join(f"{value:.2f}" for value in values)
+
+
+def _arrow(axis, box, row, colour):
+    """An arrow from a box (column, row) to the box in this row of the next column."""
+    look = {"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0}
+    axis.annotate("", (box[0] + 0.63, row), (box[0] + 0.37, box[1]), arrowprops=look)
