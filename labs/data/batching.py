@@ -27,18 +27,19 @@ def check_batch(n_images, global_batch, workers=1):
         raise DataError(f"global_batch {batch} is more than the {n_images} images: no step. Use a smaller batch.")
 
 
-def order(dataset, global_batch, *, seed=0):
+def order(dataset, global_batch, *, seed=0, first=0):
     """A tf.data.Dataset of sample numbers (int64 scalars, 0 to N-1); one pass is one epoch.
 
     Pass k = 0, 1, ... has the order numpy.random.default_rng([seed, k]).permutation(N): a new one in each epoch, and
     the same in every process with this seed, whatever the global seeds are. The numbers after the last full global
     batch are left out of this epoch. So `.shard(K, r)` of it gives the K workers disjoint and equal shares.
+    first: the k of the first pass. A training that goes on where another one ended gives the epochs that are done.
     Raises DataError.
     """
     import tensorflow as tf
 
     check_batch(len(dataset.labels), global_batch)
-    n, seed, passes = len(dataset.labels), whole("seed", seed, least=0), itertools.count()
+    n, seed, passes = len(dataset.labels), whole("seed", seed, least=0), itertools.count(whole("first", first, least=0))
     total = n // global_batch * global_batch
 
     def numbers():

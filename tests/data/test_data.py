@@ -399,6 +399,15 @@ def test_order_is_new_each_epoch_and_repeats_with_the_seed():
     assert flat(epoch(data.pipeline(marked(500), 50, seed=8))) != epochs[0]
 
 
+def test_order_can_begin_with_a_later_epoch():
+    every = data.order(marked(500), 50, seed=7)
+    epochs = [list(every.as_numpy_iterator()) for _ in range(3)]
+    later = data.order(marked(500), 50, seed=7, first=1)
+    assert [list(later.as_numpy_iterator()) for _ in range(2)] == epochs[1:]
+    with pytest.raises(DataError, match="first is -1"):
+        data.order(marked(500), 50, first=-1)
+
+
 def test_an_epoch_left_early_does_not_disturb_the_next():
     batches = data.pipeline(marked(500), 50, seed=7)
     next(iter(batches))

@@ -17,6 +17,7 @@ from labs.lessons.nb00 import pictures as ZERO
 from labs.lessons.nb01 import pictures as ONE
 from labs.lessons.nb02 import pictures as TWO
 from labs.lessons.nb03 import pictures as THREE
+from labs.lessons.nb07 import pictures as SEVEN
 from labs.lessons.nb08 import pictures as EIGHT
 from labs.lessons.nb11 import pictures as ELEVEN
 from labs.measure import breakdown
@@ -50,6 +51,7 @@ PICTURES = {
     "start": (lambda: TWO.ring(3, 0), ["before the first step: nothing is sent yet", "0 of 9"]),
     "end": (lambda: TWO.ring(3, 99), ["step 4 of 4, all-gather", "9 of 9"]),
     "step": (THREE.step, ["4 replicas", "Replica 3: samples 12 to 15, gradient", "W = 1.00 2.00 3.00, get the sum"]),
+    "ranks": (lambda: SEVEN.ranks(2, 4), ["size 8, on every node local size 4", "rank 6 is local rank 2 on GPU 2"]),
     "flawed": (lambda: ELEVEN.flawed(), ["logarithmic axes", "2.6 on 8"]),
     "repaired": (lambda: ELEVEN.flawed(False), ["linear axes", "2.6 on 8"]),
     "costs": (lambda: TWO.costs(), ["On 1024 workers: one server 1.93e+04 ms", "ring 39.2 ms"]),
