@@ -478,7 +478,7 @@ def test_timeout_and_dead_kernel_are_named(tmp_path):
     with pytest.raises(BuildError, match=r"nb: cell 2 .*: no end after 1 s"):
         execute(notebook_of("x = 1", "import time\ntime.sleep(60)"), tmp_path, "nb", timeout=1)
     with pytest.raises(BuildError, match=r"nb: cell 1 .*: the kernel died"):
-        execute(notebook_of("import os\nos._exit(9)"), tmp_path, "nb", timeout=60)
+        execute(notebook_of("import os\nos._exit(9)"), tmp_path, "nb", timeout=600)
 
 
 FOLDED = [

@@ -189,9 +189,7 @@ def test_what_was_measured_is_kept_and_nothing_stays(cluster, tmp_path, how):
         end_soon(cluster, job.id)
     else:
         coordinator(job).send_signal(signal.SIGKILL)
-        assert until(lambda: not of(job, "labs.training.program") and not of(job, "keeper.py"), 60), (
-            "a rank stayed behind"
-        )
+        assert until(lambda: not of(job, "labs.training.program") and not of(job, "keeper.py")), "a rank stayed behind"
         assert job.state == "RUNNING", "the script itself goes on"
         cluster.run("scancel", job.id)
     assert job.end(120) == ("TIMEOUT" if how == "time" else "CANCELLED")

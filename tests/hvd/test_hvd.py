@@ -366,7 +366,7 @@ def test_rank_that_dies_ends_the_job(tmp_path, launcher, die, rank, needs_horovo
         env={"PYTHONPATH": str(ROOT)},
     )
     until(lambda: "Epoch 2" in job.out.read_text() or job.state != "running", 240)
-    job.wait(timeout=30, show=False)  # stops a job that still runs: its state is then another
+    job.wait(timeout=300, show=False)  # stops a job that still runs: its state is then another
     assert job.state == "failed"
     assert ended(tmp_path), living(tmp_path)
     found = record.load(job.record)

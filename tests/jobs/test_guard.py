@@ -5,10 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
+from waiting import until
 
 from labs.jobs import launch, local
 
@@ -37,13 +37,6 @@ def family(mark):
         except psutil.Error:
             continue
     return {one for one in found if one.is_running() and one.status() != psutil.STATUS_ZOMBIE}
-
-
-def until(condition, seconds=20):
-    limit = time.monotonic() + seconds
-    while not condition() and time.monotonic() < limit:
-        time.sleep(0.05)
-    return condition()
 
 
 @pytest.fixture
@@ -84,14 +77,14 @@ def zombies_aside(left):
 @pytest.mark.parametrize(("ending", "code"), [("finished", 0), ("failed", 3)])
 def test_children_in_the_background_end_with_the_job(job, ending, code):
     process, left = job(ending)
-    assert process.wait(20) == code and not zombies_aside(left())
+    assert process.wait(300) == code and not zombies_aside(left())
 
 
 @pytest.mark.parametrize("ending", ["deaf", "sleeping"])
 def test_what_does_not_listen_to_sigterm_is_killed(job, ending):
     process, left = job(ending)
     process.terminate()
-    assert process.wait(20) == -signal.SIGTERM and not zombies_aside(left())
+    assert process.wait(300) == -signal.SIGTERM and not zombies_aside(left())
 
 
 def test_grandchildren_end_when_the_process_that_started_the_job_is_killed(job):
@@ -106,7 +99,7 @@ def test_nothing_stays_when_one_of_the_guards_is_killed(job, which):
     process, left = job("deaf")
     outer = psutil.Process(process.pid)
     (outer if which == "outer" else outer.children()[0]).kill()
-    assert process.wait(20) == -signal.SIGKILL
+    assert process.wait(300) == -signal.SIGKILL
     assert until(lambda: not zombies_aside(left()))
 
 
@@ -118,7 +111,7 @@ def test_the_command_ends_also_when_both_guards_are_killed_at_once(job):
     for sign in (signal.SIGSTOP, signal.SIGKILL):  # stopped, neither sees the other one's end
         for guard in (outer, inner):
             guard.send_signal(sign)
-    assert process.wait(20) == -signal.SIGKILL
+    assert process.wait(300) == -signal.SIGKILL
     assert until(lambda: not zombies_aside({command} if command.is_running() else set()))
 
 

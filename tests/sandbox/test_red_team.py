@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tree import ROOT
+from waiting import until
 
 from labs import sandbox
 
@@ -258,9 +259,7 @@ def test_kill_9_of_the_caller_ends_it(mark):
         while len(living(mark)) < 4:  # the caller, bwrap twice, the program
             time.sleep(0.05)
         caller.send_signal(signal.SIGKILL)
-    until = time.monotonic() + 30
-    while living(mark) and time.monotonic() < until:
-        time.sleep(0.05)
+    assert until(lambda: not living(mark))
 
 
 def test_nothing_of_it_stays():
