@@ -437,7 +437,8 @@ check("08.12", efficiency_expected, mirrored, horovod)
 if horovod_turns.jobs:
     horovod_turns.wait()
 horovod_files = [*small_horovod, *(job.record for job in horovod_turns.jobs)]
-if not (small_horovod and horovod_turns.jobs and horovod_turns.state == "finished"):
+own_horovod = bool(small_horovod and horovod_turns.jobs) and horovod_turns.state == "finished"
+if not own_horovod:
     horovod_files = recorded.laptop_two_networks_horovod()
     print("Recorded runs: yours need your script and runs of notebook 07.")
 horovod_rows = collect.rows(horovod_files)
@@ -448,7 +449,7 @@ if answered("08.12"):
     row = next(row for row in horovod_rows if (row["model"], row["workers"]) == (large, 2))
     low, high = row["efficiency_interval"]
     print(f"efficiency of {large} with Horovod: predicted {efficiency_expected:.3f},", end=" ")
-    print(f"measured {row['efficiency']:.3f} [{low:.3f}, {high:.3f}]")
+    print("measured" if own_horovod else "recorded", f"{row['efficiency']:.3f} [{low:.3f}, {high:.3f}]")
     print("The interval", "holds" if low <= efficiency_expected <= high else "leaves out", "your prediction.")
 
 # %% [markdown]
@@ -703,7 +704,7 @@ if answered("08.4"):
     for name in pair:
         found = facts.of(name, image_size=plan.image_size, classes=10)
         for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
-            each = {"network": name, "batch": f"{batch} ({what})", "bytes": 1000 * bytes_per_operation(found, batch)}
+            each = {"network": name, "batch": f"{batch:,} ({what})", "bytes": 1000 * bytes_per_operation(found, batch)}
             shown.append(each)
     headers = {"bytes": "bytes of gradient for each 1,000 multiply-adds"}
     tables.show(shown, ("network", "batch", "bytes"), headers)
