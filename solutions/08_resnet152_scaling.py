@@ -9,21 +9,21 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 110 minutes, of which 32 minutes on 2 cores are computing.**
+# **Time: 85 minutes, of which 32 minutes on 2 cores are computing.**
 #
 # ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, and it is a guess. You
-# write its training, find its largest batch, run it, and let the intervals say what your data support. Then you take a step
-# apart, predict what you did not measure, and try a machine with 4096 workers. You hand in tasks **T7** to **T10**.
+# count what grows, write its training and find its largest batch. Then you run it, and let the intervals say what your data
+# support. The long runs go on in the background while you work. You hand in tasks **T7** to **T10**.
 
 # %%
-from labs import costs, devices, jobs, presets, recorded
-from labs.checks import check, outcome, predict
-from labs.lessons.nb08 import experiments, pictures
-from labs.measure import breakdown, maxbatch, study
+from labs import devices, jobs, presets, recorded
+from labs.checks import answered, check, outcome, predict
+from labs.lessons.nb08 import experiments
+from labs.measure import maxbatch
 from labs.models import counts as facts
 from labs.results import collect, verdict
 from labs.results.run import load_record
-from labs.show import compare, plots, tables, widgets
+from labs.show import compare, plots, tables
 from labs.slurm import sites
 
 plan = presets.choose()
@@ -97,18 +97,16 @@ def bytes_per_operation(facts, batch):
     ### END SOLUTION
 
 
-right = check("08.4", bytes_per_operation)
+check("08.4", bytes_per_operation)
 
 # %%
-if right:
-    rows = [
+if answered("08.4"):
+    shown = [
         {"batch": batch} | {name: 1000 * bytes_per_operation(size[name], batch) for name in size}
         for batch in (8, 16, 32, 64, 128, 256)
     ]
-    print("bytes of gradient for each 1000 multiply-adds:")
-    tables.show(rows, ("batch", small, large))
-else:
-    print("Skipped: this table needs your function.")
+    print("bytes of gradient for each 1,000 multiply-adds:")
+    tables.show(shown, ("batch", small, large))
 
 # %% [markdown]
 # In each row the larger network has *fewer* bytes to exchange for what it computes. **By bytes alone it should scale better
@@ -156,7 +154,7 @@ compare.scripts("scripts/ResNet50.py", script)
 # other has not (printing and the record are left out there).
 
 # %% labs={"id": "T7"}
-ready = check("T7", script)
+check("T7", script)
 
 # %% [markdown]
 # ## T8: the largest batch
@@ -178,6 +176,28 @@ memory = 2**29 if quick else plan.memory
 search = {name: maxbatch.search(name, image_size=plan.image_size, memory=memory) for name in pair}
 for result in search.values():
     print(maxbatch.table(result), "\n")
+
+# %% [markdown]
+# ## T9: the runs begin
+#
+# One job for each number of workers, **in turns**, as in notebook 05: an epoch of each is a round, and the first one is
+# warm-up. They take minutes, and begin now, since the search has left the cores: two things that are measured must not compute
+# at the same time. `begin()` gives the turns **in the background** and returns at once. Go on reading and writing here, and
+# start nothing that computes: rounds wait while other programs take the cores, but not for ever.
+
+# %%
+sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
+turns = jobs.Turns()
+if answered("T7"):
+    for workers in plan.workers:
+        asked = ["--n_gpus", workers, "--batch_size", workers * plan.local_batch, *sizes]
+        turns.start(script, *asked, name=f"ResNet152V2_w{workers}")
+    turns.begin()
+
+# %% [markdown]
+# As long as the script has blanks, the notebook goes on with *recorded* runs of a machine with 2 cores.
+#
+# ## While they run: what the search found
 
 # %%
 plots.show(plots.search(search[pair[1]]))
@@ -232,35 +252,111 @@ outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, hi
 # ### END SOLUTION
 
 # %% [markdown]
-# ## T9: the runs
-#
-# One job for each number of workers, **in turns**, as in notebook 05: an epoch of each is a round, and the first one is
-# warm-up. Look at the run on **one worker** only; what the others took is for later. As long as the script has blanks, the
-# notebook goes on with *recorded* runs of a machine with 2 cores.
+# How far are the runs? `print(turns)` says it at any time.
 
 # %%
-sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
-turns = jobs.Turns()
-with turns:
-    for workers in plan.workers if ready else ():
-        asked = ["--n_gpus", workers, "--batch_size", workers * plan.local_batch, *sizes]
-        turns.start(script, *asked, name=f"ResNet152V2_w{workers}")
+print(turns)
+
+# %% [markdown]
+# ## While they run: when is a difference real?
+#
+# Soon you have two speedups, and they will differ, for two runs always differ. Is it more than chance? Each network has rounds,
+# and in each round an epoch on 1 worker and one on 2, seconds apart. Take the logarithm of their ratio, $d = \log(t_1 / t_2)$:
+# what slowed the whole round down is not in it. Then the ratio of the efficiencies is a difference of means over rounds,
+#
+# $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
+#
+# A mean of n values with variance $s^2$ has the variance $s^2/n$, and the variances of independent means add up. Write
+# both: the difference, and its standard error.
+
+# %% labs={"id": "08.16"}
+from math import exp, log, sqrt
+from statistics import mean, variance
+
+
+def contrast(small_1, small_2, large_1, large_2):
+    """(log of E(large) / E(small), its standard error); each argument: epoch seconds by round, on 1 or 2 workers."""
+    ### BEGIN SOLUTION
+    d_small, d_large = (
+        [log(one / two) for one, two in zip(*times)] for times in ((small_1, small_2), (large_1, large_2))
+    )
+    return mean(d_large) - mean(d_small), sqrt(variance(d_large) / len(d_large) + variance(d_small) / len(d_small))
+    ### END SOLUTION
+
+
+check("08.16", contrast)
+
+# %% [markdown]
+# With Student's t instead of 1.96, for there are few rounds, this gives a 95 % interval of the ratio. Three answers are
+# possible:
+#
+# - `"yes"`: the interval leaves out 1. The difference is real, even if it is a small one.
+# - `"no"`: the interval holds 1 and lies *wholly* within what does not matter to you, from 1 / (1 + matters) to 1 + matters.
+# - `"can't tell"`: the interval holds 1, and also differences that would matter.
+
+
+# %% labs={"id": "08.17"}
+def answer(low, high, matters):
+    """ "yes", "no" or "can't tell", for the interval [low, high] of a ratio; matters: 0.05 for 5 %."""
+    ### BEGIN SOLUTION
+    if low > 1 or high < 1:
+        return "yes"
+    if low >= 1 / (1 + matters) and high <= 1 + matters:
+        return "no"
+    return "can't tell"
+    ### END SOLUTION
+
+
+check("08.17", answer)
+
+# %% [markdown]
+# Both functions wait for your runs, further down.
+
+# %%
+print(turns)
+
+# %% [markdown]
+# ## T9: what the runs say
+#
+# Collect them: `wait()` returns when all have ended. Then look at the run on **one worker** only; what the others took is for
+# later.
+
+# %%
+if turns.jobs:
+    turns.wait()
 own = bool(turns.jobs) and turns.state == "finished"
 
 # %% [markdown]
-# Beside it stand the runs of ResNet50V2: yours of notebook 05 if they are there and of the same sizes, else recorded ones.
+# The cores are free again, so the same trainings with Horovod begin, in the background too. Their script is your
+# `ResNet50_horovod.py` of notebook 07, with the name of the larger network in it. They run if your runs of notebook 07 are
+# there to be compared with; else recorded ones stand for both. You come to them further down.
+
+# %%
+small_horovod = experiments.earlier(plan, "ResNet50_horovod", "horovod")
+horovod_script = experiments.with_network("scripts/ResNet50_horovod.py", large)
+horovod_turns = jobs.Turns()
+if horovod_script and (small_horovod or quick) and devices.has("horovod"):
+    # MPI wants a core for each rank
+    launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiexec"
+    for workers in plan.workers if small_horovod else (2,):
+        options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
+        horovod_turns.start(horovod_script, "--batch_size", workers * plan.local_batch, *sizes, **options)
+    horovod_turns.begin()
+
+# %% [markdown]
+# Beside your runs of ResNet152V2 stand those of ResNet50V2: yours of notebook 05 if they are there and of the same sizes, else
+# recorded ones.
 
 
 # %%
-def of_recorded(name):
-    return [file for file in recorded.laptop_two_networks() if file.name.startswith(name)]
+def of(name, files):
+    return [file for file in files if file.name.startswith(name)]
 
 
-mine = [jobs.folder() / f"ResNet50_w{n}.json" for n in plan.workers]
-settings = [study.configuration(plan, small, n, "mirrored") for n in plan.workers]
-own_small = all(study.reusable(file, setting) for file, setting in zip(mine, settings))
-small_files = mine if own_small else of_recorded(small)
-large_files = [jobs.folder() / f"ResNet152V2_w{n}.json" for n in plan.workers] if own else of_recorded(large)
+small_files = experiments.earlier(plan, "ResNet50", "mirrored")
+own_small = bool(small_files)
+small_files = small_files or of(small, recorded.laptop_two_networks())
+large_files = [job.record for job in turns.jobs] if own else of(large, recorded.laptop_two_networks())
 print("ResNet50V2: ", "your runs" if own_small else "recorded runs")
 print("ResNet152V2:", "your runs" if own else "recorded runs")
 
@@ -282,7 +378,7 @@ step_expected = (
     large_step[1] + (small_step[2] - small_step[1]) * size[large].gradient_bytes / size[small].gradient_bytes
 )
 ### END SOLUTION
-by_hand = check("08.10", step_expected, small_step, large_step[1], size[small], size[large])
+check("08.10", step_expected, small_step, large_step[1], size[small], size[large])
 
 # %% [markdown]
 # Now look. The same number of images per worker and step, so twice as many per step in all.
@@ -294,15 +390,13 @@ if own != own_small:
     print("Recorded and own runs stand beside each other here: compare ratios, and with care. Run notebook 05 first.")
 
 # %%
-if by_hand:
+if answered("08.10"):
     measured_step = next(step(row) for row in rows if (row["model"], row["workers"]) == (large, 2))
     print(f"step of {large} on 2 workers: predicted {step_expected:.3f} s, measured {measured_step:.3f} s")
     print(f"residual: {measured_step / step_expected - 1:+.1%} of the prediction")
-else:
-    print("Skipped: this comparison needs your prediction 08.10.")
 
 # %% [markdown]
-# Keep the residual in mind; further down you find out what a step is made of.
+# Keep the residual: T9 asks for it. What 2 workers add need not grow as the bytes do, and something else may be in a step, too.
 #
 # Images per second count the images that were really processed: 512 images are 8 steps of 64, or 4 of 128. Where a batch
 # does not divide the data, a last, partial step costs its share of a full one and what every step costs, whatever its size; the
@@ -317,46 +411,53 @@ check("08.11", rows if own else ...)
 #
 # ## The same with Horovod
 #
-# MirroredStrategy is one process; with Horovod every worker is a process of its own. What belongs to the *networks* should
-# show with both. `text` is your Horovod script of notebook 07. Turn it into one that trains ResNet152V2; it is a string,
-# so `text.replace(old, new)` goes far.
+# MirroredStrategy is one process; with Horovod every worker is a process of its own, with an input pipeline of its own, and the
+# gradients are exchanged in another way. What belongs to the *networks* should show with both. **Suppose that it does**:
+# that the efficiency of ResNet152V2 is the same multiple of ResNet50V2's with both.
+#
+# **Predict with this the efficiency of ResNet152V2 on 2 ranks of Horovod**, before you look. Three others are known:
+
 
 # %% labs={"id": "08.12"}
-from importlib.util import find_spec
-from pathlib import Path
+def efficiency(rows, name):
+    return next(row["efficiency"] for row in rows if (row["model"], row["workers"]) == (name, 2))
 
-original = Path("scripts/ResNet50_horovod.py")
-text = original.read_text()
+
+mirrored = {name: efficiency(rows, name) for name in (small, large)}
+small_rows = collect.rows(small_horovod or of(small, recorded.laptop_two_networks_horovod()))
+horovod = {small: efficiency(small_rows, small)}
+print(f"MirroredStrategy: {small} {mirrored[small]:.3f}, {large} {mirrored[large]:.3f}")
+print(f"Horovod:          {small} {horovod[small]:.3f}, {large} ...")
 ### BEGIN SOLUTION
-changed = text.replace("ResNet50V2", "ResNet152V2")
+efficiency_expected = horovod[small] * mirrored[large] / mirrored[small]
 ### END SOLUTION
-many = check("08.12", changed, original)
-
-# %% [markdown]
-# It runs beside your runs of ResNet50V2 of notebook 07. Where these are missing, recorded runs of both networks stand here.
+check("08.12", efficiency_expected, mirrored, horovod)
 
 # %%
-launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiexec"  # MPI wants a core for each rank
-horovod_files = [jobs.folder() / f"ResNet50_horovod_w{n}.json" for n in plan.workers]
-settings = [study.configuration(plan, small, n, "horovod") for n in plan.workers]
-own_horovod = all(study.reusable(file, setting) for file, setting in zip(horovod_files, settings))
-horovod_turns = jobs.Turns()
-with horovod_turns:
-    for workers in plan.workers if many and own_horovod else (2,) if many and quick and find_spec("horovod") else ():
-        target = jobs.folder() / "ResNet152V2_horovod.py"
-        target.write_text(changed)
-        options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
-        horovod_turns.start(target, "--batch_size", workers * plan.local_batch, *sizes, **options)
-horovod_files += [job.record for job in horovod_turns.jobs]
-if not (many and own_horovod and horovod_turns.state == "finished"):
+if horovod_turns.jobs:
+    horovod_turns.wait()
+horovod_files = [*small_horovod, *(job.record for job in horovod_turns.jobs)]
+own_horovod = bool(small_horovod and horovod_turns.jobs) and horovod_turns.state == "finished"
+if not own_horovod:
     horovod_files = recorded.laptop_two_networks_horovod()
     print("Recorded runs: yours need your script and runs of notebook 07.")
 horovod_rows = collect.rows(horovod_files)
 tables.scaling(horovod_rows)
 
+# %%
+if answered("08.12"):
+    row = next(row for row in horovod_rows if (row["model"], row["workers"]) == (large, 2))
+    low, high = row["efficiency_interval"]
+    print(f"efficiency of {large} with Horovod: predicted {efficiency_expected:.3f},", end=" ")
+    print("measured" if own_horovod else "recorded", f"{row['efficiency']:.3f} [{low:.3f}, {high:.3f}]")
+    print("The interval", "holds" if low <= efficiency_expected <= high else "leaves out", "your prediction.")
+
 # %% [markdown]
-# Compare the speedups with those of MirroredStrategy above; seconds only if all four runs are yours. The two exchange
-# gradients in other ways, and a rank has its own input pipeline.
+# Where the interval holds your prediction, these runs do not speak against the assumption; a wide interval holds much. Where it
+# leaves it out, something depends on both, the network *and* the way of exchanging. Your prediction has an interval as well: it is
+# made of three measurements.
+#
+# Compare the speedups with those of MirroredStrategy above; seconds only if all four runs are yours.
 #
 # ## On the cluster
 #
@@ -369,14 +470,12 @@ batch_script = sites.script("ResNet152V2.sh")
 print(batch_script.read_text())
 
 # %% labs={"id": "08.13"}
-submit = check("08.13", batch_script)
+check("08.13", batch_script)
 
 # %%
 short = ["--images", 128, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
 batch_job = None
-if quick or not (ready and submit):
-    print("Skipped: this run comes when both scripts are ready, with the preset laptop or course.")
-else:
+if answered("T7", "08.13") and not quick:
     batch_job = jobs.run(batch_script, *short, name="ResNet152V2", site=site.id)
 
 # %%
@@ -408,7 +507,8 @@ for file in large_files:
 # per second, speedup and efficiency with 95 % intervals stand in the table above; the accuracy after the same epochs is
 # lower on 2 workers, which make half as many updates. From ResNet50V2's runs I had predicted the step on 2 workers; the
 # residual is printed below the table. With Horovod the same network ran on 1 and 2 ranks; its table stands below that of
-# MirroredStrategy. A run on 4 workers would be oversubscribed on 2 cores.
+# MirroredStrategy, and beside its efficiency the one that I had predicted from the other three. A run on 4 workers would be
+# oversubscribed on 2 cores.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -497,60 +597,9 @@ plots.show(plots.learning(rows))
 # The same epochs on 2 workers are half as many updates, for both networks. After so few epochs the larger network need not
 # be ahead: it has more to learn. What a second of training buys is another question than what an epoch buys; this study is
 # too short to answer it.
-#
 # ## Is the difference real?
 #
-# The two speedups differ, for two runs always differ. Is it more than chance? Each network has rounds, and in each round an epoch
-# on 1 worker and one on 2, seconds apart. Take the logarithm of their ratio, $d = \log(t_1 / t_2)$: what slowed the whole round
-# down is not in it. Then the ratio of the efficiencies is a difference of means over rounds,
-#
-# $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
-#
-# A mean of n values with variance $s^2$ has the variance $s^2/n$, and the variances of independent means add up. Write
-# both: the difference, and its standard error.
-
-# %% labs={"id": "08.16"}
-from math import exp, log, sqrt
-from statistics import mean, median, variance
-
-
-def contrast(small_1, small_2, large_1, large_2):
-    """(log of E(large) / E(small), its standard error); each argument: epoch seconds by round, on 1 or 2 workers."""
-    ### BEGIN SOLUTION
-    d_small, d_large = (
-        [log(one / two) for one, two in zip(*times)] for times in ((small_1, small_2), (large_1, large_2))
-    )
-    return mean(d_large) - mean(d_small), sqrt(variance(d_large) / len(d_large) + variance(d_small) / len(d_small))
-    ### END SOLUTION
-
-
-right = check("08.16", contrast)
-
-# %% [markdown]
-# With Student's t instead of 1.96, for there are few rounds, this gives a 95 % interval of the ratio. Three answers are
-# possible:
-#
-# - `"yes"`: the interval leaves out 1. The difference is real, even if it is a small one.
-# - `"no"`: the interval holds 1 and lies *wholly* within what does not matter to you, from 1 / (1 + matters) to 1 + matters.
-# - `"can't tell"`: the interval holds 1, and also differences that would matter.
-
-
-# %% labs={"id": "08.17"}
-def answer(low, high, matters):
-    """ "yes", "no" or "can't tell", for the interval [low, high] of a ratio; matters: 0.05 for 5 %."""
-    ### BEGIN SOLUTION
-    if low > 1 or high < 1:
-        return "yes"
-    if low >= 1 / (1 + matters) and high <= 1 + matters:
-        return "no"
-    return "can't tell"
-    ### END SOLUTION
-
-
-decided = check("08.17", answer)
-
-# %% [markdown]
-# Before you look: which of the three do your runs give, if a difference of 5 % matters?
+# Your two functions come to use. Before you look: which of the three answers do your runs give, if a difference of 5 % matters?
 
 # %% labs={"id": "08.18"}
 ### BEGIN SOLUTION
@@ -567,7 +616,7 @@ outcome("08.18", found.answer, how=kind)
 outcome("08.2", "equal" if found.answer != "yes" else large if found.ratio > 1 else small, how=kind)
 
 # %%
-if right and decided and found.interval:
+if answered("08.16", "08.17") and found.interval:
     times = [
         list(run.rounds.values()) or run.steady_times()[0]
         for name in (small, large)
@@ -577,8 +626,6 @@ if right and decided and found.interval:
     centre, error = contrast(*times)
     print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
     print("your answer:", answer(*found.interval, 0.05))
-else:
-    print("Skipped: this needs both functions, and runs with several rounds.")
 
 # %% [markdown]
 # And with Horovod?
@@ -595,10 +642,7 @@ print(verdict.compare([load_record(file) for file in horovod_files], large, smal
 
 # %%
 one, two = (load_record(file) for file in large_files[:2])
-if one.rounds and two.rounds:
-    plots.show(plots.rounds(two, one))
-else:
-    print("These recorded runs came one after the other, so they have no rounds: yours will.")
+plots.show(plots.rounds(two, one))
 
 # %% [markdown]
 # "Can't tell" is a result. It says what to do: the last sentence names the smallest difference that such data can show. To
@@ -649,361 +693,46 @@ check("08.19", whole_seconds)
 # Where your epochs spread over several seconds, that spread survives the rounding, and the line that counts the rounding is the
 # widest of the three.
 #
-# ## Where does the time go?
+# ## Equal batch, or its own largest?
 #
-# Begin with what the record holds: every step. On 2 workers a step lasts until the *slower* one is done. **Predict:** of
-# which network does this waiting lengthen the step by the larger share, `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (within 1 % of a
-# step)?
-
-# %% labs={"id": "08.24"}
-### BEGIN SOLUTION
-waits_more_expected = "ResNet50V2"
-### END SOLUTION
-predict("08.24", waits_more_expected)
+# All these runs had an equal batch. With its own largest batch (T8), each network spreads an exchange over more images. Count
+# again what is exchanged for what is computed:
 
 # %%
-pairs = [run for run in runs if run.workers <= 2]
-plots.show(plots.steps(*pairs))
+if answered("08.4"):
+    shown = []
+    for name in pair:
+        found = facts.of(name, image_size=plan.image_size, classes=10)
+        for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
+            each = {"network": name, "batch": f"{batch:,} ({what})", "bytes": 1000 * bytes_per_operation(found, batch)}
+            shown.append(each)
+    headers = {"bytes": "bytes of gradient for each 1,000 multiply-adds"}
+    tables.show(shown, ("network", "batch", "bytes"), headers)
 
 # %% [markdown]
-# Both axes of seconds are logarithmic: equal distances are equal *ratios*, so the two networks can be compared by eye. The
-# dashed curves are computed as in notebook 05: the slower of two steps of one worker alone. From the solid curve of 1 worker
-# to the dashed one is what **waiting** explains by the jitter of one worker; from there to the solid curve of 2 workers is
-# the rest: exchange, sharing the machine, and jitter that comes with the second worker. In numbers, for the median step:
-
-# %%
-from labs.results import steps as of_steps
-
-shown = []
-for name in (small, large):
-    one, two = (next(run for run in pairs if (run.model, run.workers) == (name, n)) for n in (1, 2))
-    alone, both = (of_steps.quantile(*of_steps.distribution(run)) for run in (one, two))
-    slower = of_steps.quantile(*of_steps.distribution(one, workers=2))
-    shown.append(
-        {"network": name, "alone": alone, "two": both, "waiting": slower / alone - 1, "rest": both / slower - 1}
-    )
-headers = {"alone": "step on 1 worker (s)", "two": "on 2 workers (s)", "waiting": "waiting adds (share, computed)"}
-tables.show(shown, tuple(shown[0]), headers | {"rest": "the rest adds (share)"})
-more = shown[1]["waiting"] - shown[0]["waiting"]
-outcome("08.24", "equal" if abs(more) < 0.01 else large if more > 0 else small, how="computed")
-
-# %% [markdown]
-# Now take a step apart. A stopwatch inside a step would disturb it, so whole steps are compared that differ in *one* thing.
-# Two Horovod ranks take turns with four kinds of steps, round after round, with the same images per rank:
-#
-# | kind of step | what is in it |
-# |---|---|
-# | **alone** | one rank steps, the other rests; its batch lies in memory |
-# | **together** | both ranks step at once, each for itself |
-# | **exchange** | both step and average their gradients |
-# | **input** | the same, and each batch comes from the input pipeline |
-
-
-# %% labs={"id": "08.20"}
-def parts(alone, together, exchange, input):
-    """Seconds of (computation, sharing the machine, exchange and waiting, input), from the four kinds of steps."""
-    ### BEGIN SOLUTION
-    return alone, together - alone, exchange - together, input - exchange
-    ### END SOLUTION
-
-
-check("08.20", parts)
-
-# %%
-options = {
-    "local_batch": plan.local_batch,
-    "others": (plan.local_batch // 4,),
-    "image_size": plan.image_size,
-    "launcher": launcher,
-}
-if quick:
-    options |= {"rounds": 2, "steps": 1}
-steps = {}
-if find_spec("horovod") and len(devices.gpus()) != 1:
-    steps = {name: breakdown.measure(name, **options) for name in pair}
-else:
-    print("Skipped: this needs Horovod (`make horovod`) and two devices. Tables and predictions of it are empty below.")
-
-# %%
-if steps:
-    plots.show(pictures.breakdown(steps.values(), [] if quick or not (own and own_small) else rows))
-
-
-# %%
-def shown_parts(name):
-    for part, (seconds, (low, high)) in breakdown.parts(steps[name]).items():
-        yield {
-            "network": name,
-            "part": part,
-            "ms per step": 1e3 * seconds,
-            "95 % interval": f"{1e3 * low:.3g} to {1e3 * high:.3g}",
-        }
-
-
-tables.show([row for name in steps for row in shown_parts(name)], ("network", "part", "ms per step", "95 % interval"))
-
-# %% [markdown]
-# A part below 0 is smaller than the noise. Each line is a *difference*, and says no more than one:
-#
-# - **computation**: forward, backward and update of one worker, undisturbed.
-# - **sharing the machine**: both cores use one memory and one cache. No exchange is in it, so no faster network would help.
-# - **exchange and waiting**: what averaging adds to the step.
-# - **input**: what the pipeline adds. Read alone, a batch takes as long as the table below says; prefetching hides it behind the step.
-#
-# What remains between these bars and the steps of your own runs (black marks, if they are yours) is **the rest**: Keras'
-# loop and metrics, and that MirroredStrategy exchanges in another way than Horovod. A mark far to the left of its bar says
-# that the machine was faster when you ran: within the bars all kinds of steps took turns, between bars and marks they did not.
-
-# %%
-tables.show(
-    [
-        {
-            "network": name,
-            "batch": found["local_batch"],
-            "read": 1e3 * mean(found["pipeline_seconds"]),
-            "reduce": 1e3 * mean(found["all_reduce_seconds"]),
-            "megabytes": found["gradient_bytes"] / 1e6,
-        }
-        for name, found in steps.items()
-    ],
-    ("network", "batch", "read", "megabytes", "reduce"),
-    {"read": "reading a batch alone (ms)", "megabytes": "gradient (MB)", "reduce": "one all-reduce of it, alone (ms)"},
-)
-
-# %% [markdown]
-# "Exchange and waiting" is the difference of two steps. What does it say?
-#
-# - **a**: how long the gradient's bytes travel, and nothing else
-# - **b**: how long the whole all-reduce takes, hidden parts included
-# - **c**: by how much averaging lengthens the step; it does not say how much of this is bytes, messages, or waiting for the slower rank
-# - **d**: how long the slower rank computes
-
-# %% labs={"id": "08.21"}
-### BEGIN SOLUTION
-what_it_says = "c"
-### END SOLUTION
-check("08.21", what_it_says)
-
-# %% [markdown]
-# A barrier is never free: the step lasts until the *slowest* worker is there, and among more workers the slowest one is
-# slower. If steps differ by 3 % among workers, the slowest of many is some per cent behind the mean:
-
-# %%
-from labs.costs.stragglers import slowest
-
-tables.show(
-    [{"workers": workers, "slowest": slowest(workers, 0.03)} for workers in (1, 2, 4, 16, 64, 256, 1024, 4096)],
-    ("workers", "slowest"),
-    {"slowest": "slowest worker / mean worker, steps that differ by 3 %"},
-)
-
-# %% [markdown]
-# ## Predict, measure, explain the residual
-#
-# A model of a step fits into one line:
-#
-# $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that backward does not hide.} $$
-#
-# `labs.costs` fits it to measured steps. You have eight configurations: 2 networks, 2 batches, 1 and 2 workers. Five are
-# given to the fit, all on one worker, and one on two workers. The other three are predicted, then compared.
-
-# %%
-every = [seen for found in steps.values() for seen in breakdown.observations(found)]
-given = (pair[0], plan.local_batch)
-held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != given]
-shown, errors = [], []
-fitted = experiments.fitted([seen for seen in every if seen not in held_out])
-for seen in held_out if fitted else ():
-    told = costs.predict_from_fit(fitted, seen.model, seen.workers, seen.local_batch).step_seconds
-    took = mean(seen.seconds)
-    errors.append(abs(told.value / took - 1))
-    shown.append(
-        {
-            "network": seen.model,
-            "workers": seen.workers,
-            "batch": int(seen.local_batch),
-            "predicted (s)": told.value,
-            "95 % interval": "{:.3g} to {:.3g}".format(*told.interval),
-            "measured (s)": took,
-            "error": f"{told.value / took - 1:+.1%}",
-        }
-    )
-if shown:
-    tables.show(shown, tuple(shown[0]))
-    print(f"median of the relative errors: {median(errors):.1%}")
-
-# %% [markdown]
-# Where the error is larger than the interval, the model lacks something. Look for it in the picture above: sharing the
-# machine grows with another quantity than bytes; the ranks wait for each other; 514 tensors make more messages than 174.
-# Then look at the parameters, and at what the fit itself says it could not tell apart:
-
-# %%
-full = experiments.fitted(every)
-if full:
-    tables.show(
-        [{"parameter": name, "value and 95 % interval": str(found)} for name, found in full.parameters().items()],
-        ("parameter", "value and 95 % interval"),
-    )
-    print(*(f"Note: {note}." for note in full.notes), sep="\n")
-
-# %% [markdown]
-# ### At each network's own largest batch
-#
-# So far both networks had the same batch. With their own largest batches, each exchange is spread over more images. The
-# search of T8 says how many images fit. The fit above **predicts** the efficiency there, far outside the batches that were
-# fitted:
-
-# %%
-shown, notes = [], []
-for name in steps if full else ():
-    for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
-        told = costs.predict_from_fit(full, name, 2, batch)
-        low, high = told.efficiency.interval
-        shown.append(
-            {
-                "network": name,
-                "batch": f"{batch} ({what})",
-                "predicted efficiency": told.efficiency.value,
-                "95 % interval": f"{low:.3f} to {high:.3f}",
-            }
-        )
-        notes += [note for note in told.notes if note not in notes and note not in full.notes]
-if shown:
-    tables.show(shown, tuple(shown[0]))
-    print(*(f"Note: {note}." for note in notes), sep="\n")
-
-# %% [markdown]
-# Now **measure** it: steps alone and with exchange, each network with its own largest batch on each of the two ranks.
-
-# %%
-at_largest = {}
-for name in list(steps)[:1] if quick else steps:
-    options |= {"local_batch": search[name]["largest"], "others": (), "kinds": breakdown.EFFICIENCY, "steps": 1}
-    try:
-        at_largest[name] = breakdown.measure(name, **options | {"rounds": 2 if quick else 3, "name": f"largest_{name}"})
-    except breakdown.BreakdownError as problem:  # what fits beside one rank need not fit beside two
-        print(problem)
-
-# %%
-shown = []
-for name in at_largest if full else ():
-    for what, found in (("equal", steps[name]), ("its largest", at_largest[name])):
-        told = costs.predict_from_fit(full, name, 2, found["local_batch"]).efficiency.value
-        value, (low, high) = breakdown.efficiency(found)
-        shown.append(
-            {
-                "network": name,
-                "batch": f"{found['local_batch']} ({what})",
-                "predicted": told,
-                "measured": value,
-                "95 % interval of the measured": f"{low:.3f} to {high:.3f}",
-            }
-        )
-if shown:
-    tables.show(shown, tuple(shown[0]))
-
-# %% [markdown]
-# Read it in two directions. From line to line of one network: what does a larger batch give? And between the two lines with
-# "its largest": does the order of the networks stay? The fit knows nothing of *sharing the machine*, which grows with the
-# batch; where the measured efficiency is below the predicted one, this is the first suspect.
-
-# %% [markdown]
-# ## What if: 4096 workers
-#
-# The same model, with the data of a machine that you don't have: nodes of 8 V100, joined by Ethernet
-# (`labs/machines/v100-ethernet25.toml`). Everything here is **predicted**, for images of 224x224. Move one control at a
-# time, and look at both plots: the curves, and the shares of a step. A dotted line means that the batch does not fit into
-# the GPU's 16 GB.
-
-# %%
-pictures.networks()  # counts both networks; the first time it takes some seconds
-widgets.explore(
-    pictures.scaling,
-    network=list(pictures.NAMES),
-    batch=[8, 16, 32, 64, 128, 256],
-    bandwidth=[10, 25, 100, 400],
-    latency=[2, 10, 30, 100],
-    precision=["float32", "float16"],
-    fusion=[0, 8, 128],
-    accumulation=(1, 8),
-)
-
-# %% [markdown]
-# Bandwidth is in Gbit/s between nodes, latency in microseconds for a message, fusion in MiB (0: every tensor is a message
-# of its own), accumulation in passes before an exchange.
-#
-# The curves are *central* values, and a prediction has an interval. Both networks are predicted for one machine, so what
-# its file leaves open (what the links really reach, say) moves both curves together, and part of it cancels in their ratio.
-# The order of two predictions is known only where the 95 % interval of **their ratio** leaves out 1:
-
-# %%
-shown = []
-for what, batches in (("equal", (64, 64)), ("its largest", (128, 64))):
-    for workers in (8, 64, 512, 4096):
-        told = pictures.order(workers, batches, bandwidth=10)
-        cells = {key: f"{value:.3f} [{low:.3f}, {high:.3f}]" for key, (value, (low, high)) in told.items()}
-        shown.append({"batch": f"{what}: {batches[0]} and {batches[1]}", "workers": workers, **cells})
-print("predicted efficiencies at 10 Gbit/s, with 95 % intervals")
-tables.show(shown, tuple(shown[0]), {"ratio": f"{large} / {small}"})
-
-# %% [markdown]
-# Set the bandwidth to **10** Gbit/s in the picture above. Give each network its own largest batch, as a power of two: **128** for
-# ResNet50V2, **64** for ResNet152V2. From how many workers on is the central efficiency of each below 0.8?
-#
-# Then the order on **64** workers: which network has the higher efficiency, at an equal batch and at its own largest one?
-# `"ResNet50V2"`, `"ResNet152V2"`, or `"can't tell"`?
-
-# %% labs={"id": "08.22"}
-### BEGIN SOLUTION
-below_small = pictures.first_below(small, batch=128, bandwidth=10)
-below_large = pictures.first_below(large, batch=64, bandwidth=10)
-higher_at_equal = pictures.told(pictures.order(64, (64, 64), bandwidth=10)["ratio"][1])
-higher_at_largest = pictures.told(pictures.order(64, (128, 64), bandwidth=10)["ratio"][1])
-### END SOLUTION
-check("08.22", below_small, below_large, higher_at_equal, higher_at_largest)
-
-# %% [markdown]
-# Two intervals may overlap and the order be known all the same: look at the ratio. And two curves may lie apart in a picture, and
-# the order be open. A sentence about "the scaling of ResNet152V2" needs its batch *and* its interval.
-#
-# Now go back to 25 Gbit/s and batch 64 for both, and set fusion to **0**. The central curve of ResNet152V2, which was the upper one,
-# falls below the other. Why?
-#
-# - **a**: it has more bytes to send now
-# - **b**: it sends 514 messages instead of 174, and each one pays the latency of all the ring's steps
-# - **c**: its backward takes longer without fusion
-# - **d**: its batch does not fit any more
-
-# %% labs={"id": "08.23"}
-### BEGIN SOLUTION
-without_fusion = "b"
-### END SOLUTION
-check("08.23", without_fusion)
-
-# %% [markdown]
-# Try float16 too: computing gets faster, the weights' gradients stay float32, and the *efficiency* falls while the images
-# per second rise. An efficiency alone never says which machine is the better one.
+# Is the order the same at both? These bytes are counted: no run was measured at the largest batches, and bytes are not
+# seconds. A sentence about "the scaling of ResNet152V2" needs its batch. The optional notebook `12_where_a_step_goes` takes a
+# step apart, measures it at the largest batches too, and predicts 4,096 workers.
 #
 # ## T10
 #
 # Explain with your three plots: why is the epoch of ResNet152V2 longer, and what does its speedup do compared with
-# ResNet50V2's? Say what your data decide and what they leave open; separate equal batch from own largest batch, and
-# measured from predicted.
+# ResNet50V2's? Say what your data decide and what they leave open. Separate equal batch from own largest batch, and what you
+# measured from what you counted.
 
 # %% [markdown] labs={"id": "T10", "kind": "answer"}
 # ### T10: your answer
 # ### BEGIN SOLUTION
-# The epoch of ResNet152V2 is longer because it computes 3.13 times as many multiply-adds for each image; the measured ratio
-# on one worker (08.15) is another one, since activations and the number of operations grow by other factors, and what a step
-# costs whatever the network is does not grow at all. Its gradient has only 2.47 times as many bytes, so for each operation it exchanges less, and at an equal batch it
-# should scale better by bytes. The plots show both speedups with their intervals, and the verdict above says whether they
-# differ: the ratio of the efficiencies, its interval, and the smallest difference that these repeats could show. What whole
-# seconds would have said stands in the table below the verdict. The breakdown says where the time goes: computation, sharing of
-# memory, exchange and waiting, input. At each network's own largest batch the efficiencies are measured for steps of 2
-# ranks, beside what the fit predicts. ResNet152V2 fits fewer images, so it exchanges more often per image; on the
-# predicted machine at 10 Gbit/s it is behind at its own largest batch on 64 workers, by the interval of the ratio; at an equal
-# batch the prediction cannot tell the order. Without fusion its 514 tensors cost it latency. After the same epochs 2 workers have made half as many updates and the accuracy is lower, for both
-# networks.
+# The epoch of ResNet152V2 is longer because it computes 3.13 times as many multiply-adds for each image; the measured ratio on
+# one worker (08.15) is another one, since activations and the number of operations grow by other factors, and what a step costs
+# whatever the network is does not grow at all. Its gradient has only 2.47 times as many bytes, so for each operation it exchanges
+# less, and at an equal batch it should scale better by bytes. The plots show both speedups with their intervals, measured at an
+# equal batch, and the verdict above says whether they differ: the ratio of the efficiencies, its interval, and the smallest
+# difference that these repeats could show. The verdict on the runs with Horovod stands beside it. What whole seconds would have
+# said stands in the table below the verdicts. At each network's own largest batch nothing was measured. There ResNet152V2 fits
+# fewer images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table, say how much of
+# its advantage is left. It also has 514 tensors to agree on instead of 174. After the same epochs 2 workers have made half as many
+# updates and the accuracy is lower, for both networks.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -1011,8 +740,9 @@ check("08.23", without_fusion)
 #
 # - A larger network computes more *and* exchanges more. What counts is the ratio of the two, at a given batch.
 # - Say at which batch, on which machine, against which baseline. Without these, "scales better" means nothing.
+# - Memory sets the largest batch, and activations fill it: the larger network fits fewer images.
 # - A difference is real, absent or open. Only an interval tells which, and "open" is worth writing down.
 # - Rounded times look certain because they hide their spread.
-# - Predict first. A residual that you can explain is worth more than a fit that happens to match.
+# - Predict first. A residual tells what your assumption left out.
 #
-# Next: `09_why_scaling_fails`.
+# Next: `09_why_scaling_fails`. Where the time of a step goes is in `12_where_a_step_goes` (optional).

@@ -21,15 +21,15 @@ SIZE, LOCAL_SIZE, OF_RANKS, OF_RANK = 6, 3, 48, 4  # ranks, of each node, images
 GROUPS = (1, 1), (SIZE, LOCAL_SIZE)  # as so many ranks, of which so many on a node, a script is tried out
 
 
-def refuse_blanks(path, where="", lines=range(10**6)):
-    """Raises NotDone with the first of these lines that is still blank; where: what is said behind "blank"."""
+def refuse_blanks(path, lines=range(10**6)):
+    """Raises NotDone with the first of these lines that is still blank."""
     try:
         found = blanks.blanks(Path(path))
     except blanks.BuildError:  # Python cannot read it; the try-out shows where
         return
     for line, text in found:
         if line in lines:
-            raise NotDone(f"Line {line} of {Path(path).name} is still blank{where}: {text.strip()}")
+            raise NotDone(f"Line {line} of {Path(path).name} is still blank: {text.strip()}")
 
 
 def no_script(path):
@@ -91,7 +91,7 @@ def _options(**options):
     return tuple(word for name, value in options.items() for word in (f"--{name}", str(value)))
 
 
-def _networks(facts, workers, wanted, images=IMAGES):
+def _networks(facts, workers, wanted):
     """Cases of another network than the one that is wanted."""
     built = [network["name"] for network in facts["networks"]]
     yield built and built != [wanted], f"It builds {', '.join(built)}: this script is for one {wanted}."
@@ -100,20 +100,20 @@ def _networks(facts, workers, wanted, images=IMAGES):
         if weights is not None:
             yield True, f"The network is made with weights={weights!r}: pass weights=None, its training is to be yours."
         for fit in facts["fits"]:
-            top = network["include_top"] or (fit["output"] or [0])[1:] == [images]
+            top = network["include_top"] or (fit["output"] or [0])[1:] == [IMAGES]
             yield not top, "The network is made without its top layer: nothing turns features into classes."
         if network["include_top"]:
-            yield from _top(network, facts["fits"], images)
+            yield from _top(network, facts["fits"])
         size = [IMAGE_SIZE, IMAGE_SIZE, 3]
         if network["input_shape"] != size:
             asked = f"With --image_size {IMAGE_SIZE} the network takes images of {network['input_shape']}"
             yield True, f"{asked}: does its `input_shape` follow `args.image_size`?"
 
 
-def _top(network, fits, images):
+def _top(network, fits):
     classes = network["classes"]
-    if classes != images:
-        yield True, f"The network has {classes} classes where the data set has {images}: does it take all of them?"
+    if classes != IMAGES:
+        yield True, f"The network has {classes} classes where the data set has {IMAGES}: does it take all of them?"
     for fit in fits:
         logits = network["activation"] == "linear"
         if logits != fit["from_logits"]:
@@ -168,17 +168,17 @@ def another_optimizer(optimizer):
     yield passes, f"With gradient_accumulation_steps={passes} the weights change in every {passes}th step only."
 
 
-def _recorders(facts, workers, network, strategy="mirrored", images=IMAGES):
+def _recorders(facts, workers, network):
     """Cases of a recorder that is told something else than what is trained."""
     for told in facts["recorders"]:
         if told["model"] != network:
             yield True, f"The recorder is told model={told['model']!r}: its times would stand under that name."
-        other = told["strategy"] != strategy
+        other = told["strategy"] != "mirrored"
         yield other, f"The recorder is told strategy={told['strategy']!r}. Which one does this script use?"
         if told["workers"] != workers:
             yield True, f"With {workers} workers the recorder is told workers={told['workers']}."
-        if told["images"] != images:
-            yield True, f"The recorder is told images={told['images']}, and the data set holds {images}."
+        if told["images"] != IMAGES:
+            yield True, f"The recorder is told images={told['images']}, and the data set holds {IMAGES}."
         for fit in facts["fits"]:
             if not isinstance(told["learning_rate"], float | int) or not near(told["learning_rate"], first_rate(fit)):
                 rates = f"{told['learning_rate']}, and the training begins with {first_rate(fit):.4g}"
@@ -274,17 +274,6 @@ def stop(plays):
     for by_rank in reversed(plays):
         for rank, facts in enumerate(by_rank):
             yield from stops(facts, f"As rank {rank} of {len(by_rank)}" if len(by_rank) > 1 else "As the only rank")
-
-
-def another_network(plays, network):
-    """Cases of performances as ranks of which some build, print or record another network."""
-    for by_rank in plays:
-        for facts in by_rank:
-            yield from _networks(facts, len(by_rank), network, OF_RANKS)
-        if by_rank[0]["fits"]:
-            yield from unnamed(by_rank[0]["log"], network, len(by_rank))
-        for facts in by_rank:
-            yield from _recorders(facts, len(by_rank), network, "horovod", OF_RANKS)
 
 
 def fits(plays):

@@ -4,13 +4,12 @@ import json
 import re
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from labs import checks, costs, devices, recorded
+from labs import checks, devices, recorded
 from labs.checks import tasks
 from labs.lessons.nb00 import first
 from labs.lessons.nb00 import pictures as ZERO
@@ -18,12 +17,9 @@ from labs.lessons.nb01 import pictures as ONE
 from labs.lessons.nb02 import pictures as TWO
 from labs.lessons.nb03 import pictures as THREE
 from labs.lessons.nb07 import pictures as SEVEN
-from labs.lessons.nb08 import pictures as EIGHT
 from labs.lessons.nb11 import pictures as ELEVEN
-from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
-from labs.show import widgets
 from labs.show.figure import png
 from labs.simulate import pipeline, reduce, sgd, stragglers
 from labs.simulate.given import SimulationError
@@ -333,148 +329,3 @@ def test_other_ticks_are_other_frames():
     other.axes[1].set_xticks([0, 1])
     before = first.png()
     assert other.png() != before and TWO.ring(3, 1).png() == before
-
-
-# Notebook 08: the parts of a measured step
-
-
-def measured(model="ResNet50V2", factor=1.0):
-    """A breakdown in which a step takes 813 ms alone and 973 ms at last, times `factor`."""
-    kinds = zip(breakdown.KINDS, (0.8133, 0.8633, 0.9633, 0.9733), strict=True)
-    seconds = {"64": {kind: [[factor * end], [factor * end]] for kind, end in kinds}}
-    return {"kind": "measured", "model": model, "ranks": 2, "local_batch": 64, "seconds": seconds}
-
-
-def test_breakdown_names_every_part_and_marks_own_runs():
-    results = [measured(), measured("ResNet152V2", 2.4)]
-    rows = [
-        {"model": "ResNet50V2", "workers": 2, "local_batch": 64, "epoch_seconds": 4.0, "steps": 4},
-        {"model": "ResNet50V2", "workers": 2, "local_batch": 32, "epoch_seconds": 9.9, "steps": 4},
-    ]
-    drawn = EIGHT.breakdown(results, rows)
-    axis = drawn.axes[0]
-    labels = [text.get_text() for text in axis.get_legend().get_texts()]
-    assert labels == [*breakdown.PARTS, "step of your runs (T9)"]
-    assert [text.get_text() for text in axis.get_yticklabels()] == [
-        "ResNet50V2, 1 worker",
-        "ResNet50V2, 2 workers",
-        "ResNet152V2, 1 worker",
-        "ResNet152V2, 2 workers",
-    ]
-    ends = [bar.get_x() + bar.get_width() for bar in axis.patches]
-    assert max(ends[:5]) == pytest.approx(973.3, abs=0.1) and max(ends) == pytest.approx(2.4 * 973.3, abs=0.3)
-    marks = [line.get_xdata()[0] for line in axis.get_lines() if len(line.get_xdata())]
-    assert marks == [1000.0]  # the other row has another batch
-    assert "Step of the run of ResNet50V2, 2 workers: 1e+03 ms" in drawn.alt
-    assert "exchange and waiting 100 ms" in drawn.alt
-    assert png(drawn)[:4] == b"\x89PNG"
-    plain = [text.get_text() for text in EIGHT.breakdown(results).axes[0].get_legend().get_texts()]
-    assert plain == list(breakdown.PARTS)
-
-
-# Notebook 08: up to 4096 workers
-
-
-def test_it_is_the_cost_model():
-    """As `labs predict` tells it for the same machine, but for the rate of one worker."""
-    found = EIGHT.steps("ResNet50V2", batch=64)
-    machine = EIGHT.machine()
-    facts = EIGHT.networks()["ResNet50V2"]
-    told = costs.predict("ResNet50V2", facts, machine, 64, 64, facts_of=lambda name, size: facts, rate=405.0)
-    assert found[1].computation == pytest.approx(64 / 405, rel=0.1)  # V2 does not cost the same as what was measured
-    assert EIGHT.efficiencies("ResNet50V2", batch=64)[64] == pytest.approx(told.efficiency.value, abs=0.05)
-    assert list(found) == [2**k for k in range(13)]
-
-
-def test_each_control_moves_the_efficiency_its_own_way():
-    for network, (name, worse, better) in product(
-        EIGHT.NAMES,
-        (
-            ("batch", 16, 64),
-            ("bandwidth", 10, 100),
-            ("latency", 100, 2),
-            ("fusion", 0, 128),
-            ("accumulation", 1, 4),
-            ("precision", "float16", "float32"),
-        ),
-    ):
-        low, high = (EIGHT.efficiencies(network, **{name: value})[1024] for value in (worse, better))
-        assert low < high, (network, name)
-
-
-def test_efficiency_is_1_alone_and_never_more():
-    for network in EIGHT.NAMES:
-        values = EIGHT.efficiencies(network, batch=32, bandwidth=10)
-        assert values[1] == 1.0 and max(values.values()) <= 1.0
-
-
-def test_first_below():
-    values = EIGHT.efficiencies("ResNet50V2", bandwidth=10)
-    first = EIGHT.first_below("ResNet50V2", bandwidth=10)
-    assert values[first] < 0.8 <= values[first // 2]
-    assert EIGHT.first_below("ResNet50V2", limit=0.0) is None
-
-
-def test_answers_of_the_notebook():
-    """08.22: at each network's own largest batch and 10 Gbit/s the smaller one gets further, at an equal batch not so.
-    08.23: without fusion the one with more tensors falls behind."""
-    below = EIGHT.first_below
-    own = below("ResNet50V2", batch=128, bandwidth=10), below("ResNet152V2", batch=64, bandwidth=10)
-    equal = below("ResNet50V2", batch=64, bandwidth=10), below("ResNet152V2", batch=64, bandwidth=10)
-    assert None not in own and own[0] > own[1] and equal[0] <= equal[1]
-    fits = {name: EIGHT.fits(name) for name in EIGHT.NAMES}
-    assert 128 <= fits["ResNet50V2"] < 256 and 64 <= fits["ResNet152V2"] < 128  # the powers of two in the text
-    fused = [EIGHT.efficiencies(name)[64] for name in EIGHT.NAMES]
-    alone = [EIGHT.efficiencies(name, fusion=0)[64] for name in EIGHT.NAMES]
-    assert fused[1] > fused[0] and alone[1] < alone[0]
-    assert [len(EIGHT.networks()[name].tensor_bytes) for name in EIGHT.NAMES] == [174, 514]
-
-
-def test_the_order_of_two_predictions_is_that_of_their_ratio():
-    """What the machine's file leaves open moves both networks: the ratio knows more than two intervals."""
-    equal, own = (EIGHT.order(64, batches, 10) for batches in ((64, 64), (128, 64)))
-    for found in (equal, own):
-        efficiencies = [found[name] for name in EIGHT.NAMES]
-        assert found["ratio"][0] == pytest.approx(efficiencies[1][0] / efficiencies[0][0])
-        for value, (low, high) in found.values():
-            assert low < value < high
-        assert efficiencies[0][1][0] < efficiencies[1][1][1], "their own intervals overlap"
-    assert equal["ratio"][0] > 1 and EIGHT.told(equal["ratio"][1]) == "can't tell"
-    assert EIGHT.told(own["ratio"][1]) == "ResNet50V2" and EIGHT.told((1.01, 1.2)) == "ResNet152V2"
-    assert own["ResNet50V2"][0] == pytest.approx(
-        EIGHT.efficiencies("ResNet50V2", batch=128, bandwidth=10)[64], rel=0.01
-    )
-
-
-def test_float16_computes_faster_at_a_lower_efficiency():
-    slow, fast = (EIGHT.steps("ResNet152V2", precision=p)[64] for p in ("float32", "float16"))
-    assert fast.step < slow.step and fast.computation / fast.step < slow.computation / slow.step
-
-
-def test_the_picture_says_what_it_draws():
-    figure = EIGHT.scaling("ResNet50V2", batch=128, bandwidth=10)
-    first = EIGHT.first_below("ResNet50V2", batch=128, bandwidth=10)
-    assert f"ResNet50V2: below 0.8 from {first}" in figure.alt and "Predicted" in figure.alt
-    assert f"(about {EIGHT.fits('ResNet152V2')} images fit)" in figure.alt
-    lines = {len(line.get_xdata()): line for line in figure.axes[0].get_lines()}
-    assert list(lines[13].get_ydata()) == list(EIGHT.efficiencies("ResNet152V2", batch=128, bandwidth=10).values())
-    assert lines[13].get_linestyle() == ":"  # batch 128 of ResNet152V2 does not fit
-    assert figure.axes[1].get_title().startswith("ResNet50V2") and png(figure)[:4] == b"\x89PNG"
-    assert figure._supxlabel.get_text() == "predicted"
-
-
-def test_as_a_widget_it_begins_at_its_defaults():
-    box = widgets.explore(
-        EIGHT.scaling,
-        network=list(EIGHT.NAMES),
-        batch=[8, 16, 32, 64, 128, 256],
-        fusion=[0, 8, 128],
-        accumulation=(1, 8),
-    )
-    assert [child.value for child in box.children[:-1]] == ["ResNet152V2", 64, 128, 1]
-    assert "<img" in box.children[-1].value
-
-
-def test_another_network_is_refused():
-    with pytest.raises(costs.CostError, match="not in this picture"):
-        EIGHT.steps("VGG16")

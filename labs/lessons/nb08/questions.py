@@ -1,14 +1,9 @@
 """Judges of 08_resnet152_scaling."""
 
-import ast
 import math
 from functools import partial
-from pathlib import Path
 from statistics import fmean, variance
-from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-
-import numpy as np
 
 from labs.checks import batch_scripts, reading, scripts
 from labs.checks.judging import judges
@@ -106,18 +101,25 @@ def own_study(rows):
 
 
 @judges("08.12")
-def horovod_script(changed, original):
-    scripts.refuse_blanks(original, " (notebook 07)")
-    yield not isinstance(changed, str), "Give the text of the new script: a string, made from `text`."
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "ResNet152V2_horovod.py")
-        path.write_text(changed)
-        plays = scripts.ranks(path)
-    yield from scripts.another_network(plays, "ResNet152V2")
-    yield from scripts.stop(plays)
-    before, after = (ast.dump(ast.parse(text)) for text in (Path(original).read_text(), changed))
-    if after.replace("ResNet152V2", "ResNet50V2") != before:
-        return "More than the network's name is different from your script of notebook 07: nothing else may change."
+def carried_over(expected, mirrored, horovod):
+    one, other = (mirrored[name] for name in ("ResNet50V2", "ResNet152V2"))
+    known = horovod["ResNet50V2"]
+    right = known * other / one
+    wrong = {
+        "This is ResNet152V2's efficiency with MirroredStrategy as it is. What did Horovod do to ResNet50V2's?": other,
+        "This is ResNet50V2's efficiency with Horovod as it is. Are both networks equal with MirroredStrategy?": known,
+        "The ratio of the networks is upside down: which of them is ahead with MirroredStrategy?": known * one / other,
+        "What Horovod does to ResNet50V2's efficiency is turned round here.": other * one / known,
+        "A difference was carried over. What is supposed to stay the same is a multiple.": known + other - one,
+        "This is the ratio of the networks alone. Which efficiency is it to be a multiple of?": other / one,
+        "This is what Horovod makes of ResNet50V2's efficiency, as a ratio. Of what is it to be taken?": known / one,
+        "This is a speedup. An efficiency is the speedup divided by the workers.": 2 * right,
+        reading.PER_CENT: 100 * right,
+    }
+    exactly = any(near(expected, value, relative=1e-9) for value in wrong.values())
+    yield near(expected, right, relative=1e-9) or (close(expected, right) and not exactly), None
+    yield from ((near(expected, value), hint) for hint, value in wrong.items())
+    return "Two of the three make the multiple that is supposed to stay; the third is what it is a multiple of."
 
 
 @judges("08.13")
@@ -231,56 +233,3 @@ def answer(function):
     if told[0.90, 1.02, 0.05] == "no" or told[0.98, 1.10, 0.05] == "no":
         return 'For a "no" *both* ends must be within what does not matter.'
     return "Go through the three sentences in their order, with both ends of the interval."
-
-
-@judges("08.20")
-def parts(function):
-    got = tuple(float(value) for value in function(1.0, 1.1, 1.4, 1.45))
-    yield len(got) != 4, f"Four parts are wanted, these are {len(got)}."
-    yield np.allclose(got, (1.0, 0.1, 0.3, 0.05)), None
-    steps = np.allclose(got, (1.0, 1.1, 1.4, 1.45))
-    yield steps, "These are the steps themselves. What does each have that the one before has not?"
-    if np.allclose(got, (1.0, 0.1, 0.4, 0.45)):
-        return "All are compared with the step alone: then the exchange holds the sharing as well, and counts it twice."
-    yield min(got) < 0, "A part came out below 0 for growing steps: the later kind of step less the earlier one."
-    yield not near(sum(got), 1.45), "The parts must add up to the last kind of step, in which everything is contained."
-    return "Computation is the step alone; then the difference of each kind of step to the one before it."
-
-
-@judges("08.22")
-def below(small, large, at_equal, at_largest):
-    from labs.lessons.nb08 import pictures as what_if
-
-    def at(small_batch, large_batch, bandwidth):
-        return tuple(
-            what_if.first_below(name, batch=batch, bandwidth=bandwidth)
-            for name, batch in zip(what_if.NAMES, (small_batch, large_batch), strict=True)
-        )
-
-    got, right = (small, large), at(128, 64, 10)
-    if got == right:
-        return (yield from _order(at_equal, at_largest, what_if))
-    yield got == right[::-1], "The two numbers are exchanged: first ResNet50V2, then ResNet152V2."
-    yield got == at(128, 64, 25), "The numbers are those of 25 Gbit/s. Move the bandwidth first."
-    yield got in (at(64, 64, 10), at(128, 128, 10)), "Both numbers at the same batch: here each network has its own."
-    yield got == at(64, 128, 10), "The batches are exchanged: which network fits more images?"
-    if any(value not in what_if.WORKERS for value in got):
-        return "Read the number of workers below the curves, where it says `below 0.8 from`."
-    return "Bandwidth 10, all other controls as they were; batch 128 for one reading, 64 for the other."
-
-
-def _order(at_equal, at_largest, what_if):
-    """Cases of the order of two predictions on 64 workers, at 10 Gbit/s."""
-    answers = (*what_if.NAMES, "can't tell")
-    for given in (at_equal, at_largest):
-        yield given not in answers, f"{given!r} is none of the three answers; spell them as the text does."
-    for given, batches, where in ((at_equal, (64, 64), "equal batch"), (at_largest, (128, 64), "largest batches")):
-        value, (low, high) = what_if.order(64, batches, 10)["ratio"]
-        right, seen = what_if.told((low, high)), f"The ratio at the {where} is {value:.3f} [{low:.3f}, {high:.3f}]"
-        if given == right:
-            continue
-        if right == "can't tell":
-            yield True, f"{seen}. Is a ratio of 1 within this interval or not?"
-        if given == "can't tell":
-            return f"{seen}: the efficiencies' own intervals overlap, but what moves both is not in this one."
-        return f"{seen}. Which network's efficiency stands above the line of this ratio?"
