@@ -1,7 +1,7 @@
-"""95 % intervals of means and ratios over repeats, with the rounding of a log on top.
+"""95 % intervals of means, ratios and differences over repeats, with the rounding of a log on top.
 
-All t intervals are taken on logarithms, since times are positive and their errors relative. Welch's t with
-few repeats keeps its promise where a bootstrap does not (3 repeats, 3 % noise: 95 % against 81 %).
+Of times and ratios, t intervals are taken on logarithms, since these are positive and their errors relative. Welch's t
+with few repeats keeps its promise where a bootstrap does not (3 repeats, 3 % noise: 95 % against 81 %).
 """
 
 import math
@@ -54,6 +54,24 @@ def plain(values) -> tuple[float, float] | None:
         return fmean(values) - reach, fmean(values) + reach
     except OverflowError:
         return None
+
+
+def _welch(samples) -> tuple[float, float]:
+    """(standard error of a sum or difference of the samples' means, its degrees of freedom); 2 values or more each."""
+    errors = [variance(values) / len(values) for values in samples]
+    parts = sum(error**2 / (len(values) - 1) for error, values in zip(errors, samples, strict=True))
+    return math.sqrt(sum(errors)), sum(errors) ** 2 / parts if parts else 1.0
+
+
+def difference(left, right) -> tuple[float, tuple[float, float] | None]:
+    """(mean of `left` - mean of `right`, its interval) of independent samples: Welch's t, not on logarithms, since it
+    can be negative. None where a sample has fewer than 2 values."""
+    value = fmean(left) - fmean(right)
+    if min(len(left), len(right)) < 2:
+        return value, None
+    error, degrees = _welch([left, right])
+    reach = t_quantile(degrees) * error if error else 0.0
+    return value, (value - reach, value + reach)
 
 
 def shares(values) -> tuple[float, float] | None:
@@ -117,10 +135,7 @@ def product(above, below, resolutions=None) -> Estimate:
         return Estimate(value, None, (ONE_RUN,), rounding=tuple(rounding))
     logs = [[math.log(x) for x in sample] for sample in samples]
     centre = sum(sign * fmean(values) for sign, values in zip(signs, logs, strict=True))
-    errors = [variance(values) / len(values) for values in logs]
-    parts = sum(error**2 / (len(values) - 1) for error, values in zip(errors, logs, strict=True))
-    degrees = sum(errors) ** 2 / parts if parts else 1.0
-    error = math.sqrt(sum(errors))
+    error, degrees = _welch(logs)
     reach = t_quantile(degrees) * error if error else 0.0
     low, high = math.exp(centre - reach) * rounding[0], math.exp(centre + reach) * rounding[1]
     return Estimate(value, (min(low, value), max(high, value)), (), error, degrees, tuple(rounding))

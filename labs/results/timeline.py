@@ -7,6 +7,7 @@ Horovod 0.28.1 with one rank slowed down, over Gloo and MPI:
 - Which rank announced it when is written only for tensors that are not in Horovod's response cache: with the cache, in
   the first step only; with HOROVOD_CACHE_CAPACITY=0 in every step. Times are those at which rank 0 heard of it.
 - Tensors that were fused into one buffer are started together and share the times of copies and all-reduce.
+- Over Gloo no announcement is heard while a message is summed: a gradient may have been ready up to a message earlier.
 """
 
 import gzip
@@ -202,6 +203,45 @@ def summary(events):
             }
         )
     return rows
+
+
+def overlap(events):
+    """How much of the all-reduces lies within the backward pass, and how much behind it: one row (dict) for each step.
+
+    step (from 1); allreduce_seconds as in `summary`; announce_seconds from the first announcement of a gradient to the
+    last one by the last rank; within_seconds and behind_seconds: the all-reduces before and after that last
+    announcement, together allreduce_seconds. ranks: {rank: {announce_seconds, within_seconds, behind_seconds}}, the
+    same up to the rank's own last announcement; {} where Horovod did not write who came when.
+
+    Assumed: a rank's backward pass ends with its last gradient, which is announced when it is ready. Rank 0 hears of it
+    later (see above), so within_seconds is an upper bound, and behind_seconds a lower one. Gradients that are all
+    announced at once, at the end, leave nothing within. What lies within need not be free: on the same cores, an
+    all-reduce slows backward down. What lies behind may be beside the update of the weights.
+    Raises TimelineError: see `steps`.
+    """
+    rows = []
+    for number, items in enumerate(steps(events), 1):
+        sums = _phases(items, is_reduction)
+        ranks = set.intersection(*(set(item.arrivals) for item in items))
+        heard = {rank: [item.arrivals[rank] for item in items] for rank in sorted(ranks)}
+        row = {"step": number, "allreduce_seconds": covered(sums)}
+        row |= _around(sums, begin_of(items), max(map(_complete, items)))
+        rows.append(row | {"ranks": {rank: _around(sums, min(when), max(when)) for rank, when in heard.items()}})
+    return rows
+
+
+def _around(sums, first, last):
+    return {
+        "announce_seconds": last - first,
+        "within_seconds": covered([(begin, min(end, last)) for begin, end in sums if begin < last]),
+        "behind_seconds": covered([(max(begin, last), end) for begin, end in sums if end > last]),
+    }
+
+
+def _complete(item):
+    """When the last rank announced the tensor; where that is not written, its operation's begin."""
+    end = item.negotiated and item.negotiated[1]
+    return item.begin if end is None else end
 
 
 def messages(events):

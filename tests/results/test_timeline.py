@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from labs import recorded
 from labs.results import timeline
 from labs.results.timeline import TimelineError
 from labs.show import timelines
@@ -76,6 +77,73 @@ def test_fused_tensors_share_a_message(cached):
     assert rows[1]["names"] == ["gradient_000_kernel_3x3x64x64"] and rows[1]["bytes"] == 4 * 3 * 3 * 64 * 64
     assert sum(row["bytes"] for row in rows) == BYTES
     assert rows[0]["begin"] + rows[0]["seconds"] <= rows[1]["begin"]
+
+
+def written(path, tensors, arrivals=True):
+    """A timeline of one step in Horovod's format. tensors: {name: (when ranks 0, 1 announce it, all-reduce)}, in ms."""
+    events = [{"ph": "M", "name": "process_name", "pid": 9, "args": {"start_time_since_epoch_in_micros": 0}}]
+
+    def add(pid, kind, ms, name=None):
+        events.append({"ph": kind, "pid": pid, "ts": 1000 * ms} | ({"name": name} if name else {}))
+
+    for pid, (tensor, (announced, (begin, end))) in enumerate(tensors.items(), 10):
+        events.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": tensor}})
+        add(pid, "B", min(announced), "NEGOTIATE_ALLREDUCE")
+        for rank, ms in enumerate(announced) if arrivals else ():
+            add(pid, "X", ms, str(rank))
+        add(pid, "E", max(announced))
+        for kind, name in (("B", "ALLREDUCE"), ("B", "NCCL_ALLREDUCE"), ("E", None), ("E", None)):
+            add(pid, kind, begin if kind == "B" else end, name)
+    path.write_text(json.dumps(events))
+    return timeline.read(path)
+
+
+STEP = {
+    "gradient_2": ((0, 10), (10, 30)),
+    "gradient_1": ((20, 35), (35, 65)),
+    "gradient_1b": ((25, 30), (35, 65)),  # in one message with gradient_1
+    "gradient_0": ((40, 50), (65, 85)),
+}
+
+
+def ms(row):
+    return tuple(round(1000 * row[f"{key}_seconds"], 6) for key in ("announce", "within", "behind"))
+
+
+@pytest.mark.parametrize("arrivals", [True, False])
+def test_all_reduce_within_backward_and_behind_it(tmp_path, arrivals):
+    (row,) = timeline.overlap(written(tmp_path / "made.json", STEP, arrivals))
+    assert row["step"] == 1 and row["allreduce_seconds"] == pytest.approx(0.070)
+    assert ms(row) == (50, 20 + 15, 15 + 20)  # until rank 1 has announced gradient_0
+    ranks = {rank: ms(of) for rank, of in row["ranks"].items()}
+    assert ranks == ({0: (40, 20 + 5, 25 + 20), 1: (40, 35, 35)} if arrivals else {})
+
+
+def test_gradients_that_are_announced_at_once_leave_nothing_within(tmp_path, marks):
+    at_once = {name: ((5, 5), sums) for name, (_, sums) in STEP.items()}
+    assert ms(timeline.overlap(written(tmp_path / "made.json", at_once))[0]) == (0, 0, 70)
+    for row in timeline.overlap(marks):
+        assert row["within_seconds"] == 0 and row["behind_seconds"] == row["allreduce_seconds"]
+
+
+def test_of_the_recorded_steps_most_of_the_all_reduce_lies_within_backward():
+    events = timeline.read(recorded.horovod_timeline())
+    for row, known in zip(timeline.overlap(events), timeline.summary(events), strict=True):
+        assert row["within_seconds"] + row["behind_seconds"] == pytest.approx(known["allreduce_seconds"])
+        assert row["within_seconds"] > 4 * row["behind_seconds"] > 0 and row["announce_seconds"] < known["seconds"]
+        own = row["ranks"][known["last"]]
+        assert [own[key] for key in ("within_seconds", "behind_seconds")] == pytest.approx(
+            [row["within_seconds"], row["behind_seconds"]], abs=1e-3
+        )
+    for items in timeline.steps(events):  # rank 0 hears of a gradient before or after a message, not meanwhile
+        sums = {phase for item in items for phase in item.phases if timeline.is_reduction(phase[0])}
+        heard = [when for item in items for when in item.arrivals.values()]
+        assert len(heard) == 2 * 170 and not any(begin < when < end for _, begin, end in sums for when in heard)
+
+
+def test_overlap_needs_a_finished_all_reduce():
+    with pytest.raises(TimelineError, match="no step"):
+        timeline.overlap([timeline.Collective("weights", "broadcast", begin=0.0, end=1.0)])
 
 
 def test_overlapping_time_counts_once():
