@@ -187,8 +187,13 @@ def _over_workers(axis, **labels):
     axis.set(xlabel="workers", xlim=(0.9, 4800), **labels)
 
 
-def _with_bounds(value, interval, unit="ms"):
-    return f"{value:.3g} {unit}" + (f" [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else "")
+def _digits(value):
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _with_bounds(value, interval):
+    """Milliseconds in words, with their interval where there is one."""
+    return f"{_digits(value)} ms" + (f" [{', '.join(map(_digits, interval))}]" if interval else "")
 
 
 def _bar(axis, place, value, interval, **look):
@@ -356,7 +361,7 @@ def overlap(bucket=16, bandwidth=25, latency=50, time=100):
     )  # fmt: skip
     for row, (spans, colour, _) in enumerate(lanes):
         drawn = [(1e3 * a, 1e3 * min(b, now), row) for a, b in spans if a < now]
-        axis.add_collection(boxes(drawn, colour, linewidth=0.4))
+        axis.add_collection(boxes(drawn, colour, linewidth=0.4 if len(found) < 50 else 0.1))
     axis.axvline(1e3 * end, color="0.35", ls="--", lw=1)
     axis.set_yticks(range(3), [name for *_, name in lanes])
     axis.set(ylim=(2.6, -0.6), xlabel="milliseconds since backward began", xlim=(0, 1e3 * length))
