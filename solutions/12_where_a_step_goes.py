@@ -20,6 +20,7 @@ from labs import costs, devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb12 import experiments, pictures
 from labs.measure import breakdown
+from labs.models import counts
 from labs.results import steps as of_steps
 from labs.results import timeline
 from labs.show import plots, tables, timelines, widgets
@@ -351,7 +352,7 @@ if answered("12.5"):
     image_seconds = of_steps.quantile(*of_steps.distribution(one)) / one.configuration.global_batch
     last = timeline.summary(events["fusion on"])[-1]
     bandwidth = last["bytes"] / last["allreduce_seconds"]
-    size = pictures.networks()[small].gradient_bytes
+    size = counts.of(small, image_size=plan.image_size, classes=10).gradient_bytes
     messages = {"float32": size, "float16": size / 2}
     borders = {name: border(size, bandwidth, image_seconds) for name, size in messages.items()}
     plots.show(pictures.border(image_seconds, bandwidth, messages, borders))

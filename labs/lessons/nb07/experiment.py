@@ -72,7 +72,7 @@ def main():
 
     hidden, last = keras.layers.Dense(32, "relu"), keras.layers.Dense(len(dataset.classes), "softmax")
     dense = keras.Sequential([keras.layers.Flatten(), hidden, last])
-    network = dense if args.network == "dense" else models.network("SmallCNN", args.image_size, len(dataset.classes))
+    network = dense if args.network == "dense" else models.network(args.network, args.image_size, len(dataset.classes))
     model = keras.Sequential([models.preprocessing(args.image_size), network])
     model.build((None, *dataset.images.shape[1:]))
     model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from statistics import fmean
 
 from labs import costs, jobs, recorded
@@ -43,7 +44,9 @@ def runs_of_two_networks(plan, names):
     files = [jobs.folder() / f"{name.replace('50V2', '50')}_w{workers}.json" for name, workers in wanted]
     settings = [study.configuration(plan, name, workers, "mirrored") for name, workers in wanted]
     own = all(study.reusable(file, setting) for file, setting in zip(files, settings, strict=True))
-    return [load_record(file) for file in (files if own else recorded.laptop_two_networks())], own
+    if own:
+        return list(map(load_record, files)), own
+    return [replace(load_record(file), kind="recorded") for file in recorded.laptop_two_networks()], own
 
 
 def whole_steps(steps, runs):

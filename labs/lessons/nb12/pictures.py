@@ -196,6 +196,12 @@ def _with_bounds(value, interval):
     return f"{_digits(value)} ms" + (f" [{', '.join(map(_digits, interval))}]" if interval else "")
 
 
+def _in_ms(axis, **labels):
+    """The x axis in milliseconds of a step, with separators."""
+    axis.set(xlabel="milliseconds per step", **labels)
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}")
+
+
 def _bar(axis, place, value, interval, **look):
     """A bar from 0, to either side, with its 95 % interval where there is one."""
     axis.barh(place, value, 0.7, edgecolor="white", **look)
@@ -220,8 +226,8 @@ def breakdown(results):
             said.append(f"{part} {_with_bounds(value, bounds)}")
         sentences.append(f"{found['model']} on {found['ranks']} workers: {', '.join(said)}.")
     axis.set_yticks(range(len(names)), names)
-    axis.set(ylim=(len(names) - 0.4, -0.6), xlabel="milliseconds per step", title="parts of a step")
-    small.set(xlabel="milliseconds per step", title="the differences alone, enlarged")
+    _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="parts of a step")
+    _in_ms(small, title="the differences alone, enlarged")
     for each in (axis, small):
         each.axvline(0, color="black", lw=1)
     stamp(figure, *(found["kind"] for found in results), note="whiskers are 95 % intervals")
@@ -247,7 +253,7 @@ def whole(compared, *kinds):
         sentences.append(f"{name}: {', '.join(said)}.")
     axis.axvline(0, color="black", lw=1)
     axis.set_yticks(range(len(names)), names)
-    axis.set(ylim=(len(names) - 0.4, -0.6), xlabel="milliseconds per step", title="sum of the parts, and a whole step")
+    _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="sum of the parts, and a whole step")
     stamp(figure, *kinds, note="whiskers are 95 % intervals")
     figure.alt = "The sum of a step's parts beside a whole step of a training, with 95 % intervals. " + " ".join(
         sentences
@@ -276,7 +282,7 @@ def held_out(rows, kind="measured"):
         right = max(1e3 * (row[what][1] or row[what][:1])[-1] for what in ("predicted", "measured"))
         beside(axis, f"{residual:+.1%}", (right, place), (8, -3), fontsize=9)
     axis.set_yticks(range(len(rows)), [row["name"] for row in rows])
-    axis.set(ylim=(len(rows) - 0.4, -0.6), xlabel="milliseconds per step", title="steps that the fit has not seen")
+    _in_ms(axis, ylim=(len(rows) - 0.4, -0.6), title="steps that the fit has not seen")
     axis.set_xlim(0, 1.12 * axis.get_xlim()[1])
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(figure, "predicted", kind, note="with 95 % intervals; at the right the residual")
@@ -405,9 +411,9 @@ def border(image_seconds, bandwidth, sizes, borders, kind="predicted"):
     ):
         took, batch = 1e3 * size / bandwidth, borders[name]
         axis.axhline(took, color=colour, ls=dash, lw=2, label=f"all-reduce of {size / 1e6:.3g} MB ({name})")
-        axis.plot([batch], [took], marker, color=colour, ms=9, label=f"border: {batch:.3g} images")
+        axis.plot([batch], [took], marker, color=colour, ms=9, label=f"border: {_digits(batch)} images")
         sentences.append(
-            f"{name}: {size / 1e6:.3g} MB take {took:.3g} ms; backward hides them from {batch:.3g} images on."
+            f"{name}: {size / 1e6:.3g} MB take {_digits(took)} ms; backward hides them from {_digits(batch)} images on."
         )
     ticks = [2**k for k in range(0, int(np.log2(last)) + 1, max(1, int(np.log2(last)) // 8))]
     logarithmic(axis, ticks)
