@@ -389,7 +389,12 @@ def _grade_collect(args):
 @command(
     "grade check",
     "looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay",
-    option("--notebooks", nargs="+", metavar="NAME", help="those given out, as 05_resnet50_scaling (default: all)"),
+    option(
+        "--notebooks",
+        nargs="+",
+        metavar="NAME",
+        help="those given out, as 05_resnet50_scaling (default: all but optional ones)",
+    ),
     option("--no-run", action="store_true", help="run nothing of the students'"),
     GRADES,
 )

@@ -35,8 +35,8 @@ _KIT = Path(__file__).parents[1]
 def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=print):
     """Look at every collected submission that was not looked at as it is; returns how many were.
 
-    root: of the course, with solutions; notebooks: names of those that were given out (default: all that have checks);
-    execute: whether students' notebooks are run, in the sandbox. report: called with a line for each.
+    root: of the course, with solutions; notebooks: names of those that count (default: all but optional ones); execute:
+    whether students' notebooks are run, in the sandbox. report: called with a line for each.
     Raises UseError where nothing is collected.
     """
     found = collect.submissions(out)
@@ -47,7 +47,7 @@ def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=p
     if unknown := set(notebooks or ()) - set(known):
         raise UseError(f"There is no notebook {min(unknown)}; there are {', '.join(known)}.")
     rubric.load(out, notebooks)  # the first one is about these notebooks
-    names = tuple(notebooks or known)
+    names = tuple(notebooks or (lesson.notebook for lesson in tasks.lessons().values() if not lesson.optional))
     keys = {number: _key(path, root, names, execute) for number, path in found.items()}
     waiting = [number for number in found if _kept(out, number).get("key") != keys[number]]
     longest = sorted(names, key=lambda name: Path(root, "solutions", f"{name}.py").stat().st_size, reverse=True)

@@ -91,8 +91,9 @@ def add_comment(out, item, text):
 
 
 def _first(notebooks):
-    """The text of a rubric that says what the tasks of the course say."""
-    lessons = [each for each in tasks.lessons().values() if not notebooks or each.notebook in notebooks]
+    """The text of a rubric that says what the tasks of the course say; optional lessons only where they are named."""
+    every = tasks.lessons().values()
+    lessons = [each for each in every if (each.notebook in notebooks if notebooks else not each.optional)]
     items = [item for lesson in lessons for item in lesson.task]
     lines = ["# What counts how much. Points are computed anew from this file each time.", "", "[checks]"]
     lines += [f"{json.dumps(item.id)} = {item.points}" for item in items if isinstance(item, tasks.Check)]

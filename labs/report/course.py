@@ -62,7 +62,13 @@ class Course:
 
     @cached_property
     def lessons(self):
-        return tasks.lessons().values()
+        """The lessons of the course; optional ones where something of them was done."""
+        return [lesson for lesson in tasks.lessons().values() if not lesson.optional or self._begun(lesson)]
+
+    def _begun(self, lesson):
+        path = self.folder / f"{lesson.notebook}.ipynb"
+        tried = any(self.progress.get(item.id, {}).get("state", "open") != "open" for item in lesson.task)
+        return tried or (path.is_file() and any(kept.answers(path).values()))
 
     @cached_property
     def notebooks(self):

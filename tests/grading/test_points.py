@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from labs import files
+from labs.checks import tasks
 from labs.cli import main
 from labs.errors import UseError
 from labs.grading import marks, points, results, rubric, sheet
@@ -145,6 +146,16 @@ def test_the_first_rubric_is_what_the_tasks_say(tmp_path):
     rules = rubric.load(tmp_path, ["05_resnet50_scaling"])
     assert rules.checks["T6"] == 6 and [item.id for item in rules.answer[0].items][:2] == ["T5.1", "T5.2"]
     assert set(rubric.load(tmp_path / "all").checks) > set(rules.checks)
+
+
+def test_an_optional_lesson_counts_only_where_it_is_named(tmp_path):
+    optional = {lesson.notebook: lesson for lesson in tasks.lessons().values() if lesson.optional}
+    assert "12_where_a_step_goes" in optional
+    ids = {item.id for lesson in optional.values() for item in lesson.task}
+    every = rubric.load(tmp_path / "all")
+    assert not ids & {*every.checks, *(each.id for each in every.answer)}
+    named = rubric.load(tmp_path / "named", ["05_resnet50_scaling", "12_where_a_step_goes"])
+    assert named.checks["12.2"] == 2 and named.checks["T6"] == 6
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", "  =1", "\r=1", "=cmd|' /C calc'!A0"])

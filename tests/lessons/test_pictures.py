@@ -18,6 +18,8 @@ from labs.lessons.nb02 import pictures as TWO
 from labs.lessons.nb03 import pictures as THREE
 from labs.lessons.nb07 import pictures as SEVEN
 from labs.lessons.nb11 import pictures as ELEVEN
+from labs.lessons.nb12 import pictures as TWELVE
+from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
 from labs.show.figure import png
@@ -50,6 +52,10 @@ PICTURES = {
     "ranks": (lambda: SEVEN.ranks(2, 4), ["size 8, on every node local size 4", "rank 6 is local rank 2 on GPU 2"]),
     "flawed": (lambda: ELEVEN.flawed(), ["logarithmic axes", "2.6 on 8"]),
     "repaired": (lambda: ELEVEN.flawed(False), ["linear axes", "2.6 on 8"]),
+    "overlap": (
+        lambda: TWELVE.overlap(16, 25),
+        ["buckets of 16 MiB, 25 Gbit/s", "messages are sent", "Behind backward"],
+    ),
     "costs": (lambda: TWO.costs(), ["On 1024 workers: one server 1.93e+04 ms", "ring 39.2 ms"]),
 }
 
@@ -83,7 +89,7 @@ def test_the_map_draws_of_each_lesson_what_is_done(release):
     figure = ZERO.course(rows, release)
     there = sum(row["kind"] == "check" and row["notebook"] != lessons[-1].notebook for row in rows)
     assert f"{len(lessons) - 1} notebooks" in figure.alt and f"0 of {there} checks right, 0 of " in figure.alt
-    assert f"{lessons[-1].title}: not in this folder." in figure.alt
+    assert f"{lessons[-1].title} (optional): not in this folder." in figure.alt
     checks.check("00.1", "gpu" if devices.gpus() else "core")
     checks.check("05.11", "c")
     (release / "01_basic_concepts.ipynb").write_text(
@@ -111,7 +117,7 @@ def test_an_optional_lesson_is_drawn_as_such_and_costs_no_hours(release, monkeyp
     found["nb05"] = found["nb05"].model_copy(update={"optional": True, "minutes": 600})
     monkeypatch.setattr(tasks, "lessons", lambda: found)
     figure = ZERO.course([], release)
-    assert "ResNet50V2? (optional): 600 minutes" in figure.alt and "(optional)" not in whole.alt
+    assert "ResNet50V2? (optional): 600 minutes" in figure.alt and "ResNet50V2? (optional)" not in whole.alt
     hours = [int(re.search(r"(\d+) hours", each.alt)[1]) for each in (whole, figure)]
     assert hours[1] == hours[0] - 1
 
@@ -329,3 +335,203 @@ def test_other_ticks_are_other_frames():
     other.axes[1].set_xticks([0, 1])
     before = first.png()
     assert other.png() != before and TWO.ring(3, 1).png() == before
+
+
+# Notebook 12: the parts of a measured step
+
+
+def measured(model="ResNet50V2", factor=1.0):
+    """A breakdown in which a step takes 813 ms alone and 973 ms at last, times `factor`."""
+    kinds = zip(breakdown.KINDS, (0.8133, 0.8633, 0.9633, 0.9733), strict=True)
+    seconds = {"64": {kind: [[factor * end], [factor * end]] for kind, end in kinds}}
+    return {"kind": "measured", "model": model, "ranks": 2, "local_batch": 64, "seconds": seconds}
+
+
+def test_breakdown_draws_every_part_with_its_interval_also_below_0():
+    results = [measured(), measured("ResNet152V2", 2.4)]
+    results[0]["seconds"]["64"]["input"] = [[0.95], [0.94]]  # shorter than without the pipeline
+    drawn = TWELVE.breakdown(results)
+    names = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
+    assert names == [f"{model}: {part}" for model in TWELVE.NAMES for part in breakdown.PARTS]
+    widths = [bar.get_width() for bar in drawn.axes[0].patches]
+    assert widths[0] == pytest.approx(813.3) and widths[3] == pytest.approx(-18.3) and len(widths) == 8
+    assert [bar.get_width() for bar in drawn.axes[1].patches] == pytest.approx([widths[k] for k in (1, 2, 3, 5, 6, 7)])
+    assert "exchange and waiting 100 ms [100, 100]" in drawn.alt and "input -18.3 ms [" in drawn.alt
+    assert drawn.get_supxlabel().startswith("measured") and png(drawn)[:4] == b"\x89PNG"
+
+
+def test_the_parts_sum_beside_a_whole_step_leaves_a_residual():
+    told = breakdown.whole(measured(), [1.0, 1.04])
+    drawn = TWELVE.whole({"ResNet50V2": told}, "measured", "recorded")
+    widths = [bar.get_width() for bar in drawn.axes[0].patches]
+    assert widths == pytest.approx([973.3, 1020.0, 46.7])
+    assert "residual 46.7 ms [" in drawn.alt and drawn.get_supxlabel().startswith("measured and recorded")
+
+
+def test_predicted_steps_stand_beside_measured_ones():
+    rows = [{"name": "a, 2 workers x 16", "predicted": (0.30, (0.28, 0.33)), "measured": (0.36, (0.35, 0.37))}]
+    rows.append({"name": "b, 2 workers x 64", "predicted": (1.0, None), "measured": (0.9, None)})
+    drawn = TWELVE.held_out(rows)
+    assert "predicted 300 ms [280, 330], measured 360 ms [350, 370], residual +20.0%" in drawn.alt
+    assert "b, 2 workers x 64: predicted 1,000 ms, measured 900 ms, residual -10.0%" in drawn.alt
+    assert [text.get_text() for text in drawn.axes[0].get_legend().get_texts()] == ["predicted", "measured"]
+    assert "+20.0%" in [text.get_text() for text in drawn.axes[0].texts]
+
+
+# Notebook 12: overlap
+
+
+def test_all_reduce_within_backward_and_behind_it():
+    row = {"allreduce_seconds": 0.30, "within_seconds": 0.27, "behind_seconds": 0.03}
+    drawn = TWELVE.hidden({"fusion on": [row, row], "fusion off": [row]})
+    assert "fusion on: 270 ms within backward, 30 ms behind it; together 300 ms [300, 300]." in drawn.alt
+    assert "fusion off: 270 ms within backward, 30 ms behind it; together 300 ms." in drawn.alt
+    assert [bar.get_width() for bar in drawn.axes[0].patches] == pytest.approx([270, 30, 270, 30])
+
+
+def test_messages_go_when_their_bucket_is_full_and_the_link_is_free():
+    sizes = TWELVE.networks()["ResNet50V2"].tensor_bytes
+    for bucket, bandwidth in product(TWELVE.BUCKETS, (5, 100)):
+        found = TWELVE.messages(bucket, bandwidth)
+        assert sum(size for *_, size in found) == sum(sizes)
+        ready, begin, end, _ = map(np.array, zip(*found, strict=True))
+        assert (begin >= ready).all() and (begin[1:] >= end[:-1]).all() and (np.diff(ready) > 0).all()
+        assert ready[-1] == pytest.approx(TWELVE.STEP["backward"]) and begin[0] == ready[0]
+    assert len(TWELVE.messages(0, 25)) == len(sizes) and len(TWELVE.messages(128, 25)) == 1
+
+
+def test_neither_the_smallest_nor_the_largest_bucket_hides_most():
+    behind = [TWELVE.messages(bucket, 25)[-1][2] for bucket in TWELVE.BUCKETS]
+    assert min(behind) not in (behind[0], behind[-1])
+    one = TWELVE.messages(128, 25)[0]
+    assert one[2] - one[1] == pytest.approx(reduce.ring_seconds(8, one[3], 50e-6, 25e9 / 8))
+
+
+def test_the_moving_step_shows_what_is_sent_by_then():
+    drawn = TWELVE.overlap(16, 25, 50, 50)
+    found = TWELVE.messages(16, 25)
+    sent = sum(end <= 0.5 * max(0.1, found[-1][2]) for _, _, end, _ in found)
+    assert f"{sent} of {len(found)} messages are sent" in drawn.alt and drawn.get_supxlabel() == "simulated"
+    assert list(drawn.axes[1].lines[0].get_ydata()) == pytest.approx(
+        [1e3 * max(0.0, TWELVE.messages(bucket, 25)[-1][2] - 0.1) for bucket in TWELVE.BUCKETS]
+    )
+    assert TWELVE.overlap(0, 5, 200, 0).png()[:4] == b"\x89PNG"
+    with pytest.raises(SimulationError, match="time"):
+        TWELVE.overlap(time=101)
+
+
+def test_the_border_is_where_both_lines_meet():
+    borders = {"float32": 12.0, "float16": 6.0}
+    drawn = TWELVE.border(0.01, 1e9, {"float32": 80e6, "float16": 40e6}, borders)
+    backward, *_ = drawn.axes[0].lines
+    took = np.interp(12.0, backward.get_xdata(), backward.get_ydata())
+    assert took == pytest.approx(80.0, rel=0.01) and "float16: 40 MB take 40 ms" in drawn.alt
+    assert "backward hides them from 6 images on" in drawn.alt and drawn.get_supxlabel().startswith("predicted")
+
+
+# Notebook 12: up to 4096 workers
+
+
+def test_it_is_the_cost_model():
+    """As `labs predict` tells it for the same machine, but for the rate of one worker."""
+    found = TWELVE.steps("ResNet50V2", batch=64)
+    machine = TWELVE.machine()
+    facts = TWELVE.networks()["ResNet50V2"]
+    told = costs.predict("ResNet50V2", facts, machine, 64, 64, facts_of=lambda name, size: facts, rate=405.0)
+    assert found[1].computation == pytest.approx(64 / 405, rel=0.1)  # V2 does not cost the same as what was measured
+    assert TWELVE.efficiencies("ResNet50V2", batch=64)[64] == pytest.approx(told.efficiency.value, abs=0.05)
+    assert list(found) == [2**k for k in range(13)]
+
+
+def test_each_control_moves_the_efficiency_its_own_way():
+    for network, (name, worse, better) in product(
+        TWELVE.NAMES,
+        (
+            ("batch", 16, 64),
+            ("bandwidth", 10, 100),
+            ("latency", 100, 2),
+            ("fusion", 0, 128),
+            ("accumulation", 1, 4),
+            ("precision", "float16", "float32"),
+        ),
+    ):
+        low, high = (TWELVE.efficiencies(network, **{name: value})[1024] for value in (worse, better))
+        assert low < high, (network, name)
+
+
+def test_efficiency_is_1_alone_and_never_more():
+    for network in TWELVE.NAMES:
+        values = TWELVE.efficiencies(network, batch=32, bandwidth=10)
+        assert values[1] == 1.0 and max(values.values()) <= 1.0
+
+
+def test_first_below():
+    values = TWELVE.efficiencies("ResNet50V2", bandwidth=10)
+    first = TWELVE.first_below("ResNet50V2", bandwidth=10)
+    assert values[first] < 0.8 <= values[first // 2]
+    assert TWELVE.first_below("ResNet50V2", limit=0.0) is None
+
+
+def test_answers_of_the_notebook():
+    """12.6: at each network's own largest batch and 10 Gbit/s the smaller one gets further, at an equal batch not so.
+    12.7: without fusion the one with more tensors falls behind."""
+    below = TWELVE.first_below
+    own = below("ResNet50V2", batch=128, bandwidth=10), below("ResNet152V2", batch=64, bandwidth=10)
+    equal = below("ResNet50V2", batch=64, bandwidth=10), below("ResNet152V2", batch=64, bandwidth=10)
+    assert None not in own and own[0] > own[1] and equal[0] <= equal[1]
+    fits = {name: TWELVE.fits(name) for name in TWELVE.NAMES}
+    assert 128 <= fits["ResNet50V2"] < 256 and 64 <= fits["ResNet152V2"] < 128  # the powers of two in the text
+    fused = [TWELVE.efficiencies(name)[64] for name in TWELVE.NAMES]
+    alone = [TWELVE.efficiencies(name, fusion=0)[64] for name in TWELVE.NAMES]
+    assert fused[1] > fused[0] and alone[1] < alone[0]
+    assert [len(TWELVE.networks()[name].tensor_bytes) for name in TWELVE.NAMES] == [174, 514]
+
+
+def test_the_order_of_two_predictions_is_that_of_their_ratio():
+    """What the machine's file leaves open moves both networks: the ratio knows more than two intervals."""
+    equal, own = (TWELVE.order(64, batches, 10) for batches in ((64, 64), (128, 64)))
+    for found in (equal, own):
+        efficiencies = [found[name] for name in TWELVE.NAMES]
+        assert found["ratio"][0] == pytest.approx(efficiencies[1][0] / efficiencies[0][0])
+        for value, (low, high) in found.values():
+            assert low < value < high
+        assert efficiencies[0][1][0] < efficiencies[1][1][1], "their own intervals overlap"
+    assert equal["ratio"][0] > 1 and TWELVE.told(equal["ratio"][1]) == "can't tell"
+    assert TWELVE.told(own["ratio"][1]) == "ResNet50V2" and TWELVE.told((1.01, 1.2)) == "ResNet152V2"
+    assert own["ResNet50V2"][0] == pytest.approx(
+        TWELVE.efficiencies("ResNet50V2", batch=128, bandwidth=10)[64], rel=0.01
+    )
+
+
+def test_float16_computes_faster_at_a_lower_efficiency():
+    slow, fast = (TWELVE.steps("ResNet152V2", precision=p)[64] for p in ("float32", "float16"))
+    assert fast.step < slow.step and fast.computation / fast.step < slow.computation / slow.step
+
+
+def test_the_picture_says_what_it_draws():
+    figure = TWELVE.scaling("ResNet50V2", batch=128, bandwidth=10)
+    first = TWELVE.first_below("ResNet50V2", batch=128, bandwidth=10)
+    assert f"ResNet50V2: below 0.8 from {first}" in figure.alt and "Predicted" in figure.alt
+    assert f"(about {TWELVE.fits('ResNet152V2')} images fit)" in figure.alt
+    lines = {len(line.get_xdata()): line for line in figure.axes[0].get_lines()}
+    assert list(lines[13].get_ydata()) == list(TWELVE.efficiencies("ResNet152V2", batch=128, bandwidth=10).values())
+    assert lines[13].get_linestyle() == ":"  # batch 128 of ResNet152V2 does not fit
+    assert figure.axes[1].get_title().startswith("ResNet50V2") and png(figure)[:4] == b"\x89PNG"
+    assert figure._supxlabel.get_text() == "predicted"
+
+
+def test_as_a_widget_it_begins_at_its_defaults():
+    box = widgets.explore(
+        TWELVE.scaling,
+        network=list(TWELVE.NAMES),
+        batch=[8, 16, 32, 64, 128, 256],
+        fusion=[0, 8, 128],
+        accumulation=(1, 8),
+    )
+    assert [child.value for child in box.children[:-1]] == ["ResNet152V2", 64, 128, 1]
+    assert "<img" in box.children[-1].value
+
+
+def test_another_network_is_refused():
+    with pytest.raises(costs.CostError, match="not in this picture"):
+        TWELVE.steps("VGG16")

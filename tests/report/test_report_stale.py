@@ -221,3 +221,22 @@ def test_a_finding_stands_in_the_report(root, tmp_path_factory):
     assert "T5, script changed: ResNet50.py has changed since" in Pdf(made.pdf).text
     read = form.Report.model_validate_json(made.json.read_text())
     assert read.findings == made.report.findings
+
+
+def test_an_optional_lesson_is_missing_nowhere_and_reported_where_something_of_it_was_done(root):
+    notebook = "12_where_a_step_goes"
+
+    def reported_of():
+        made, _ = gather(course.look(root))
+        return [item.id for item in made.items if item.notebook == notebook], "\n".join(made.missing)
+
+    items, missing = reported_of()
+    assert not items and notebook not in missing and "05_resnet50_scaling" in missing
+    kept = {"state": "open", "points": 0, "attempts": 1, "when": "", "answer": "..."}
+    progress = {"version": 1, "items": {"12.1": kept}}
+    files.write(root / "notebooks/runs/progress.json", json.dumps(progress))
+    assert not reported_of()[0]  # its blanks were run, and nothing was answered
+    progress["items"]["12.2"] = kept | {"state": "right", "points": 2, "answer": "<function parts>"}
+    files.write(root / "notebooks/runs/progress.json", json.dumps(progress))
+    items, missing = reported_of()
+    assert "12.2" in items and f"{notebook}: not done are " in missing

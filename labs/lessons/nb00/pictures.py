@@ -72,9 +72,10 @@ def _stand(lesson, rows, folder):
 
 
 def _head(stands):
-    minutes = sum(lesson.minutes for lesson, _ in stands if not lesson.optional)
-    right, count = (sum(stand[number] for _, stand in stands) for number in (0, 1))
-    done = [done for _, stand in stands for done in stand[2].values()]
+    needed = [(lesson, stand) for lesson, stand in stands if not lesson.optional]
+    minutes = sum(lesson.minutes for lesson, _ in needed)
+    right, count = (sum(stand[number] for _, stand in needed) for number in (0, 1))
+    done = [done for _, stand in needed for done in stand[2].values()]
     return (
         f"{len(stands)} notebooks, {minutes / 60:.0f} hours: {right} of {count} checks right, "
         f"{sum(done)} of {len(done)} tasks done"

@@ -37,7 +37,10 @@ def main():
     parser.add_argument("--batch_size", type=int, default=32, help="images per step, over all ranks")
     parser.add_argument("--rate", type=float, default=0.01, help="learning rate, as it is used")
     parser.add_argument(
-        "--network", choices=("dense", "SmallCNN"), default="dense", help="dense has no batch normalisation"
+        "--network",
+        choices=("dense", "SmallCNN", "ResNet50V2"),
+        default="dense",
+        help="dense has no batch normalisation",
     )
     parser.add_argument("--optimizer", choices=("averaging", "plain", "horovods_own"), default="averaging")
     parser.add_argument("--unchecked", action="store_true", help="without the callbacks of labs.hvd, which check")
@@ -69,7 +72,7 @@ def main():
 
     hidden, last = keras.layers.Dense(32, "relu"), keras.layers.Dense(len(dataset.classes), "softmax")
     dense = keras.Sequential([keras.layers.Flatten(), hidden, last])
-    network = dense if args.network == "dense" else models.network("SmallCNN", args.image_size, len(dataset.classes))
+    network = dense if args.network == "dense" else models.network(args.network, args.image_size, len(dataset.classes))
     model = keras.Sequential([models.preprocessing(args.image_size), network])
     model.build((None, *dataset.images.shape[1:]))
     model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)

@@ -1,0 +1,1 @@
+"""Where a step goes: waiting, its parts, overlap, predictions (optional)."""

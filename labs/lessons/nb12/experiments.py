@@ -1,0 +1,76 @@
+"""What notebook 12 reads of notebooks 05 and 08, and what it fits to the steps that it measured."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from statistics import fmean
+
+from labs import costs, jobs, recorded
+from labs.measure import breakdown
+from labs.results import intervals
+
+
+def fitted(observations):
+    """The fit of `labs.costs` to these steps; None where there are none, or, with the reason printed, no fit.
+
+    Steps of a few milliseconds on a busy machine can come out shorter for the larger batch.
+    """
+    try:
+        return costs.fit(observations) if observations else None
+    except costs.CostError as problem:
+        print(f"No fit, so nothing is predicted: {problem}")
+        return None
+
+
+def largest_batch(model, image_size, otherwise):
+    """The largest batch of a network that the search of T8 has kept; without one, a printed line and `otherwise`."""
+    with suppress(OSError, ValueError, KeyError):
+        found = json.loads((jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8"))
+        if found["largest"]:
+            return found["largest"]
+    print(f"{model}: no search of T8 (notebook 08) is kept here, so {otherwise} images stand for its largest batch.")
+    return otherwise
+
+
+def runs_of_two_networks(plan, names):
+    """([labs.results.run.Run] of both networks on 1 and 2 workers, whether they are yours).
+
+    Yours of notebooks 05 and 08 if all of them are there and have this plan's sizes, else recorded ones.
+    """
+    from labs.measure import study
+    from labs.results.run import load_record
+
+    wanted = [(name, workers) for name in names for workers in (1, 2)]
+    files = [jobs.folder() / f"{name.replace('50V2', '50')}_w{workers}.json" for name, workers in wanted]
+    settings = [study.configuration(plan, name, workers, "mirrored") for name, workers in wanted]
+    own = all(study.reusable(file, setting) for file, setting in zip(files, settings, strict=True))
+    if own:
+        return list(map(load_record, files)), own
+    return [replace(load_record(file), kind="recorded") for file in recorded.laptop_two_networks()], own
+
+
+def whole_steps(steps, runs):
+    """{network: labs.measure.breakdown.whole of its measured steps and of the run on as many workers}, where a run has
+    the same local batch; for the other networks a printed line."""
+    found = {}
+    for name, parts in steps.items():
+        batch = parts["ranks"], parts["ranks"] * parts["local_batch"]
+        same = [run for run in runs if (run.model, run.workers, run.configuration.global_batch) == (name, *batch)]
+        if same and same[0].steps:
+            seconds = [epoch / same[0].steps for epoch in same[0].steady_times()[0]]
+            found[name] = breakdown.whole(parts, seconds)
+        else:
+            print(f"{name}: no run on {batch[0]} workers with {parts['local_batch']} images each to compare with.")
+    return found
+
+
+def predictions(fit, observations):
+    """Rows of labs.lessons.nb12.pictures.held_out: what the fit says of steps, and how long they took; [] without a
+    fit. Intervals: 95 %, of the measured step over rounds."""
+    rows = []
+    for seen in observations if fit else ():
+        told = costs.predict_from_fit(fit, seen.model, seen.workers, seen.local_batch).step_seconds
+        name = f"{seen.model}, {seen.workers} worker{'s' if seen.workers > 1 else ''} x {seen.local_batch:.0f}"
+        took = fmean(seen.seconds), intervals.plain(seen.seconds)
+        rows.append({"name": name, "predicted": (told.value, told.interval), "measured": took})
+    return rows

@@ -1,0 +1,494 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Where does a step go?
+#
+# **Time: 60 minutes, of which 15 minutes on 2 cores are computing.**
+#
+# This notebook is **optional**: nothing of it is handed in, and no other one needs it. Notebook 08 said whether two networks scale
+# alike. Here you find out why: you take a step apart, watch backward hide messages, predict steps that were not measured, and try
+# a machine with 4096 workers.
+
+# %%
+from labs import costs, devices, jobs, presets, recorded
+from labs.checks import answered, check, outcome, predict
+from labs.lessons.nb12 import experiments, pictures
+from labs.measure import breakdown
+from labs.models import counts
+from labs.results import steps as of_steps
+from labs.results import timeline
+from labs.show import plots, tables, timelines, widgets
+
+from statistics import mean, median
+
+plan = presets.choose()
+quick = plan.name == "test"
+small, large = "ResNet50V2", "ResNet152V2"
+launcher = "horovodrun" if devices.oversubscribed(2) else "mpiexec"  # MPI wants a core for each rank
+print(f"preset {plan.name}: {plan.local_batch} images per worker and step; {devices.cores()} cores")
+
+# %% [markdown]
+# ## Waiting
+#
+# Begin with what a record holds: every step. On 2 workers a step lasts until the *slower* one is done. **Predict:** of
+# which network does this waiting lengthen the step by the larger share, `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (within 1 % of a
+# step)?
+
+# %% labs={"id": "12.1"}
+### BEGIN SOLUTION
+waits_more_expected = "ResNet50V2"
+### END SOLUTION
+predict("12.1", waits_more_expected)
+
+# %% [markdown]
+# The runs are yours of notebooks 05 and 08 if they are there and of the same sizes, else recorded ones.
+
+# %%
+runs, own = experiments.runs_of_two_networks(plan, (small, large))
+print("your runs" if own else "recorded runs")
+plots.show(plots.steps(*runs))
+
+# %% [markdown]
+# Both axes of seconds are logarithmic: equal distances are equal *ratios*, so the two networks can be compared by eye. The
+# dashed curves are computed as in notebook 05: the slower of two steps of one worker alone. From the solid curve of 1 worker
+# to the dashed one is what **waiting** explains by the jitter of one worker; from there to the solid curve of 2 workers is
+# the rest: exchange, sharing the machine, and jitter that comes with the second worker. In numbers, for the median step:
+
+# %%
+shown = []
+for name in (small, large):
+    one, two = (next(run for run in runs if (run.model, run.workers) == (name, n)) for n in (1, 2))
+    alone, both = (of_steps.quantile(*of_steps.distribution(run)) for run in (one, two))
+    slower = of_steps.quantile(*of_steps.distribution(one, workers=2))
+    row = {"network": name, "alone": alone, "two": both, "waiting": slower / alone - 1, "rest": both / slower - 1}
+    shown.append(row)
+headers = {"alone": "step on 1 worker (s)", "two": "on 2 workers (s)", "waiting": "waiting adds (share, computed)"}
+tables.show(shown, tuple(shown[0]), headers | {"rest": "the rest adds (share)"})
+
+# %%
+more = shown[1]["waiting"] - shown[0]["waiting"]
+outcome("12.1", "equal" if abs(more) < 0.01 else large if more > 0 else small, how="computed")
+
+# %% [markdown]
+# ## Four kinds of steps
+#
+# Now take a step apart. A stopwatch inside a step would disturb it, so whole steps are compared that differ in *one* thing.
+# Two Horovod ranks take turns with four kinds of steps, round after round, with the same images per rank:
+#
+# | kind of step | what is in it |
+# |---|---|
+# | **alone** | one rank steps, the other rests; its batch lies in memory |
+# | **together** | both ranks step at once, each for itself |
+# | **exchange** | both step and average their gradients |
+# | **input** | the same, and each batch comes from the input pipeline |
+#
+# This takes minutes. It goes on in the background while you write the next answer; leave the cores to it meanwhile.
+
+# %%
+pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is for tests: it takes smaller networks here
+options = {"local_batch": plan.local_batch, "image_size": plan.image_size, "launcher": launcher}
+short = {"rounds": 2, "steps": 1} if quick else {}
+if devices.has("horovod", "two devices"):
+    measuring = breakdown.Measuring(pair, others=(plan.local_batch // 4,), **options, **short)
+
+# %% [markdown]
+# What are the parts of a step, if these are the seconds of the four kinds?
+
+
+# %% labs={"id": "12.2"}
+def parts(alone, together, exchange, input):
+    """Seconds of (computation, sharing the machine, exchange and waiting, input), from the four kinds of steps."""
+    ### BEGIN SOLUTION
+    return alone, together - alone, exchange - together, input - exchange
+    ### END SOLUTION
+
+
+check("12.2", parts)
+
+# %%
+steps = {}
+if devices.has("horovod", "two devices"):
+    steps = measuring.wait()
+
+# %%
+if answered("12.2"):
+    columns = ("network", *breakdown.PARTS)
+    found = [parts(*map(mean, breakdown.means(each).values())) for each in steps.values()]
+    in_ms = [[1e3 * seconds for seconds in each] for each in found]
+    tables.show([dict(zip(columns, (name, *each))) for name, each in zip(steps, in_ms)], columns)
+    print("milliseconds per step, by your function")
+
+# %%
+if steps:
+    plots.show(pictures.breakdown(steps.values()))
+
+# %% [markdown]
+# Each bar is a *difference*, and says no more than one. A part whose whisker reaches over 0 is smaller than the noise.
+#
+# - **computation**: forward, backward and update of one worker, undisturbed.
+# - **sharing the machine**: both cores use one memory and one cache. No exchange is in it, so no faster network would help.
+# - **exchange and waiting**: what averaging adds to the step.
+# - **input**: what the pipeline adds.
+#
+# The parts add up to the last kind of step, by the way they are made. The test is a step that was measured elsewhere: that of a
+# whole training on 2 workers, from the runs above.
+
+# %%
+compared = experiments.whole_steps(steps, runs)
+if compared:
+    plots.show(pictures.whole(compared, "measured", runs[0].kind))
+
+# %% [markdown]
+# The **residual** is what the parts do not explain: Keras' loop and metrics, and that MirroredStrategy exchanges in another way than
+# Horovod. Its interval holds the noise of both measurements, and not that the machine was faster or slower in one of them: within
+# the parts all kinds of steps took turns, between parts and training they did not. Where the runs are recorded, the residual
+# compares two machines, and says nothing else.
+#
+# Some of what a step does stands in none of these bars, since it lengthens no step:
+
+# %%
+rows = [
+    {
+        "network": name,
+        "batch": found["local_batch"],
+        "read": 1e3 * mean(found["pipeline_seconds"]),
+        "megabytes": found["gradient_bytes"] / 1e6,
+        "reduce": 1e3 * mean(found["all_reduce_seconds"]),
+    }
+    for name, found in steps.items()
+]
+headers = {
+    "read": "reading a batch alone (ms)",
+    "megabytes": "gradient (MB)",
+    "reduce": "one all-reduce of it, alone (ms)",
+}
+tables.show(rows, ("network", "batch", *headers), headers)
+
+# %% [markdown]
+# Compare reading with *input*, and the all-reduce alone with *exchange and waiting*. The next batch is read while this one is computed.
+# And the all-reduce?
+#
+# ## Overlap
+#
+# Backward works from the last layer to the first. The last layer's gradient is ready first, and may travel while the others are still
+# computed. **Predict:** which share of the all-reduce's time lies within backward, on 2 ranks (0 to 1)?
+
+# %% labs={"id": "12.3"}
+### BEGIN SOLUTION
+within_expected = 0.7
+### END SOLUTION
+predict("12.3", within_expected)
+
+# %% [markdown]
+# Horovod's timeline (notebook 07) tells when each rank announced each gradient, and when it was averaged. A short training of
+# two ranks is watched twice: as it is, and with **fusion** off, where every tensor is a message of its own.
+
+# %%
+network, images = ("SmallCNN", 8) if quick else (small, 32)
+sizes = ["--network", network, "--images", 8 * images, "--epochs", 1, "--batch_size", 2 * images]
+
+
+def watched(name, **env):
+    """The timeline of a training of 2 ranks with 4 steps."""
+    file = (jobs.folder() / f"{name}_timeline.json").resolve()
+    file.unlink(missing_ok=True)
+    env |= {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}
+    jobs.run("-m", "labs.lessons.nb07.experiment", *sizes, name=name, ranks=2, launcher=launcher, env=env)
+    return timeline.read(file)
+
+
+# %%
+events, kind = {"fusion on": timeline.read(recorded.horovod_timeline())}, "recorded"
+if devices.has("horovod", "two devices"):
+    events = {"fusion on": watched("fused"), "fusion off": watched("not_fused", HOROVOD_FUSION_THRESHOLD="0")}
+    kind = "measured"
+
+# %%
+plots.show(timelines.figure(events["fusion on"], kind=kind))
+
+# %% [markdown]
+# Backward ends when the last gradient is announced. What was sent before lies within it, the rest behind it. (The first step is left
+# out: TensorFlow traces in it.)
+
+# %%
+laps = {name: timeline.overlap(found)[1:] for name, found in events.items()}
+plots.show(pictures.hidden(laps, kind))
+
+# %%
+shown = []
+for name, lap in laps.items():
+    whole, within, behind = (sum(row[f"{key}_seconds"] for row in lap) for key in ("allreduce", "within", "behind"))
+    row = {"": name, "messages": mean(row["buffers"] for row in timeline.summary(events[name])[1:])}
+    shown.append(row | {"ms": 1e3 * whole / len(lap), "behind": 1e3 * behind / len(lap), "share": within / whole})
+headers = {"messages": "messages per step", "ms": "all-reduce (ms)", "behind": "behind backward (ms)"}
+tables.show(shown, tuple(shown[0]), headers | {"share": "share within backward"})
+outcome("12.3", shown[0]["share"], how=kind)
+
+# %% [markdown]
+# Rank 0 hears of a gradient late, so the share within backward is an upper bound. And what lies within need not be free: on cores,
+# the all-reduce takes from the backward that hides it. On GPUs NCCL does the same with less.
+#
+# What if messages were larger, or the link slower? In this picture the gradients of ResNet50V2 fill **buckets**; a full one goes out
+# as soon as the link is free. `time` moves through the step. Look for the bucket that leaves least behind backward, with 25 Gbit/s
+# and then with 5.
+
+# %%
+pictures.networks()  # counts both networks; the first time it takes some seconds
+widgets.explore(
+    pictures.overlap,
+    bucket=list(pictures.BUCKETS),
+    bandwidth=[5, 10, 25, 50, 100],
+    latency=[5, 50, 200],
+    time=(0, 100, 5),
+)
+
+# %% [markdown]
+# Small buckets pay the latency many times. One large bucket is ready when backward ends, and nothing hides it. Between them lies the
+# best one, and it depends on link and network. PyTorch fills buckets like these; Horovod looks every millisecond what is ready,
+# and fuses that, up to a limit. The last bucket always lies behind: the first layer's gradient is in it.
+#
+# Back to the bars: "exchange and waiting" is the difference of two steps. What does it say?
+#
+# - **a**: how long the gradient's bytes travel, and nothing else
+# - **b**: how long the whole all-reduce takes, hidden parts included
+# - **c**: by how much averaging lengthens the step; it does not say how much of this is bytes, messages, or waiting for the slower rank
+# - **d**: how long the slower rank computes
+
+# %% labs={"id": "12.4"}
+### BEGIN SOLUTION
+what_it_says = "c"
+### END SOLUTION
+check("12.4", what_it_says)
+
+# %% [markdown]
+# A barrier is never free: the step lasts until the *slowest* worker is there, and among more workers the slowest one is
+# slower. If steps differ by 3 % among workers, the slowest of many is some per cent behind the mean:
+
+# %%
+from labs.costs.stragglers import slowest
+
+rows = [{"workers": f"{n:,}", "slowest": slowest(n, 0.03)} for n in (1, 2, 4, 16, 64, 256, 1024, 4096)]
+tables.show(rows, ("workers", "slowest"), {"slowest": "slowest worker / mean worker, steps that differ by 3 %"})
+
+# %% [markdown]
+# ## Predict, measure, explain the residual
+#
+# A model of a step fits into one line:
+#
+# $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that backward does not hide.} $$
+#
+# `labs.costs` fits it to measured steps. You have eight configurations: 2 networks, 2 batches, 1 and 2 workers. Five are
+# given to the fit, all on one worker, and one on two workers. The other three are predicted, then compared.
+
+# %%
+every = [seen for found in steps.values() for seen in breakdown.observations(found)]
+given = (pair[0], plan.local_batch)
+held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != given]
+fitted = experiments.fitted([seen for seen in every if seen not in held_out])
+predicted = experiments.predictions(fitted, held_out)
+if predicted:
+    plots.show(pictures.held_out(predicted))
+
+# %%
+shown = [{"configuration": row["name"]} for row in predicted]
+for line, row in zip(shown, predicted):
+    for what in ("predicted", "measured"):
+        seconds, (low, high) = row[what]
+        line[f"{what} (s) [95 % interval]"] = f"{seconds:.3g} [{low:.3g}, {high:.3g}]"
+    line["residual"] = row["measured"][0] - row["predicted"][0]
+    line["of the prediction"] = f"{line['residual'] / row['predicted'][0]:+.1%}"
+if shown:
+    tables.show(shown, tuple(shown[0]), {"residual": "residual (s)"})
+    print(
+        f"median of the relative errors: {median(abs(row['measured'][0] / row['predicted'][0] - 1) for row in predicted):.1%}"
+    )
+
+# %% [markdown]
+# Where the residual is larger than the intervals, the model lacks something. Name it from the pictures above: sharing the
+# machine grows with another quantity than bytes; the ranks wait for each other; 514 tensors make more messages than 174.
+# Then look at the parameters, and at what the fit itself says it could not tell apart:
+
+# %%
+full = experiments.fitted(every)
+if full:
+    rows = [{"parameter": name, "value": str(found)} for name, found in full.parameters().items()]
+    tables.show(rows, ("parameter", "value"), {"value": "value and 95 % interval"})
+    print(*(f"Note: {note}." for note in full.notes), sep="\n")
+
+# %% [markdown]
+# ## From which batch on is the exchange hidden?
+#
+# One message of `size` bytes over a link with `bandwidth` bytes per second takes size / bandwidth, whatever the batch is. Backward
+# takes two thirds of the time of an image (forward is the other third), times the images of the batch. At which batch, as a number
+# that need not be whole, are both equally long? From there on backward *can* hide the message.
+
+
+# %% labs={"id": "12.5"}
+def border(size, bandwidth, image_seconds):
+    """The batch per worker at which backward lasts as long as a message.
+
+    size: bytes; bandwidth: bytes per second; image_seconds: of forward and backward, for one image
+    """
+    ### BEGIN SOLUTION
+    message = size / bandwidth
+    return message / (2 / 3 * image_seconds)
+    ### END SOLUTION
+
+
+check("12.5", border)
+
+# %% [markdown]
+# With a step of one worker from the runs above, and the bandwidth that the all-reduces of the timeline reached:
+
+# %%
+if answered("12.5"):
+    one = next(run for run in runs if (run.model, run.workers) == (small, 1))
+    image_seconds = of_steps.quantile(*of_steps.distribution(one)) / one.configuration.global_batch
+    last = timeline.summary(events["fusion on"])[-1]
+    bandwidth = last["bytes"] / last["allreduce_seconds"]
+    size = counts.of(small, image_size=plan.image_size, classes=10).gradient_bytes
+    messages = {"float32": size, "float16": size / 2}
+    borders = {name: border(size, bandwidth, image_seconds) for name, size in messages.items()}
+    plots.show(pictures.border(image_seconds, bandwidth, messages, borders))
+
+# %% [markdown]
+# Halve the batch of each worker, and backward is half as long; the message is not. A step right of the border may move to its
+# left, and then the exchange shows. That is what happens in *strong* scaling, where more workers divide one batch. Halve the
+# message (float16, or half of the layers), and the border moves to half of the batch. A worker that computes twice as fast moves
+# it to twice the batch: the faster the GPUs, the harder is hiding.
+#
+# The border is a best case: it lets all of backward hide, and the last bucket never can.
+#
+# ## At each network's own largest batch
+#
+# So far both networks had the same batch. With their own largest batches, each exchange is spread over more images. The
+# search of T8 says how many images fit. The fit above **predicts** the efficiency there, far outside the batches that were
+# fitted:
+
+# %%
+largest = {name: experiments.largest_batch(name, plan.image_size, 2 * plan.local_batch) for name in steps}
+shown, notes = [], []
+for name in steps if full else ():
+    for what, batch in (("equal", plan.local_batch), ("its largest", largest[name])):
+        told = costs.predict_from_fit(full, name, 2, batch)
+        efficiency = "{:.3f} [{:.3f}, {:.3f}]".format(told.efficiency.value, *told.efficiency.interval)
+        shown.append({"network": name, "batch": f"{batch:,} ({what})", "efficiency": efficiency})
+        notes += [note for note in told.notes if note not in notes and note not in full.notes]
+tables.show(shown, ("network", "batch", "efficiency"), {"efficiency": "predicted efficiency [95 % interval]"})
+print(*(f"Note: {note}." for note in notes), sep="\n")
+
+# %% [markdown]
+# Now **measure** it: steps alone and with exchange, each network with its own largest batch on each of the two ranks.
+
+# %%
+at_largest = {}
+for name in list(steps)[:1] if quick else steps:
+    asked = options | {"local_batch": largest[name], "kinds": breakdown.EFFICIENCY, "name": f"largest_{name}"}
+    try:
+        at_largest[name] = breakdown.measure(name, **asked, steps=1, rounds=2 if quick else 3)
+    except breakdown.BreakdownError as problem:  # what fits beside one rank need not fit beside two
+        print(problem)
+
+# %%
+shown = []
+for name in at_largest if full else ():
+    for what, found in (("equal", steps[name]), ("its largest", at_largest[name])):
+        told = costs.predict_from_fit(full, name, 2, found["local_batch"]).efficiency.value
+        value, (low, high) = breakdown.efficiency(found)
+        row = {"network": name, "batch": f"{found['local_batch']:,} ({what})", "predicted": told}
+        shown.append(row | {"measured": f"{value:.3f} [{low:.3f}, {high:.3f}]"})
+tables.show(shown, ("network", "batch", "predicted", "measured"), {"measured": "measured [95 % interval]"})
+
+# %% [markdown]
+# Read it in two directions. From line to line of one network: what does a larger batch give? And between the two lines with
+# "its largest": does the order of the networks stay? The fit knows nothing of *sharing the machine*, which grows with the
+# batch; where the measured efficiency is below the predicted one, this is the first suspect.
+#
+# ## What if: 4096 workers
+#
+# The same model, with the data of a machine that you don't have: nodes of 8 V100, joined by Ethernet
+# (`labs/machines/v100-ethernet25.toml`). Everything here is **predicted**, for images of 224x224. Move one control at a
+# time, and look at both plots: the curves, and the shares of a step. A dotted line means that the batch does not fit into
+# the GPU's 16 GB.
+
+# %%
+widgets.explore(
+    pictures.scaling,
+    network=list(pictures.NAMES),
+    batch=[8, 16, 32, 64, 128, 256],
+    bandwidth=[10, 25, 100, 400],
+    latency=[2, 10, 30, 100],
+    precision=["float32", "float16"],
+    fusion=[0, 8, 128],
+    accumulation=(1, 8),
+)
+
+# %% [markdown]
+# Bandwidth is in Gbit/s between nodes, latency in microseconds for a message, fusion in MiB (0: every tensor is a message
+# of its own), accumulation in passes before an exchange.
+#
+# The curves are *central* values, and a prediction has an interval. Both networks are predicted for one machine, so what
+# its file leaves open (what the links really reach, say) moves both curves together, and part of it cancels in their ratio.
+# The order of two predictions is known only where the 95 % interval of **their ratio** leaves out 1:
+
+# %%
+shown = []
+for what, batches in (("equal", (64, 64)), ("its largest", (128, 64))):
+    for workers in (8, 64, 512, 4096):
+        told = pictures.order(workers, batches, bandwidth=10)
+        cells = {key: f"{value:.3f} [{low:.3f}, {high:.3f}]" for key, (value, (low, high)) in told.items()}
+        shown.append({"batch": f"{what}: {batches[0]} and {batches[1]}", "workers": f"{workers:,}", **cells})
+print("predicted efficiencies at 10 Gbit/s, with 95 % intervals")
+tables.show(shown, tuple(shown[0]), {"ratio": f"{large} / {small}"})
+
+# %% [markdown]
+# Set the bandwidth to **10** Gbit/s in the picture above. Give each network its own largest batch, as a power of two: **128** for
+# ResNet50V2, **64** for ResNet152V2. From how many workers on is the central efficiency of each below 0.8?
+#
+# Then the order on **64** workers: which network has the higher efficiency, at an equal batch and at its own largest one?
+# `"ResNet50V2"`, `"ResNet152V2"`, or `"can't tell"`?
+
+# %% labs={"id": "12.6"}
+### BEGIN SOLUTION
+below_small = pictures.first_below(small, batch=128, bandwidth=10)
+below_large = pictures.first_below(large, batch=64, bandwidth=10)
+higher_at_equal = pictures.told(pictures.order(64, (64, 64), bandwidth=10)["ratio"][1])
+higher_at_largest = pictures.told(pictures.order(64, (128, 64), bandwidth=10)["ratio"][1])
+### END SOLUTION
+check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
+
+# %% [markdown]
+# Two intervals may overlap and the order be known all the same: look at the ratio. And two curves may lie apart in a picture, and
+# the order be open. A sentence about "the scaling of ResNet152V2" needs its batch *and* its interval.
+#
+# Now go back to 25 Gbit/s and batch 64 for both, and set fusion to **0**. The central curve of ResNet152V2, which was the upper one,
+# falls below the other. Why?
+#
+# - **a**: it has more bytes to send now
+# - **b**: it sends 514 messages instead of 174, and each one pays the latency of all the ring's steps
+# - **c**: its backward takes longer without fusion
+# - **d**: its batch does not fit any more
+
+# %% labs={"id": "12.7"}
+### BEGIN SOLUTION
+without_fusion = "b"
+### END SOLUTION
+check("12.7", without_fusion)
+
+# %% [markdown]
+# Try float16 too: computing gets faster, the weights' gradients stay float32, and the *efficiency* falls while the images
+# per second rise. An efficiency alone never says which machine is the better one.
+#
+# ## What you take along
+#
+# - A step is taken apart by differences of whole steps, in turns. A part says what is *added*, and has an interval.
+# - Parts that add up by construction prove nothing. A whole step that was measured elsewhere does; name the residual.
+# - Backward hides messages, if they are neither too many nor too late. What it cannot hide is the last one.
+# - The batch per worker decides what can be hidden: bytes stay, backward shrinks.
+# - Predict first. A residual that you can explain is worth more than a fit that happens to match.

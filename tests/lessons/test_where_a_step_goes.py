@@ -1,0 +1,73 @@
+"""What notebook 12 reads of others, and what it makes of measured steps: runs, whole steps, predictions."""
+
+import json
+
+import pytest
+
+from labs import jobs, presets
+from labs.lessons.nb12 import experiments
+from labs.measure import breakdown
+
+NAMES = ("ResNet50V2", "ResNet152V2")
+
+
+def measured(model="ResNet50V2", factor=1.0, local_batch=64):
+    """Steps of 813 ms alone and 963 ms with exchange for 64 images, three rounds, times `factor`; fewer for 16."""
+    rounds, ends = (0.99, 1.0, 1.01), (0.8133, 0.8633, 0.9633, 0.9733)
+    seconds = {k: [[factor * end * r] * 2 for r in rounds] for k, end in zip(breakdown.KINDS, ends, strict=True)}
+    few = {"alone": [[factor * 0.24 * r] * 2 for r in rounds], "exchange": [[factor * 0.37 * r] * 2 for r in rounds]}
+    found = {"kind": "measured", "model": model, "ranks": 2, "local_batch": local_batch, "image_size": 32}
+    found |= {"classes": 10, "machine": {"cpu": "a core", "gpus": []}, "notes": [], "pipeline_seconds": [0.001] * 3}
+    return found | {"seconds": {str(local_batch): seconds, "16": few}}
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    found, own = experiments.runs_of_two_networks(presets.choose("laptop"), NAMES)
+    assert not own
+    return found
+
+
+def test_recorded_runs_stand_for_those_that_are_missing(runs):
+    assert {(run.model, run.workers, run.kind) for run in runs} == {(n, w, "recorded") for n in NAMES for w in (1, 2)}
+
+
+def test_the_parts_are_compared_with_a_training_of_the_same_batch_alone(runs, capsys):
+    steps = {"ResNet50V2": measured(), "ResNet152V2": measured("ResNet152V2", 2.4, local_batch=32)}
+    found = experiments.whole_steps(steps, runs)
+    run = next(run for run in runs if (run.model, run.workers) == ("ResNet50V2", 2))
+    taken = [epoch / run.steps for epoch in run.steady_times()[0]]
+    assert list(found) == ["ResNet50V2"] and found["ResNet50V2"]["whole step"][0] == pytest.approx(
+        sum(taken) / len(taken)
+    )
+    assert "ResNet152V2: no run on 2 workers with 32 images each" in capsys.readouterr().out
+
+
+def test_predicted_steps_are_those_of_the_fit(capsys):
+    every = [
+        seen for name, f in zip(NAMES, (1.0, 2.4), strict=True) for seen in breakdown.observations(measured(name, f))
+    ]
+    held_out = [seen for seen in every if seen.workers == 2 and (seen.model, seen.local_batch) != (NAMES[0], 64)]
+    fit = experiments.fitted([seen for seen in every if seen not in held_out])
+    rows = experiments.predictions(fit, held_out)
+    assert [row["name"] for row in rows] == [
+        f"{NAMES[0]}, 2 workers x 16",
+        *(f"{NAMES[1]}, 2 workers x {b}" for b in (64, 16)),
+    ]
+    for row in rows:
+        for value, (low, high) in (row["predicted"], row["measured"]):
+            assert low < value < high
+    assert rows[1]["measured"][0] == pytest.approx(2.4 * 0.9633)
+    assert experiments.predictions(None, held_out) == [] and experiments.fitted([]) is None
+    assert not capsys.readouterr().out
+
+
+def test_the_largest_batch_is_that_of_the_search_that_is_kept(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    assert experiments.largest_batch("ResNet50V2", 32, 128) == 128
+    assert "no search of T8 (notebook 08)" in capsys.readouterr().out
+    file = jobs.folder() / "maxbatch_ResNet50V2_32.maxbatch.json"
+    for text, wanted in ((json.dumps({"largest": 512}), 512), (json.dumps({"largest": None}), 128), ("{", 128)):
+        file.write_text(text)
+        assert experiments.largest_batch("ResNet50V2", 32, 128) == wanted
