@@ -4,12 +4,13 @@ import json
 import re
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from labs import checks, devices, recorded
+from labs import checks, costs, devices, recorded
 from labs.checks import tasks
 from labs.lessons.nb00 import first
 from labs.lessons.nb00 import pictures as ZERO
@@ -22,6 +23,7 @@ from labs.lessons.nb12 import pictures as TWELVE
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
+from labs.show import widgets
 from labs.show.figure import png
 from labs.simulate import pipeline, reduce, sgd, stragglers
 from labs.simulate.given import SimulationError
