@@ -65,7 +65,7 @@ def said(problem):
     except BaseException:  # a __str__ may do anything
         lines = []
     if lines and lines[0] == "in user code:":  # TensorFlow's: what happened stands at the end
-        lines = lines[-1:]
+        lines = [lines[-1].removeprefix(f"{type(problem).__name__}: ")]
     text = type(problem).__name__ + "".join(f": {line}" for line in lines[:1])
     text = re.sub(r"\{\{.*?\}\} ?| ?\[Op:\w+\].*", "", text)  # TensorFlow's names of its own operations
     return text[:300].rstrip(" .") + "."

@@ -27,10 +27,11 @@ AVERAGED = """        gradients = [horovod.allreduce(gradient) for gradient in t
 VALUE = "horovod.allreduce(variable.value, op=horovod.Average)"
 PARAMETERS = 1000
 
-# Three loops that are written otherwise.
+# Loops that are written otherwise
 GROUPED = """    changed = [v.value for v in [*weights, *optimizer.variables] if v.dtype == "float32"]
-    for start in range(0, len(batches), k):
-        for images, labels in list(batches)[start : start + k]:
+    batches = iter(batches)
+    while group := [batch for _, batch in zip(range(k), batches)]:
+        for images, labels in group:
             step(images, labels)
         for variable, mean in zip(changed, horovod.grouped_allreduce(changed)):
             variable.assign(mean)
@@ -46,6 +47,29 @@ ONE_VECTOR = """    taken = 0
             for part, new in zip(parts, tf.split(mean, [tf.size(part.value) for part in parts])):
                 part.assign(tf.reshape(new, part.shape))
 """
+OF_KERAS = """    model.compile(optimizer, loss)
+    for number, batch in enumerate(batches):
+        model.train_on_batch(*batch)
+        if number % k == k - 1:
+            model.set_weights([horovod.allreduce(each).numpy() for each in model.get_weights()])
+            for speed in optimizer.momentums:
+                speed.assign(hvd.allreduce(speed))
+"""
+# and three that are wrong
+COLLECTED = """    total = [tf.zeros_like(weight.value) for weight in weights]
+    for number, (images, labels) in enumerate(batches, 1):
+        with tf.GradientTape() as tape:
+            value = loss(labels, model(images))
+        total = [a + b for a, b in zip(total, tape.gradient(value, weights))]
+        if number % k == 0:
+            optimizer.apply([horovod.allreduce(each / k) for each in total], weights)
+            total = [0 * each for each in total]
+"""
+REPEATED = """    for images, labels in batches:
+        for _ in range(k):
+            step(images, labels)
+""" + MEAN.replace("\n    ", "\n").removeprefix("    ")
+ALL_TAKEN = "    batches = list(batches)\n" + LOOP
 BY_HAND = """    speeds = [tf.Variable(tf.zeros_like(weight.value)) for weight in weights]
     momentum, rate = optimizer.momentum, float(optimizer.learning_rate)
     for number, (images, labels) in enumerate(batches):
@@ -374,7 +398,7 @@ ANSWERS = {
     ),
     # The last one: where Horovod is missing, the others have been tried before it.
     "09.5": dict(
-        right=[script(), loop(GROUPED), loop(ONE_VECTOR), loop(BY_HAND)],
+        right=[script(), loop(GROUPED), loop(ONE_VECTOR), loop(BY_HAND), loop(OF_KERAS)],
         wrong=[
             mean(("op=horovod.Average", "op=horovod.Sum")),
             mean((VALUE, "horovod.allreduce(variable.value, op=horovod.Sum) / k")),
@@ -387,6 +411,11 @@ ANSWERS = {
             loop("    return step\n"),
             script(("def local_sgd(", "def train(")),
             script(("[*weights, *optimizer.momentums]", "[*model.weight, *optimizer.momentums]")),
+            mean((VALUE, f"{VALUE} / horovod.size()")),
+            script((LOOP, LOOP.replace("number % k == 0", "number % k == k - 1"))),
+            loop(COLLECTED),
+            loop(REPEATED),
+            loop(ALL_TAKEN),
         ],
         secret=r"momentums|Average|number % k",
     ),

@@ -129,6 +129,29 @@ EVERY_PASS = """    total = None
         total = part if total is None else [a + b for a, b in zip(total, part)]
     return total
 """
+SCATTERED = """    total = 0
+    for number in range(passes):
+        found = gradient(images[number::passes], labels[number::passes])
+        total = total + np.concatenate([np.ravel(each) for each in found])
+    mean = np.asarray(hvd.allgather(hvd.reducescatter(total / passes)))
+    sizes = [int(np.prod(each.shape)) for each in found]
+    return [part.reshape(each.shape) for part, each in zip(np.split(mean, np.cumsum(sizes)[:-1]), found)]
+"""
+OF_HOROVOD = """    import functools
+    size = len(labels) // passes
+    parts = [gradient(images[at : at + size], labels[at : at + size]) for at in range(0, len(labels), size)]
+    total = functools.reduce(lambda one, other: [a + b for a, b in zip(one, other)], parts)
+    return tuple(horovod.allreduce(each, op=horovod.Average) / passes for each in total)
+"""
+ALL_BUT_THE_LAST = """    total, parts = None, max(1, passes - 1)
+    for some, their_labels in list(zip(np.split(images, passes), np.split(labels, passes)))[:parts]:
+        part = gradient(some, their_labels)
+        total = part if total is None else [a + b for a, b in zip(total, part)]
+    return hvd.grouped_allreduce([each / parts for each in total])
+"""
+OF_SIZE = LOOP.replace(
+    "np.split(images, passes), np.split(labels, passes)", "*(np.split(a, 6) for a in (images, labels))"
+)
 
 INIT = """        self.sizes = [int(np.prod(weight.shape)) for weight in weights]
         self.share = -(-sum(self.sizes) // hvd.size())  # rounded up: zeros fill what the last rank has too many
@@ -169,7 +192,19 @@ NUMPY_STEP = """        grad = np.concatenate([np.ravel(each) for each in gradie
             weight.assign(new[place : place + count].reshape(weight.shape))
             place += count
 """
-
+# Every rank updates and sends only v; a tf.function.
+CHANGES = """        padded = hvd.size() * self.share
+        self.velocity.assign(self.momentum * self.velocity - self.rate * hvd.reducescatter(flat(gradients, padded)))
+        change, place = hvd.allgather(self.velocity), 0
+        for weight, size in zip(self.weights, self.sizes):
+            weight.assign_add(tf.reshape(change[place : place + size], weight.shape))
+            place += size
+"""
+IN_A_FUNCTION = "        tf.function(self._step)(gradients)\n\n    def _step(self, gradients):\n" + STEP
+HIDDEN_INIT = """        whole = keras.optimizers.SGD(rate, momentum)
+        whole.build(weights)
+        self.apply = lambda gradients: whole.apply(gradients, weights)
+"""
 
 REDUCED = "hvd.reducescatter(flat(gradients, padded))"
 in_step = sharded  # with parts of its step replaced
@@ -266,7 +301,13 @@ ANSWERS = {
     ),
     "10.14": dict(right=[(6,), (4,), (5,)], wrong=[(1,), (24,), (12,), (2,), (3,), (8,), (25,)], secret=r"\b[456]\b"),
     "10.15": dict(
-        right=[accumulated(), accumulated((LOOP, WEIGHED)), accumulated((LOOP, SUMMED))],
+        right=[
+            accumulated(),
+            accumulated((LOOP, WEIGHED)),
+            accumulated((LOOP, SUMMED)),
+            accumulated((LOOP, SCATTERED)),
+            accumulated((LOOP, OF_HOROVOD), ("import keras\n", "import horovod.tensorflow as horovod\nimport keras\n")),
+        ],
         wrong=[
             accumulated((RETURN, "    return hvd.grouped_allreduce(total)")),
             accumulated((RETURN, "    return [each / passes for each in total]")),
@@ -281,6 +322,11 @@ ANSWERS = {
                 (RETURN, "    return total if hvd.rank() else hvd.grouped_allreduce([each / passes for each in total])")
             ),
             accumulated((RETURN, "    return [hvd.allreduce(each / passes, average=True) for each in total]")),
+            accumulated((RETURN, RETURN.replace("each / passes", "each / len(images)"))),
+            accumulated((LOOP, ALL_BUT_THE_LAST)),
+            accumulated((TOTAL, TOTAL.replace("a + b", "(a + b) / 2")), (" / passes", "")),
+            accumulated((TOTAL, "        total = part if total is None else total + part")),
+            accumulated((LOOP, OF_SIZE)),
         ],
         secret=r"/ passes|hvd\.(grouped_)?allreduce",
         raises=[10],
@@ -290,6 +336,8 @@ ANSWERS = {
             sharded(),
             sharded((INIT, EACH_INIT), (STEP, EACH_STEP)),
             sharded((INIT, NUMPY_INIT), (STEP, NUMPY_STEP)),
+            sharded((STEP, CHANGES)),
+            sharded((STEP, IN_A_FUNCTION)),
         ],
         wrong=[
             in_step(("self.momentum * self.velocity - self.rate * mean", "-self.rate * mean")),
@@ -311,6 +359,11 @@ ANSWERS = {
                 )
             ),
             in_step(("        mean = hvd", "        self.last = flat(gradients, padded)\n        mean = hvd")),
+            in_step(("- self.rate * mean", "+ self.rate * mean")),
+            in_step((REDUCED, f"{REDUCED} / hvd.size()")),
+            in_step((REDUCED, "hvd.allreduce(flat(gradients, padded)[begin : begin + self.share])")),
+            in_step(("hvd.allgather(mine)", "hvd.allreduce(tf.pad(mine, [[begin, padded - begin - self.share]]))")),
+            sharded((INIT, HIDDEN_INIT), (STEP, "        self.apply(hvd.grouped_allreduce(gradients))\n")),
         ],
         secret=r"reducescatter\(|hvd\.rank\(\) \* self\.share",
     ),

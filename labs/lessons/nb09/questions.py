@@ -83,16 +83,29 @@ _LIKE = {
     "never": "The ranks' weights are never brought together: each trains a network of its own.",
     "every step": "With k = 3 the ranks exchange at every step: that is synchronous SGD, whatever k is.",
     "early": "The mean is taken after the steps 1, 1 + k, ...: which number has the first batch, and is it a k-th one?",
+    "one early": "The mean is taken one step before each k-th: which number has the first batch?",
+    "not at k": "The mean is taken after all steps but each k-th: look at the condition again.",
     "at the end": "The mean is taken once, at the end. `k` says how often.",
+    "first mean": "The training ends with its first mean: there are more batches.",
+    "only k-th": "Of k batches one is trained on: each rank makes a step for every batch, and a mean after k of them.",
+    "repeated": "Each batch is trained on k times, and then the mean is taken: a step is one batch, once.",
+    "collected": "One step is made for k batches, by the mean of their gradients. Each rank makes one for each.",
+    "collected sum": "One step is made for k batches, by the sum of their gradients. Each rank makes one for each.",
     "sum": "The weights are added up over the ranks, and not divided by how many there are.",
     "by k": "The sum over the ranks is divided by k. How many numbers were added?",
     "by all": "The sum over the ranks is divided by ranks and k. How many numbers were added?",
+    "twice": "The mean over the ranks is divided by their number once more.",
     "gradients at k": "At every k-th step the gradients are averaged. By then the weights differ: average these.",
     "rank 0": "After every k-th step all ranks have the weights of rank 0: what the other has learned is lost.",
     "weights alone": "With momentum the weights alone are averaged: each rank goes on at a speed of its own.",
+    "momentum alone": "The momentum is averaged, and the weights are not: each rank keeps its own.",
+    "momentum sum": "The weights are averaged, but the momenta of the ranks are added up, and not divided by how many.",
+    "momentum of rank 0": "At every mean all ranks take the momentum of rank 0: a mean is asked for there as well.",
     "momentum lost": "The momentum is set to 0 at every mean: it belongs to what a step changes, so take its mean.",
+    "no momentum": "The steps are those without momentum, also where the optimizer has one: let it make the update.",
     "before": "At every k-th step the mean is taken before the update, and the ranks leave it with unequal weights.",
     "rate": "The steps are as many times too long as there are ranks: the rate is the optimizer's, and stays.",
+    "uphill": "The steps go up the loss: is the sign of the gradient changed on its way to the update?",
 }
 
 
@@ -108,6 +121,11 @@ def local_sgd(path):
     yield any(case["moved_frozen"] for case in cases), "A layer that is not to be trained has changed."
     wrong = [case for case in cases if case["like"] != ["right"]]
     if not wrong:
+        yield (
+            any(case["ahead"] == equal_ranks.STEPS for case in cases),
+            "The weights are right, but all batches are taken before the first step: take one, make its step, take the "
+            "next. The script times each of them until the next one is taken.",
+        )
         return None
     for mistake, hint in _LIKE.items():
         if all(mistake in case["like"] for case in wrong):

@@ -229,6 +229,14 @@ def accumulated(path):
 _IMAGES = 12  # of each rank
 
 
+def _ranks(size):
+    return f"{size} rank{'s' * (size > 1)}"
+
+
+def _passes(passes):
+    return f"{passes} pass{'es' * (passes > 1)}"
+
+
 def _gradient(images, labels):
     """Gradients of a mean over images: of a matrix and of a vector."""
     images, labels = np.asarray(images, np.float32), np.asarray(labels, np.float32)
@@ -250,7 +258,7 @@ def _accumulate(world, function, passes):
         taken.append(len(images))
         return [tf.constant(each) for each in _gradient(images, labels)]
 
-    with tried(f"{world.size()} ranks and {passes} passes"):
+    with tried(f"{_ranks(world.size())} and {_passes(passes)}"):
         return function(gradient, *_share(world.rank()), passes), taken
 
 
@@ -258,18 +266,25 @@ def _accumulated_wrong(found, world, passes):
     """Cases of what `accumulated` returned on all ranks that is not right."""
     size = world.size()
     whole = _gradient(*map(np.concatenate, zip(*map(_share, range(size)), strict=True)))
-    how = f"With {size} rank{'s' * (size > 1)} and {passes} pass{'es' * (passes > 1)}"
+    how = f"With {_ranks(size)} and {_passes(passes)}"
     for rank, (values, taken) in enumerate(found):
-        listed = isinstance(values, list | tuple) and len(values) == len(whole)
+        listed = isinstance(values, list | tuple)
         yield (
             not listed,
             f"{how} your function returns {type(values).__name__}: give a list with a gradient for each weight.",
         )
+        yield (
+            len(values) != len(whole),
+            f"{how} your function returns a list of length {len(values)}, for {len(whole)} weights.",
+        )
         values = [np.asarray(value) for value in values]
         if _far(values, whole):
-            yield True, f"{how} " + _what_it_is(values, whole, rank, size, passes)
-        sent = sum(exchange.values for exchange in world.exchanges) / sum(each.size for each in whole)
-        yield size > 1 and sent > 1.01, f"{how} the result is right, but the gradient was exchanged {sent:.3g} times."
+            calls = f" `gradient` was called {len(taken)} times." if len(taken) != passes else ""
+            yield True, f"{how} {_what_it_is(values, whole, rank, size, passes)}{calls}"
+        if size > 1:  # a reduce-scatter and an all-gather, with uneven rows, are one exchange
+            once = 2 * (size - 1) / size * sum(each.size for each in whole)
+            sent = sum(exchange.sent() for exchange in world.exchanges) / once
+            yield sent > 1.3, f"{how} the result is right, but {sent:.2g} times as much was sent as in one exchange."
         yield (
             passes > 1 and max(taken) > _IMAGES // passes,
             f"{how} the result is right, but `gradient` was given {max(taken)} of {_IMAGES} images at once: no memory "
@@ -282,8 +297,8 @@ def _what_it_is(values, whole, rank, size, passes):
     """Which mistake a wrong gradient shows."""
     own = _gradient(*_share(rank))
     parts = [[np.split(each, passes) for each in _share(other)] for other in range(size)]
-    last = np.mean([_gradient(images[-1], labels[-1])[0] for images, labels in parts], 0)
-    first = np.mean([_gradient(images[0], labels[0])[0] for images, labels in parts], 0)
+    of_passes = [[_gradient(*of_pass)[0] for of_pass in zip(*of_rank, strict=True)] for of_rank in parts]
+    by_pass = np.mean(of_passes, 0)  # of the first weight
 
     def times(factor, of=whole):
         return not _far(values, [factor * each for each in of])
@@ -298,10 +313,19 @@ def _what_it_is(values, whole, rank, size, passes):
         return f"the gradient is {size * passes} times too large: passes and ranks are both summed."
     if times(1 / passes) or times(1 / size):
         return "the gradient is too small by the number of passes or ranks: it was divided twice."
-    if not _far(values[:1], [last]):
+    if times(passes / _IMAGES):
+        return "the gradient is divided by the number of images: what `gradient` gives is a mean over images already."
+    if not _far(values[:1], [by_pass[-1]]):
         return "the gradient is that of the last pass: the ones before it were lost."
-    if not _far(values[:1], [first]):
+    if not _far(values[:1], [by_pass[0]]):
         return "the gradient is that of the first pass only."
+    if passes > 2 and not _far(values[:1], [by_pass[:-1].mean(0)]):
+        return "the gradient is that of all passes but the last."
+    running = by_pass[0]
+    for each in by_pass[1:]:
+        running = (running + each) / 2
+    if not _far(values[:1], [running]):
+        return "the gradient counts the last pass for half of all, the one before for a quarter: each counts the same."
     return "the gradient is not that of the mean loss over all images."
 
 
@@ -328,19 +352,19 @@ def _gradients(rank, step):
 
 
 def _train(world, optimizer):
-    """(weights after each step, numbers that the optimizer keeps) on one rank."""
+    """(weights after each step, {attribute: how many numbers the optimizer keeps in it}) on one rank."""
     import keras
     import tensorflow as tf
 
     start = np.random.default_rng(0)
     weights = [keras.Variable(start.normal(0, 1, shape).astype("float32")) for shape in _SHAPES]
     after = []
-    with tried(f"{world.size()} ranks"):
+    with tried(_ranks(world.size())):
         made = optimizer(weights, _RATE, _MOMENTUM)
         for step in range(_STEPS):
             made.step([tf.constant(gradient) for gradient in _gradients(world.rank(), step)])
             after.append([weight.numpy() for weight in weights])
-    return after, _kept(vars(made), weights)
+    return after, {name: _kept(value, weights) for name, value in vars(made).items()}
 
 
 def _kept(value, weights):
@@ -371,17 +395,24 @@ def _sgd(size, momentum=_MOMENTUM, rate=_RATE, reduce=np.mean, of=None):
 def _sharded_wrong(found, world):
     """Cases of weights, state or traffic of a sharded optimizer that are not right."""
     size, wanted = world.size(), _sgd(world.size())
-    how = f"With {size} rank{'s' * (size > 1)}"
+    how = f"With {_ranks(size)}"
     for step in range(_STEPS):
         for rank, (after, _) in enumerate(found):
             if _far(after[step], wanted[step]):
                 yield True, f"{how}, after step {step + 1}, " + _what_differs(found, wanted, rank, step, size)
     if size == 1:
         return
-    most, allowed = max(kept for _, kept in found), ceil(_COUNT / size) + len(_SHAPES)
-    keeps = f"{how} the weights are right, but a rank keeps {most} numbers for {_COUNT} weights: "
+    kept = max((kept for _, kept in found), key=lambda kept: sum(kept.values()))
+    most, allowed = sum(kept.values()), ceil(_COUNT / size) + len(_SHAPES)
+    where = ", ".join(f"{name}: {count}" for name, count in kept.items() if count)
+    keeps = f"{how} the weights are right, but a rank keeps {most} numbers for {_COUNT} weights ({where}): "
     yield most >= _COUNT, keeps + "nothing is saved."
     yield most > allowed, keeps + "are the shares as equal as they can be, and is nothing else kept?"
+    yield (
+        {exchange.kind for exchange in world.exchanges} <= {"allreduce", "grouped_allreduce"} and most < _COUNT // size,
+        f"{how} the weights are right, but each rank gets the whole gradient and no weights from the others: so each "
+        "updates all weights, with the whole of v, wherever it keeps it.",
+    )
     sent = sum(exchange.sent() for exchange in world.exchanges) / (2 * (size - 1) / size * _COUNT * _STEPS)
     yield (
         sent > 1.3,
@@ -400,6 +431,10 @@ def _what_differs(found, wanted, rank, step, size):
         "the velocity is lost: the weights are those without momentum.": _sgd(size, momentum=0.0),
         "the weights are those of a rate of 1: where is the rate applied?": _sgd(size, rate=1.0),
         "no weight has changed: is what was gathered put back?": _sgd(size, rate=0.0),
+        "the weights go the other way: look at the signs of v and of the gradient.": _sgd(size, rate=-_RATE),
+        "the steps are too short by the number of ranks: what comes back is a mean already.": _sgd(
+            size, rate=_RATE / size
+        ),
     }
     for text, weights in same.items():
         if not _far(got, weights[step]):
@@ -416,6 +451,10 @@ def _what_differs(found, wanted, rank, step, size):
         return "each weight follows the gradient of one rank alone: nothing was averaged."
     if step == 0 and equal((flat - right + start)[:, None], start).any(1).mean() > 0.8:
         return "the update is right, but added to other weights than its own: where does the share of a rank begin?"
+    if equal(flat * size, right).all():
+        return "the new weights are divided by the number of ranks: which collective puts parts behind each other?"
+    if step == 0 and equal(flat, start - _RATE * _mean_of_other_parts(size)).all():
+        return "each rank brings another part of its gradient to the mean: of one part all ranks' gradients are needed."
     wrong = np.flatnonzero(~equal(flat, right))
     if len(wrong) < _COUNT:
         return (
@@ -423,6 +462,14 @@ def _what_differs(found, wanted, rank, step, size):
             "and at which place were they put back?"
         )
     return "no weight is what the formula gives: is v multiplied by the momentum, and the rate applied once?"
+
+
+def _mean_of_other_parts(size):
+    """What is averaged where each rank brings its own part of the first gradient; on every rank, behind each other."""
+    share = ceil(_COUNT / size)
+    whole = [np.concatenate([np.ravel(each) for each in _gradients(rank, 0)]) for rank in range(size)]
+    parts = [np.resize(np.pad(each, (0, share)), (size, share))[rank] for rank, each in enumerate(whole)]
+    return np.tile(np.mean(parts, 0), size)[:_COUNT]
 
 
 @judges("10.18")
