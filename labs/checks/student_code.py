@@ -29,9 +29,10 @@ class Endless(BaseException):
 
 @cache
 def installed(file):
-    """Whether a file comes with Python, a package or this kit."""
+    """Whether a file comes with Python, a package or this kit, or was written by TensorFlow's AutoGraph."""
     folders = (*sysconfig.get_paths().values(), str(Path(__file__).parents[1]))
-    return file.startswith("<frozen") or any(Path(file).is_relative_to(folder) for folder in folders)
+    written = file.startswith("<frozen") or "__autograph_generated_file" in file
+    return written or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 @contextlib.contextmanager

@@ -99,6 +99,26 @@ def names_cached(files, read, small, batch):
     return FROM(files).cache().shuffle(99).map(read, num_parallel_calls=4).map(each(small)).batch(batch).prefetch(2)
 
 
+def of_several(files, read, small, batch):
+    """Each call of map reads a batch of files."""
+
+    def load(some):
+        return tf.map_fn(lambda file: each(small)(*read(file)), some, fn_output_signature=(tf.uint8, tf.int64))
+
+    return FROM(files).batch(batch).map(load, num_parallel_calls=3)
+
+
+def joined(files, read, small, batch):
+    images = FROM(files).map(read, num_parallel_calls=AUTO).batch(batch)
+    return tf.data.Dataset.zip((images.map(lambda image, _: small(image)), images.map(lambda _, label: label)))
+
+
+def with_options(files, read, small, batch):
+    options = tf.data.Options()
+    options.deterministic = False
+    return stages("small", "cache", "shuffle", "batch", "ahead")(files, read, small, batch).with_options(options)
+
+
 # The two scripts
 
 LOOP = """    total = None
@@ -233,7 +253,11 @@ ANSWERS = {
         secret=r"0\.12\b",
     ),
     "10.3": dict(
-        right=[(LIMITS,), (dict(reversed(LIMITS.items())),)],
+        right=[
+            (LIMITS,),
+            (dict(reversed(LIMITS.items())),),
+            ({case: f"{limit.title()} " for case, limit in LIMITS.items()},),
+        ],
         wrong=[
             ("input",),
             ({**LIMITS, "A": "the disk"},),
@@ -244,6 +268,7 @@ ANSWERS = {
             (swapped_limits("C", "D"),),
             (swapped_limits("D", "F"),),
             (swapped_limits("E", "F"),),
+            ({case: [limit] for case, limit in LIMITS.items()},),
         ],
         secret=None,
     ),
@@ -253,7 +278,7 @@ ANSWERS = {
         secret=r"\b0?\.6\b",
     ),
     "10.7": dict(
-        right=[(in_parallel,), (interleaved,), (one_map,)],
+        right=[(in_parallel,), (interleaved,), (one_map,), (of_several,)],
         wrong=[
             (starving,),
             (batches_first,),
@@ -264,6 +289,9 @@ ANSWERS = {
             (lambda files, read, small, batch: in_parallel(files, read, small, batch).repeat(),),
             (lambda files, read, small, batch: FROM(files).map(read, 4).map(lambda x, y: small(x)).batch(batch),),
             (lambda files, read, small, batch: files,),
+            (lambda *given: in_parallel(*given).map(lambda image, label: (label, image)),),
+            (lambda *given: in_parallel(*given).map(lambda image, label: (tf.cast(image, tf.float32) / 255, label)),),
+            (lambda *given: in_parallel(*given).map(each(given[2])),),
         ],
         secret=r"num_parallel_calls",
     ),
@@ -274,14 +302,18 @@ ANSWERS = {
             (lambda files, read, small, batch: FROM(files).map(read).batch(batch).map(each(small)),),
             (lambda files, read, small, batch: FROM(files).map(read, 4).batch(batch),),
             (lambda files, read, small, batch: FROM(files).map(read, 4).batch(4).map(each(small)),),
+            (lambda files, read, small, batch: FROM(files).batch(batch).map(read, 4).map(each(small)),),
+            (joined,),
         ],
         secret=r"\.batch",
+        raises=[4],
     ),
     "10.9": dict(
         right=[
             (stages("small", "cache", "shuffle", "batch", "ahead"),),
             (stages("batch", "small", "unbatch", "cache", "shuffle", "batch", "ahead"),),
             (stages("cache", "shuffle", "batch", "small", "ahead"),),
+            (with_options,),
         ],
         wrong=[
             (stages("small", "shuffle", "batch", "ahead"),),

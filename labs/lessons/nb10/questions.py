@@ -42,6 +42,7 @@ def limits(named):
     from labs.lessons.nb10 import limited
 
     yield not isinstance(named, dict) or not named, 'Give a dict: {"A": "input", ...}, a word for each letter.'
+    named = {case: str(word).strip().lower() for case, word in named.items()}
     for case in limited.CASES:
         yield case not in named, f"There is no answer for training {case} yet."
         word = named[case]
@@ -83,6 +84,9 @@ class Probe:
         """(image uint8 8 x 8 x 3 of the file's number, the number)."""
         import tensorflow as tf
 
+        if tf.convert_to_tensor(file).shape.rank:  # of a data set its rank may be unknown, None
+            raise ValueError("`read` takes the name of one file, and was given several.")
+
         def load(name):
             self.reading += 1
             self.most = max(self.most, self.reading)
@@ -120,6 +124,8 @@ def _not_the_batches(made, epoch):
     pairs = all(isinstance(each, tuple) and len(each) == 2 for each in epoch)
     yield not pairs, "Each element must be a pair: images and labels."
     yield len(epoch) >= 2 * FILES, "The pipeline never ends: an epoch must be each file once."
+    exchanged = epoch and all(np.ndim(images) == 1 and np.ndim(labels) == 4 for images, labels in epoch)
+    yield exchanged, "Labels come first, then images: the network asks for images and labels."
     flat = all(np.ndim(labels) == 1 for _, labels in epoch)
     yield not flat, "Labels come as single values or nested: make batches, once."
     labels = [int(label) for _, batch in epoch for label in batch]
@@ -128,12 +134,19 @@ def _not_the_batches(made, epoch):
     sizes = {len(batch) for _, batch in epoch}
     yield sizes != {BATCH}, f"Batches of {sorted(sizes)} images came, and {BATCH} was asked for."
     for images, batch in epoch:
+        yield images.shape[1:] == (SIDE // 4, SIDE // 4, 3), "The images are made small twice."
         yield images.shape[1:] != (SIDE // 2, SIDE // 2, 3), f"Images came in shape {images.shape[1:]}: are they small?"
+        other = (images != batch[:, None, None, None]).any() and images.dtype != np.uint8
+        yield other, f"The images come as {images.dtype} with other values: leave them as `small` gives them."
         yield (images != batch[:, None, None, None]).any(), "Images and labels do not belong together any more."
 
 
-def _one_by_one(probe):
-    """Case of a pipeline that never reads two files at the same time."""
+def _read_otherwise(probe):
+    """Cases of a pipeline that never reads two files at the same time, or each of them more than once an epoch."""
+    yield (
+        probe.read_in_all >= 2 * FILES,
+        f"In one epoch of {FILES} files {probe.read_in_all} are read: each once is enough.",
+    )
     yield probe.most < 2, "Never were two files read at the same time. Which argument of `map` changes that?"
 
 
@@ -141,7 +154,7 @@ def _one_by_one(probe):
 def parallel(function):
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
-    yield from _one_by_one(probe)
+    yield from _read_otherwise(probe)
     yield probe.ranks == {4}, "That comes next: here each image is still made small alone, so that one change is seen."
 
 
@@ -151,7 +164,7 @@ def by_batch(function):
     yield from _not_the_batches(made, epoch)
     yield probe.ranks == {3}, "`small` got single images. It takes a whole batch as well: where must it stand?"
     yield probe.ranks != {4}, "`small` is called on single images and on batches: once is enough."
-    yield from _one_by_one(probe)
+    yield from _read_otherwise(probe)
 
 
 @judges("10.9")
@@ -160,7 +173,7 @@ def fed(function):
 
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
-    yield from _one_by_one(probe)
+    yield from _read_otherwise(probe)
     first = probe.read_in_all
     again = list(made.as_numpy_iterator())
     if probe.read_in_all > first:
@@ -173,7 +186,10 @@ def fed(function):
     yield labels[0] == labels[1], "Both epochs come in the same order: is it shuffled before it is kept?"
     together = [{frozenset(map(int, batch)) for _, batch in each} for each in (epoch, again)]
     yield together[0] == together[1], "The batches of both epochs hold the same images: shuffle images, not batches."
-    ahead = isinstance(made, type(tf.data.Dataset.range(1).prefetch(1)))
+    some = tf.data.Dataset.range(1)
+    while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are no stage
+        (made,) = made._inputs()
+    ahead = isinstance(made, type(some.prefetch(1)))
     yield not ahead, "No batch is made ahead: the last stage gives it only when it is asked for."
 
 
@@ -509,8 +525,8 @@ def ladder(steps):
     accuracies = [each.epochs[-1].metrics.get("val_accuracy") for each in (first, run)]
     yield None in accuracies, "A run has no val_accuracy: on which images would the accuracy be equal?"
     gain = speed(run) / speed(first)
-    yield gain < 2, f"{last!r} is {gain:.2f} times as fast as {given!r}. What limits it now?"
-    if accuracies[1] < accuracies[0] - 0.03:
+    yield gain < 2, f"{last!r} is {gain:.4g} times as fast as {given!r}: less than twice. What limits it now?"
+    if not accuracies[1] >= accuracies[0] - 0.03:  # also where it is NaN
         return (
             f"{last!r} is {gain:.1f} times as fast, but its accuracy is {accuracies[1]:.3f} in place of "
             f"{accuracies[0]:.3f}: what does a larger batch ask of the rate, or of the number of epochs?"
