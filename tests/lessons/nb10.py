@@ -322,11 +322,12 @@ ANSWERS = {
             (stages("small", "cache", "batch", "ahead"),),
             (stages("small", "cache", "same", "batch", "ahead"),),
             (stages("small", "shuffle", "batch", "cache", "shuffle", "ahead"),),
+            (stages("small", "cache", "batch", "shuffle", "ahead"),),
             (stages("small", "cache", "shuffle", "batch"),),
             (stages("small", "cache", "shuffle", "batch", "repeat", "ahead"),),
         ],
         secret=r"cache|prefetch",
-        same=[(0, 1), (2, 4)],  # the files are read again; both epochs in one order
+        same=[(0, 1), (2, 4), (5, 6)],  # the files are read again; all epochs in one order; batches are shuffled
     ),
     "10.12": dict(
         right=[(4,), (4.0,), (2**2,)], wrong=[(2,), (8,), (6,), (0,), (65536,), (1,)], secret=r"(?<!\d)4(?!\d)"

@@ -8,6 +8,7 @@ import numpy as np
 from labs.checks import connected
 from labs.checks.judging import judges
 from labs.checks.reading import PER_CENT, close, near
+from labs.checks.scripts import sentence
 from labs.checks.student_code import tried
 
 
@@ -52,7 +53,7 @@ def limits(named):
         return f"{twice!r} stands more than once: each of the six is limited by something else."
     for case in limited.CASES:
         if (right := limited.SETTINGS[case].limit) != named[case]:
-            return f"{case}, which you call {named[case]!r}: {HINTS[right]}."
+            return sentence(f"{case}, which you call {named[case]!r}: {HINTS[right]}")
 
 
 @judges("10.5")
@@ -181,11 +182,16 @@ def fed(function):
             f"The second epoch read {probe.read_in_all - first} files again: what was kept? Which stage keeps what it "
             "gets, and what must come before it?"
         )
-    labels = [[label for _, batch in each for label in batch] for each in (epoch, again)]
-    yield labels[0] == list(range(FILES)), "Every epoch comes in the order of the files: nothing shuffles."
-    yield labels[0] == labels[1], "Both epochs come in the same order: is it shuffled before it is kept?"
-    together = [{frozenset(map(int, batch)) for _, batch in each} for each in (epoch, again)]
-    yield together[0] == together[1], "The batches of both epochs hold the same images: shuffle images, not batches."
+    more = [list(made.as_numpy_iterator()) for _ in range(5)]  # a few batches may come in one order twice by chance
+    epochs = [epoch, again, *more]
+    labels = [[label for _, batch in each for label in batch] for each in epochs]
+    in_order = all(each == list(range(FILES)) for each in labels)
+    yield in_order, "Every epoch comes in the order of the files: nothing shuffles."
+    alike = all(each == labels[0] for each in labels)
+    yield alike, "All epochs come in the same order: is it shuffled before it is kept?"
+    together = [{frozenset(map(int, batch)) for _, batch in each} for each in epochs]
+    same = all(each == together[0] for each in together)
+    yield same, "The batches of all epochs hold the same images: shuffle images, not batches."
     some = tf.data.Dataset.range(1)
     while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are no stage
         (made,) = made._inputs()
