@@ -7,6 +7,7 @@ a call that has no partner is seen at once. What is played must do the same each
 
 import contextlib
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,9 @@ class World(Players):
     def init(self):
         """Nothing is to be done."""
 
+    def __getattr__(self, name):
+        raise AttributeError(f"The ranks that are played here know no {name}")
+
     def allreduce(self, tensor, op=Average, name=None):
         return self._meet("allreduce", [tensor], op)[0]
 
@@ -182,8 +186,8 @@ def _shown(arrays):
 
 
 def defined(path, name, world):
-    """What a student's script defines under a name, with `world` in the place of labs.hvd; before that the cases of a
-    script that cannot be played, as a judge yields them."""
+    """What a student's script defines under a name, with `world` in the place of labs.hvd and Horovod; before that the
+    cases of a script that cannot be played, as a judge yields them."""
     yield from scripts.no_script(path)
     scripts.refuse_blanks(path)
     names = definitions(path, world)
@@ -192,16 +196,20 @@ def defined(path, name, world):
 
 
 def definitions(path, world):
-    """The names that a script defines before its `main` runs, with `world` in the place of labs.hvd."""
+    """The names that a script defines before its `main` runs, with `world` in the place of labs.hvd and of Horovod."""
     path, missing = Path(path), object()
-    before = sys.modules.get("labs.hvd", missing), vars(labs).get("hvd", missing)
-    sys.modules["labs.hvd"] = labs.hvd = world
+    horovod = {"horovod": types.SimpleNamespace(tensorflow=world), "horovod.tensorflow": world}
+    stand_ins = [(vars(labs), "hvd", world)]
+    stand_ins += [(sys.modules, name, module) for name, module in ({"labs.hvd": world} | horovod).items()]
+    before = [place.get(name, missing) for place, name, _ in stand_ins]
+    for place, name, module in stand_ins:
+        place[name] = module
     try:
         names = {"__name__": path.stem, "__file__": str(path)}
         exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
         return names
     finally:
-        for place, name, value in ((sys.modules, "labs.hvd", before[0]), (vars(labs), "hvd", before[1])):
+        for (place, name, _), value in zip(stand_ins, before, strict=True):
             if value is missing:
                 place.pop(name, None)
             else:

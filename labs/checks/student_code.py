@@ -29,9 +29,10 @@ class Endless(BaseException):
 
 @cache
 def installed(file):
-    """Whether a file comes with Python, a package or this kit."""
+    """Whether a file comes with Python, a package or this kit, or was written by TensorFlow's AutoGraph."""
     folders = (*sysconfig.get_paths().values(), str(Path(__file__).parents[1]))
-    return file.startswith("<frozen") or any(Path(file).is_relative_to(folder) for folder in folders)
+    written = file.startswith("<frozen") or "__autograph_generated_file" in file
+    return written or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 @contextlib.contextmanager
@@ -65,7 +66,7 @@ def said(problem):
     except BaseException:  # a __str__ may do anything
         lines = []
     if lines and lines[0] == "in user code:":  # TensorFlow's: what happened stands at the end
-        lines = lines[-1:]
+        lines = [lines[-1].removeprefix(f"{type(problem).__name__}: ")]
     text = type(problem).__name__ + "".join(f": {line}" for line in lines[:1])
     text = re.sub(r"\{\{.*?\}\} ?| ?\[Op:\w+\].*", "", text)  # TensorFlow's names of its own operations
     return text[:300].rstrip(" .") + "."

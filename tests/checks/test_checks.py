@@ -452,6 +452,23 @@ def test_what_a_judge_says_it_tried_stands_beside_the_error():
     assert checks.judge("01.1", lambda reads: reads[1])[1].endswith("list index out of range. Tried with one worker.")
 
 
+def test_an_error_in_a_function_of_tensorflow_is_told_once_with_the_students_line():
+    import tensorflow as tf
+
+    @tf.function
+    def step(values):
+        if values.shape[0] > 1:
+            raise ValueError("too many")
+        return values
+
+    def judge(function):
+        yield function(tf.zeros(2)) is None, "never"
+
+    judging.JUDGES["01.1"] = judge
+    hint = checks.judge("01.1", lambda values: step(values))[1]
+    assert "ag__" not in hint and hint.endswith("ValueError: too many.") and hint.count("ValueError") == 1, hint
+
+
 def for_ever(*_):
     while True:
         pass

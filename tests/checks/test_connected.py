@@ -75,7 +75,15 @@ def test_values_that_a_ring_sends(kind, values):
 
 def test_definitions_of_a_script_see_the_stand_in_and_nobody_else_does(tmp_path):
     script = tmp_path / "mine.py"
-    script.write_text("from labs import hvd\nhere = hvd\nif __name__ == '__main__':\n    raise SystemExit('ran')\n")
-    before, world = (sys.modules.get("labs.hvd"), vars(labs).get("hvd")), connected.World(2)
-    assert connected.definitions(script, world)["here"] is world
-    assert (sys.modules.get("labs.hvd"), vars(labs).get("hvd")) == before
+    script.write_text(
+        "from labs import hvd\nimport horovod.tensorflow as real\nfrom horovod import tensorflow\nhere = hvd\n"
+        "if __name__ == '__main__':\n    raise SystemExit('ran')\n"
+    )
+
+    def modules():
+        return [sys.modules.get(name) for name in ("labs.hvd", "horovod", "horovod.tensorflow")], vars(labs).get("hvd")
+
+    before, world = modules(), connected.World(2)
+    names = connected.definitions(script, world)
+    assert names["here"] is names["real"] is names["tensorflow"] is world
+    assert modules() == before

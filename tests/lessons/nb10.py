@@ -99,6 +99,26 @@ def names_cached(files, read, small, batch):
     return FROM(files).cache().shuffle(99).map(read, num_parallel_calls=4).map(each(small)).batch(batch).prefetch(2)
 
 
+def of_several(files, read, small, batch):
+    """Each call of map reads a batch of files."""
+
+    def load(some):
+        return tf.map_fn(lambda file: each(small)(*read(file)), some, fn_output_signature=(tf.uint8, tf.int64))
+
+    return FROM(files).batch(batch).map(load, num_parallel_calls=3)
+
+
+def joined(files, read, small, batch):
+    images = FROM(files).map(read, num_parallel_calls=AUTO).batch(batch)
+    return tf.data.Dataset.zip((images.map(lambda image, _: small(image)), images.map(lambda _, label: label)))
+
+
+def with_options(files, read, small, batch):
+    options = tf.data.Options()
+    options.deterministic = False
+    return stages("small", "cache", "shuffle", "batch", "ahead")(files, read, small, batch).with_options(options)
+
+
 # The two scripts
 
 LOOP = """    total = None
@@ -129,6 +149,29 @@ EVERY_PASS = """    total = None
         total = part if total is None else [a + b for a, b in zip(total, part)]
     return total
 """
+SCATTERED = """    total = 0
+    for number in range(passes):
+        found = gradient(images[number::passes], labels[number::passes])
+        total = total + np.concatenate([np.ravel(each) for each in found])
+    mean = np.asarray(hvd.allgather(hvd.reducescatter(total / passes)))
+    sizes = [int(np.prod(each.shape)) for each in found]
+    return [part.reshape(each.shape) for part, each in zip(np.split(mean, np.cumsum(sizes)[:-1]), found)]
+"""
+OF_HOROVOD = """    import functools
+    size = len(labels) // passes
+    parts = [gradient(images[at : at + size], labels[at : at + size]) for at in range(0, len(labels), size)]
+    total = functools.reduce(lambda one, other: [a + b for a, b in zip(one, other)], parts)
+    return tuple(horovod.allreduce(each, op=horovod.Average) / passes for each in total)
+"""
+ALL_BUT_THE_LAST = """    total, parts = None, max(1, passes - 1)
+    for some, their_labels in list(zip(np.split(images, passes), np.split(labels, passes)))[:parts]:
+        part = gradient(some, their_labels)
+        total = part if total is None else [a + b for a, b in zip(total, part)]
+    return hvd.grouped_allreduce([each / parts for each in total])
+"""
+OF_SIZE = LOOP.replace(
+    "np.split(images, passes), np.split(labels, passes)", "*(np.split(a, 6) for a in (images, labels))"
+)
 
 INIT = """        self.sizes = [int(np.prod(weight.shape)) for weight in weights]
         self.share = -(-sum(self.sizes) // hvd.size())  # rounded up: zeros fill what the last rank has too many
@@ -169,7 +212,19 @@ NUMPY_STEP = """        grad = np.concatenate([np.ravel(each) for each in gradie
             weight.assign(new[place : place + count].reshape(weight.shape))
             place += count
 """
-
+# Every rank updates and sends only v; a tf.function.
+CHANGES = """        padded = hvd.size() * self.share
+        self.velocity.assign(self.momentum * self.velocity - self.rate * hvd.reducescatter(flat(gradients, padded)))
+        change, place = hvd.allgather(self.velocity), 0
+        for weight, size in zip(self.weights, self.sizes):
+            weight.assign_add(tf.reshape(change[place : place + size], weight.shape))
+            place += size
+"""
+IN_A_FUNCTION = "        tf.function(self._step)(gradients)\n\n    def _step(self, gradients):\n" + STEP
+HIDDEN_INIT = """        whole = keras.optimizers.SGD(rate, momentum)
+        whole.build(weights)
+        self.apply = lambda gradients: whole.apply(gradients, weights)
+"""
 
 REDUCED = "hvd.reducescatter(flat(gradients, padded))"
 in_step = sharded  # with parts of its step replaced
@@ -198,7 +253,11 @@ ANSWERS = {
         secret=r"0\.12\b",
     ),
     "10.3": dict(
-        right=[(LIMITS,), (dict(reversed(LIMITS.items())),)],
+        right=[
+            (LIMITS,),
+            (dict(reversed(LIMITS.items())),),
+            ({case: f"{limit.title()} " for case, limit in LIMITS.items()},),
+        ],
         wrong=[
             ("input",),
             ({**LIMITS, "A": "the disk"},),
@@ -209,6 +268,7 @@ ANSWERS = {
             (swapped_limits("C", "D"),),
             (swapped_limits("D", "F"),),
             (swapped_limits("E", "F"),),
+            ({case: [limit] for case, limit in LIMITS.items()},),
         ],
         secret=None,
     ),
@@ -218,7 +278,7 @@ ANSWERS = {
         secret=r"\b0?\.6\b",
     ),
     "10.7": dict(
-        right=[(in_parallel,), (interleaved,), (one_map,)],
+        right=[(in_parallel,), (interleaved,), (one_map,), (of_several,)],
         wrong=[
             (starving,),
             (batches_first,),
@@ -229,6 +289,9 @@ ANSWERS = {
             (lambda files, read, small, batch: in_parallel(files, read, small, batch).repeat(),),
             (lambda files, read, small, batch: FROM(files).map(read, 4).map(lambda x, y: small(x)).batch(batch),),
             (lambda files, read, small, batch: files,),
+            (lambda *given: in_parallel(*given).map(lambda image, label: (label, image)),),
+            (lambda *given: in_parallel(*given).map(lambda image, label: (tf.cast(image, tf.float32) / 255, label)),),
+            (lambda *given: in_parallel(*given).map(each(given[2])),),
         ],
         secret=r"num_parallel_calls",
     ),
@@ -239,14 +302,18 @@ ANSWERS = {
             (lambda files, read, small, batch: FROM(files).map(read).batch(batch).map(each(small)),),
             (lambda files, read, small, batch: FROM(files).map(read, 4).batch(batch),),
             (lambda files, read, small, batch: FROM(files).map(read, 4).batch(4).map(each(small)),),
+            (lambda files, read, small, batch: FROM(files).batch(batch).map(read, 4).map(each(small)),),
+            (joined,),
         ],
         secret=r"\.batch",
+        raises=[4],
     ),
     "10.9": dict(
         right=[
             (stages("small", "cache", "shuffle", "batch", "ahead"),),
             (stages("batch", "small", "unbatch", "cache", "shuffle", "batch", "ahead"),),
             (stages("cache", "shuffle", "batch", "small", "ahead"),),
+            (with_options,),
         ],
         wrong=[
             (stages("small", "shuffle", "batch", "ahead"),),
@@ -255,18 +322,25 @@ ANSWERS = {
             (stages("small", "cache", "batch", "ahead"),),
             (stages("small", "cache", "same", "batch", "ahead"),),
             (stages("small", "shuffle", "batch", "cache", "shuffle", "ahead"),),
+            (stages("small", "cache", "batch", "shuffle", "ahead"),),
             (stages("small", "cache", "shuffle", "batch"),),
             (stages("small", "cache", "shuffle", "batch", "repeat", "ahead"),),
         ],
         secret=r"cache|prefetch",
-        same=[(0, 1), (2, 4)],  # the files are read again; both epochs in one order
+        same=[(0, 1), (2, 4), (5, 6)],  # the files are read again; all epochs in one order; batches are shuffled
     ),
     "10.12": dict(
         right=[(4,), (4.0,), (2**2,)], wrong=[(2,), (8,), (6,), (0,), (65536,), (1,)], secret=r"(?<!\d)4(?!\d)"
     ),
     "10.14": dict(right=[(6,), (4,), (5,)], wrong=[(1,), (24,), (12,), (2,), (3,), (8,), (25,)], secret=r"\b[456]\b"),
     "10.15": dict(
-        right=[accumulated(), accumulated((LOOP, WEIGHED)), accumulated((LOOP, SUMMED))],
+        right=[
+            accumulated(),
+            accumulated((LOOP, WEIGHED)),
+            accumulated((LOOP, SUMMED)),
+            accumulated((LOOP, SCATTERED)),
+            accumulated((LOOP, OF_HOROVOD), ("import keras\n", "import horovod.tensorflow as horovod\nimport keras\n")),
+        ],
         wrong=[
             accumulated((RETURN, "    return hvd.grouped_allreduce(total)")),
             accumulated((RETURN, "    return [each / passes for each in total]")),
@@ -281,6 +355,11 @@ ANSWERS = {
                 (RETURN, "    return total if hvd.rank() else hvd.grouped_allreduce([each / passes for each in total])")
             ),
             accumulated((RETURN, "    return [hvd.allreduce(each / passes, average=True) for each in total]")),
+            accumulated((RETURN, RETURN.replace("each / passes", "each / len(images)"))),
+            accumulated((LOOP, ALL_BUT_THE_LAST)),
+            accumulated((TOTAL, TOTAL.replace("a + b", "(a + b) / 2")), (" / passes", "")),
+            accumulated((TOTAL, "        total = part if total is None else total + part")),
+            accumulated((LOOP, OF_SIZE)),
         ],
         secret=r"/ passes|hvd\.(grouped_)?allreduce",
         raises=[10],
@@ -290,6 +369,8 @@ ANSWERS = {
             sharded(),
             sharded((INIT, EACH_INIT), (STEP, EACH_STEP)),
             sharded((INIT, NUMPY_INIT), (STEP, NUMPY_STEP)),
+            sharded((STEP, CHANGES)),
+            sharded((STEP, IN_A_FUNCTION)),
         ],
         wrong=[
             in_step(("self.momentum * self.velocity - self.rate * mean", "-self.rate * mean")),
@@ -311,6 +392,11 @@ ANSWERS = {
                 )
             ),
             in_step(("        mean = hvd", "        self.last = flat(gradients, padded)\n        mean = hvd")),
+            in_step(("- self.rate * mean", "+ self.rate * mean")),
+            in_step((REDUCED, f"{REDUCED} / hvd.size()")),
+            in_step((REDUCED, "hvd.allreduce(flat(gradients, padded)[begin : begin + self.share])")),
+            in_step(("hvd.allgather(mine)", "hvd.allreduce(tf.pad(mine, [[begin, padded - begin - self.share]]))")),
+            sharded((INIT, HIDDEN_INIT), (STEP, "        self.apply(hvd.grouped_allreduce(gradients))\n")),
         ],
         secret=r"reducescatter\(|hvd\.rank\(\) \* self\.share",
     ),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from making import swapped
 
 from labs import jobs
 from labs.lessons.nb09 import equal_ranks, late_workers, pictures, small, steps, trials
@@ -47,6 +48,14 @@ def test_each_mistake_that_a_hint_names_leads_to_other_weights():
         for other, those in seen.items():
             assert not all(map(reference.alike, weights, those)), (mistake, other)
         seen[mistake] = weights
+
+
+def test_ranks_that_wait_for_ever_are_told_where(needs_horovod, tmp_path, monkeypatch):
+    monkeypatch.setattr(equal_ranks, "PATIENCE", (25, 120))
+    pair = "if number % k == 0:", "if number % k == 0 and hvd.rank() == 0:"
+    (path,) = swapped("scripts/local_sgd.py", pair)(tmp_path)
+    error = equal_ranks.facts(path)["error"]
+    assert "allreduce" in error["code"] and "rank 0 is still here, and rank 1 has ended" in error["says"]
 
 
 # The small network

@@ -1,6 +1,6 @@
 """What a student's `local_sgd` does on 2 ranks, beside what it should do, and beside what usual mistakes would do.
 
-    python -m labs.lessons.nb09.equal_ranks SCRIPT FOLDER      what each rank runs; rank 0 writes FOLDER/facts.json
+    python -m labs.lessons.nb09.equal_ranks SCRIPT FOLDER SECONDS      what each rank runs; rank 0 writes facts.json
 
 The ranks begin with equal weights, each has a random seed and batches of its own. The network has a layer that is not
 trained, and one that is used twice.
@@ -11,6 +11,8 @@ import os
 import runpy
 import sys
 import tempfile
+import threading
+import time
 import traceback
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from labs import files, jobs
+from labs.checks import student_code
 from labs.checks.judging import NotDone
 from labs.checks.tryout.play import mistake
 from labs.errors import LabsError
@@ -27,30 +30,31 @@ RATE = 0.1
 STEPS = 6
 CASES = ({"k": 1, "momentum": 0.0}, {"k": 3, "momentum": 0.0}, {"k": 2, "momentum": 0.9})
 TOLERANCE = 1e-3  # of how far the weights have moved
-MISTAKES = (
-    "nothing",
-    "never",
-    "every step",
-    "early",
-    "at the end",
-    "sum",
-    "by k",
-    "by all",
-    "gradients at k",
-    "rank 0",
-    "weights alone",
-    "momentum lost",
-    "before",
-    "rate",
-)
-PATIENCE = 120  # seconds, for ranks that wait for each other
+MEETS = {  # whether the ranks take their mean after this step
+    None: lambda step, k: step % k == 0,
+    "never": lambda step, k: False,
+    "every step": lambda step, k: True,
+    "early": lambda step, k: (step - 1) % k == 0,
+    "one early": lambda step, k: (step + 1) % k == 0,
+    "not at k": lambda step, k: step % k > 0,
+    "at the end": lambda step, k: step == STEPS,
+    "gradients at k": lambda step, k: False,
+    "repeated": lambda step, k: True,
+}
+RATES = {"nothing": 0, "rate": RANKS, "uphill": -1}  # times the right one
+DIVISORS = {"sum": lambda k: 1, "by k": lambda k: k, "by all": lambda k: RANKS * k, "twice": lambda k: RANKS**2}
+OF_MOMENTUM = ("weights alone", "momentum alone", "momentum sum", "momentum of rank 0", "momentum lost", "no momentum")
+OTHERS = ("only k-th", "first mean", "collected", "collected sum", "rank 0", "before")
+MISTAKES = (*RATES, *filter(None, MEETS), *DIVISORS, *OF_MOMENTUM, *OTHERS)
+PATIENCE = 60, 120  # seconds: for the script's function, and for all with the start of the ranks
 
 
 def facts(script):
     """What happened, kept for a script that has not changed: {error: None or {line, code, says}, cases: a list}.
 
     Each of CASES has got: like, a list: "right", or else those of MISTAKES that give the same weights; equal: whether
-    both ranks have the same weights at the end; moved_frozen: whether the layer changed that is not trained.
+    both ranks have the same weights at the end; moved_frozen: whether the layer changed that is not trained; ahead: how
+    many batches were taken before the first step.
     Raises NotDone where ranks cannot be started.
     """
     path = Path(script).resolve()
@@ -64,16 +68,28 @@ def _facts(script, text):
         env = {"CUDA_VISIBLE_DEVICES": ""}
         options = {"name": "equal_ranks", "runs": folder, "ranks": RANKS, "launcher": "mpiexec", "env": env}
         try:
-            job = jobs.start("-m", program, script, folder, **options).wait(PATIENCE, show=False)
+            job = jobs.start("-m", program, script, folder, PATIENCE[0], **options).wait(PATIENCE[1], show=False)
         except LabsError as problem:
             raise NotDone(str(problem)) from None
         for name in ("facts.json", "error.0.json", "error.1.json"):
             if Path(folder, name).is_file():
                 return json.loads(Path(folder, name).read_text(encoding="utf-8"))
+        still = [Path(folder, f"still.{rank}") for rank in range(RANKS)]
+        if all(file.is_file() for file in still):
+            return {"error": _endless(script, [json.loads(file.read_text()) for file in still])}
         if job.stopped:
-            says = f"the 2 ranks do not come to an end, and were stopped after {PATIENCE} s: does each do the same?"
+            says = f"the 2 ranks do not come to an end, and were stopped after {PATIENCE[1]} s: does each do the same?"
             return {"error": mistake(script, None, says)}
         return {"error": mistake(script, None, job.explain())}
+
+
+def _endless(script, lines):
+    """The mistake of ranks that do not come to an end; lines: where each of them is, None behind the function."""
+    at, there = next(((rank, line) for rank, line in enumerate(lines) if line), (0, None))
+    other = lines[1 - at]
+    where = "has ended" if other is None else "is here, too" if other == there else f"is in line {other}"
+    says = f"after {PATIENCE[0]} s rank {at} is still here, and rank {1 - at} {where}. "
+    return mistake(script, there, says + "Do all exchange equally often, and does every loop end?")
 
 
 def network():
@@ -132,33 +148,70 @@ class Reference:
         """Weights of all ranks at the end, shape (RANKS, number of weights)."""
         start = np.concatenate([part.ravel() for part in self.start]).astype(np.float64)
         weights, speed = np.tile(start, (RANKS, 1)), np.zeros((RANKS, len(start)))
-        rate = RATE * {"rate": RANKS, "nothing": 0}.get(mistake, 1)
-        every = {"every step": 1, "at the end": STEPS}.get(mistake, k)
+        rate, divisor = RATE * RATES.get(mistake, 1), DIVISORS.get(mistake, lambda k: RANKS)(k)
+        momentum, collected = 0.0 if mistake == "no momentum" else momentum, 0.0
         for step in range(1, STEPS + 1):
-            meet = step % every == 0 and mistake not in ("never", "gradients at k")
-            if mistake == "early":
-                meet = (step - 1) % k == 0
+            at_k, meet = step % k == 0, MEETS.get(mistake, MEETS[None])(step, k)
+            if mistake == "only k-th" and not at_k:
+                continue
             if meet and mistake == "before":
                 weights[:], speed[:] = weights.mean(0), speed.mean(0)
-            found = np.array([self.gradient(weights[r], self.batches[r][step - 1]) for r in range(RANKS)])
-            if mistake == "gradients at k" and step % k == 0:
-                found[:] = found.mean(0)
-            speed = momentum * speed - rate * found
-            weights = weights + speed
+            for _ in range(k if mistake == "repeated" else 1):
+                found = np.array([self.gradient(weights[r], self.batches[r][step - 1]) for r in range(RANKS)])
+                if mistake in ("collected", "collected sum"):
+                    collected = collected + found.mean(0) / (k if mistake == "collected" else 1)
+                    if not at_k:
+                        continue
+                    found[:], collected = collected, 0.0
+                if mistake == "gradients at k" and at_k:
+                    found[:] = found.mean(0)
+                speed = momentum * speed - rate * found
+                weights = weights + speed
             if meet and mistake != "before":
-                divisor = {"sum": 1, "by k": k, "by all": RANKS * k}.get(mistake, RANKS)
-                weights[:] = weights[0] if mistake == "rank 0" else weights.sum(0) / divisor
-                if mistake == "momentum lost":
-                    speed[:] = 0
-                elif mistake == "rank 0":
+                if mistake != "momentum alone":
+                    weights[:] = weights[0] if mistake == "rank 0" else weights.sum(0) / divisor
+                if mistake in ("rank 0", "momentum of rank 0"):
                     speed[:] = speed[0]
+                elif mistake == "momentum lost":
+                    speed[:] = 0
                 elif mistake != "weights alone":
-                    speed[:] = speed.sum(0) / divisor
+                    speed[:] = speed.sum(0) / (1 if mistake == "momentum sum" else divisor)
+                if mistake == "first mean":
+                    break
         return weights
 
 
-def _rank(script, folder):
-    """Try the script's function in this rank on all CASES, and compare. Rank 0 writes facts.json."""
+def one_by_one(some, model, ahead):
+    """The batches, one by one; `ahead` gets those that are taken before any weight of the model has changed."""
+    start = model.get_weights()
+    for batch in some:
+        if all((a == b).all() for a, b in zip(start, model.get_weights(), strict=True)):
+            ahead.append(batch)
+        yield batch
+
+
+def play(function, rank):
+    """[(weights at the end, whether the frozen layer has moved, batches taken ahead) of each of CASES] on this rank."""
+    import keras
+
+    loss, cases = keras.losses.SparseCategoricalCrossentropy(), []
+    for case in CASES:
+        model, optimizer = network(), keras.optimizers.SGD(RATE, momentum=case["momentum"])
+        optimizer.build(model.trainable_variables)
+        frozen = [weight.numpy() for weight in model.non_trainable_variables]
+        ahead = []
+        function(model, optimizer, loss, one_by_one(batches(rank), model, ahead), case["k"])
+        weights = np.concatenate([np.ravel(weight.numpy()) for weight in model.trainable_variables])
+        pairs = zip(model.non_trainable_variables, frozen, strict=True)
+        cases.append((weights, any((weight.numpy() != before).any() for weight, before in pairs), len(ahead)))
+    return cases
+
+
+def _rank(script, folder, seconds):
+    """Try the script's function in this rank on all CASES, and compare. Rank 0 writes facts.json.
+
+    What has not come to an end after so many seconds is told in still.RANK.
+    """
     from labs import devices, hvd, ranks
 
     # isort: split
@@ -167,40 +220,43 @@ def _rank(script, folder):
     hvd.init()
     devices.pin(hvd.local_rank(), hvd.local_size())
     keras.utils.set_random_seed(10 + hvd.rank())
-    reference, cases = Reference(), []
-    loss = keras.losses.SparseCategoricalCrossentropy()
+    reference = Reference()
+    watch = threading.Timer(float(seconds), _still, (script, Path(folder, f"still.{hvd.rank()}")))
+    watch.daemon = True
+    watch.start()
     try:
         function = runpy.run_path(script, run_name="a script that is tried out")["local_sgd"]
-        for case in CASES:
-            model, optimizer = network(), keras.optimizers.SGD(RATE, momentum=case["momentum"])
-            optimizer.build(model.trainable_variables)
-            frozen = [weight.numpy() for weight in model.non_trainable_variables]
-            function(model, optimizer, loss, batches(hvd.rank()), case["k"])
-            weights = np.concatenate([np.ravel(weight.numpy()) for weight in model.trainable_variables])
-            moved = any(
-                (weight.numpy() != before).any()
-                for weight, before in zip(model.non_trainable_variables, frozen, strict=True)
-            )
-            by_rank = ranks.gather((weights, moved), "what it has trained")
-            cases.append((np.array([each for each, _ in by_rank]), any(moved for _, moved in by_rank)))
+        by_rank = ranks.gather(play(function, hvd.rank()), "what it has trained")
     except BaseException as problem:
         lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == script]
         line = problem.lineno if isinstance(problem, SyntaxError) else lines[-1] if lines else None
-        said = str(problem).strip().split("\n")[0][:300]
-        found = {"error": mistake(script, line, f"{type(problem).__name__}: {said}".rstrip(": "))}
+        found = {"error": mistake(script, line, student_code.said(problem))}
         files.write(Path(folder, f"error.{hvd.rank()}.json"), json.dumps(found))
         os._exit(1)  # the other rank may wait for this one: the launcher ends it
+    watch.cancel()
     if hvd.rank() == 0:
-        told = [_compare(reference, case, *found) for case, found in zip(CASES, cases, strict=True)]
+        told = [_compare(reference, *of_case) for of_case in zip(CASES, *by_rank, strict=True)]
         files.write(Path(folder, "facts.json"), json.dumps({"error": None, "cases": told}))
 
 
-def _compare(reference, case, found, moved_frozen):
-    """One of `cases` in the facts."""
+def _still(script, file):
+    """Write down in which line of the script this rank is, and end it; the other one does the same by then."""
+    frame, line = sys._current_frames()[threading.main_thread().ident], None
+    while frame is not None and line is None:
+        line = frame.f_lineno if frame.f_code.co_filename == script else None
+        frame = frame.f_back
+    files.write(file, json.dumps(line))
+    time.sleep(5)
+    os._exit(1)
+
+
+def _compare(reference, case, *by_rank):
+    """One of `cases` in the facts, from what `play` gave for this case on each rank."""
+    found = np.array([weights for weights, *_ in by_rank])
     like = [name for name in (None, *MISTAKES) if reference.alike(found, reference.train(**case, mistake=name))]
     like = ["right"] if None in like else like
-    equal = reference.alike(found[0], found[1])
-    return case | {"like": like, "equal": equal, "moved_frozen": moved_frozen}
+    equal, moved_frozen = reference.alike(found[0], found[1]), any(moved for _, moved, _ in by_rank)
+    return case | {"like": like, "equal": equal, "moved_frozen": moved_frozen, "ahead": by_rank[0][2]}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy as np
 from labs.checks import connected
 from labs.checks.judging import judges
 from labs.checks.reading import PER_CENT, close, near
+from labs.checks.scripts import sentence
 from labs.checks.student_code import tried
 
 
@@ -42,6 +43,7 @@ def limits(named):
     from labs.lessons.nb10 import limited
 
     yield not isinstance(named, dict) or not named, 'Give a dict: {"A": "input", ...}, a word for each letter.'
+    named = {case: str(word).strip().lower() for case, word in named.items()}
     for case in limited.CASES:
         yield case not in named, f"There is no answer for training {case} yet."
         word = named[case]
@@ -51,7 +53,7 @@ def limits(named):
         return f"{twice!r} stands more than once: each of the six is limited by something else."
     for case in limited.CASES:
         if (right := limited.SETTINGS[case].limit) != named[case]:
-            return f"{case}, which you call {named[case]!r}: {HINTS[right]}."
+            return sentence(f"{case}, which you call {named[case]!r}: {HINTS[right]}")
 
 
 @judges("10.5")
@@ -82,6 +84,9 @@ class Probe:
     def read(self, file):
         """(image uint8 8 x 8 x 3 of the file's number, the number)."""
         import tensorflow as tf
+
+        if tf.convert_to_tensor(file).shape.rank:  # of a data set its rank may be unknown, None
+            raise ValueError("`read` takes the name of one file, and was given several.")
 
         def load(name):
             self.reading += 1
@@ -120,6 +125,8 @@ def _not_the_batches(made, epoch):
     pairs = all(isinstance(each, tuple) and len(each) == 2 for each in epoch)
     yield not pairs, "Each element must be a pair: images and labels."
     yield len(epoch) >= 2 * FILES, "The pipeline never ends: an epoch must be each file once."
+    exchanged = epoch and all(np.ndim(images) == 1 and np.ndim(labels) == 4 for images, labels in epoch)
+    yield exchanged, "Labels come first, then images: the network asks for images and labels."
     flat = all(np.ndim(labels) == 1 for _, labels in epoch)
     yield not flat, "Labels come as single values or nested: make batches, once."
     labels = [int(label) for _, batch in epoch for label in batch]
@@ -128,12 +135,19 @@ def _not_the_batches(made, epoch):
     sizes = {len(batch) for _, batch in epoch}
     yield sizes != {BATCH}, f"Batches of {sorted(sizes)} images came, and {BATCH} was asked for."
     for images, batch in epoch:
+        yield images.shape[1:] == (SIDE // 4, SIDE // 4, 3), "The images are made small twice."
         yield images.shape[1:] != (SIDE // 2, SIDE // 2, 3), f"Images came in shape {images.shape[1:]}: are they small?"
+        other = (images != batch[:, None, None, None]).any() and images.dtype != np.uint8
+        yield other, f"The images come as {images.dtype} with other values: leave them as `small` gives them."
         yield (images != batch[:, None, None, None]).any(), "Images and labels do not belong together any more."
 
 
-def _one_by_one(probe):
-    """Case of a pipeline that never reads two files at the same time."""
+def _read_otherwise(probe):
+    """Cases of a pipeline that never reads two files at the same time, or each of them more than once an epoch."""
+    yield (
+        probe.read_in_all >= 2 * FILES,
+        f"In one epoch of {FILES} files {probe.read_in_all} are read: each once is enough.",
+    )
     yield probe.most < 2, "Never were two files read at the same time. Which argument of `map` changes that?"
 
 
@@ -141,7 +155,7 @@ def _one_by_one(probe):
 def parallel(function):
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
-    yield from _one_by_one(probe)
+    yield from _read_otherwise(probe)
     yield probe.ranks == {4}, "That comes next: here each image is still made small alone, so that one change is seen."
 
 
@@ -151,7 +165,7 @@ def by_batch(function):
     yield from _not_the_batches(made, epoch)
     yield probe.ranks == {3}, "`small` got single images. It takes a whole batch as well: where must it stand?"
     yield probe.ranks != {4}, "`small` is called on single images and on batches: once is enough."
-    yield from _one_by_one(probe)
+    yield from _read_otherwise(probe)
 
 
 @judges("10.9")
@@ -160,7 +174,7 @@ def fed(function):
 
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
-    yield from _one_by_one(probe)
+    yield from _read_otherwise(probe)
     first = probe.read_in_all
     again = list(made.as_numpy_iterator())
     if probe.read_in_all > first:
@@ -168,12 +182,20 @@ def fed(function):
             f"The second epoch read {probe.read_in_all - first} files again: what was kept? Which stage keeps what it "
             "gets, and what must come before it?"
         )
-    labels = [[label for _, batch in each for label in batch] for each in (epoch, again)]
-    yield labels[0] == list(range(FILES)), "Every epoch comes in the order of the files: nothing shuffles."
-    yield labels[0] == labels[1], "Both epochs come in the same order: is it shuffled before it is kept?"
-    together = [{frozenset(map(int, batch)) for _, batch in each} for each in (epoch, again)]
-    yield together[0] == together[1], "The batches of both epochs hold the same images: shuffle images, not batches."
-    ahead = isinstance(made, type(tf.data.Dataset.range(1).prefetch(1)))
+    more = [list(made.as_numpy_iterator()) for _ in range(5)]  # a few batches may come in one order twice by chance
+    epochs = [epoch, again, *more]
+    labels = [[label for _, batch in each for label in batch] for each in epochs]
+    in_order = all(each == list(range(FILES)) for each in labels)
+    yield in_order, "Every epoch comes in the order of the files: nothing shuffles."
+    alike = all(each == labels[0] for each in labels)
+    yield alike, "All epochs come in the same order: is it shuffled before it is kept?"
+    together = [{frozenset(map(int, batch)) for _, batch in each} for each in epochs]
+    same = all(each == together[0] for each in together)
+    yield same, "The batches of all epochs hold the same images: shuffle images, not batches."
+    some = tf.data.Dataset.range(1)
+    while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are no stage
+        (made,) = made._inputs()
+    ahead = isinstance(made, type(some.prefetch(1)))
     yield not ahead, "No batch is made ahead: the last stage gives it only when it is asked for."
 
 
@@ -229,6 +251,14 @@ def accumulated(path):
 _IMAGES = 12  # of each rank
 
 
+def _ranks(size):
+    return f"{size} rank{'s' * (size > 1)}"
+
+
+def _passes(passes):
+    return f"{passes} pass{'es' * (passes > 1)}"
+
+
 def _gradient(images, labels):
     """Gradients of a mean over images: of a matrix and of a vector."""
     images, labels = np.asarray(images, np.float32), np.asarray(labels, np.float32)
@@ -250,7 +280,7 @@ def _accumulate(world, function, passes):
         taken.append(len(images))
         return [tf.constant(each) for each in _gradient(images, labels)]
 
-    with tried(f"{world.size()} ranks and {passes} passes"):
+    with tried(f"{_ranks(world.size())} and {_passes(passes)}"):
         return function(gradient, *_share(world.rank()), passes), taken
 
 
@@ -258,18 +288,25 @@ def _accumulated_wrong(found, world, passes):
     """Cases of what `accumulated` returned on all ranks that is not right."""
     size = world.size()
     whole = _gradient(*map(np.concatenate, zip(*map(_share, range(size)), strict=True)))
-    how = f"With {size} rank{'s' * (size > 1)} and {passes} pass{'es' * (passes > 1)}"
+    how = f"With {_ranks(size)} and {_passes(passes)}"
     for rank, (values, taken) in enumerate(found):
-        listed = isinstance(values, list | tuple) and len(values) == len(whole)
+        listed = isinstance(values, list | tuple)
         yield (
             not listed,
             f"{how} your function returns {type(values).__name__}: give a list with a gradient for each weight.",
         )
+        yield (
+            len(values) != len(whole),
+            f"{how} your function returns a list of length {len(values)}, for {len(whole)} weights.",
+        )
         values = [np.asarray(value) for value in values]
         if _far(values, whole):
-            yield True, f"{how} " + _what_it_is(values, whole, rank, size, passes)
-        sent = sum(exchange.values for exchange in world.exchanges) / sum(each.size for each in whole)
-        yield size > 1 and sent > 1.01, f"{how} the result is right, but the gradient was exchanged {sent:.3g} times."
+            calls = f" `gradient` was called {len(taken)} times." if len(taken) != passes else ""
+            yield True, f"{how} {_what_it_is(values, whole, rank, size, passes)}{calls}"
+        if size > 1:  # a reduce-scatter and an all-gather, with uneven rows, are one exchange
+            once = 2 * (size - 1) / size * sum(each.size for each in whole)
+            sent = sum(exchange.sent() for exchange in world.exchanges) / once
+            yield sent > 1.3, f"{how} the result is right, but {sent:.2g} times as much was sent as in one exchange."
         yield (
             passes > 1 and max(taken) > _IMAGES // passes,
             f"{how} the result is right, but `gradient` was given {max(taken)} of {_IMAGES} images at once: no memory "
@@ -282,8 +319,8 @@ def _what_it_is(values, whole, rank, size, passes):
     """Which mistake a wrong gradient shows."""
     own = _gradient(*_share(rank))
     parts = [[np.split(each, passes) for each in _share(other)] for other in range(size)]
-    last = np.mean([_gradient(images[-1], labels[-1])[0] for images, labels in parts], 0)
-    first = np.mean([_gradient(images[0], labels[0])[0] for images, labels in parts], 0)
+    of_passes = [[_gradient(*of_pass)[0] for of_pass in zip(*of_rank, strict=True)] for of_rank in parts]
+    by_pass = np.mean(of_passes, 0)  # of the first weight
 
     def times(factor, of=whole):
         return not _far(values, [factor * each for each in of])
@@ -298,10 +335,19 @@ def _what_it_is(values, whole, rank, size, passes):
         return f"the gradient is {size * passes} times too large: passes and ranks are both summed."
     if times(1 / passes) or times(1 / size):
         return "the gradient is too small by the number of passes or ranks: it was divided twice."
-    if not _far(values[:1], [last]):
+    if times(passes / _IMAGES):
+        return "the gradient is divided by the number of images: what `gradient` gives is a mean over images already."
+    if not _far(values[:1], [by_pass[-1]]):
         return "the gradient is that of the last pass: the ones before it were lost."
-    if not _far(values[:1], [first]):
+    if not _far(values[:1], [by_pass[0]]):
         return "the gradient is that of the first pass only."
+    if passes > 2 and not _far(values[:1], [by_pass[:-1].mean(0)]):
+        return "the gradient is that of all passes but the last."
+    running = by_pass[0]
+    for each in by_pass[1:]:
+        running = (running + each) / 2
+    if not _far(values[:1], [running]):
+        return "the gradient counts the last pass for half of all, the one before for a quarter: each counts the same."
     return "the gradient is not that of the mean loss over all images."
 
 
@@ -328,19 +374,19 @@ def _gradients(rank, step):
 
 
 def _train(world, optimizer):
-    """(weights after each step, numbers that the optimizer keeps) on one rank."""
+    """(weights after each step, {attribute: how many numbers the optimizer keeps in it}) on one rank."""
     import keras
     import tensorflow as tf
 
     start = np.random.default_rng(0)
     weights = [keras.Variable(start.normal(0, 1, shape).astype("float32")) for shape in _SHAPES]
     after = []
-    with tried(f"{world.size()} ranks"):
+    with tried(_ranks(world.size())):
         made = optimizer(weights, _RATE, _MOMENTUM)
         for step in range(_STEPS):
             made.step([tf.constant(gradient) for gradient in _gradients(world.rank(), step)])
             after.append([weight.numpy() for weight in weights])
-    return after, _kept(vars(made), weights)
+    return after, {name: _kept(value, weights) for name, value in vars(made).items()}
 
 
 def _kept(value, weights):
@@ -371,17 +417,24 @@ def _sgd(size, momentum=_MOMENTUM, rate=_RATE, reduce=np.mean, of=None):
 def _sharded_wrong(found, world):
     """Cases of weights, state or traffic of a sharded optimizer that are not right."""
     size, wanted = world.size(), _sgd(world.size())
-    how = f"With {size} rank{'s' * (size > 1)}"
+    how = f"With {_ranks(size)}"
     for step in range(_STEPS):
         for rank, (after, _) in enumerate(found):
             if _far(after[step], wanted[step]):
                 yield True, f"{how}, after step {step + 1}, " + _what_differs(found, wanted, rank, step, size)
     if size == 1:
         return
-    most, allowed = max(kept for _, kept in found), ceil(_COUNT / size) + len(_SHAPES)
-    keeps = f"{how} the weights are right, but a rank keeps {most} numbers for {_COUNT} weights: "
+    kept = max((kept for _, kept in found), key=lambda kept: sum(kept.values()))
+    most, allowed = sum(kept.values()), ceil(_COUNT / size) + len(_SHAPES)
+    where = ", ".join(f"{name}: {count}" for name, count in kept.items() if count)
+    keeps = f"{how} the weights are right, but a rank keeps {most} numbers for {_COUNT} weights ({where}): "
     yield most >= _COUNT, keeps + "nothing is saved."
     yield most > allowed, keeps + "are the shares as equal as they can be, and is nothing else kept?"
+    yield (
+        {exchange.kind for exchange in world.exchanges} <= {"allreduce", "grouped_allreduce"} and most < _COUNT // size,
+        f"{how} the weights are right, but each rank gets the whole gradient and no weights from the others: so each "
+        "updates all weights, with the whole of v, wherever it keeps it.",
+    )
     sent = sum(exchange.sent() for exchange in world.exchanges) / (2 * (size - 1) / size * _COUNT * _STEPS)
     yield (
         sent > 1.3,
@@ -400,6 +453,10 @@ def _what_differs(found, wanted, rank, step, size):
         "the velocity is lost: the weights are those without momentum.": _sgd(size, momentum=0.0),
         "the weights are those of a rate of 1: where is the rate applied?": _sgd(size, rate=1.0),
         "no weight has changed: is what was gathered put back?": _sgd(size, rate=0.0),
+        "the weights go the other way: look at the signs of v and of the gradient.": _sgd(size, rate=-_RATE),
+        "the steps are too short by the number of ranks: what comes back is a mean already.": _sgd(
+            size, rate=_RATE / size
+        ),
     }
     for text, weights in same.items():
         if not _far(got, weights[step]):
@@ -416,6 +473,10 @@ def _what_differs(found, wanted, rank, step, size):
         return "each weight follows the gradient of one rank alone: nothing was averaged."
     if step == 0 and equal((flat - right + start)[:, None], start).any(1).mean() > 0.8:
         return "the update is right, but added to other weights than its own: where does the share of a rank begin?"
+    if equal(flat * size, right).all():
+        return "the new weights are divided by the number of ranks: which collective puts parts behind each other?"
+    if step == 0 and equal(flat, start - _RATE * _mean_of_other_parts(size)).all():
+        return "each rank brings another part of its gradient to the mean: of one part all ranks' gradients are needed."
     wrong = np.flatnonzero(~equal(flat, right))
     if len(wrong) < _COUNT:
         return (
@@ -423,6 +484,14 @@ def _what_differs(found, wanted, rank, step, size):
             "and at which place were they put back?"
         )
     return "no weight is what the formula gives: is v multiplied by the momentum, and the rate applied once?"
+
+
+def _mean_of_other_parts(size):
+    """What is averaged where each rank brings its own part of the first gradient; on every rank, behind each other."""
+    share = ceil(_COUNT / size)
+    whole = [np.concatenate([np.ravel(each) for each in _gradients(rank, 0)]) for rank in range(size)]
+    parts = [np.resize(np.pad(each, (0, share)), (size, share))[rank] for rank, each in enumerate(whole)]
+    return np.tile(np.mean(parts, 0), size)[:_COUNT]
 
 
 @judges("10.18")
@@ -462,8 +531,8 @@ def ladder(steps):
     accuracies = [each.epochs[-1].metrics.get("val_accuracy") for each in (first, run)]
     yield None in accuracies, "A run has no val_accuracy: on which images would the accuracy be equal?"
     gain = speed(run) / speed(first)
-    yield gain < 2, f"{last!r} is {gain:.2f} times as fast as {given!r}. What limits it now?"
-    if accuracies[1] < accuracies[0] - 0.03:
+    yield gain < 2, f"{last!r} is {gain:.4g} times as fast as {given!r}: less than twice. What limits it now?"
+    if not accuracies[1] >= accuracies[0] - 0.03:  # also where it is NaN
         return (
             f"{last!r} is {gain:.1f} times as fast, but its accuracy is {accuracies[1]:.3f} in place of "
             f"{accuracies[0]:.3f}: what does a larger batch ask of the rate, or of the number of epochs?"
