@@ -15,7 +15,6 @@ import os
 import re
 import stat
 import zipfile
-import zlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -253,7 +252,7 @@ def _opened(handed, opened, deeper=True):
             handed.told.append(f"more than {MOST_BYTES >> 20} MiB: it is not read")
             return handed
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except _DAMAGED as problem:
+    except Exception as problem:  # zipfile passes on what its unpackers raise, and more
         handed.told.append(f"damaged: it cannot be read as a zip ({problem})")
         return handed
     found, room = {}, MOST_BYTES
@@ -275,7 +274,7 @@ def _opened(handed, opened, deeper=True):
             try:
                 with archive.open(entry) as file:
                     data = file.read(room + 1)  # an entry may hold more than it says
-            except _DAMAGED as problem:
+            except Exception as problem:  # zipfile passes on what its unpackers raise, and more
                 handed.told.append(f"{entry.filename:.80} is damaged ({problem}): left out")
                 continue
             if len(data) > room:
@@ -288,9 +287,6 @@ def _opened(handed, opened, deeper=True):
         handed.told.append(f"nested: {inner[0]:.80} is a zip in a zip")
         return _opened(handed, lambda: io.BytesIO(found[inner[0]]), deeper=False)
     return _taken(handed, found)
-
-
-_DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
 def _taken(handed, found):

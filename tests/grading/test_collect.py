@@ -4,6 +4,7 @@ import io
 import json
 import os
 import stat
+import struct
 import zipfile
 from datetime import UTC, datetime
 
@@ -38,6 +39,28 @@ def link(name, target):
     entry = zipfile.ZipInfo(name)
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16
     return entry, target
+
+
+def unpacked_by_lzma():
+    """A zip whose entry no LZMA decoder takes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("report.json", b"{}" * 99)
+    content = bytearray(buffer.getvalue())
+    at = content.index(b"report.json") + len("report.json") + 4
+    content[at : at + 5] = b"\xff" * 5
+    return bytes(content)
+
+
+def far_away():
+    """A zip whose entry begins at byte 2**64 - 100."""
+    content = raw(("report.json", b"{}"))
+    start, end = content.index(b"PK\1\2"), content.index(b"PK\5\6")
+    entry, last = bytearray(content[start:end]), bytearray(content[end:])
+    extra = struct.pack("<HHQ", 1, 8, 2**64 - 100)
+    entry[30:32], entry[42:46] = struct.pack("<H", len(extra)), b"\xff" * 4
+    last[12:16] = struct.pack("<L", len(entry) + len(extra))
+    return content[:start] + bytes(entry) + extra + bytes(last)
 
 
 def collected(tmp_path, due=None, **handed):
@@ -83,6 +106,9 @@ HOSTILE = {
     "edited": (submission(**{RECORD: b"{ }"}), f"{RECORD} was changed after it was packed"),
     "added": (submission(**{"notebooks/runs/x.out": b""}), "notebooks/runs/x.out was added after it was packed"),
     "bare": (zipped({"report.json": b"{}"}), "no manifest.json"),
+    "lzma": (unpacked_by_lzma(), "report.json is damaged"),
+    "far_away": (far_away(), "report.json is damaged"),
+    "empty_file": (b"", "damaged: it cannot be read as a zip"),
     "bad_manifest": (zipped({"report.json": b"{}", "manifest.json": b"[" * 9999}), "manifest.json cannot be read"),
 }
 
