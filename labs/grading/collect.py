@@ -33,9 +33,11 @@ _PLACES = re.compile(
     r"report\.(pdf|json|schema\.json)|manifest\.json|(notebooks/)?runs/[^/]+\.(json|out|err)|notebooks/\d\d_[^/]+\.ipynb"
     r"|notebooks/scripts/[^/]+\.py|slurm/[^/]+/[^/]+\.sh"
 )
-# What learning platforms make of a student's file, as of Moodle 4 and Canvas.
-_MOODLE = re.compile(r"(?P<name>[^/]+)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_/?(?P<rest>.*))?")
+# What learning platforms make of a student's file, as of Moodle 4 and Canvas. Its own name stands behind and is the
+# student's to choose: so the first fit counts, and Canvas' form is tried first, which a name at Moodle does not have.
+_MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_/?(?P<rest>.*))?")
 _CANVAS = re.compile(r"(?P<name>[^/_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_(?P<rest>[^/]+)")
+_PLATFORMS = {"canvas": _CANVAS, "moodle": _MOODLE}
 
 
 @dataclass
@@ -221,7 +223,7 @@ def _of_folder(path, when):
 def _handed_by(name, when, told=()):
     """Who handed in a file of this name."""
     path = name.strip("/").replace("\\", "/")
-    for platform, pattern in (("moodle", _MOODLE), ("canvas", _CANVAS)):
+    for platform, pattern in _PLATFORMS.items():
         if found := pattern.match(path):
             late = bool(found.groupdict().get("late"))
             return Handed(found["name"], found["id"], platform, name, when, late, told=list(told))
@@ -232,7 +234,7 @@ def _handed_by(name, when, told=()):
 
 def _rest(name):
     """The name that a student's file had before the platform put others in front of it."""
-    found = _MOODLE.match(name) or _CANVAS.match(name)
+    found = next(filter(None, (pattern.match(name) for pattern in _PLATFORMS.values())), None)
     return PurePosixPath(found["rest"]).name if found and found["rest"] else None
 
 

@@ -147,6 +147,15 @@ def test_the_export_of_a_platform_says_who_it_is(entry, who, id, tmp_path):
     assert json.loads((tmp_path / "grades/names.json").read_text())["001"]["id"] == id
 
 
+@pytest.mark.parametrize("entry", ["Eve Moe_13_assignsubmission_file_", "evemoe_13_98765_"])
+def test_the_name_of_a_students_own_file_makes_nobody_else_of_them(entry, tmp_path):
+    own = {f"{entry}x_4711_assignsubmission_file_submission.zip": submission()}
+    files.write(tmp_path / "export.zip", zipped(own))
+    by_name(tmp_path, tmp_path / "export.zip")
+    (who,) = json.loads((tmp_path / "grades/names.json").read_text()).values()
+    assert (who["id"], who["who"]) == ("13", entry.partition("_")[0])
+
+
 def test_of_two_submissions_the_later_one_counts_and_lateness_is_told(tmp_path):
     for name, when in (("submission.zip", 5), ("final.zip", 9)):
         path = tmp_path / "in" / f"Ada_1_assignsubmission_file_{name}"
