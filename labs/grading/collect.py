@@ -74,7 +74,8 @@ def collect(source, out, due=None):
     for key in sorted(found.keys() - known.keys(), key=_shuffled):
         known[key] = f"{len(names) + 1:03d}"
         names[known[key]] = {"platform": key[0], "id": key[1], "who": key[2]}
-    files.write(out / "names.json", json.dumps(names, indent=1, ensure_ascii=False).encode(errors="replace"))
+    text = json.dumps(names, indent=1, ensure_ascii=False)
+    files.write(out / "names.json", text.encode(errors="surrogatepass"))  # so that a name is the same one next time
     report = kept(out / "collection.json")
     for key, all_of_one in found.items():
         number = known[key]
@@ -301,7 +302,7 @@ def _taken(handed, found):
         place = name.removeprefix(top)
         if place.endswith(".lock"):
             continue
-        if not _PLACES.fullmatch(place):
+        if not _PLACES.fullmatch(place) or unsafe(place):
             handed.told.append(f"{name:.80}: no file of a submission; left out")
         elif place.endswith((".json", ".ipynb")) and len(content) > MOST_JSON:
             handed.told.append(f"{name:.80}: {len(content) >> 20} MiB, more than any has; left out")

@@ -193,6 +193,29 @@ def test_a_folder_is_read_without_following_links(tmp_path):
     assert held["bob"] == {} and any("not followed" in line for line in told["bob"])
 
 
+def test_names_that_are_no_utf_8_stay_one_student_and_stop_nobody(tmp_path):
+    for folder in (b"M\xf6ller", b"M\xfcller"):
+        here = os.path.join(os.fsencode(tmp_path / "in"), folder, b"runs")
+        os.makedirs(here)
+        for name in (b"../report.json", b"gr\xf6sse.out", b"a\nb.out", b"w1.out"):
+            with open(os.path.join(here, name), "wb") as file:
+                file.write(folder)
+    for _ in range(2):
+        collect.collect(tmp_path / "in", tmp_path / "grades")
+        found = collect.submissions(tmp_path / "grades")
+        assert {tuple(collect.contents(path)) for path in found.values()} == {("report.json", "runs/w1.out")}
+    report = json.loads((tmp_path / "grades/collection.json").read_text())
+    assert set(report) == set(found) == {"001", "002"}
+    assert sum("left out" in line for line in report["001"]) == 2
+
+
+def test_a_name_that_is_too_long_for_a_file_is_left_out(tmp_path):
+    told, held = collected(tmp_path, ada=raw((f"notebooks/runs/{'ü' * 125}.out", b""), ("report.json", b"{}")))
+    assert any("is no plain path" in line for line in told["ada"]) and set(held["ada"]) == {
+        "report.json"
+    }
+
+
 def test_numbers_stay_when_more_is_collected_and_twins_are_told(tmp_path):
     _, _ = collected(tmp_path, ada=submission())
     first = json.loads((tmp_path / "grades/names.json").read_text())
