@@ -15,6 +15,7 @@ import os
 import re
 import stat
 import zipfile
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -29,6 +30,7 @@ from labs.sandbox import written
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
 MOST_JSON = 32 << 20  # of a record, a report or a notebook: read, it takes ten times as much memory
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
+FEW = 8  # lines that say the same of several files of a submission
 _PLACES = re.compile(
     r"report\.(pdf|json|schema\.json)|manifest\.json|(notebooks/)?runs/[^/]+\.(json|out|err)|notebooks/\d\d_[^/]+\.ipynb"
     r"|notebooks/scripts/[^/]+\.py|slurm/[^/]+/[^/]+\.sh"
@@ -216,7 +218,10 @@ def _of_folder(path, when):
         found, left = written.collect(folder, MOST_BYTES, MOST_FILES)
     finally:
         os.close(folder)
-    handed.told += [f"{name}: {why}; it was left out" for name, why in left.items()]
+    said = defaultdict(list)
+    for name, why in left.items():
+        said[f"{why}; it was left out"].append(f"{name}:")
+    handed.told += _few(said)
     handed.told.append("a folder, and not a submission.zip: nothing says that it is as it was packed")
     return _taken(handed, found)
 
@@ -258,7 +263,7 @@ def _opened(handed, opened, deeper=True):
     except Exception as problem:  # zipfile passes on what its unpackers raise, and more
         handed.told.append(f"damaged: it cannot be read as a zip ({problem})")
         return handed
-    found, room = {}, MOST_BYTES
+    found, room, said = {}, MOST_BYTES, defaultdict(list)
     entries = archive.infolist()
     if len(entries) > MOST_FILES:
         handed.told.append(f"{len(entries)} files, more than any submission has: it is not read")
@@ -268,23 +273,24 @@ def _opened(handed, opened, deeper=True):
         if entry.is_dir():
             continue
         if why := unsafe(entry.filename) or unsafe(entry.orig_filename):
-            handed.told.append(f"{entry.orig_filename!r:.80} {why}: left out")
+            said[f"{why}: left out"].append(f"{entry.orig_filename!r:.80}")
         elif kind not in (0, stat.S_IFREG):
-            handed.told.append(f"{entry.filename:.80}: a symbolic link, or no plain file: left out")
+            said["a symbolic link, or no plain file: left out"].append(f"{entry.filename:.80}:")
         elif entry.filename in found:
-            handed.told.append(f"{entry.filename:.80} stands in it twice: the first one counts")
+            said["stands in it twice: the first one counts"].append(f"{entry.filename:.80}")
         else:
             try:
                 with archive.open(entry) as file:
                     data = file.read(room + 1)  # an entry may hold more than it says
             except Exception as problem:  # zipfile passes on what its unpackers raise, and more
-                handed.told.append(f"{entry.filename:.80} is damaged ({problem}): left out")
+                said["is damaged: left out"].append(f"{entry.filename:.80} ({problem})")
                 continue
             if len(data) > room:
                 handed.told.append(f"unpacks to more than {MOST_BYTES >> 20} MiB: the rest is not read")
                 break
             room -= len(data)
             found[entry.filename] = data
+    handed.told += _few(said)
     inner = [name for name in found if name.endswith(".zip")]
     if inner and deeper and not any(name.endswith("manifest.json") for name in found):
         handed.told.append(f"nested: {inner[0]:.80} is a zip in a zip")
@@ -298,18 +304,28 @@ def _taken(handed, found):
     top = min(tops, key=len, default="")
     if top:
         handed.told.append(f"its files lie in {top:.80}")
+    said = defaultdict(list)
     for name, content in found.items():
         place = name.removeprefix(top)
         if place.endswith(".lock"):
             continue
         if not _PLACES.fullmatch(place) or unsafe(place):
-            handed.told.append(f"{name:.80}: no file of a submission; left out")
+            said["no file of a submission; left out"].append(f"{name:.80}:")
         elif place.endswith((".json", ".ipynb")) and len(content) > MOST_JSON:
-            handed.told.append(f"{name:.80}: {len(content) >> 20} MiB, more than any has; left out")
+            said["more than any has; left out"].append(f"{name:.80}: {len(content) >> 20} MiB,")
         else:
             handed.contents[place] = content
-    handed.told += _against_manifest(handed.contents)
+    handed.told += [*_few(said), *_against_manifest(handed.contents)]
     return handed
+
+
+def _few(said):
+    """Lines of {what: names}: of each kind the first ones, and how many others there are. Nobody reads thousands, and
+    a line of another kind would be lost among them."""
+    for what, names in said.items():
+        yield from (f"{name} {what}" for name in names[:FEW])
+        if names[FEW:]:
+            yield f"{len(names) - FEW} others: {what}"
 
 
 def _against_manifest(contents):
@@ -325,8 +341,10 @@ def _against_manifest(contents):
     except (ValueError, TypeError, AttributeError, RecursionError):
         yield "manifest.json cannot be read"
         return
+    said = defaultdict(list)
     for name, content in contents.items():
         if name != "manifest.json" and named.get(name) != hashlib.sha256(content).hexdigest():
             what = "was changed after it was packed" if name in named else "was added after it was packed"
-            yield f"{name:.80} {what}"
-    yield from (f"{name!r:.80} is missing: the manifest names it" for name in named if name not in contents)
+            said[what].append(f"{name:.80}")
+    said["is missing: the manifest names it"] = [f"{name!r:.80}" for name in named if name not in contents]
+    yield from _few(said)

@@ -30,7 +30,7 @@ def pdf(number, found, made, most, comments, collected):
             if f.severity != "note"
         ],
         "told": found["told"][:40],
-        "collected": [line[:LONGEST] for line in collected[:40]],
+        "collected": [line[:LONGEST] for line in collected],
     }  # fmt: skip
     return _set("feedback", data)
 

@@ -106,8 +106,8 @@ HOSTILE = {
     "edited": (submission(**{RECORD: b"{ }"}), f"{RECORD} was changed after it was packed"),
     "added": (submission(**{"notebooks/runs/x.out": b""}), "notebooks/runs/x.out was added after it was packed"),
     "bare": (zipped({"report.json": b"{}"}), "no manifest.json"),
-    "lzma": (unpacked_by_lzma(), "report.json is damaged"),
-    "far_away": (far_away(), "report.json is damaged"),
+    "lzma": (unpacked_by_lzma(), "is damaged: left out"),
+    "far_away": (far_away(), "is damaged: left out"),
     "empty_file": (b"", "damaged: it cannot be read as a zip"),
     "bad_manifest": (zipped({"report.json": b"{}", "manifest.json": b"[" * 9999}), "manifest.json cannot be read"),
 }
@@ -128,7 +128,9 @@ def test_an_entry_that_is_damaged_is_left_out_and_the_others_are_kept(tmp_path):
     at = content.index(b"report.pdf") + 15
     content[at : at + 4] = b"\xff" * 4
     told, held = collected(tmp_path, ada=bytes(content))
-    assert any("report.pdf is damaged" in line for line in told["ada"]) and set(held["ada"]) == {"report.json"}
+    assert any("report.pdf" in line and "is damaged" in line for line in told["ada"]) and set(held["ada"]) == {
+        "report.json"
+    }
 
 
 @pytest.mark.parametrize(
@@ -183,6 +185,17 @@ def test_what_cannot_be_read_takes_no_place_and_is_told(tmp_path):
     assert no_zip.endswith("x.pdf: no zip, where submission.zip is asked for; it is not read")
 
 
+def test_many_lines_of_one_kind_hide_none_of_another(tmp_path):
+    files = {"report.json": b"{}", **{f"junk{n}": b"" for n in range(4000)}}
+    named = {name: {"sha256": "0"} for name in ["report.json", *(f"no{n}" for n in range(4000))]}
+    manifest = json.dumps({"version": 1, "files": named}).encode()
+    told, _ = collected(tmp_path, ada=raw(*files.items(), ("manifest.json", manifest)))
+    assert len(told["ada"]) < 30 and "report.json was changed after it was packed" in told["ada"]
+    assert {"3992 others: no file of a submission; left out", "3992 others: is missing: the manifest names it"} < set(
+        told["ada"]
+    )
+
+
 def test_a_folder_is_read_without_following_links(tmp_path):
     files.write(tmp_path / "in/ada/report.json", "{}")
     files.write(tmp_path / "secret", "x")
@@ -211,9 +224,7 @@ def test_names_that_are_no_utf_8_stay_one_student_and_stop_nobody(tmp_path):
 
 def test_a_name_that_is_too_long_for_a_file_is_left_out(tmp_path):
     told, held = collected(tmp_path, ada=raw((f"notebooks/runs/{'ü' * 125}.out", b""), ("report.json", b"{}")))
-    assert any("is no plain path" in line for line in told["ada"]) and set(held["ada"]) == {
-        "report.json"
-    }
+    assert any("is no plain path" in line for line in told["ada"]) and set(held["ada"]) == {"report.json"}
 
 
 def test_numbers_stay_when_more_is_collected_and_twins_are_told(tmp_path):
