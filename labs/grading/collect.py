@@ -15,7 +15,7 @@ import os
 import re
 import stat
 import zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -28,7 +28,8 @@ from labs.report.archive import zipped
 from labs.sandbox import written
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
-MOST_JSON = 32 << 20  # of a record, a report or a notebook: read, it takes ten times as much memory
+MOST_JSON = 32 << 20  # of a report, a notebook, all records together: read, they take thirty times as much memory
+MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred times as much
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
 FEW = 8  # lines that say the same of several files of a submission
 _PLACES = re.compile(
@@ -68,7 +69,11 @@ def collect(source, out, due=None):
     """
     out, found = Path(out), {}
     for handed in _handed(Path(source)):
-        found.setdefault((handed.platform, handed.id, handed.who), []).append(handed)
+        of_one = found.setdefault((handed.platform, handed.id, handed.who), [])
+        of_one.append(handed)
+        of_one.sort(key=_order)
+        for each in of_one[:-1]:
+            each.contents = dict.fromkeys(each.contents, b"")  # it will not count: it takes no memory meanwhile
     if not found:
         raise UseError(f"{source} holds no submission: name the folder with them, or the zip that the platform gave.")
     names = kept(out / "names.json")
@@ -81,7 +86,7 @@ def collect(source, out, due=None):
     report = kept(out / "collection.json")
     for key, all_of_one in found.items():
         number = known[key]
-        *others, last = sorted(all_of_one, key=_order)
+        *others, last = all_of_one
         if others:
             last.told.append(f"handed in {len(others) + 1} times: the last one that can be read counts")
             last.told += [f"another one, {one.source:.80}: {line}" for one in others for line in one.told]
@@ -304,19 +309,32 @@ def _taken(handed, found):
     top = min(tops, key=len, default="")
     if top:
         handed.told.append(f"its files lie in {top:.80}")
-    said = defaultdict(list)
+    said, taken = defaultdict(list), Counter()
     for name, content in found.items():
         place = name.removeprefix(top)
         if place.endswith(".lock"):
             continue
         if not _PLACES.fullmatch(place) or unsafe(place):
             said["no file of a submission; left out"].append(f"{name:.80}:")
-        elif place.endswith((".json", ".ipynb")) and len(content) > MOST_JSON:
-            said["more than any has; left out"].append(f"{name:.80}: {len(content) >> 20} MiB,")
-        else:
-            handed.contents[place] = content
+            continue
+        what, most = _room(place)
+        if taken[what] + len(content) > most:
+            said["more than any has; left out"].append(f"{name:.80}: {len(content) / 2**20:.3g} MiB,")
+            continue
+        taken[what] += len(content)
+        handed.contents[place] = content
     handed.told += [*_few(said), *_against_manifest(handed.contents)]
     return handed
+
+
+def _room(place):
+    """(what a file shares its room with, how many bytes that is)."""
+    suffix = PurePosixPath(place).suffix
+    if suffix in (".py", ".sh"):
+        return "code", MOST_CODE
+    if suffix in (".json", ".ipynb"):
+        return "records" if "runs/" in place else place, MOST_JSON
+    return place, MOST_BYTES
 
 
 def _few(said):
