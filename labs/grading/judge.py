@@ -169,7 +169,12 @@ def judged(submission, root, notebook, seed):
             if "check" in message:
                 id = str(message["check"])
                 if id in asked and not asked[id].batch:
-                    found[id] = _judge(talk, submission, root, notebook, id, message, student, seed)
+                    try:
+                        found[id] = _judge(talk, submission, root, notebook, id, message, student, seed)
+                    except Gone:
+                        raise
+                    except Exception as problem:  # what was sent can be anything, and is judged in this process
+                        found[id] = Result("open", "person", f"not judged: {type(problem).__name__}: {problem}"[:300])
                 talk.say({"state": found[id].state if id in found else "open"})
     except Gone as end:
         told.append(str(end))

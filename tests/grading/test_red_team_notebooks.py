@@ -154,6 +154,16 @@ def test_a_late_answer_is_not_taken_for_the_answer_to_another_question(run):
     assert found["01.1"].state == "right", (found["01.1"], told)
 
 
+def test_lists_in_lists_that_end_in_a_figure_stop_nobody(run):
+    figure = '{"figure": [{"labels": ["", ""], "lines": [], "clouds": [], "bars": [], "ticks": [], "legend": null}]}'
+    code = "import gc\n(outside,) = [o for o in gc.get_objects() if type(o).__name__ == 'Outside']\n"
+    code += f"figure = {figure!r}\nfor n in range(420, 500, 4):\n"
+    code += "  text = '{\"list\": [' * n + figure + ']}' * n\n"
+    code += '  outside.said.write((\'{"check": "01.20", "answers": [\' + text + \']}\\n\').encode())\n'
+    found, told = run(NOTEBOOK, code, START + 'check("01.15", 27)')
+    assert found["01.15"].state == "right" and found["01.20"].state != "right", (found, told)
+
+
 def test_a_right_function_is_right_however_it_is_written(run):
     for code in (
         "def f(months):\n  return 2 ** (12 / months)",
