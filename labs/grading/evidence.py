@@ -12,7 +12,7 @@ from statistics import fmean, median, pstdev
 from labs.costs.computation import FLOPS
 from labs.costs.memory import KEPT
 from labs.errors import LabsError
-from labs.grading.finding import Finding
+from labs.grading.finding import Finding, looked
 from labs.models import counts
 from labs.report.form import digest
 from labs.report.gather import findings_of
@@ -30,19 +30,21 @@ def findings(submission):
     """All findings about one labs.grading.handed.Submission."""
     found = [Finding("record", "look", name, why) for name, why in submission.broken.items()]
     for name, record in submission.records.items():
-        found += _clock(name, record)
-        found += _images(name, record)
-        found += _log(submission, name, record)
-        found += _script(submission, name, record)
-        found += _spread(name, record)
-        found += _possible(name, record)
-    found += _versions(submission.records)
-    found += _superlinear(submission)
-    found += _without_record(submission)
+        for look in (_clock, _images, _spread, _possible):
+            found += looked(name, look, name, record)
+        for look in (_log, _script):
+            found += looked(name, look, submission, name, record)
+    found += looked("runs", _versions, submission.records)
+    for look in (_superlinear, _without_record, _report):
+        found += looked("runs", look, submission)
+    return sorted(found, key=lambda each: each.where)
+
+
+def _report(submission):
+    """What the report itself would say."""
     for each in findings_of(submission.course):
         if each.kind != "script changed":  # `_script` knows the script as it was before paths were taken out
-            found.append(Finding(each.kind, _SEVERITY.get(each.kind, "note"), each.task, each.text))
-    return sorted(found, key=lambda each: each.where)
+            yield Finding(each.kind, _SEVERITY.get(each.kind, "note"), each.task, each.text)
 
 
 def _clock(name, record):

@@ -141,6 +141,15 @@ def test_a_record_that_cannot_be_read_is_told(looked_at, text):
     assert "/tmp" not in found[0].seen
 
 
+def test_a_record_that_stops_one_look_hides_nothing_from_the_others(looked_at):
+    runs = changed(made_class.study(14), on_a_line)
+    runs["ResNet50_w1"].machine = {**runs["ResNet50_w1"].machine, "cores": [""]}
+    runs["ResNet50_w2"].command = ["\0"]
+    found = looked_at(runs)
+    assert {each.where for each in found if (each.kind, each.severity) == ("spread", "serious")} == set(runs)
+    assert any(each.kind == "stopped" for each in found)
+
+
 # ---- across students ------------------------------------------------------------------------------------
 
 
