@@ -184,9 +184,28 @@ check("05.3", "scripts/ResNet50.py")
 )
 
 
-def test_a_judge_that_was_patched_beside_the_answer_gives_no_point(run):
+MATCHED = """
+from labs.checks import check, outcome, predict
+from matplotlib.figure import Figure
+match Figure():
+    case Figure(__reduce_ex__=reduced):
+        rebuild, (_, Any, *_), *_ = reduced(1)
+match rebuild:
+    case Any(__globals__=found):
+        pass
+match found["__builtins__"]["__import__"]("labs.checks.judging"):
+    case Any(checks=Any(judging=Any(__dict__=found))):
+        found.update(judge=lambda *answers: ("right", ""))
+script = "scripts/ResNet50.py"
+ready = check("05.3", script)
+"""
+
+
+@pytest.mark.parametrize("how", [FORGED, MATCHED], ids=["imported", "matched"])
+def test_a_judge_that_was_patched_beside_the_answer_gives_no_point(how, run):
     given = {"notebooks/scripts/ResNet50.py": b"print('nothing')\n"}
-    found, _ = run("05_resnet50_scaling", FORGED, **given)
+    found, told = run("05_resnet50_scaling", how, **given)
+    assert not told and found["05.3"].state == "right"  # as it is said inside
     assert found["05.3"].how == "person" and "a person must look" in found["05.3"].text
 
 
@@ -234,6 +253,19 @@ AROUND = [
     "class A: pass",
     "%matplotlib inline",
     "[jobs := 1]",
+    "[(jobs := 1) for _ in (0,)]",
+    "def f(x=(jobs := 1)): pass",
+    "try: pass\nexcept ValueError as jobs: pass",
+    "match 1:\n  case jobs: pass",
+    "match mine:\n  case dict(__class__=found): pass",
+    "async def jobs(): pass",
+    "print = mine",
+    "np.test(extra_argv=['--doctest-glob=*.out'], tests=['runs'])",
+    "np.savez('scripts/a', mine)",
+    "np.info(mine, toplevel='scripts')",
+    "'{0.__globals__}'.format(mine)",
+    "'{:{0.x}}'.format(mine)",
+    "text = '{0.gi_frame}'\ntext.format(mine)",
     "for jobs in (): pass",
     "del jobs.run",
     "with open('x') as f: pass",
@@ -261,6 +293,9 @@ PLAIN = [
     "np.linalg.norm(np.array([1.0, 2.0]).mean())",
     "import matplotlib.pyplot as plt",
     "def mine(jobs):\n  workers = jobs + 1\n  return [row for row in range(workers)]",
+    "'{0:.2f} {}'.format(1.5, 2)",
+    "try: 1\nexcept ValueError as problem: pass",
+    "total = (half := 1) + half",
     "values = [x * 2 for x, _ in zip(range(3), range(3))]",
     "figure = np.random.default_rng(1).normal(size=3).copy()",
 ]
@@ -269,7 +304,7 @@ PLAIN = [
 @pytest.mark.parametrize("code", AROUND + PLAIN)
 def test_what_reaches_around_the_judge_is_not_plain_and_what_computes_is(code):
     imports = "import subprocess\nfrom pathlib import Path\nfrom labs import jobs\nfrom labs.checks import check\n"
-    fresh = {"a": imports + "rows = jobs.folder()\nmine = ..."}
+    fresh = {"a": imports + "rows = jobs.folder()\nprint(rows)\nmine = ..."}
     cells = [{"cell_type": "code", "id": "a", "source": fresh["a"]}, {"cell_type": "code", "id": "b", "source": code}]
     student = plain.Plain(fresh, frozenset({"mine"}), json.dumps({"cells": cells}).encode())
     assert (student.why_not() is None) == (code in PLAIN), student.why_not()
