@@ -29,7 +29,7 @@ def pdf(number, found, made, most, comments, collected):
             for f in found["findings"]
             if f.severity != "note"
         ],
-        "told": found["told"][:40],
+        "told": found["told"],
         "collected": [line[:LONGEST] for line in collected],
     }  # fmt: skip
     return _set("feedback", data)

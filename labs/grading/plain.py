@@ -60,22 +60,23 @@ def cells(text):
         code = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "code"]
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         return [], [f"the notebook cannot be read ({type(problem).__name__})"]
-    told, kept, seen = [], [], set()
+    twice, kept, seen = [], [], set()
     for cell in code[:MOST]:
         source = cell.get("source", "")
         source = "".join(map(str, source)) if isinstance(source, list) else str(source)
         id = str(cell.get("id"))
         if id in seen and id.startswith("labs-"):
-            told.append(f"the cell {id:.40} stands in it twice: the first one counts")
+            twice.append(f"the cell {id:.40} stands in it twice: the first one counts")
             continue
         seen.add(id)
         kept.append((id, source))
+    told = twice[:FEW] + [f"{len(twice) - FEW} more cells stand in it twice"] * (len(twice) > FEW)
     if len(code) > MOST:
         told.append(f"{len(code)} code cells: the first {MOST} are run")
     return [source for _, source in kept], told
 
 
-MOST = 500  # code cells
+MOST, FEW = 500, 8  # code cells; lines that say the same of several: all are shown in the feedback
 _BUILTINS = set(dir(builtins))
 
 

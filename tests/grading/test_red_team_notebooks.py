@@ -102,6 +102,11 @@ def test_what_is_right_beside_it_stays_right(what, run):
     assert found["01.15"].state == "right" and found["01.1"].state == "open"
 
 
+def test_many_cells_that_fail_hide_nothing_of_what_happened(run):
+    _, told = run(NOTEBOOK, *["1 / 0"] * 60, "import os; os._exit(0)")
+    assert len(told) == plain.FEW + 2 and "process ended" in told[-2] and told[-1] == "52 more cells ended in an error"
+
+
 ANSWERS = {
     "equal to all": "class A:\n  __eq__ = lambda s, o: True\n  __float__ = lambda s: 27.0\n",
     "a text that is equal": "class A(str):\n  __eq__ = lambda s, o: True\n  __hash__ = str.__hash__\n",
@@ -322,6 +327,6 @@ def test_every_solution_is_plain(notebook):
 def test_a_million_cells_and_doubles_are_told():
     cell = {"cell_type": "code", "source": "1", "id": "labs-01-1"}
     sources, told = plain.cells(json.dumps({"cells": [cell] * 1_000_000}).encode())
-    assert len(sources) == 1 and len(told) == plain.MOST and "twice" in told[0] and "1000000 code cells" in told[-1]
+    assert len(sources) == 1 and len(told) == plain.FEW + 2 and "twice" in told[0] and "1000000 code cells" in told[-1]
     for broken in (b"", b"[", b'{"cells": 3}', b'{"cells": [1, {"cell_type": "code", "source": 3}]}', b"[" * 99999):
         assert isinstance(plain.cells(broken)[0], list)
