@@ -124,13 +124,42 @@ def test_a_mark_that_cannot_be_is_refused(out, number, id, share, says):
     assert not (out / "marks.json").exists()
 
 
+TWICE = (
+    "answer = [{id = 'T5', items = [{id = 'a', points = 1, text = ''}, {id = 'a', points = 1, text = ''}]}]\n[checks]"
+)
+
+
 @pytest.mark.parametrize(
-    "text", ["[checks", "[checks]\nx = 'a'", "[other]\n[checks]", "answer = [{id = 'T5'}]\n[checks]"]
+    "text",
+    [
+        "[checks",
+        "[checks]\nx = 'a'",
+        "[other]\n[checks]",
+        "answer = [{id = 'T5'}]\n[checks]",
+        "[checks]\nx = -1",
+        "[checks]\nx = nan",
+        "[checks]\n[findings]\ncopy = -5",
+        TWICE,
+    ],
 )
 def test_a_rubric_that_cannot_be_used_is_named(out, text):
     files.write(out / "rubric.toml", text)
     with pytest.raises(UseError, match=r"rubric\.toml"):
         rubric.load(out)
+
+
+@pytest.mark.parametrize("head", ["[comments] # the bank\n", " [ comments ]\n", "[comments]\r\n", "", None])
+def test_a_new_comment_leaves_a_rubric_that_can_be_read(out, head):
+    text = RUBRIC.replace("[comments]\n", head or "") if head else RUBRIC.partition("[comments]")[0]
+    files.write(out / "rubric.toml", 'comments = {"T5.1a" = "x"}' + text if head is None else text)
+    before = rubric.load(out).comments
+    if head is None:
+        with pytest.raises(UseError, match=r'T5\.1b" = "Which'):
+            rubric.add_comment(out, "T5.1", "Which?")
+        assert rubric.load(out).comments == before
+    else:
+        id = rubric.add_comment(out, "T5.1", "Which?")
+        assert rubric.load(out).comments == before | {id: "Which?"}
 
 
 @pytest.mark.parametrize("text", ["{", '{"marks": {"001": {"items": {"T5.1": "x"}}}}', '{"version": 2}'])
