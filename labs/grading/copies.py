@@ -2,7 +2,8 @@
 
 Two step times are never equal by chance, nor are the shapes of two series of them. So each run becomes the logarithms
 of its step times without the warm-up: scaled copies differ by a constant then. Two runs are copies if nine tenths of
-their differences lie within a tenth of the run's spread.
+their differences lie within a tenth of the run's spread; or if both hold the same times in another order, to a
+thousandth of it.
 """
 
 from contextlib import suppress
@@ -17,7 +18,7 @@ from labs.grading.finding import Finding
 from labs.report.form import digest
 from labs.results import record as records
 
-LEAST, CLOSE = 12, 0.1  # step times that two runs must share; of the spread
+LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # step times that two runs must share; of the spread, in order and in any order
 KIT = "the kit"
 _LONG = 200  # characters of what two students do not have alike by chance
 
@@ -55,7 +56,14 @@ def alike(one, other):
     factor = np.median(difference)
     spread = np.median(np.abs(one[:count] - np.median(one[:count])))
     off = np.quantile(np.abs(difference - factor), 0.9)
-    return float(np.exp(factor)) if off <= max(CLOSE * spread, 1e-9) else None
+    if off <= max(CLOSE * spread, 1e-9):
+        return float(np.exp(factor))
+    within = max(SAME * spread, 1e-9)
+    if len(one) != len(other) or abs(np.ptp(one) - np.ptp(other)) > 2 * within or len(set(one)) < len(one) / 2:
+        return None
+    difference = np.sort(one) - np.sort(other)
+    factor = np.median(difference)
+    return float(np.exp(factor)) if np.max(np.abs(difference - factor)) <= within else None
 
 
 def findings(runs):

@@ -4,6 +4,7 @@ import copy
 import random
 
 import made_class
+import numpy as np
 import pytest
 
 from labs import recorded
@@ -167,9 +168,27 @@ def jittered(runs):
     return changed(runs, change)
 
 
+def in_another_order(runs):
+    draw = random.Random(1)
+
+    def change(record):
+        steps = [s for epoch in record.epochs[1:] for s in epoch.step_seconds]
+        draw.shuffle(steps)
+        for epoch in record.epochs[1:]:
+            epoch.step_seconds = [steps.pop() for _ in epoch.step_seconds]
+
+    return changed(made_class.scaled(runs, 1.07), change)
+
+
+def test_two_runs_by_a_coarse_clock_are_no_copies():
+    ticks = np.log([0.01, 0.011] * 10), np.log([0.011, 0.01] * 10)
+    assert copies.alike(*ticks) is None
+
+
 COPIES = {
     "as it is": lambda runs: runs,
     "scaled": lambda runs: made_class.scaled(runs, 0.73),
+    "scaled, in another order": in_another_order,
     "with a little noise": jittered,
     "a part": lambda runs: changed(runs, shorter),
     "renamed": lambda runs: {f"my_{name}": record for name, record in runs.items()},
