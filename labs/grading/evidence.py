@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from statistics import fmean, median, pstdev
 
-from labs.costs.computation import FLOPS
+from labs.costs.computation import BYTES, FLOPS
 from labs.costs.memory import KEPT
 from labs.errors import LabsError
 from labs.grading.finding import Finding, looked
@@ -55,7 +55,12 @@ def _clock(name, record):
             seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
             yield Finding("clock", "serious", name, seen)
             break
-    unfilled = [1 - sum(e.step_seconds) / e.seconds for e in record.epochs if e.step_seconds]
+    validated = [any(key.startswith("val_") for key in e.metrics) for e in record.epochs]  # an epoch's time holds it
+    unfilled = [
+        1 - sum(e.step_seconds) / e.seconds
+        for e, also in zip(record.epochs, validated, strict=True)
+        if e.step_seconds and not also
+    ]
     if unfilled and median(unfilled) > 0.25:
         yield Finding("clock", "look", name, f"the steps fill only {1 - median(unfilled):.0%} of their epochs")
     with suppress(ValueError, TypeError):
@@ -153,18 +158,18 @@ def _possible(name, record):
     pixels = has.image_size or 32
     if pixels > MOST_PIXELS or not (facts := _facts(has.model, pixels)):
         return
-    gpus = machine.get("gpus") or []
-    most = (GPU * has.workers if gpus else CORE * min(has.workers, cores)) * WINOGRAD
+    gpus, nodes = machine.get("gpus") or [], has.nodes or 1  # the machine is one node
+    most = (GPU * has.workers if gpus else CORE * min(has.workers, cores * nodes)) * WINOGRAD
     rate = max(epoch.images / epoch.seconds for epoch in steady)
     if rate * FLOPS * facts.multiply_adds > most:
         seen = f"{rate:.4g} images/s are {rate * FLOPS * facts.multiply_adds / 1e12:.3g} Tflop/s"
         seen += f" on {has.workers} {'GPU' if gpus else 'core'}(s), where {most / 1e12:.3g} would be more than any has"
         yield Finding("possible", "serious", name, seen)
     memory = machine.get("memory")
-    needs = has.global_batch * facts.activation_bytes * KEPT[0]
-    if not gpus and isinstance(memory, int) and needs > memory:
+    needs = has.global_batch * facts.activation_bytes * KEPT[0] * BYTES.get(has.precision, 4) / 4
+    if not gpus and isinstance(memory, int) and needs > memory * nodes:
         seen = f"a step of {has.global_batch} images needs {needs / 2**30:.3g} GiB, the machine has "
-        yield Finding("possible", "serious", name, f"{seen}{memory / 2**30:.3g} GiB")
+        yield Finding("possible", "serious", name, f"{seen}{memory * nodes / 2**30:.3g} GiB")
 
 
 @cache

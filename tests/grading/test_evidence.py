@@ -49,6 +49,34 @@ def test_the_kits_own_recorded_runs_give_none_but_that_they_are_recorded(looked_
     assert {each.kind for each in found} <= {"not measured by you"}
 
 
+def test_validation_within_the_epochs_is_no_gap(looked_at):
+    runs = made_class.study(15)
+    for record in runs.values():
+        for epoch in record.epochs:
+            epoch.seconds, epoch.metrics = 2 * epoch.seconds, {**epoch.metrics, "val_loss": 1.0}
+        record.started = "2026-01-01T00:00:00+00:00"
+    assert [each for each in looked_at(runs) if each.severity != "note"] == []
+
+
+def test_a_study_over_many_nodes_is_possible(looked_at):
+    runs = made_class.study(16)
+    record = runs["ResNet50_w2"]
+    for each in runs.values():
+        each.machine = {**each.machine, "cores": 64, "memory": 256 << 30}
+        each.configuration.strategy, each.configuration.image_size = "horovod", 224
+        for epoch in each.epochs:  # 2 images/s and core: 42 Gflop/s
+            epoch.seconds, epoch.step_seconds = 40 * epoch.seconds, [40 * s for s in epoch.step_seconds]
+    record.configuration.workers, record.configuration.nodes = 1024, 16
+    record.configuration.local_batch, record.configuration.global_batch = 8, 8192
+    record.dataset_images = 8192 * record.steps
+    for epoch in record.epochs:
+        epoch.images = record.dataset_images
+        factor = epoch.images / 1024 / 2 / epoch.seconds
+        epoch.seconds, epoch.step_seconds = epoch.seconds * factor, [s * factor for s in epoch.step_seconds]
+    found = {(each.kind, each.where) for each in looked_at(runs) if each.severity == "serious"}
+    assert ("possible", "ResNet50_w2") not in found, found
+
+
 def steps_longer(record):
     record.epochs[3].step_seconds = [s * 1.2 for s in record.epochs[3].step_seconds]
 
