@@ -2,13 +2,14 @@
 
 import copy
 import random
+import zlib
 
 import made_class
 import numpy as np
 import pytest
 
 from labs import recorded
-from labs.grading import copies, evidence, handed
+from labs.grading import copies, evidence, handed, numbers
 from labs.grading.finding import HONEST, SEVERITIES
 from labs.results import record as records
 
@@ -177,6 +178,31 @@ def test_a_record_that_stops_one_look_hides_nothing_from_the_others(looked_at):
     found = looked_at(runs)
     assert {each.where for each in found if (each.kind, each.severity) == ("spread", "serious")} == set(runs)
     assert any(each.kind == "stopped" for each in found)
+
+
+def pdf(text):
+    """A PDF of one page with this content."""
+    stream = zlib.compress(text, 9)
+    parts = (
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count 1/Kids[3 0 R]>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Resources<</Font<</F 5 0 R>>>>/Contents 4 0 R>>",
+        b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(stream), stream),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    )
+    objects = b"".join(b"%d 0 obj\n%s\nendobj\n" % (n, part) for n, part in enumerate(parts, 1))
+    return b"%PDF-1.7\n" + objects + b"trailer<</Root 1 0 R>>\n%%EOF"
+
+
+def test_a_pdf_that_takes_all_memory_is_told_and_stops_nobody():
+    tables = {("T5", "Speedup"): [["workers", "speedup"], ["2", "1.57"]]}
+    row = b"BT /F 9 Tf (2 1.57) Tj "
+    assert list(numbers._pdf(pdf(row + b"ET"), tables)) == []
+    (missing,) = numbers._pdf(pdf(b"BT /F 9 Tf (2 1.9) Tj ET"), tables)
+    (bomb,) = numbers._pdf(pdf(row + b"(aaaa) Tj " * (6 << 20) + b"ET"), tables)
+    assert (missing.severity, bomb.severity) == ("serious", "look") and "memory" in bomb.seen
+    (broken,) = numbers._pdf(b"%PDF-1.7", tables)
+    assert "it cannot be read (" in broken.seen
 
 
 # ---- across students ------------------------------------------------------------------------------------
