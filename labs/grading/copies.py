@@ -8,7 +8,6 @@ thousandth of it.
 
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -66,12 +65,33 @@ def alike(one, other):
     return float(np.exp(factor)) if np.max(np.abs(difference - factor)) <= within else None
 
 
+def _near(runs):
+    """Pairs of places of the runs that `alike` can take for copies, each run against all others at once: a class has
+    millions of pairs."""
+    order = sorted(range(len(runs)), key=lambda place: len(runs[place].steps))
+    while len(order) > 1:
+        here, *order = order
+        one = runs[here].steps
+        others = np.stack([runs[place].steps[: len(one)] for place in order])
+        off = np.quantile(_from_median(one - others), 0.9, axis=1)
+        spread = np.maximum(np.median(_from_median(one[None])), np.median(_from_median(others), axis=1))
+        near = off <= np.maximum(CLOSE * spread, 1e-9)
+        equal = np.array([len(runs[place].steps) == len(one) for place in order])
+        near |= equal & (np.abs(np.ptp(one) - np.ptp(others, axis=1)) <= 2 * np.maximum(SAME * spread, 1e-9))
+        yield from (tuple(sorted((here, order[n]))) for n in np.flatnonzero(near))
+
+
+def _from_median(rows):
+    return np.abs(rows - np.median(rows, axis=1, keepdims=True))
+
+
 def findings(runs):
     """{owner: findings} of some Series of all students. For who has the run that began earlier, by the dates in
     the records, a copy is a note."""
-    found, known = {}, list(kit())
-    for one, other in [*combinations(runs, 2), *((run, its) for run in runs for its in known)]:
-        if other.owner == KIT and one.kind != "measured":
+    found, every = {}, [*runs, *kit()]
+    for first, second in sorted(_near(every), key=lambda pair: (pair[1] >= len(runs), pair)):
+        one, other = every[first], every[second]
+        if one.owner == KIT or (other.owner == KIT and one.kind != "measured"):
             continue  # it says itself that it is recorded: the report's findings name it
         if (factor := alike(one.steps, other.steps)) is None:
             continue

@@ -271,6 +271,18 @@ def test_the_kits_recorded_runs_are_known_also_when_scaled():
     assert copies.findings(series("001", said)) == {}
 
 
+def test_no_pair_that_is_alike_is_passed_over_among_many():
+    draw = np.random.default_rng(0)
+    steps = [np.log(draw.normal(1, 0.06, draw.integers(12, 40))) for _ in range(30)]
+    steps += [np.log(1.07) + draw.permutation(each) for each in steps[::5]]
+    steps += [each[:-2] + draw.normal(0.3, 0.001, len(each) - 2) for each in steps[:30:4]]
+    runs = [copies.Series(str(n), "run", "measured", None, each) for n, each in enumerate(steps)]
+    pairs = [(one, other) for other in range(len(runs)) for one in range(other)]
+    alike = {pair for pair in pairs if copies.alike(*(steps[place] for place in pair)) is not None}
+    assert len(alike) >= 14 and alike <= set(copies._near(runs))
+    assert {int(owner) for owner in copies.findings(runs)} == {place for pair in alike for place in pair}
+
+
 def test_a_run_that_stands_twice_is_told_once():
     runs = made_class.study(13)
     found = copies.findings(series("001", runs | {"again": runs["ResNet50_w1"]}))
