@@ -8,7 +8,7 @@ import pytest
 from labs import files
 from labs.cli import main
 from labs.errors import UseError
-from labs.grading import marks, points, results, rubric, sheet
+from labs.grading import feedback, marks, points, results, rubric, sheet
 from labs.grading.finding import Finding
 from labs.report.archive import zipped
 
@@ -87,6 +87,11 @@ def test_a_change_of_the_rubric_is_told_old_against_new(out):
     marks.mark(out, "001", rubric.load(out), comments=["T5.1a"])
     results.write(out)
     assert "Which run is it?" in (out / "grades.csv").read_text()
+
+
+def test_one_submission_of_a_thousand_runs_does_not_fill_the_overview():
+    runs = {"001": [["a.json", 2, 1.5, None]], "002": [[f"r{n}.json", n, 1.5, None] for n in range(2, 1000)]}
+    assert feedback._speedups(runs).alt.count(": 1.5") == 1 + feedback.MOST_SPEEDUPS
 
 
 def test_what_was_not_looked_at_is_named(out):
