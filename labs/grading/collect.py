@@ -93,7 +93,7 @@ def collect(source, out, due=None):
         if last.late or (due and last.when and last.when > due):
             last.told.append("late" + (f": {last.when:%Y-%m-%d %H:%M} UTC" if last.when else ""))
         files.write(out / f"submissions/{number}.zip", zipped(last.contents))
-        report[number] = list(map(printable, last.told)) or ["complete"]
+        report[number] = [printable(line).replace("\n", r"\n") for line in last.told] or ["complete"]
     _twins(out, report)
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
     return [f"{number}: {line}" for number in sorted(report) for line in report[number]]

@@ -238,6 +238,7 @@ def test_names_that_are_no_utf_8_stay_one_student_and_stop_nobody(tmp_path):
     report = json.loads((tmp_path / "grades/collection.json").read_text())
     assert set(report) == set(found) == {"001", "002"}
     assert sum("left out" in line for line in report["001"]) == 2
+    assert not any("\n" in line for line in report["001"])
 
 
 def test_a_name_that_is_too_long_for_a_file_is_left_out(tmp_path):
