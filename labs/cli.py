@@ -422,7 +422,7 @@ def _grade_rerun(args):
     _for_instructors()
     from labs.grading import rerun
 
-    print(*rerun.rerun(args.out, args.number, args.task), sep="\n")
+    print(*map(printable, rerun.rerun(args.out, args.number, args.task)), sep="\n")
     return 0
 
 

@@ -169,7 +169,9 @@ def unsafe(name):
         return "is an absolute path"
     if ".." in parts:
         return "leads out of the folder"
-    if "" in parts or "." in parts or "\\" in name or not name.isprintable() or max(map(len, parts)) > 200:
+    if "" in parts or "." in parts or "\\" in name or not name.isprintable():
+        return "is no plain path"
+    if max(len(part.encode()) for part in parts) > 200:  # what a file system counts
         return "is no plain path"
     return None
 

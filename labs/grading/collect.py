@@ -15,7 +15,7 @@ import os
 import re
 import stat
 import zipfile
-import zlib
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -28,15 +28,19 @@ from labs.report.archive import zipped
 from labs.sandbox import written
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
-MOST_JSON = 32 << 20  # of a record, a report or a notebook: read, it takes ten times as much memory
+MOST_JSON = 32 << 20  # of a report, a notebook, all records together: read, they take thirty times as much memory
+MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred times as much
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
+FEW = 8  # lines that say the same of several files of a submission
 _PLACES = re.compile(
     r"report\.(pdf|json|schema\.json)|manifest\.json|(notebooks/)?runs/[^/]+\.(json|out|err)|notebooks/\d\d_[^/]+\.ipynb"
     r"|notebooks/scripts/[^/]+\.py|slurm/[^/]+/[^/]+\.sh"
 )
-# What learning platforms make of a student's file, as of Moodle 4 and Canvas.
-_MOODLE = re.compile(r"(?P<name>[^/]+)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_/?(?P<rest>.*))?")
+# What learning platforms make of a student's file, as of Moodle 4 and Canvas. Its own name stands behind and is the
+# student's to choose: so the first fit counts, and Canvas' form is tried first, which a name at Moodle does not have.
+_MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_/?(?P<rest>.*))?")
 _CANVAS = re.compile(r"(?P<name>[^/_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_(?P<rest>[^/]+)")
+_PLATFORMS = {"canvas": _CANVAS, "moodle": _MOODLE}
 
 
 @dataclass
@@ -65,7 +69,11 @@ def collect(source, out, due=None):
     """
     out, found = Path(out), {}
     for handed in _handed(Path(source)):
-        found.setdefault((handed.platform, handed.id, handed.who), []).append(handed)
+        of_one = found.setdefault((handed.platform, handed.id, handed.who), [])
+        of_one.append(handed)
+        of_one.sort(key=_order)
+        for each in of_one[:-1]:
+            each.contents = dict.fromkeys(each.contents, b"")  # it will not count: it takes no memory meanwhile
     if not found:
         raise UseError(f"{source} holds no submission: name the folder with them, or the zip that the platform gave.")
     names = kept(out / "names.json")
@@ -73,18 +81,19 @@ def collect(source, out, due=None):
     for key in sorted(found.keys() - known.keys(), key=_shuffled):
         known[key] = f"{len(names) + 1:03d}"
         names[known[key]] = {"platform": key[0], "id": key[1], "who": key[2]}
-    files.write(out / "names.json", json.dumps(names, indent=1, ensure_ascii=False).encode(errors="replace"))
+    text = json.dumps(names, indent=1, ensure_ascii=False)
+    files.write(out / "names.json", text.encode(errors="surrogatepass"))  # so that a name is the same one next time
     report = kept(out / "collection.json")
     for key, all_of_one in found.items():
         number = known[key]
-        *others, last = sorted(all_of_one, key=_order)
+        *others, last = all_of_one
         if others:
             last.told.append(f"handed in {len(others) + 1} times: the last one that can be read counts")
             last.told += [f"another one, {one.source:.80}: {line}" for one in others for line in one.told]
         if last.late or (due and last.when and last.when > due):
             last.told.append("late" + (f": {last.when:%Y-%m-%d %H:%M} UTC" if last.when else ""))
         files.write(out / f"submissions/{number}.zip", zipped(last.contents))
-        report[number] = list(map(printable, last.told)) or ["complete"]
+        report[number] = [printable(line).replace("\n", r"\n") for line in last.told] or ["complete"]
     _twins(out, report)
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
     return [f"{number}: {line}" for number in sorted(report) for line in report[number]]
@@ -214,7 +223,10 @@ def _of_folder(path, when):
         found, left = written.collect(folder, MOST_BYTES, MOST_FILES)
     finally:
         os.close(folder)
-    handed.told += [f"{name}: {why}; it was left out" for name, why in left.items()]
+    said = defaultdict(list)
+    for name, why in left.items():
+        said[f"{why}; it was left out"].append(f"{name}:")
+    handed.told += _few(said)
     handed.told.append("a folder, and not a submission.zip: nothing says that it is as it was packed")
     return _taken(handed, found)
 
@@ -222,7 +234,7 @@ def _of_folder(path, when):
 def _handed_by(name, when, told=()):
     """Who handed in a file of this name."""
     path = name.strip("/").replace("\\", "/")
-    for platform, pattern in (("moodle", _MOODLE), ("canvas", _CANVAS)):
+    for platform, pattern in _PLATFORMS.items():
         if found := pattern.match(path):
             late = bool(found.groupdict().get("late"))
             return Handed(found["name"], found["id"], platform, name, when, late, told=list(told))
@@ -233,7 +245,7 @@ def _handed_by(name, when, told=()):
 
 def _rest(name):
     """The name that a student's file had before the platform put others in front of it."""
-    found = _MOODLE.match(name) or _CANVAS.match(name)
+    found = next(filter(None, (pattern.match(name) for pattern in _PLATFORMS.values())), None)
     return PurePosixPath(found["rest"]).name if found and found["rest"] else None
 
 
@@ -253,10 +265,10 @@ def _opened(handed, opened, deeper=True):
             handed.told.append(f"more than {MOST_BYTES >> 20} MiB: it is not read")
             return handed
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except _DAMAGED as problem:
+    except Exception as problem:  # zipfile passes on what its unpackers raise, and more
         handed.told.append(f"damaged: it cannot be read as a zip ({problem})")
         return handed
-    found, room = {}, MOST_BYTES
+    found, room, said = {}, MOST_BYTES, defaultdict(list)
     entries = archive.infolist()
     if len(entries) > MOST_FILES:
         handed.told.append(f"{len(entries)} files, more than any submission has: it is not read")
@@ -266,31 +278,29 @@ def _opened(handed, opened, deeper=True):
         if entry.is_dir():
             continue
         if why := unsafe(entry.filename) or unsafe(entry.orig_filename):
-            handed.told.append(f"{entry.orig_filename!r:.80} {why}: left out")
+            said[f"{why}: left out"].append(f"{entry.orig_filename!r:.80}")
         elif kind not in (0, stat.S_IFREG):
-            handed.told.append(f"{entry.filename:.80}: a symbolic link, or no plain file: left out")
+            said["a symbolic link, or no plain file: left out"].append(f"{entry.filename:.80}:")
         elif entry.filename in found:
-            handed.told.append(f"{entry.filename:.80} stands in it twice: the first one counts")
+            said["stands in it twice: the first one counts"].append(f"{entry.filename:.80}")
         else:
             try:
                 with archive.open(entry) as file:
                     data = file.read(room + 1)  # an entry may hold more than it says
-            except _DAMAGED as problem:
-                handed.told.append(f"{entry.filename:.80} is damaged ({problem}): left out")
+            except Exception as problem:  # zipfile passes on what its unpackers raise, and more
+                said["is damaged: left out"].append(f"{entry.filename:.80} ({problem})")
                 continue
             if len(data) > room:
                 handed.told.append(f"unpacks to more than {MOST_BYTES >> 20} MiB: the rest is not read")
                 break
             room -= len(data)
             found[entry.filename] = data
+    handed.told += _few(said)
     inner = [name for name in found if name.endswith(".zip")]
     if inner and deeper and not any(name.endswith("manifest.json") for name in found):
         handed.told.append(f"nested: {inner[0]:.80} is a zip in a zip")
         return _opened(handed, lambda: io.BytesIO(found[inner[0]]), deeper=False)
     return _taken(handed, found)
-
-
-_DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
 def _taken(handed, found):
@@ -299,18 +309,41 @@ def _taken(handed, found):
     top = min(tops, key=len, default="")
     if top:
         handed.told.append(f"its files lie in {top:.80}")
+    said, taken = defaultdict(list), Counter()
     for name, content in found.items():
         place = name.removeprefix(top)
         if place.endswith(".lock"):
             continue
-        if not _PLACES.fullmatch(place):
-            handed.told.append(f"{name:.80}: no file of a submission; left out")
-        elif place.endswith((".json", ".ipynb")) and len(content) > MOST_JSON:
-            handed.told.append(f"{name:.80}: {len(content) >> 20} MiB, more than any has; left out")
-        else:
-            handed.contents[place] = content
-    handed.told += _against_manifest(handed.contents)
+        if not _PLACES.fullmatch(place) or unsafe(place):
+            said["no file of a submission; left out"].append(f"{name:.80}:")
+            continue
+        what, most = _room(place)
+        if taken[what] + len(content) > most:
+            said["more than any has; left out"].append(f"{name:.80}: {len(content) / 2**20:.3g} MiB,")
+            continue
+        taken[what] += len(content)
+        handed.contents[place] = content
+    handed.told += [*_few(said), *_against_manifest(handed.contents)]
     return handed
+
+
+def _room(place):
+    """(what a file shares its room with, how many bytes that is)."""
+    suffix = PurePosixPath(place).suffix
+    if suffix in (".py", ".sh"):
+        return "code", MOST_CODE
+    if suffix in (".json", ".ipynb"):
+        return "records" if "runs/" in place else place, MOST_JSON
+    return place, MOST_BYTES
+
+
+def _few(said):
+    """Lines of {what: names}: of each kind the first ones, and how many others there are. Nobody reads thousands, and
+    a line of another kind would be lost among them."""
+    for what, names in said.items():
+        yield from (f"{name} {what}" for name in names[:FEW])
+        if names[FEW:]:
+            yield f"{len(names) - FEW} others: {what}"
 
 
 def _against_manifest(contents):
@@ -326,8 +359,10 @@ def _against_manifest(contents):
     except (ValueError, TypeError, AttributeError, RecursionError):
         yield "manifest.json cannot be read"
         return
+    said = defaultdict(list)
     for name, content in contents.items():
         if name != "manifest.json" and named.get(name) != hashlib.sha256(content).hexdigest():
             what = "was changed after it was packed" if name in named else "was added after it was packed"
-            yield f"{name:.80} {what}"
-    yield from (f"{name!r:.80} is missing: the manifest names it" for name in named if name not in contents)
+            said[what].append(f"{name:.80}")
+    said["is missing: the manifest names it"] = [f"{name!r:.80}" for name in named if name not in contents]
+    yield from _few(said)

@@ -2,12 +2,12 @@
 
 Two step times are never equal by chance, nor are the shapes of two series of them. So each run becomes the logarithms
 of its step times without the warm-up: scaled copies differ by a constant then. Two runs are copies if nine tenths of
-their differences lie within a tenth of the run's spread.
+their differences lie within a tenth of the run's spread; or if both hold the same times in another order, to a
+thousandth of it.
 """
 
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from labs.grading.finding import Finding
 from labs.report.form import digest
 from labs.results import record as records
 
-LEAST, CLOSE = 12, 0.1  # step times that two runs must share; of the spread
+LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # step times that two runs must share; of the spread, in order and in any order
 KIT = "the kit"
 _LONG = 200  # characters of what two students do not have alike by chance
 
@@ -55,15 +55,43 @@ def alike(one, other):
     factor = np.median(difference)
     spread = np.median(np.abs(one[:count] - np.median(one[:count])))
     off = np.quantile(np.abs(difference - factor), 0.9)
-    return float(np.exp(factor)) if off <= max(CLOSE * spread, 1e-9) else None
+    if off <= max(CLOSE * spread, 1e-9):
+        return float(np.exp(factor))
+    within = max(SAME * spread, 1e-9)
+    if len(one) != len(other) or abs(np.ptp(one) - np.ptp(other)) > 2 * within or len(set(one)) < len(one) / 2:
+        return None
+    difference = np.sort(one) - np.sort(other)
+    factor = np.median(difference)
+    return float(np.exp(factor)) if np.max(np.abs(difference - factor)) <= within else None
+
+
+def _near(runs):
+    """Pairs of places of the runs that `alike` can take for copies, each run against all others at once: a class has
+    millions of pairs."""
+    order = sorted(range(len(runs)), key=lambda place: len(runs[place].steps))
+    while len(order) > 1:
+        here, *order = order
+        one = runs[here].steps
+        others = np.stack([runs[place].steps[: len(one)] for place in order])
+        off = np.quantile(_from_median(one - others), 0.9, axis=1)
+        spread = np.maximum(np.median(_from_median(one[None])), np.median(_from_median(others), axis=1))
+        near = off <= np.maximum(CLOSE * spread, 1e-9)
+        equal = np.array([len(runs[place].steps) == len(one) for place in order])
+        near |= equal & (np.abs(np.ptp(one) - np.ptp(others, axis=1)) <= 2 * np.maximum(SAME * spread, 1e-9))
+        yield from (tuple(sorted((here, order[n]))) for n in np.flatnonzero(near))
+
+
+def _from_median(rows):
+    return np.abs(rows - np.median(rows, axis=1, keepdims=True))
 
 
 def findings(runs):
     """{owner: findings} of some Series of all students. For who has the run that began earlier, by the dates in
     the records, a copy is a note."""
-    found, known = {}, list(kit())
-    for one, other in [*combinations(runs, 2), *((run, its) for run in runs for its in known)]:
-        if other.owner == KIT and one.kind != "measured":
+    found, every = {}, [*runs, *kit()]
+    for first, second in sorted(_near(every), key=lambda pair: (pair[1] >= len(runs), pair)):
+        one, other = every[first], every[second]
+        if one.owner == KIT or (other.owner == KIT and one.kind != "measured"):
             continue  # it says itself that it is recorded: the report's findings name it
         if (factor := alike(one.steps, other.steps)) is None:
             continue

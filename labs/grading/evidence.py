@@ -9,10 +9,10 @@ from functools import cache
 from itertools import pairwise
 from statistics import fmean, median, pstdev
 
-from labs.costs.computation import FLOPS
+from labs.costs.computation import BYTES, FLOPS
 from labs.costs.memory import KEPT
 from labs.errors import LabsError
-from labs.grading.finding import Finding
+from labs.grading.finding import Finding, looked
 from labs.models import counts
 from labs.report.form import digest
 from labs.report.gather import findings_of
@@ -30,19 +30,21 @@ def findings(submission):
     """All findings about one labs.grading.handed.Submission."""
     found = [Finding("record", "look", name, why) for name, why in submission.broken.items()]
     for name, record in submission.records.items():
-        found += _clock(name, record)
-        found += _images(name, record)
-        found += _log(submission, name, record)
-        found += _script(submission, name, record)
-        found += _spread(name, record)
-        found += _possible(name, record)
-    found += _versions(submission.records)
-    found += _superlinear(submission)
-    found += _without_record(submission)
+        for look in (_clock, _images, _spread, _possible):
+            found += looked(name, look, name, record)
+        for look in (_log, _script):
+            found += looked(name, look, submission, name, record)
+    found += looked("runs", _versions, submission.records)
+    for look in (_superlinear, _without_record, _report):
+        found += looked("runs", look, submission)
+    return sorted(found, key=lambda each: each.where)
+
+
+def _report(submission):
+    """What the report itself would say."""
     for each in findings_of(submission.course):
         if each.kind != "script changed":  # `_script` knows the script as it was before paths were taken out
-            found.append(Finding(each.kind, _SEVERITY.get(each.kind, "note"), each.task, each.text))
-    return sorted(found, key=lambda each: each.where)
+            yield Finding(each.kind, _SEVERITY.get(each.kind, "note"), each.task, each.text)
 
 
 def _clock(name, record):
@@ -53,7 +55,12 @@ def _clock(name, record):
             seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
             yield Finding("clock", "serious", name, seen)
             break
-    unfilled = [1 - sum(e.step_seconds) / e.seconds for e in record.epochs if e.step_seconds]
+    validated = [any(key.startswith("val_") for key in e.metrics) for e in record.epochs]  # an epoch's time holds it
+    unfilled = [
+        1 - sum(e.step_seconds) / e.seconds
+        for e, also in zip(record.epochs, validated, strict=True)
+        if e.step_seconds and not also
+    ]
     if unfilled and median(unfilled) > 0.25:
         yield Finding("clock", "look", name, f"the steps fill only {1 - median(unfilled):.0%} of their epochs")
     with suppress(ValueError, TypeError):
@@ -151,18 +158,18 @@ def _possible(name, record):
     pixels = has.image_size or 32
     if pixels > MOST_PIXELS or not (facts := _facts(has.model, pixels)):
         return
-    gpus = machine.get("gpus") or []
-    most = (GPU * has.workers if gpus else CORE * min(has.workers, cores)) * WINOGRAD
+    gpus, nodes = machine.get("gpus") or [], has.nodes or 1  # the machine is one node
+    most = (GPU * has.workers if gpus else CORE * min(has.workers, cores * nodes)) * WINOGRAD
     rate = max(epoch.images / epoch.seconds for epoch in steady)
     if rate * FLOPS * facts.multiply_adds > most:
         seen = f"{rate:.4g} images/s are {rate * FLOPS * facts.multiply_adds / 1e12:.3g} Tflop/s"
         seen += f" on {has.workers} {'GPU' if gpus else 'core'}(s), where {most / 1e12:.3g} would be more than any has"
         yield Finding("possible", "serious", name, seen)
     memory = machine.get("memory")
-    needs = has.global_batch * facts.activation_bytes * KEPT[0]
-    if not gpus and isinstance(memory, int) and needs > memory:
+    needs = has.global_batch * facts.activation_bytes * KEPT[0] * BYTES.get(has.precision, 4) / 4
+    if not gpus and isinstance(memory, int) and needs > memory * nodes:
         seen = f"a step of {has.global_batch} images needs {needs / 2**30:.3g} GiB, the machine has "
-        yield Finding("possible", "serious", name, f"{seen}{memory / 2**30:.3g} GiB")
+        yield Finding("possible", "serious", name, f"{seen}{memory * nodes / 2**30:.3g} GiB")
 
 
 @cache

@@ -134,7 +134,7 @@ def judged(submission, root, notebook, seed):
         return {id: Result("open", "outside", "the notebook was not handed in") for id in asked}, []
     if missing := sandbox.missing():
         return {id: Result("open", "person", f"not judged again: {missing}") for id in asked}, []
-    cells, told = plain.cells(text)
+    (cells, told), failed = plain.cells(text), 0
     fresh = reference.scripts(root)
     scripts = [
         (name, submission.contents[name].decode(errors="replace"), *fresh.get(name, ("", "")))
@@ -165,16 +165,25 @@ def judged(submission, root, notebook, seed):
             if "done" in message:
                 break
             if message.get("error"):
-                told.append(f"cell {str(message.get('cell'))[:4]}: {str(message['error'])[:200]}")
+                failed += 1
+                if failed <= plain.FEW:
+                    told.append(f"cell {str(message.get('cell'))[:4]}: {str(message['error'])[:200]}")
             if "check" in message:
                 id = str(message["check"])
                 if id in asked and not asked[id].batch:
-                    found[id] = _judge(talk, submission, root, notebook, id, message, student, seed)
+                    try:
+                        found[id] = _judge(talk, submission, root, notebook, id, message, student, seed)
+                    except Gone:
+                        raise
+                    except Exception as problem:  # what was sent can be anything, and is judged in this process
+                        found[id] = Result("open", "person", f"not judged: {type(problem).__name__}: {problem}"[:300])
                 talk.say({"state": found[id].state if id in found else "open"})
     except Gone as end:
         told.append(str(end))
     finally:
         talk.close()
+    if failed > plain.FEW:
+        told.append(f"{failed - plain.FEW} more cells ended in an error")
     unreached = Result("open", "person" if talk.slow else "outside", "its cell was not reached")
     return {id: found.get(id, unreached) for id in asked}, told
 

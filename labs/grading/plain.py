@@ -8,12 +8,14 @@ something is not reached, also one that nobody thought of. What is not plain is 
 """
 
 import ast
+import builtins
 import collections
 import fractions
 import itertools
 import json
 import math
 import statistics
+import string
 import warnings
 from functools import cache, cached_property
 
@@ -31,7 +33,8 @@ _WAYS = set(
     "sys os builtins importlib gc inspect ctypes modules checks judging lessons tryout student_code JUDGES threading "
     "signal traceback types code pickle runpy atexit weakref subprocess lib testing f2py "
     "load load_model save loadtxt savetxt genfromtxt fromfile fromregex memmap DataSource dump dumps tofile savefig "
-    "update_wrapper wraps setp write_text write_bytes unlink rename symlink_to mkdir system popen".split()
+    "update_wrapper wraps setp write_text write_bytes unlink rename symlink_to mkdir system popen "
+    "savez savez_compressed test info format format_map".split()
 )  # never, whoever else uses them
 
 
@@ -57,22 +60,24 @@ def cells(text):
         code = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "code"]
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         return [], [f"the notebook cannot be read ({type(problem).__name__})"]
-    told, kept, seen = [], [], set()
+    twice, kept, seen = [], [], set()
     for cell in code[:MOST]:
         source = cell.get("source", "")
         source = "".join(map(str, source)) if isinstance(source, list) else str(source)
         id = str(cell.get("id"))
         if id in seen and id.startswith("labs-"):
-            told.append(f"the cell {id:.40} stands in it twice: the first one counts")
+            twice.append(f"the cell {id:.40} stands in it twice: the first one counts")
             continue
         seen.add(id)
         kept.append((id, source))
+    told = twice[:FEW] + [f"{len(twice) - FEW} more cells stand in it twice"] * (len(twice) > FEW)
     if len(code) > MOST:
         told.append(f"{len(code)} code cells: the first {MOST} are run")
     return [source for _, source in kept], told
 
 
-MOST = 500  # code cells
+MOST, FEW = 500, 8  # code cells; lines that say the same of several: all are shown in the feedback
+_BUILTINS = set(dir(builtins))
 
 
 def _tree(source):
@@ -103,7 +108,7 @@ class Plain:
             tree = _tree(source)
             said.update(ast.dump(node) for node in tree.body)
             modules.update(_imported(tree))
-            bound.update(_bound(tree))
+            bound.update(_bound(tree), _BUILTINS & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
         reaching, own = REACHING | _LEADING & bound, set(self.blanks)
         for source in (*self.fresh.values(), *self.complete):
             tree = _tree(source)
@@ -177,7 +182,7 @@ _SCOPES = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp,
 def _odd(tree, bound, reaching, modules, reached):
     """What in a statement is not plain, or None. bound: names not to bind; reaching: not to use; modules: to import;
     reached: attributes."""
-    for name in _bound(tree):
+    for name in (*_bound(tree), *_bound_by_text(tree)):
         if name in bound:
             return f"it binds the notebook's own name {name!r:.40}"
     if _sets_item(tree):
@@ -185,10 +190,10 @@ def _odd(tree, bound, reaching, modules, reached):
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and (node.id in reaching or node.id.startswith("__")):
             return f"it uses {node.id!r:.40}"
-        if isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Attribute) and not _formats(node):
             if node.attr not in reached or isinstance(node.ctx, ast.Store | ast.Del):
                 return f"it reaches or sets the attribute {node.attr!r:.40}"
-        if isinstance(node, ast.Global | ast.Nonlocal | ast.ClassDef):
+        if isinstance(node, ast.Global | ast.Nonlocal | ast.ClassDef | ast.Match | ast.AsyncFunctionDef):
             return f"it holds `{type(node).__name__.lower()}`"
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name in _imported(node):
@@ -196,6 +201,26 @@ def _odd(tree, bound, reaching, modules, reached):
                 if name not in modules | MODULES and (isinstance(node, ast.Import) or not _offers(module, last)):
                     return f"it imports {name!r:.40}"
     return None
+
+
+def _bound_by_text(tree):
+    """The names that `:=`, which binds outside of a comprehension, and `except ... as` bind, wherever they stand."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            yield node.name
+
+
+def _formats(node):
+    """Whether an attribute is `format` of a text that is written there, and reaches no attribute or item."""
+    if node.attr != "format" or not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, str):
+        return False
+    try:
+        fields = list(string.Formatter().parse(node.value.value))
+    except ValueError:
+        return False
+    return not any(set(name or "") & set(".[") or "{" in (spec or "") for _, name, spec, _ in fields)
 
 
 def _sets_item(node, own=frozenset()):

@@ -15,23 +15,28 @@ copy = 0
 """
 
 import json
+import re
 import string
 import tomllib
+from collections import Counter
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from labs import files, schema
 from labs.checks import tasks
 from labs.errors import UseError
 from labs.printed import printable
 
+Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
 
 class Item(BaseModel, extra="forbid"):
     """A part of a written answer, and its points."""
 
     id: str
-    points: float = Field(ge=0)
+    points: Points
     text: str
 
 
@@ -45,10 +50,18 @@ class Answer(BaseModel, extra="forbid"):
 class Rubric(BaseModel, extra="forbid"):
     """A rubric as the file holds it. `most` are the points that can be had."""
 
-    checks: dict[str, float]
+    checks: dict[str, Points]
     answer: list[Answer] = []
     comments: dict[str, str] = {}
-    findings: dict[str, float] = {}
+    findings: dict[str, Points] = {}
+
+    @field_validator("answer")
+    @classmethod
+    def _each_once(cls, answers):
+        counted = Counter(item.id for each in answers for item in each.items)
+        if twice := [id for id, count in counted.items() if count > 1]:
+            raise schema.wrong(twice[0], "is the id of two items: give one of them another one")
+        return answers
 
     @property
     def most(self):
@@ -85,8 +98,17 @@ def add_comment(out, item, text):
         if id is None:
             raise UseError(f"{path} has {len(string.ascii_lowercase)} comments on {item} already.")
         line = f"{json.dumps(id)} = {json.dumps(printable(text), ensure_ascii=False)}\n"
-        before, head, after = files.read(path).decode().partition("[comments]\n")
-        files.write(path, before + (head or "\n[comments]\n") + line + after)
+        text = files.read(path).decode()
+        head = re.search(r"^[ \t]*\[[ \t]*comments[ \t]*\].*\n", text, re.MULTILINE)
+        if head:
+            text = text[: head.end()] + line + text[head.end() :]
+        else:
+            text = f"{text}\n[comments]\n{line}"
+        try:
+            tomllib.loads(text)
+        except ValueError:
+            raise UseError(f"{path}: no [comments] is found where it could stand; write there {line.strip()}") from None
+        files.write(path, text)
     return id
 
 

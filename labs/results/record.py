@@ -105,7 +105,7 @@ class Epoch(_Part):
     others: Annotated[float, Field(ge=0, le=1)] | None = None
     seconds: Seconds
     images: Count | None = None
-    step_seconds: list[Annotated[float, Field(ge=0)]] = []
+    step_seconds: list[Annotated[float, Field(ge=0, le=1e9)]] = []
     metrics: dict[str, Metric] = {}
 
 

@@ -4,6 +4,8 @@ import io
 import json
 import os
 import stat
+import struct
+import tracemalloc
 import zipfile
 from datetime import UTC, datetime
 
@@ -38,6 +40,28 @@ def link(name, target):
     entry = zipfile.ZipInfo(name)
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16
     return entry, target
+
+
+def unpacked_by_lzma():
+    """A zip whose entry no LZMA decoder takes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("report.json", b"{}" * 99)
+    content = bytearray(buffer.getvalue())
+    at = content.index(b"report.json") + len("report.json") + 4
+    content[at : at + 5] = b"\xff" * 5
+    return bytes(content)
+
+
+def far_away():
+    """A zip whose entry begins at byte 2**64 - 100."""
+    content = raw(("report.json", b"{}"))
+    start, end = content.index(b"PK\1\2"), content.index(b"PK\5\6")
+    entry, last = bytearray(content[start:end]), bytearray(content[end:])
+    extra = struct.pack("<HHQ", 1, 8, 2**64 - 100)
+    entry[30:32], entry[42:46] = struct.pack("<H", len(extra)), b"\xff" * 4
+    last[12:16] = struct.pack("<L", len(entry) + len(extra))
+    return content[:start] + bytes(entry) + extra + bytes(last)
 
 
 def collected(tmp_path, due=None, **handed):
@@ -83,6 +107,9 @@ HOSTILE = {
     "edited": (submission(**{RECORD: b"{ }"}), f"{RECORD} was changed after it was packed"),
     "added": (submission(**{"notebooks/runs/x.out": b""}), "notebooks/runs/x.out was added after it was packed"),
     "bare": (zipped({"report.json": b"{}"}), "no manifest.json"),
+    "lzma": (unpacked_by_lzma(), "is damaged: left out"),
+    "far_away": (far_away(), "is damaged: left out"),
+    "empty_file": (b"", "damaged: it cannot be read as a zip"),
     "bad_manifest": (zipped({"report.json": b"{}", "manifest.json": b"[" * 9999}), "manifest.json cannot be read"),
 }
 
@@ -102,7 +129,9 @@ def test_an_entry_that_is_damaged_is_left_out_and_the_others_are_kept(tmp_path):
     at = content.index(b"report.pdf") + 15
     content[at : at + 4] = b"\xff" * 4
     told, held = collected(tmp_path, ada=bytes(content))
-    assert any("report.pdf is damaged" in line for line in told["ada"]) and set(held["ada"]) == {"report.json"}
+    assert any("report.pdf" in line and "is damaged" in line for line in told["ada"]) and set(held["ada"]) == {
+        "report.json"
+    }
 
 
 @pytest.mark.parametrize(
@@ -119,6 +148,15 @@ def test_the_export_of_a_platform_says_who_it_is(entry, who, id, tmp_path):
     told, held = by_name(tmp_path, tmp_path / "export.zip")
     assert told == {who: ["late"] if "LATE" in entry else ["complete"]} and RECORD in held[who]
     assert json.loads((tmp_path / "grades/names.json").read_text())["001"]["id"] == id
+
+
+@pytest.mark.parametrize("entry", ["Eve Moe_13_assignsubmission_file_", "evemoe_13_98765_"])
+def test_the_name_of_a_students_own_file_makes_nobody_else_of_them(entry, tmp_path):
+    own = {f"{entry}x_4711_assignsubmission_file_submission.zip": submission()}
+    files.write(tmp_path / "export.zip", zipped(own))
+    by_name(tmp_path, tmp_path / "export.zip")
+    (who,) = json.loads((tmp_path / "grades/names.json").read_text()).values()
+    assert (who["id"], who["who"]) == ("13", entry.partition("_")[0])
 
 
 def test_of_two_submissions_the_later_one_counts_and_lateness_is_told(tmp_path):
@@ -148,6 +186,34 @@ def test_what_cannot_be_read_takes_no_place_and_is_told(tmp_path):
     assert no_zip.endswith("x.pdf: no zip, where submission.zip is asked for; it is not read")
 
 
+def test_many_lines_of_one_kind_hide_none_of_another(tmp_path):
+    files = {"report.json": b"{}", **{f"junk{n}": b"" for n in range(4000)}}
+    named = {name: {"sha256": "0"} for name in ["report.json", *(f"no{n}" for n in range(4000))]}
+    manifest = json.dumps({"version": 1, "files": named}).encode()
+    told, _ = collected(tmp_path, ada=raw(*files.items(), ("manifest.json", manifest)))
+    assert len(told["ada"]) < 30 and "report.json was changed after it was packed" in told["ada"]
+    assert {"3992 others: no file of a submission; left out", "3992 others: is missing: the manifest names it"} < set(
+        told["ada"]
+    )
+
+
+def test_what_would_take_much_memory_is_left_out_and_what_does_not_count_takes_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(collect, "MOST_JSON", 4000)
+    monkeypatch.setattr(collect, "MOST_CODE", 10)
+    held = {"report.json": b" " * 3900, "notebooks/scripts/a.py": b"a" * 9, "notebooks/scripts/b.py": b"b" * 9}
+    held |= {f"notebooks/runs/{n}.json": b" " * 1500 for n in range(3)} | {"notebooks/runs/0.out": bytes(9000)}
+    told, kept = collected(tmp_path, ada=submission(held))
+    assert held.keys() - kept["ada"].keys() == {"notebooks/scripts/b.py", "notebooks/runs/2.json"}
+    assert sum("more than any has; left out" in line for line in told["ada"]) == 2
+
+    own = {f"Bob_1_assignsubmission_file_{n}.zip": raw(("notebooks/runs/a.out", bytes(10 << 20))) for n in range(20)}
+    files.write(tmp_path / "export.zip", zipped(own))
+    tracemalloc.start()
+    collect.collect(tmp_path / "export.zip", tmp_path / "grades")
+    assert tracemalloc.get_traced_memory()[1] < 80 << 20
+    tracemalloc.stop()
+
+
 def test_a_folder_is_read_without_following_links(tmp_path):
     files.write(tmp_path / "in/ada/report.json", "{}")
     files.write(tmp_path / "secret", "x")
@@ -156,6 +222,28 @@ def test_a_folder_is_read_without_following_links(tmp_path):
     told, held = by_name(tmp_path, tmp_path / "in")
     assert any("report.pdf: a symbolic link" in line for line in told["ada"]) and set(held["ada"]) == {"report.json"}
     assert held["bob"] == {} and any("not followed" in line for line in told["bob"])
+
+
+def test_names_that_are_no_utf_8_stay_one_student_and_stop_nobody(tmp_path):
+    for folder in (b"M\xf6ller", b"M\xfcller"):
+        here = os.path.join(os.fsencode(tmp_path / "in"), folder, b"runs")
+        os.makedirs(here)
+        for name in (b"../report.json", b"gr\xf6sse.out", b"a\nb.out", b"w1.out"):
+            with open(os.path.join(here, name), "wb") as file:
+                file.write(folder)
+    for _ in range(2):
+        collect.collect(tmp_path / "in", tmp_path / "grades")
+        found = collect.submissions(tmp_path / "grades")
+        assert {tuple(collect.contents(path)) for path in found.values()} == {("report.json", "runs/w1.out")}
+    report = json.loads((tmp_path / "grades/collection.json").read_text())
+    assert set(report) == set(found) == {"001", "002"}
+    assert sum("left out" in line for line in report["001"]) == 2
+    assert not any("\n" in line for line in report["001"])
+
+
+def test_a_name_that_is_too_long_for_a_file_is_left_out(tmp_path):
+    told, held = collected(tmp_path, ada=raw((f"notebooks/runs/{'ü' * 125}.out", b""), ("report.json", b"{}")))
+    assert any("is no plain path" in line for line in told["ada"]) and set(held["ada"]) == {"report.json"}
 
 
 def test_numbers_stay_when_more_is_collected_and_twins_are_told(tmp_path):

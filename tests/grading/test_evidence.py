@@ -2,12 +2,14 @@
 
 import copy
 import random
+import zlib
 
 import made_class
+import numpy as np
 import pytest
 
 from labs import recorded
-from labs.grading import copies, evidence, handed
+from labs.grading import copies, evidence, handed, numbers
 from labs.grading.finding import HONEST, SEVERITIES
 from labs.results import record as records
 
@@ -46,6 +48,34 @@ def test_the_kits_own_recorded_runs_give_none_but_that_they_are_recorded(looked_
     logs = {f"{made_class.RUNS}{path.stem}.out": path.with_suffix(".out").read_bytes() for path in recorded.laptop()}
     found = looked_at(runs, **logs)
     assert {each.kind for each in found} <= {"not measured by you"}
+
+
+def test_validation_within_the_epochs_is_no_gap(looked_at):
+    runs = made_class.study(15)
+    for record in runs.values():
+        for epoch in record.epochs:
+            epoch.seconds, epoch.metrics = 2 * epoch.seconds, {**epoch.metrics, "val_loss": 1.0}
+        record.started = "2026-01-01T00:00:00+00:00"
+    assert [each for each in looked_at(runs) if each.severity != "note"] == []
+
+
+def test_a_study_over_many_nodes_is_possible(looked_at):
+    runs = made_class.study(16)
+    record = runs["ResNet50_w2"]
+    for each in runs.values():
+        each.machine = {**each.machine, "cores": 64, "memory": 256 << 30}
+        each.configuration.strategy, each.configuration.image_size = "horovod", 224
+        for epoch in each.epochs:  # 2 images/s and core: 42 Gflop/s
+            epoch.seconds, epoch.step_seconds = 40 * epoch.seconds, [40 * s for s in epoch.step_seconds]
+    record.configuration.workers, record.configuration.nodes = 1024, 16
+    record.configuration.local_batch, record.configuration.global_batch = 8, 8192
+    record.dataset_images = 8192 * record.steps
+    for epoch in record.epochs:
+        epoch.images = record.dataset_images
+        factor = epoch.images / 1024 / 2 / epoch.seconds
+        epoch.seconds, epoch.step_seconds = epoch.seconds * factor, [s * factor for s in epoch.step_seconds]
+    found = {(each.kind, each.where) for each in looked_at(runs) if each.severity == "serious"}
+    assert ("possible", "ResNet50_w2") not in found, found
 
 
 def steps_longer(record):
@@ -141,6 +171,40 @@ def test_a_record_that_cannot_be_read_is_told(looked_at, text):
     assert "/tmp" not in found[0].seen
 
 
+def test_a_record_that_stops_one_look_hides_nothing_from_the_others(looked_at):
+    runs = changed(made_class.study(14), on_a_line)
+    runs["ResNet50_w1"].machine = {**runs["ResNet50_w1"].machine, "cores": [""]}
+    runs["ResNet50_w2"].command = ["\0"]
+    found = looked_at(runs)
+    assert {each.where for each in found if (each.kind, each.severity) == ("spread", "serious")} == set(runs)
+    assert any(each.kind == "stopped" for each in found)
+
+
+def pdf(text):
+    """A PDF of one page with this content."""
+    stream = zlib.compress(text, 9)
+    parts = (
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count 1/Kids[3 0 R]>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Resources<</Font<</F 5 0 R>>>>/Contents 4 0 R>>",
+        b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(stream), stream),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    )
+    objects = b"".join(b"%d 0 obj\n%s\nendobj\n" % (n, part) for n, part in enumerate(parts, 1))
+    return b"%PDF-1.7\n" + objects + b"trailer<</Root 1 0 R>>\n%%EOF"
+
+
+def test_a_pdf_that_takes_all_memory_is_told_and_stops_nobody():
+    tables = {("T5", "Speedup"): [["workers", "speedup"], ["2", "1.57"]]}
+    row = b"BT /F 9 Tf (2 1.57) Tj "
+    assert list(numbers._pdf(pdf(row + b"ET"), tables)) == []
+    (missing,) = numbers._pdf(pdf(b"BT /F 9 Tf (2 1.9) Tj ET"), tables)
+    (bomb,) = numbers._pdf(pdf(row + b"(aaaa) Tj " * (6 << 20) + b"ET"), tables)
+    assert (missing.severity, bomb.severity) == ("serious", "look") and "memory" in bomb.seen
+    (broken,) = numbers._pdf(b"%PDF-1.7", tables)
+    assert "it cannot be read (" in broken.seen
+
+
 # ---- across students ------------------------------------------------------------------------------------
 
 
@@ -158,9 +222,27 @@ def jittered(runs):
     return changed(runs, change)
 
 
+def in_another_order(runs):
+    draw = random.Random(1)
+
+    def change(record):
+        steps = [s for epoch in record.epochs[1:] for s in epoch.step_seconds]
+        draw.shuffle(steps)
+        for epoch in record.epochs[1:]:
+            epoch.step_seconds = [steps.pop() for _ in epoch.step_seconds]
+
+    return changed(made_class.scaled(runs, 1.07), change)
+
+
+def test_two_runs_by_a_coarse_clock_are_no_copies():
+    ticks = np.log([0.01, 0.011] * 10), np.log([0.011, 0.01] * 10)
+    assert copies.alike(*ticks) is None
+
+
 COPIES = {
     "as it is": lambda runs: runs,
     "scaled": lambda runs: made_class.scaled(runs, 0.73),
+    "scaled, in another order": in_another_order,
     "with a little noise": jittered,
     "a part": lambda runs: changed(runs, shorter),
     "renamed": lambda runs: {f"my_{name}": record for name, record in runs.items()},
@@ -187,6 +269,18 @@ def test_the_kits_recorded_runs_are_known_also_when_scaled():
         assert {(each.kind, each.severity) for each in found["001"]} == {("recorded", "serious")}
     said = changed(runs, lambda record: setattr(record, "kind", "recorded"))
     assert copies.findings(series("001", said)) == {}
+
+
+def test_no_pair_that_is_alike_is_passed_over_among_many():
+    draw = np.random.default_rng(0)
+    steps = [np.log(draw.normal(1, 0.06, draw.integers(12, 40))) for _ in range(30)]
+    steps += [np.log(1.07) + draw.permutation(each) for each in steps[::5]]
+    steps += [each[:-2] + draw.normal(0.3, 0.001, len(each) - 2) for each in steps[:30:4]]
+    runs = [copies.Series(str(n), "run", "measured", None, each) for n, each in enumerate(steps)]
+    pairs = [(one, other) for other in range(len(runs)) for one in range(other)]
+    alike = {pair for pair in pairs if copies.alike(*(steps[place] for place in pair)) is not None}
+    assert len(alike) >= 14 and alike <= set(copies._near(runs))
+    assert {int(owner) for owner in copies.findings(runs)} == {place for pair in alike for place in pair}
 
 
 def test_a_run_that_stands_twice_is_told_once():

@@ -9,7 +9,7 @@ from labs import files
 from labs.checks import tasks
 from labs.cli import main
 from labs.errors import UseError
-from labs.grading import marks, points, results, rubric, sheet
+from labs.grading import feedback, marks, points, results, rubric, sheet
 from labs.grading.finding import Finding
 from labs.report.archive import zipped
 
@@ -90,6 +90,11 @@ def test_a_change_of_the_rubric_is_told_old_against_new(out):
     assert "Which run is it?" in (out / "grades.csv").read_text()
 
 
+def test_one_submission_of_a_thousand_runs_does_not_fill_the_overview():
+    runs = {"001": [["a.json", 2, 1.5, None]], "002": [[f"r{n}.json", n, 1.5, None] for n in range(2, 1000)]}
+    assert feedback._speedups(runs).alt.count(": 1.5") == 1 + feedback.MOST_SPEEDUPS
+
+
 def test_what_was_not_looked_at_is_named(out):
     files.write(out / "submissions/003.zip", zipped({}))
     assert results.write(out)[1].startswith("Not looked at yet, so not in any of this: 003.")
@@ -125,13 +130,42 @@ def test_a_mark_that_cannot_be_is_refused(out, number, id, share, says):
     assert not (out / "marks.json").exists()
 
 
+TWICE = (
+    "answer = [{id = 'T5', items = [{id = 'a', points = 1, text = ''}, {id = 'a', points = 1, text = ''}]}]\n[checks]"
+)
+
+
 @pytest.mark.parametrize(
-    "text", ["[checks", "[checks]\nx = 'a'", "[other]\n[checks]", "answer = [{id = 'T5'}]\n[checks]"]
+    "text",
+    [
+        "[checks",
+        "[checks]\nx = 'a'",
+        "[other]\n[checks]",
+        "answer = [{id = 'T5'}]\n[checks]",
+        "[checks]\nx = -1",
+        "[checks]\nx = nan",
+        "[checks]\n[findings]\ncopy = -5",
+        TWICE,
+    ],
 )
 def test_a_rubric_that_cannot_be_used_is_named(out, text):
     files.write(out / "rubric.toml", text)
     with pytest.raises(UseError, match=r"rubric\.toml"):
         rubric.load(out)
+
+
+@pytest.mark.parametrize("head", ["[comments] # the bank\n", " [ comments ]\n", "[comments]\r\n", "", None])
+def test_a_new_comment_leaves_a_rubric_that_can_be_read(out, head):
+    text = RUBRIC.replace("[comments]\n", head or "") if head else RUBRIC.partition("[comments]")[0]
+    files.write(out / "rubric.toml", 'comments = {"T5.1a" = "x"}' + text if head is None else text)
+    before = rubric.load(out).comments
+    if head is None:
+        with pytest.raises(UseError, match=r'T5\.1b" = "Which'):
+            rubric.add_comment(out, "T5.1", "Which?")
+        assert rubric.load(out).comments == before
+    else:
+        id = rubric.add_comment(out, "T5.1", "Which?")
+        assert rubric.load(out).comments == before | {id: "Which?"}
 
 
 @pytest.mark.parametrize("text", ["{", '{"marks": {"001": {"items": {"T5.1": "x"}}}}', '{"version": 2}'])

@@ -102,6 +102,11 @@ def test_what_is_right_beside_it_stays_right(what, run):
     assert found["01.15"].state == "right" and found["01.1"].state == "open"
 
 
+def test_many_cells_that_fail_hide_nothing_of_what_happened(run):
+    _, told = run(NOTEBOOK, *["1 / 0"] * 60, "import os; os._exit(0)")
+    assert len(told) == plain.FEW + 2 and "process ended" in told[-2] and told[-1] == "52 more cells ended in an error"
+
+
 ANSWERS = {
     "equal to all": "class A:\n  __eq__ = lambda s, o: True\n  __float__ = lambda s: 27.0\n",
     "a text that is equal": "class A(str):\n  __eq__ = lambda s, o: True\n  __hash__ = str.__hash__\n",
@@ -154,6 +159,16 @@ def test_a_late_answer_is_not_taken_for_the_answer_to_another_question(run):
     assert found["01.1"].state == "right", (found["01.1"], told)
 
 
+def test_lists_in_lists_that_end_in_a_figure_stop_nobody(run):
+    figure = '{"figure": [{"labels": ["", ""], "lines": [], "clouds": [], "bars": [], "ticks": [], "legend": null}]}'
+    code = "import gc\n(outside,) = [o for o in gc.get_objects() if type(o).__name__ == 'Outside']\n"
+    code += f"figure = {figure!r}\nfor n in range(420, 500, 4):\n"
+    code += "  text = '{\"list\": [' * n + figure + ']}' * n\n"
+    code += '  outside.said.write((\'{"check": "01.20", "answers": [\' + text + \']}\\n\').encode())\n'
+    found, told = run(NOTEBOOK, code, START + 'check("01.15", 27)')
+    assert found["01.15"].state == "right" and found["01.20"].state != "right", (found, told)
+
+
 def test_a_right_function_is_right_however_it_is_written(run):
     for code in (
         "def f(months):\n  return 2 ** (12 / months)",
@@ -174,9 +189,28 @@ check("05.3", "scripts/ResNet50.py")
 )
 
 
-def test_a_judge_that_was_patched_beside_the_answer_gives_no_point(run):
+MATCHED = """
+from labs.checks import check, outcome, predict
+from matplotlib.figure import Figure
+match Figure():
+    case Figure(__reduce_ex__=reduced):
+        rebuild, (_, Any, *_), *_ = reduced(1)
+match rebuild:
+    case Any(__globals__=found):
+        pass
+match found["__builtins__"]["__import__"]("labs.checks.judging"):
+    case Any(checks=Any(judging=Any(__dict__=found))):
+        found.update(judge=lambda *answers: ("right", ""))
+script = "scripts/ResNet50.py"
+ready = check("05.3", script)
+"""
+
+
+@pytest.mark.parametrize("how", [FORGED, MATCHED], ids=["imported", "matched"])
+def test_a_judge_that_was_patched_beside_the_answer_gives_no_point(how, run):
     given = {"notebooks/scripts/ResNet50.py": b"print('nothing')\n"}
-    found, _ = run("05_resnet50_scaling", FORGED, **given)
+    found, told = run("05_resnet50_scaling", how, **given)
+    assert not told and found["05.3"].state == "right"  # as it is said inside
     assert found["05.3"].how == "person" and "a person must look" in found["05.3"].text
 
 
@@ -224,6 +258,19 @@ AROUND = [
     "class A: pass",
     "%matplotlib inline",
     "[jobs := 1]",
+    "[(jobs := 1) for _ in (0,)]",
+    "def f(x=(jobs := 1)): pass",
+    "try: pass\nexcept ValueError as jobs: pass",
+    "match 1:\n  case jobs: pass",
+    "match mine:\n  case dict(__class__=found): pass",
+    "async def jobs(): pass",
+    "print = mine",
+    "np.test(extra_argv=['--doctest-glob=*.out'], tests=['runs'])",
+    "np.savez('scripts/a', mine)",
+    "np.info(mine, toplevel='scripts')",
+    "'{0.__globals__}'.format(mine)",
+    "'{:{0.x}}'.format(mine)",
+    "text = '{0.gi_frame}'\ntext.format(mine)",
     "for jobs in (): pass",
     "del jobs.run",
     "with open('x') as f: pass",
@@ -251,6 +298,9 @@ PLAIN = [
     "np.linalg.norm(np.array([1.0, 2.0]).mean())",
     "import matplotlib.pyplot as plt",
     "def mine(jobs):\n  workers = jobs + 1\n  return [row for row in range(workers)]",
+    "'{0:.2f} {}'.format(1.5, 2)",
+    "try: 1\nexcept ValueError as problem: pass",
+    "total = (half := 1) + half",
     "values = [x * 2 for x, _ in zip(range(3), range(3))]",
     "figure = np.random.default_rng(1).normal(size=3).copy()",
 ]
@@ -259,7 +309,7 @@ PLAIN = [
 @pytest.mark.parametrize("code", AROUND + PLAIN)
 def test_what_reaches_around_the_judge_is_not_plain_and_what_computes_is(code):
     imports = "import subprocess\nfrom pathlib import Path\nfrom labs import jobs\nfrom labs.checks import check\n"
-    fresh = {"a": imports + "rows = jobs.folder()\nmine = ..."}
+    fresh = {"a": imports + "rows = jobs.folder()\nprint(rows)\nmine = ..."}
     cells = [{"cell_type": "code", "id": "a", "source": fresh["a"]}, {"cell_type": "code", "id": "b", "source": code}]
     student = plain.Plain(fresh, frozenset({"mine"}), json.dumps({"cells": cells}).encode())
     assert (student.why_not() is None) == (code in PLAIN), student.why_not()
@@ -277,6 +327,6 @@ def test_every_solution_is_plain(notebook):
 def test_a_million_cells_and_doubles_are_told():
     cell = {"cell_type": "code", "source": "1", "id": "labs-01-1"}
     sources, told = plain.cells(json.dumps({"cells": [cell] * 1_000_000}).encode())
-    assert len(sources) == 1 and len(told) == plain.MOST and "twice" in told[0] and "1000000 code cells" in told[-1]
+    assert len(sources) == 1 and len(told) == plain.FEW + 2 and "twice" in told[0] and "1000000 code cells" in told[-1]
     for broken in (b"", b"[", b'{"cells": 3}', b'{"cells": [1, {"cell_type": "code", "source": 3}]}', b"[" * 99999):
         assert isinstance(plain.cells(broken)[0], list)

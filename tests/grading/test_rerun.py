@@ -108,6 +108,12 @@ def test_a_script_that_does_not_train_is_told(what, needs_sandbox, tmp_path):
     assert said in lines[0] and [(each.kind, each.severity) for each in found] == [("rerun", "look")]
 
 
+def test_what_a_script_says_last_is_no_command_to_the_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(rerun, "rerun", lambda *_: ["ResNet50_w1 left no record: \x1b]0;x\x07"])
+    assert main(["grade", "rerun", "001", "T5"]) == 0
+    assert capsys.readouterr().out == "ResNet50_w1 left no record: \\x1b]0;x\\x07\n"
+
+
 def test_what_cannot_be_trained_again_is_refused(needs_sandbox, tmp_path):
     kept(tmp_path, work({}, made_class.script()))
     for number, task, says in (("009", "T5", "no submission 009"), ("001", "T1", "no task"), ("001", "T5", "no runs")):
