@@ -116,7 +116,8 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
         rounds, busy = metrics.calm(run, base)
         if rounds:
             said += [f"{name}: {busy}"] if busy else []
-            parts.append(([base.rounds[n] / run.rounds[n] for n in rounds], 0.0, sign))
+            ratios = [base.rounds[n] / run.rounds[n] for n in rounds]
+            parts.append((ratios, _ratio_step(ratios, (theirs, their_step), (ours, our_step)), sign))
         else:
             unpaired = True
             parts += [(theirs, their_step, sign), (ours, our_step, -sign)]
@@ -142,6 +143,12 @@ def _times(run):
     if any(not (math.isfinite(seconds) and seconds > 0) for seconds in times):
         raise MetricsError(f"{run}: a time that is not above 0 cannot be compared.")
     return times, resolution
+
+
+def _ratio_step(ratios, above, below):
+    """The rounding step of ratios, of whose two times each is rounded to steps: (sample, step) above and below."""
+    half_above, half_below = (step / 2 / fmean(sample) for sample, step in (above, below))
+    return 2 * fmean(ratios) * ((1 + half_above) / (1 - half_below) - 1) if half_below < 1 else math.inf
 
 
 def rounded(run, counted=True):

@@ -151,6 +151,25 @@ def test_rounding_at_face_value_and_counted():
     assert counted.interval[1] / counted.interval[0] == pytest.approx(math.prod(worst))
 
 
+def in_turns(runs):
+    """The same runs, each repeat an epoch of a round of one study."""
+    for one in runs:
+        epochs = [Epoch(99.0, 0.0, 512)]
+        epochs += [replace(repeat[1], round=number) for number, repeat in enumerate(one.repeats, 1)]
+        yield replace(one, repeats=[epochs], study="s")
+
+
+def test_rounding_is_counted_where_runs_took_turns_too():
+    runs = list(in_turns(study(large=(13.2, 7.4), noise=(0.9, 1.0, 1.1))))
+    exact = verdict.compare(runs, "B", "A")
+    naive, counted = (verdict.compare([verdict.rounded(r, counted=c) for r in runs], "B", "A") for c in (False, True))
+    assert not counted.notes and exact.interval[1] - exact.interval[0] < 1e-9  # the rounds' own noise cancels
+    assert naive.ratio == pytest.approx(counted.ratio)
+    worst = math.prod((n + 0.5) / (n - 0.5) for n in (8, 4.33, 13, 7.33))
+    widened = counted.interval[1] / counted.interval[0] / (naive.interval[1] / naive.interval[0])
+    assert worst < widened < 1.1 * worst  # half a second of a mean; to one side it is a little more
+
+
 def test_what_cannot_be_compared():
     runs = study()
     with pytest.raises(MetricsError, match="no run of B on 2 workers, only A on 1"):
