@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Where does a step go?
 #
-# **Time: 60 minutes, of which 15 minutes on 2 cores are computing.**
+# **Time: 60 minutes, of which 7 minutes on 2 cores are computing.**
 #
 # This notebook is **optional**: nothing of it is handed in, and no other one needs it. Notebook 08 said whether two networks scale
 # alike. Here you find out why: you take a step apart, watch backward hide messages, predict steps that were not measured, and try
@@ -191,11 +191,11 @@ predict("12.3", within_expected)
 
 # %%
 network, images = ("SmallCNN", 8) if quick else (small, 32)
-sizes = ["--network", network, "--images", 8 * images, "--epochs", 1, "--batch_size", 2 * images]
+sizes = ["--network", network, "--images", 16 * images, "--epochs", 1, "--batch_size", 2 * images]
 
 
 def watched(name, **env):
-    """The timeline of a training of 2 ranks with 4 steps."""
+    """The timeline of a training of 2 ranks with 8 steps."""
     file = (jobs.folder() / f"{name}_timeline.json").resolve()
     file.unlink(missing_ok=True)
     env |= {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}

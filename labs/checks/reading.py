@@ -100,10 +100,8 @@ def no_curve(figure, rows, whose):
             yield taken, f"The axis with the {what} of {whose} says {label!r}. Are two labels exchanged?"
             yield True, f"The label {label!r} does not say that {what} are shown, and in which unit."
         if whose in networks:
-            yield (
-                any(name and whose not in name for _, name in alike),
-                f"The legend gives {whose}'s {what} another name.",
-            )
+            names = [name for _, name in alike if name]  # also of another network that does as well
+            yield names and not any(whose in name for name in names), f"The legend gives {whose}'s {what} another name."
 
 
 _RATE = r"(im[aá]?g|sample)\w*.*(/|\bper\b)\s*s|(im[aá]?g|sample).*s\W{0,3}[-⁻−]|1\s*/\s*s"

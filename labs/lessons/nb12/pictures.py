@@ -304,7 +304,7 @@ def hidden(cases, kind="measured"):
         axis.barh(place, inside, 0.7, color=COLOURS[2], label="within backward" if first else None)
         look = {"color": COLOURS[1], "hatch": "//", "edgecolor": "white"}
         axis.barh(place, after, 0.7, left=inside, label="behind it" if first else None, **look)
-        span = intervals.plain(total)
+        span = intervals.mean(total).interval
         if span:
             axis.errorbar(
                 inside + after,
