@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Where does a step go?
 #
-# **Time: 60 minutes, of which 7 minutes on 2 cores are computing.**
+# **Time: 60 minutes, of which 8 minutes on 2 cores are computing.**
 #
 # This notebook is **optional**: nothing of it is handed in, and no other one needs it. Notebook 08 said whether two networks scale
 # alike. Here you find out why: you take a step apart, watch backward hide messages, predict steps that were not measured, and try
