@@ -1,7 +1,9 @@
-"""What stands between a job of this machine and the process that started it: `python guard.py COMMAND...`.
+"""What stands between a job of this machine and the process that started it: `python guard.py KIND STEM COMMAND...`.
 
 When the command ends, or this process is told to, nothing of it stays: children in the background, orphans, and what
 does not listen to SIGTERM. These are two processes, of which each ends all of the job if the other one is killed.
+Then the records of its trainings, which begin with the path STEM, no longer say "running", also where who started the
+job is gone. KIND is "script" or "batch": the latter holds trainings with names of their own.
 
 Not covered: SIGKILL to both at the same time. Linux then kills the command itself, but not what the command has
 started, such as the programs of a batch script. While they run they keep the job's .out locked, so no second run of its
@@ -16,6 +18,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 
@@ -23,9 +26,9 @@ _PATIENCE = 3.0  # seconds that processes have to end when they are told to
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # prctl: signal when the parent dies; whose parent dies is mine
 
 
-def main(command):
+def main(kind, stem, *command):
     """Run a command to its end, with its exit code or signal; processes that it leaves, or that outlive a stop, are
-    ended."""
+    ended, and the records of its trainings closed."""
     prctl = ctypes.CDLL(None).prctl
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     outer = os.getpid()
@@ -40,12 +43,15 @@ def main(command):
         signal.signal(signal.SIGTERM, stop)
         code = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
         _end(signal.SIGKILL)  # of the inner one's, where that was killed
+        _close(kind, stem, code)
         return _leave(code)
 
     os.setsid()  # what is sent to the outer one's group does not reach it
 
     def stop_all(*_):
         _end(signal.SIGTERM)
+        if os.getppid() != outer:  # which would do it otherwise
+            _close(kind, stem, -signal.SIGTERM)
         _leave(-signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, stop_all)
@@ -82,6 +88,15 @@ def _end(sign):
         sign = signal.SIGKILL
 
 
+def _close(kind, stem, code):
+    """A training that was killed could not say so: its record says it now."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))  # this labs, whatever else is called so
+    with contextlib.suppress(Exception):  # the exit code of the command is told in any case
+        from labs.jobs.job import Job
+
+        Job("", stem, kind == "batch").close_records("failed" if code else "finished")
+
+
 def _leave(code):
     """End as the command did: with its exit code, or by its signal."""
     if code < 0:
@@ -94,4 +109,4 @@ def _leave(code):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

@@ -109,7 +109,7 @@ class Job:
         except KeyboardInterrupt:
             self.stop()
         finally:
-            self._close_records()
+            self.close_records()
             if bar:
                 bar.close(self)
         return self
@@ -160,11 +160,15 @@ class Job:
     def _advice(self):
         return f"Read the end of {self.err}."
 
-    def _close_records(self):
-        """A process that was killed could not say so: its record says it now. Earlier trainings keep their state."""
+    def close_records(self, state=None):
+        """A process that was killed could not say so: its record says it now. Earlier trainings keep their state.
+
+        state: how the job ended, where another process than the one that started it knows this.
+        """
         from labs.results import record as records
 
-        if self.state in GOING:
+        state = state or self.state
+        if state in GOING:
             return
         for path in self._of_trainings(".progress"):
             with contextlib.suppress(OSError):
@@ -172,6 +176,6 @@ class Job:
         for path in self.records:
             with contextlib.suppress(LabsError):
                 record = records.load(path)
-                if record.state == "running" or (record.state == "failed" and self.state == "stopped"):
-                    record.state = "stopped" if self.state == "stopped" else "failed"
+                if record.state == "running" or (record.state == "failed" and state == "stopped"):
+                    record.state = "stopped" if state == "stopped" else "failed"
                     records.save(path, record)

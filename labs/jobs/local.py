@@ -44,7 +44,7 @@ class LocalJob(Job):
                 self.process.wait(patience)
                 if sign == signal.SIGKILL:
                     break
-        self._close_records()
+        self.close_records()
 
     def give_way(self):
         """After the end: move this run's files aside, and those of the earlier run of its name back to their place."""
@@ -84,7 +84,7 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
         outside["LABS_WITHIN"] = job_id
     with out, err:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-        command = [*launch.MORTAL, *GUARD, *command]
+        command = [*launch.MORTAL, *GUARD, "batch" if batch else "script", str(Path(stem).absolute()), *command]
         job.process = subprocess.Popen(command, env=outside | env, cwd=cwd, start_new_session=True, **pipes)
     return job
 

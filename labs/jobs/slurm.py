@@ -85,7 +85,7 @@ class SlurmJob(Job):
             time.sleep(0.2)
             self._asked = min(self._asked, time.monotonic() - self.pause + 0.5)
         self._settle()
-        self._close_records()
+        self.close_records()
 
     def _settle(self):
         limit = time.monotonic() + self.late

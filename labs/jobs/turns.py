@@ -243,7 +243,7 @@ class Turns:
         for job in going:
             job.stop()
         for job in self.jobs:
-            job._close_records()
+            job.close_records()
 
     def _close(self):
         """Give no turns any more: what waits for one is ended by its keeper."""

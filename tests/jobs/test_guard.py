@@ -1,6 +1,7 @@
 """Of a job of this machine nothing stays, however it ends."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -49,7 +50,7 @@ def job(tmp_path):
         mark = str(tmp_path / "started")
         script = tmp_path / "job.sh"
         script.write_text(FAMILY + ENDINGS[ending])
-        command = [*before, *launch.MORTAL, *local.GUARD, "bash", str(script), mark]
+        command = [*before, *launch.MORTAL, *local.GUARD, "script", str(tmp_path / "job"), "bash", str(script), mark]
         process = subprocess.Popen(command, env=os.environ | {"FAMILY": mark}, start_new_session=True)
         processes.append(process)
         assert until(lambda: os.path.exists(mark))
@@ -119,8 +120,66 @@ def test_a_job_that_is_not_started_can_be_shown(tmp_path):
     assert repr(local.LocalJob("a", tmp_path / "a")) == "<a: waiting>"
 
 
+RECORD = """
+import os, signal, sys, time
+from labs import devices
+from labs.results import record
+from labs.results.record import Configuration, Record
+path, end = sys.argv[1:]
+has = {"machine": devices.machine(), "versions": {}, "started": "2026-01-01T00:00:00+00:00", "command": ["a"]}
+asked = Configuration(epochs_per_repeat=1, repeats=1)
+told = Record(name="a", state="running", configuration=asked, epochs=[], dataset_images=1, **has)
+record.save(path, told)
+open(path.replace(".json", ".progress"), "w").write("{}")
+open(path + ".there", "w").close()
+if end == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+while end == "waits":
+    time.sleep(1)
+"""
+
+
+def state(path):
+    return json.loads(path.read_text())["state"]
+
+
+@pytest.mark.parametrize("kind, name", [("script", "a.json"), ("batch", "a_w2.json"), ("batch", "a/w2.json")])
+@pytest.mark.parametrize("end", ["killed", "forgets"])
+def test_a_record_does_not_say_running_when_the_training_has_ended(tmp_path, kind, name, end):
+    path, other = tmp_path / name, tmp_path / "ab.json"
+    path.parent.mkdir(exist_ok=True)
+    training = [sys.executable, "-c", RECORD, str(path), end]
+    subprocess.run([sys.executable, "-c", RECORD, str(other), end])
+    done = subprocess.run([*local.GUARD, kind, str(tmp_path / "a"), *training], cwd="/")
+    assert done.returncode == (-signal.SIGKILL if end == "killed" else 0)
+    assert state(path) == "failed" and not path.with_suffix(".progress").exists()
+    assert state(other) == "running"  # another run's
+
+
+@pytest.mark.parametrize("which", ["caller", "outer", "inner"])
+def test_a_record_is_closed_when_the_process_that_started_the_job_is_killed(tmp_path, which):
+    path = tmp_path / "a.json"
+    code = "import subprocess, sys; subprocess.Popen(sys.argv[1:]).wait()"
+    training = [sys.executable, "-c", RECORD, str(path), "waits"]
+    command = [*launch.MORTAL, *local.GUARD, "script", str(tmp_path / "a"), *training]
+    caller = subprocess.Popen([sys.executable, "-c", code, *command])
+    assert until(lambda: os.path.exists(f"{path}.there"))
+    (outer,) = psutil.Process(caller.pid).children()
+    {"caller": caller, "outer": outer, "inner": outer.children()[0]}[which].kill()
+    assert until(lambda: state(path) == "failed")
+    caller.wait()
+
+
+def test_the_exit_code_is_told_also_where_a_record_cannot_be_closed(tmp_path):
+    (tmp_path / "a.json").mkdir()
+    (tmp_path / "a.progress").mkdir()
+    done = subprocess.run([*local.GUARD, "script", str(tmp_path / "a"), "bash", "-c", "exit 3"], capture_output=True)
+    assert (done.returncode, done.stderr) == (3, b"")
+
+
 def test_the_signal_that_ends_the_command_is_told(tmp_path):
+    guard = [*local.GUARD, "script", str(tmp_path / "a")]
     for sign in (signal.SIGKILL, signal.SIGSEGV, signal.SIGINT):
-        done = subprocess.run([*local.GUARD, "bash", "-c", f"kill -{int(sign)} $$"], capture_output=True)
+        done = subprocess.run([*guard, "bash", "-c", f"kill -{int(sign)} $$"], capture_output=True)
         assert done.returncode == -sign
-    assert subprocess.run([*local.GUARD, "/nonexistent"], capture_output=True).returncode == 127
+    assert subprocess.run([*guard, "/nonexistent"], capture_output=True).returncode == 127
