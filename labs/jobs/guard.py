@@ -1,9 +1,10 @@
-"""What stands between a job of this machine and the process that started it: `python guard.py KIND STEM COMMAND...`.
+"""What stands between a job of this machine and the process that started it: `python guard.py COMMAND...`.
 
 When the command ends, or this process is told to, nothing of it stays: children in the background, orphans, and what
 does not listen to SIGTERM. These are two processes, of which each ends all of the job if the other one is killed.
-Then the records of its trainings, which begin with the path STEM, no longer say "running", also where who started the
-job is gone. KIND is "script" or "batch": the latter holds trainings with names of their own.
+
+`--script STEM` or `--batch STEM` before the command names the path that the files of a run begin with. When it has
+ended, the records of its trainings do not say "running" any more, also where the process that started it is gone.
 
 Not covered: SIGKILL to both at the same time. Linux then kills the command itself, but not what the command has
 started, such as the programs of a batch script. While they run they keep the job's .out locked, so no second run of its
@@ -26,9 +27,12 @@ _PATIENCE = 3.0  # seconds that processes have to end when they are told to
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # prctl: signal when the parent dies; whose parent dies is mine
 
 
-def main(kind, stem, *command):
+def main(command):
     """Run a command to its end, with its exit code or signal; processes that it leaves, or that outlive a stop, are
     ended, and the records of its trainings closed."""
+    run = []
+    if command[0] in ("--script", "--batch"):
+        run, command = command[:2], command[2:]
     prctl = ctypes.CDLL(None).prctl
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     outer = os.getpid()
@@ -43,7 +47,7 @@ def main(kind, stem, *command):
         signal.signal(signal.SIGTERM, stop)
         code = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
         _end(signal.SIGKILL)  # of the inner one's, where that was killed
-        _close(kind, stem, code)
+        _close(run, code)
         return _leave(code)
 
     os.setsid()  # what is sent to the outer one's group does not reach it
@@ -51,7 +55,7 @@ def main(kind, stem, *command):
     def stop_all(*_):
         _end(signal.SIGTERM)
         if os.getppid() != outer:  # which would do it otherwise
-            _close(kind, stem, -signal.SIGTERM)
+            _close(run, -signal.SIGTERM)
         _leave(-signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, stop_all)
@@ -88,13 +92,15 @@ def _end(sign):
         sign = signal.SIGKILL
 
 
-def _close(kind, stem, code):
+def _close(run, code):
     """A training that was killed could not say so: its record says it now."""
+    if not run:
+        return
     sys.path.insert(0, str(Path(__file__).parents[2]))  # this labs, whatever else is called so
     with contextlib.suppress(Exception):  # the exit code of the command is told in any case
         from labs.jobs.job import Job
 
-        Job("", stem, kind == "batch").close_records("failed" if code else "finished")
+        Job("", run[1], run[0] == "--batch").close_records("failed" if code else "finished")
 
 
 def _leave(code):
@@ -109,4 +115,4 @@ def _leave(code):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])

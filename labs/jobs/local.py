@@ -84,7 +84,8 @@ def start_here(name, stem, command, env, batch=False, cwd=None):
         outside["LABS_WITHIN"] = job_id
     with out, err:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-        command = [*launch.MORTAL, *GUARD, "batch" if batch else "script", str(Path(stem).absolute()), *command]
+        run = ["--batch" if batch else "--script", str(Path(stem).absolute())]
+        command = [*launch.MORTAL, *GUARD, *run, *command]
         job.process = subprocess.Popen(command, env=outside | env, cwd=cwd, start_new_session=True, **pipes)
     return job
 

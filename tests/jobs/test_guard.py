@@ -50,7 +50,7 @@ def job(tmp_path):
         mark = str(tmp_path / "started")
         script = tmp_path / "job.sh"
         script.write_text(FAMILY + ENDINGS[ending])
-        command = [*before, *launch.MORTAL, *local.GUARD, "script", str(tmp_path / "job"), "bash", str(script), mark]
+        command = [*before, *launch.MORTAL, *local.GUARD, "bash", str(script), mark]
         process = subprocess.Popen(command, env=os.environ | {"FAMILY": mark}, start_new_session=True)
         processes.append(process)
         assert until(lambda: os.path.exists(mark))
@@ -150,7 +150,7 @@ def test_a_record_does_not_say_running_when_the_training_has_ended(tmp_path, kin
     path.parent.mkdir(exist_ok=True)
     training = [sys.executable, "-c", RECORD, str(path), end]
     subprocess.run([sys.executable, "-c", RECORD, str(other), end])
-    done = subprocess.run([*local.GUARD, kind, str(tmp_path / "a"), *training], cwd="/")
+    done = subprocess.run([*local.GUARD, f"--{kind}", str(tmp_path / "a"), *training], cwd="/")
     assert done.returncode == (-signal.SIGKILL if end == "killed" else 0)
     assert state(path) == "failed" and not path.with_suffix(".progress").exists()
     assert state(other) == "running"  # another run's
@@ -161,7 +161,7 @@ def test_a_record_is_closed_when_the_process_that_started_the_job_is_killed(tmp_
     path = tmp_path / "a.json"
     code = "import subprocess, sys; subprocess.Popen(sys.argv[1:]).wait()"
     training = [sys.executable, "-c", RECORD, str(path), "waits"]
-    command = [*launch.MORTAL, *local.GUARD, "script", str(tmp_path / "a"), *training]
+    command = [*launch.MORTAL, *local.GUARD, "--script", str(tmp_path / "a"), *training]
     caller = subprocess.Popen([sys.executable, "-c", code, *command])
     assert until(lambda: os.path.exists(f"{path}.there"))
     (outer,) = psutil.Process(caller.pid).children()
@@ -173,13 +173,12 @@ def test_a_record_is_closed_when_the_process_that_started_the_job_is_killed(tmp_
 def test_the_exit_code_is_told_also_where_a_record_cannot_be_closed(tmp_path):
     (tmp_path / "a.json").mkdir()
     (tmp_path / "a.progress").mkdir()
-    done = subprocess.run([*local.GUARD, "script", str(tmp_path / "a"), "bash", "-c", "exit 3"], capture_output=True)
+    done = subprocess.run([*local.GUARD, "--script", str(tmp_path / "a"), "bash", "-c", "exit 3"], capture_output=True)
     assert (done.returncode, done.stderr) == (3, b"")
 
 
-def test_the_signal_that_ends_the_command_is_told(tmp_path):
-    guard = [*local.GUARD, "script", str(tmp_path / "a")]
+def test_the_signal_that_ends_the_command_is_told():
     for sign in (signal.SIGKILL, signal.SIGSEGV, signal.SIGINT):
-        done = subprocess.run([*guard, "bash", "-c", f"kill -{int(sign)} $$"], capture_output=True)
+        done = subprocess.run([*local.GUARD, "bash", "-c", f"kill -{int(sign)} $$"], capture_output=True)
         assert done.returncode == -sign
-    assert subprocess.run([*guard, "/nonexistent"], capture_output=True).returncode == 127
+    assert subprocess.run([*local.GUARD, "/nonexistent"], capture_output=True).returncode == 127
