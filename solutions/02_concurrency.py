@@ -20,7 +20,7 @@
 # %%
 import numpy as np
 
-from labs.checks import check, outcome, predict
+from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb02 import pictures, ring
 from labs.results import intervals
 from labs.show import plots, tables, widgets
@@ -67,18 +67,16 @@ def distance(weights, rows):
     ### END SOLUTION
 
 
-right = check("02.2", distance)
+check("02.2", distance)
 
 # %%
-if right:
+if answered("02.2"):
     errors = {}
     for size in (4, 16, 64, 256):
         source = sgd.batches(size)
         errors[size] = np.mean([distance(start, next(source)) for _ in range(200)])
         print(f"batch {size:3}: mean error {errors[size]:.3f}")
     outcome("02.1", errors[16] / errors[4])
-else:
-    print("Skipped: this cell uses your distance of 02.2.")
 
 # %% [markdown]
 # Four times the samples, half the error: the mean of $n$ independent samples has an error that falls with
@@ -133,19 +131,17 @@ def averaged(gradients):
     ### END SOLUTION
 
 
-can_average = check("02.4", averaged)
+check("02.4", averaged)
 
 # %% [markdown]
 # What is this mean? Compare it with the gradient of a single worker that has read all 32 digits at once.
 
 # %%
-if can_average:
+if answered("02.4"):
     mean, whole = averaged(step["gradients"]), sgd.gradient(start, np.concatenate(step["rows"]))
     print(f"largest entry of the gradient of all 32 digits: {np.abs(whole).max():.4f}")
     print(f"largest difference to the mean of four:         {np.abs(mean - whole).max():.1e}")
     assert np.abs(mean - whole).max() < 1e-12  # equal, but for the order in which numbers were added
-else:
-    print("Skipped: this cell uses your averaged of 02.4.")
 
 # %% [markdown]
 # They are equal. With K batches $B_j$ of $n$ samples each, all disjoint:
@@ -164,7 +160,7 @@ widgets.explore(pictures.averaging, workers=(2, 6), batch=(1, 8), digit=(0, 9))
 
 # %%
 copies, alone, source = [start] * 4, start, sgd.batches(8)
-if can_average:
+if answered("02.4"):
     for _ in range(50):
         parts = [next(source) for _ in range(4)]
         mean = averaged([sgd.gradient(copy, rows) for copy, rows in zip(copies, parts)])
@@ -173,8 +169,6 @@ if can_average:
     print("4 copies equal after 50 steps:", all(np.array_equal(copy, copies[0]) for copy in copies))
     print(f"difference to one worker:      {np.abs(copies[0] - alone).max():.1e}")
     print(f"loss: {sgd.loss(start):.3f} at the start, {sgd.loss(copies[0]):.3f} now")
-else:
-    print("Skipped: these workers use your averaged of 02.4.")
 
 # %% [markdown]
 # Equal at the start, equal steps: the copies stay equal, so weights never need to travel.
@@ -192,13 +186,11 @@ predict("02.5", still_equal)
 sixteen = next(sgd.batches(16))
 parts = [sixteen[:4], sixteen[4:]]
 gradients, whole = [sgd.gradient(start, part) for part in parts], sgd.gradient(start, sixteen)
-if can_average:
+if answered("02.4"):
     print(f"largest entry of the gradient of all 16: {np.abs(whole).max():.3f}")
     difference = np.abs(averaged(gradients) - whole).max()
     print(f"largest difference to the mean of two:   {difference:.3f}")
     outcome("02.5", "yes" if difference < 1e-9 else "no", how="computed")
-else:
-    print("Skipped: this cell uses your averaged of 02.4.")
 
 # %% [markdown]
 # How much does one sample of worker 0 weigh in this mean, and how much one of worker 1? Write the mean in which all
@@ -258,8 +250,7 @@ def step_seconds(times):
     ### END SOLUTION
 
 
-can_wait = check("02.8", step_seconds)
-if can_wait:
+if check("02.8", step_seconds):
     print(f"mean time of a worker {times.mean():.2f} s, mean time of a step {step_seconds(times):.2f} s")
 
 # %% [markdown]
@@ -274,7 +265,7 @@ computing_share = 0.8
 predict("02.9", computing_share)
 
 # %%
-if can_wait:
+if answered("02.8"):
     for workers in (1, 4, 64, 1024):
         times = stragglers.draws(workers, steps=1000, spread=0.1)
         print(
@@ -283,8 +274,6 @@ if can_wait:
         )
         if workers == 64:
             outcome("02.9", times.mean() / step_seconds(times), how="simulated")
-else:
-    print("Skipped: this cell uses your step_seconds of 02.8.")
 
 # %% [markdown]
 # One late worker holds up all others. The more workers, the more surely *somebody* is late. Move the number of workers
@@ -370,17 +359,15 @@ def staleness(work, one):
     ### END SOLUTION
 
 
-can_count = check("02.12", staleness)
+check("02.12", staleness)
 
 # %%
-if can_count:
+if answered("02.12"):
     counts = [staleness(history.work, one) for one in history.work]
     print("the first ten:", *counts[:10])
     print(f"mean from the 50th on: {np.mean(counts[50:]):.2f}")
     outcome("02.11", np.mean(counts[50:]), how="counted")
     assert counts == [one.staleness for one in history.work]  # the simulator counts updates, not times
-else:
-    print("Skipped: this cell counts with your staleness of 02.12.")
 
 # %% [markdown]
 # Seven: whenever a gradient is applied, the other 7 workers are at work, and each of them becomes one update older. The
@@ -428,7 +415,7 @@ def seconds_to(history, target):
     ### END SOLUTION
 
 
-can_time = check("02.13", seconds_to)
+check("02.13", seconds_to)
 
 # %% [markdown]
 # 8 workers race to a loss of 0.5, with the same rate for both kinds. **Predict** who is first, `"s"` for synchronous or
@@ -464,10 +451,11 @@ def race(train, updates, slow, rate):
 
 
 rates, slows, seconds = (0.5, 2.0, 4.0), (1, 2, 4, 8), {}
-for rate in rates if can_time else ():
-    for slow in slows:
-        seconds["s", rate, slow] = race(sgd.synchronous, 100, slow, rate)
-        seconds["a", rate, slow] = race(sgd.asynchronous, 500, slow, rate)
+if answered("02.13"):
+    for rate in rates:
+        for slow in slows:
+            seconds["s", rate, slow] = race(sgd.synchronous, 100, slow, rate)
+            seconds["a", rate, slow] = race(sgd.asynchronous, 500, slow, rate)
 
 # %%
 if seconds:
@@ -483,8 +471,6 @@ if seconds:
     )
     cases = ((0.5, 1), (4.0, 1), (4.0, 8))
     outcome("02.14", [min("sa", key=lambda kind: seconds[kind, *case]) for case in cases], how="simulated")
-else:
-    print("Skipped: the race uses your seconds_to of 02.13.")
 
 # %% [markdown]
 # Go down a column. Synchronous times double with each row: the slowest sets the step. Asynchronous times hardly change.
@@ -521,7 +507,7 @@ for slow in slows if seconds else ():
 # without it (clusters keep **backup workers** for this).
 
 # %%
-if can_time:
+if answered("02.13"):
     seven = np.ones((1, 7))
     for rate in rates:
         found = np.mean([seconds_to(sgd.synchronous(7, 100, seven, rate=rate, seed=seed), 0.5) for seed in range(3)])
@@ -616,14 +602,14 @@ def ring_bytes(workers, size):
     ### END SOLUTION
 
 
-right = check("02.17", server_bytes, ring_bytes)
+check("02.17", server_bytes, ring_bytes)
 
 # %% [markdown]
 # The simulated ring keeps its messages, so your formula can be compared with a count. Then the 94 MB of ResNet50V2, in
 # GB:
 
 # %%
-if right:
+if answered("02.17"):
     steps = reduce.ring(np.ones((8, 1000)))  # 8 workers, gradients of 1000 numbers of 8 bytes
     sent = sum(8 * send.size for step in steps for send in step.sends if send.sender == 3)
     print(f"worker 3 of 8 has sent {sent} bytes; by your formula {ring_bytes(8, 8000):.0f}")
@@ -641,8 +627,6 @@ if right:
         ("workers", "one", "16", "ring"),
         {"one": "one server, in and out", "16": "each of 16 servers", "ring": "each worker of the ring, out"},
     )
-else:
-    print("Skipped: the table uses your functions of 02.17.")
 
 # %% [markdown]
 # The server's bytes grow with the workers. A worker of the ring never sends more than twice the gradient (and receives as much:
@@ -730,7 +714,7 @@ def reduce_scatter(worker, K, chunks, exchange):
     ### END SOLUTION
 
 
-can_scatter = check("02.20", reduce_scatter)
+check("02.20", reduce_scatter)
 
 # %% [markdown]
 # Then the all-gather: it begins where you have just ended, and after K - 1 more exchanges every worker has all sums.
@@ -746,7 +730,7 @@ def all_gather(worker, K, chunks, exchange):
     ### END SOLUTION
 
 
-can_gather = check("02.21", all_gather)
+check("02.21", all_gather)
 
 # %% [markdown]
 # Four processes now run both functions, on the gradient of a ResNet50V2: 23.5 million numbers, 94 MB. They share nothing but
@@ -762,9 +746,10 @@ predict("02.22", times_as_long)
 
 # %%
 summed = {}
-for size in (1_000, 23_500_000) if can_scatter and can_gather else ():
-    name = f"ring_{4 * size}_bytes"
-    summed[size] = ring.run(reduce_scatter, all_gather, name, workers=4, numbers=size, rounds=8)
+if answered("02.20", "02.21"):
+    for size in (1_000, 23_500_000):
+        name = f"ring_{4 * size}_bytes"
+        summed[size] = ring.run(reduce_scatter, all_gather, name, workers=4, numbers=size, rounds=8)
 
 # %%
 rows = []

@@ -27,38 +27,49 @@ print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.
 # %% [markdown]
 # ## What fills the memory
 #
-# A training step needs four things at once: the **weights**, one **gradient** per weight, what the **optimizer** keeps
-# per weight (SGD nothing, SGD with momentum one number, Adam two), and the **activations**: the outputs of layers, kept
-# until backward has used them.
-#
-# How many bytes is the first of them? `network.count_params()` is the number of weights, each a float32 of 4 bytes. (Rounded to 2
-# or 3 digits is enough.)
+# You know the four parts from notebook 01: **weights**, **gradients**, what the **optimizer** keeps, and **activations**. Here they
+# are for several batch sizes, computed from the layers of the model (SGD with momentum: 1 number per weight):
 
 # %%
 network = models.network("ResNet50V2", image_size=32, classes=10)
-print(f"{network.count_params():,} weights")
-
-# %% labs={"id": "04.1"}
-### BEGIN SOLUTION
-weight_bytes = 4 * network.count_params()
-### END SOLUTION
-check("04.1", weight_bytes)
-
-# %% [markdown]
-# The four parts for several batch sizes, computed from the layers of the model (momentum: 1 number per weight):
-
-# %%
 parts = {batch: models.memory(network, batch, optimizer_slots=1) for batch in (1, 64, 256, 512)}
 plots.show(plots.memory(parts))
 
+# %%
+tables.show([{"part": part, "bytes for 1 image": size} for part, size in parts[1].items()])
+
 # %% [markdown]
-# Which part grows with the batch? **a** weights, **b** gradients, **c** optimizer, **d** activations
+# Only the activations grow. At which batch size do they take as much as the other three together? `parts[1]` is a dictionary with
+# the bytes of the table.
+
+# %% labs={"id": "04.1"}
+### BEGIN SOLUTION
+border = sum(size for part, size in parts[1].items() if part != "activations") / parts[1]["activations"]
+### END SOLUTION
+check("04.1", border)
+
+# %% [markdown]
+# These images have 32 x 32 pixels. What becomes of this batch size for the same network with 64 x 64 pixels?
+#
+# - **a**: it stays, for the network has as many weights as before
+# - **b**: about half
+# - **c**: about a quarter
+# - **d**: about 4 times as large
 
 # %% labs={"id": "04.2"}
 ### BEGIN SOLUTION
-part = "d"
+at_64_pixels = "c"
 ### END SOLUTION
-check("04.2", part)
+check("04.2", at_64_pixels)
+
+# %%
+shown = []
+for pixels in (32, 64):
+    of_one = models.memory(models.network("ResNet50V2", image_size=pixels, classes=10), 1, optimizer_slots=1)
+    kept = of_one.pop("activations")
+    shown.append({"pixels": f"{pixels} x {pixels}", "activations of an image (MB)": kept / 1e6})
+    shown[-1]["as much as the rest at batch"] = sum(of_one.values()) / kept
+tables.show(shown)
 
 # %% [markdown]
 # The picture is an estimate: some layers work in place, others need scratch space that no formula shows. To know, you

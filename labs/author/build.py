@@ -11,11 +11,11 @@ import copy
 from pathlib import Path
 
 from labs import files
-from labs.author import render
+from labs.author import computing, render
 from labs.author.execute import clean
 from labs.author.execute import execute as run_all
 from labs.author.regions import blank
-from labs.author.sources import as_text, label_of, pairs, scripts, sources
+from labs.author.sources import as_text, label_of, pair, pairs, scripts, sources
 from labs.blanks import BuildError
 
 FIX = "run `uv run labs build`"
@@ -47,8 +47,15 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
             label = label_of(root, path)
             if execute:
                 report(f"executing {label} ({len(solution.cells)} cells)")
-                files.write(path, as_text(executed(root, solution, label)))
+                with computing.Watch() as watch:
+                    made = executed(root, solution, label)
+                why_not = watch.why_not()
+                if not why_not and computing.state(root, name, watch.seconds):
+                    solution, student = pair(root, sources(root)[name])  # with the time that was just taken
+                    made = _with_outputs(solution, made)
+                files.write(path, as_text(made))
                 done.append(f"executed {label}")
+                report(f"{label} took {watch}" + (f": not stated, since {why_not}" if why_not else ""))
             else:
                 report(f"{label} is out of date and was not executed")
         write(root / "notebooks" / f"{name}.ipynb", as_text(student))
@@ -72,6 +79,15 @@ def executed(root: Path, notebook, label: str = "notebook"):
     result.metadata = copy.deepcopy(notebook.metadata)
     if wrong := _not_executed(result):
         raise BuildError(f"{label}: {wrong[0]}")
+    return result
+
+
+def _with_outputs(notebook, made):
+    """A copy of a notebook with the outputs of another one that has the same code."""
+    result, found = copy.deepcopy(notebook), {cell.id: cell for cell in made.cells}
+    for cell in result.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = found[cell.id].outputs, found[cell.id].execution_count
     return result
 
 

@@ -5,12 +5,14 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 
 from labs import files as labs_files
 from labs.author import build as kit
+from labs.author import computing
 from labs.author.execute import clean, execute, fold
 from labs.author.regions import blank, regions, strip_markers
 from labs.author.sources import as_text, pair, source_files, source_hash
@@ -325,6 +327,64 @@ def test_build_writes_three_kinds_of_files(built_once):
     assert code[1]["outputs"][0]["text"] == ["solutions\n"]
     assert (root / "notebooks/scripts/train.py").read_text() == f"workers = 2\nrate = {FILL}\n"
     assert not list(root.rglob("*.part")) and kit.check(root) == []
+
+
+STATED = "# **Time: 10 minutes, of which {} computing.**"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "others", "cores", "says", "cell"),
+    [
+        (181.0, 0.0, 2, "4 minutes on 2 cores are", "4 min"),
+        (181.0, 0.04, 2, "4 minutes on 2 cores are", "4 min"),
+        (61.0, 0.0, 2, "3 minutes on 2 cores are", "3 min"),  # a faster machine, as likely as a shorter notebook
+        (181.0, 0.06, 2, "3 minutes on 2 cores are", "3 min"),
+        (181.0, None, 2, "3 minutes on 2 cores are", "3 min"),
+        (181.0, 0.0, 8, "3 minutes on 2 cores are", "3 min"),
+    ],
+)
+def test_the_time_of_a_quiet_execution_is_stated(built, monkeypatch, seconds, others, cores, says, cell):
+    source, readme = built / "solutions/01_first.py", built / "README.md"
+    source.write_text(
+        SOURCE.replace("import labs.small\n", "").replace(
+            "# About 1 minute on 2 cores.", STATED.format("3 minutes on 2 cores are")
+        )
+    )
+    row = "| `{}` | learn | T4 | 10 min | {} |\n"
+    readme.write_text(row.format("01_first", "3 min") + row.format("02_second", "3 min"))
+    exit = computing.Watch.__exit__
+
+    def took(watch, *problem):
+        exit(watch, *problem)
+        assert watch.seconds > 0.1 and 0 <= watch.others <= 1
+        watch.seconds, watch.others = seconds, others
+
+    monkeypatch.setattr(computing.Watch, "__exit__", took)
+    monkeypatch.setattr(computing.devices, "cores", lambda: cores)
+    monkeypatch.setenv("LABS_PRESET", "laptop")
+    lines = []
+    kit.build(built, report=lines.append)
+    assert STATED.format(says) in source.read_text()
+    assert readme.read_text() == row.format("01_first", cell) + row.format("02_second", "3 min")
+    for folder in ("solutions", "notebooks"):
+        assert (
+            STATED.format(says).removeprefix("# ") in load(built / folder / "01_first.ipynb")["cells"][0]["source"][-1]
+        )
+    outputs = [each["outputs"] for each in load(built / "solutions/01_first.ipynb")["cells"] if "outputs" in each]
+    assert outputs[0][0]["text"] == ["speedup 1.836734693877551\n"]
+    assert kit.check(built) == [] and kit.build(built, report=quiet) == []
+    assert any("not stated" in line for line in lines) == (not (others is not None and others < 0.05 and cores == 2))
+
+
+def test_what_others_compute_is_seen():
+    with computing.Watch() as alone:
+        subprocess.run([sys.executable, "-c", "for i in range(10**7): pass"], check=True)
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    with computing.Watch() as beside:
+        time.sleep(2)
+    other.kill()
+    other.wait()
+    assert alone.seconds > 0.1 and beside.others > 0.2 / computing.devices.cores()
 
 
 def test_what_did_not_change_is_not_executed_again(built):

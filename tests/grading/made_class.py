@@ -31,7 +31,7 @@ NOTEBOOKS = ("01_basic_concepts", "05_resnet50_scaling")
 MACHINE = {"cpu": "AMD EPYC", "cores": 2, "memory": 24 << 30, "gpus": [], "platform": "Linux x86_64"}
 VERSIONS = {"python": "3.11.7", "tensorflow": "2.21.0", "keras": "3.15.1", "horovod": None, "labs": "0.1.0"}
 RUNS = "notebooks/runs/"
-WRONG = ("_05_6", "_05_11", "_05_16")  # and 05.7, which is right for the numbers of the notebook only
+WRONG = ("_05_5", "_05_11", "_05_16")  # and 05.7, which is right for the numbers of the notebook only
 _WRITERS = count(1)
 WORDS = """the a of in is and one each both all worker core gradient step epoch batch image network memory ring server
 bandwidth speedup efficiency waits sends adds takes grows falls slower faster larger because while so but where twice
@@ -137,7 +137,7 @@ def written(runs, with_records=True):
 
 
 def progress(**states):
-    """progress.json in which every check of the two notebooks is said to be right, but for those named, as _05_6."""
+    """progress.json in which every check of the two notebooks is said to be right, but for those named, as _05_5."""
     lessons = (tasks.load(ROOT / f"labs/lessons/nb{name[:2]}/tasks.toml") for name in NOTEBOOKS)
     items = {
         item.id: {
@@ -245,8 +245,8 @@ def constant(runs):
 
 def wrong(text):
     """Notebook 05 with mistakes that students make."""
-    text = swap(text, "05.6", "return seconds_1 / seconds_p", "return seconds_p / seconds_1")
-    text = swap(text, "05.7", "return speedup / workers", "return 0.9375")
+    text = swap(text, "05.5", "[one / p for", "[p / one for")
+    text = swap(text, "05.7", "return fmean(max(one, other) for one in steps for other in steps)", "return 1.5")
     text = swap(text, "05.11", 'why = "c"', 'why = "a"')
     return swap(text, "05.16", "gpus_of_the_late_line = 0", "gpus_of_the_late_line = 4")
 

@@ -3,22 +3,21 @@
 import numpy as np
 from making import ADVICE, ERR, OOM, evidence
 
-TRAINABLE, FROZEN = 23_539_850, 45_440  # parameters of ResNet50V2 with 10 classes (tests/models)
+WEIGHTS, GRADIENTS, ACTIVATIONS = 94_341_160, 94_159_400, 1_610_712  # bytes (tests/models)
+REST = WEIGHTS + 2 * GRADIENTS
 
 ANSWERS = {
     "04.1": dict(
-        right=[(4 * (TRAINABLE + FROZEN),), (94e6,), (94.3e6,), ("94341160",), (np.int64(94_341_160),)],
+        right=[(REST / ACTIVATIONS,), (175,), (176,), ("175.5",), (np.float64(175.49),)],
         wrong=[
-            (TRAINABLE + FROZEN,),
-            (2 * (TRAINABLE + FROZEN),),
-            (8 * (TRAINABLE + FROZEN),),
-            (32 * (TRAINABLE + FROZEN),),
-            (4 * TRAINABLE,),
-            (94.2e6,),
-            (94.3,),
+            (WEIGHTS / ACTIVATIONS,),
+            ((WEIGHTS + GRADIENTS) / ACTIVATIONS,),
+            ((REST + ACTIVATIONS) / ACTIVATIONS,),
+            (ACTIVATIONS / REST,),
+            (REST,),
+            (256,),
         ],
-        secret=r"94[.,\s]?3\d\d",
-        same=[(4, 5)],  # the gradient's bytes
+        secret=r"\b17[56]\b",
     ),
     "04.5": dict(
         right=[

@@ -1,8 +1,11 @@
 """Answers to the self-checks of 05_resnet50_scaling: right ones, and wrong ones that students give."""
 
 from functools import partial
-from operator import itemgetter
+from itertools import combinations, combinations_with_replacement
+from operator import itemgetter, truediv
+from statistics import fmean, median
 
+import numpy as np
 from making import changed, outside_scope, swapped, tried_out
 
 from labs.results.run import Epoch, Run
@@ -15,6 +18,7 @@ ROWS = [
         "epoch_seconds": t,
         "images_per_second": 768 / t,
         "speedup": 9.1 / t,
+        "speedup_interval": None if n == 1 else (8.9 / t, 9.3 / t),
         "kind": "measured",
         "source": f"w{n}.json",
         "failure": None,
@@ -22,6 +26,9 @@ ROWS = [
     }
     for n, s, t in ((1, 12, 9.1), (2, 6, 5.6), (4, 3, 5.2))
 ]
+NOISY = [ROWS[0], ROWS[1] | {"speedup_interval": (0.9, 1.4)}]
+SLOWER = [ROWS[0], ROWS[1] | {"speedup_interval": (0.7, 0.9)}]
+SINGLE = [ROWS[0], ROWS[1] | {"speedup_interval": None}]
 STEPS = {"alone": 0.8, "together": 0.88, "exchange": 1.0, "input": 1.05}
 script = partial(swapped, "scripts/ResNet50.py")
 batch = partial(swapped, "slurm/local/ResNet50.sh")
@@ -99,38 +106,81 @@ ANSWERS = {
         secret=r"\b5\.1",
     ),
     "05.5": dict(
-        right=[(lambda images, seconds: images / seconds,)],
-        wrong=[(lambda i, s: s / i,), (lambda i, s: i * s,), (lambda i, s: i,), (lambda i, s: i // s,)],
-        secret=r"1111",
+        right=[
+            (lambda one, p: [a / b for a, b in zip(one, p, strict=True)],),
+            (lambda one, p: np.array(one) / np.array(p),),
+            (lambda one, p: tuple(map(truediv, one, p)),),
+        ],
+        wrong=[
+            (lambda one, p: [b / a for a, b in zip(one, p, strict=True)],),
+            (lambda one, p: [a - b for a, b in zip(one, p, strict=True)],),
+            (lambda one, p: [a // b for a, b in zip(one, p, strict=True)],),
+            (lambda one, p: [a / b for a, b in zip(one[1:], p[1:], strict=True)],),
+            (lambda one, p: sum(one) / sum(p),),
+            (lambda one, p: [sum(one) / sum(p)] * len(p),),
+            (lambda one, p: [a / min(p) for a in one],),
+            (lambda one, p: [one.pop() / p[0] for _ in p],),
+        ],
+        secret=r"1\.6|\b2\.0",
     ),
     "05.6": dict(
-        right=[(lambda one, p: one / p,)],
-        wrong=[(lambda one, p: p / one,), (lambda one, p: one - p,), (lambda one, p: one,), (lambda one, p: one // p,)],
-        secret=r"3\.75",
+        right=[
+            (lambda epochs: median([s for epoch in epochs[1:] for s in epoch]),),
+            (lambda epochs: np.median(sum(epochs[1:], [])),),
+            (lambda epochs: sorted(s for epoch in epochs[1:] for s in epoch)[len(sum(epochs[1:], [])) // 2],),
+        ],
+        wrong=[
+            (lambda epochs: median(sum(epochs, [])),),
+            (lambda epochs: fmean(sum(epochs[1:], [])),),
+            (lambda epochs: fmean(sum(epochs, [])),),
+            (lambda epochs: median(map(median, epochs[1:])),),
+            (lambda epochs: sum(epochs[1:], [])[3],),
+            (lambda epochs: [median(epoch) for epoch in epochs[1:]],),
+            (lambda epochs: min(sum(epochs[1:], [9])) * 1.1,),
+            (lambda epochs: epochs.pop(0)[0],),
+        ],
+        secret=r"\b1\.2\b",
     ),
     "05.7": dict(
-        right=[(lambda s, p: s / p,)],
-        wrong=[
-            (lambda s, p: s * p,),
-            (lambda s, p: p / s,),
-            (lambda s, p: s,),
-            (lambda s, p: p,),
-            (lambda s, p: 100 * s / p,),
-            (lambda s, p: s // p,),
+        right=[
+            (lambda steps: fmean(max(a, b) for a in steps for b in steps),),
+            (lambda steps: np.maximum.outer(steps, steps).mean(),),
+            (lambda steps: sum((2 * n + 1) * s for n, s in enumerate(sorted(steps))) / len(steps) ** 2,),
         ],
-        secret=r"0?\.9375|93\.75",
-        same=[(0, 1)],  # both give more than 1
+        wrong=[
+            (max,),
+            (fmean,),
+            (lambda steps: fmean(max(pair) for pair in combinations(steps, 2)),),
+            (lambda steps: fmean(max(pair) for pair in combinations_with_replacement(steps, 2)),),
+            (lambda steps: fmean(min(a, b) for a in steps for b in steps),),
+            (lambda steps: fmean(a + b for a in steps for b in steps),),
+            (lambda steps: [max(pair) for pair in combinations(steps, 2)],),
+            (lambda steps: fmean(map(max, steps, steps[1:])),),
+        ],
+        secret=r"\b1\.5\b",
     ),
     "05.8": dict(
-        right=[(ROWS,), (ROWS[:2],)],
-        wrong=[
-            (ROWS[1:],),
-            (ROWS[:1],),
-            (changed(ROWS, 1, truncated=True),),
-            ("runs/w1.out",),
-            (changed(ROWS, 1, kind="recorded"),),
+        right=[
+            ("faster", ROWS),
+            ("Faster ", ROWS[:2]),
+            ("can't tell", NOISY),
+            ("can\N{RIGHT SINGLE QUOTATION MARK}t tell", SINGLE),
+            ("slower", SLOWER),
         ],
-        secret=None,
+        wrong=[
+            ("faster", ROWS[1:]),
+            ("faster", ROWS[:1]),
+            ("faster", changed(ROWS, 1, truncated=True)),
+            ("faster", "runs/w1.out"),
+            ("faster", changed(ROWS, 1, kind="recorded")),
+            ("faster", NOISY),
+            ("slower", ROWS),
+            ("can't tell", ROWS),
+            ("can't tell", SLOWER),
+            ("faster", SINGLE),
+            ("yes", ROWS),
+        ],
+        secret=r"\b(faster|slower)\b.*\b(is|are) right",
     ),
     "05.10": dict(
         right=[(2 * 0.8 / 0.88, STEPS), (1.818, STEPS), (1.82, STEPS), ("1.8", STEPS)],
@@ -146,9 +196,10 @@ ANSWERS = {
     ),
     "05.12": dict(right=[(12, 6, ROWS)], wrong=[(12, 12, ROWS), (6, 12, ROWS), (768, 384, ROWS)], secret=r"\b(12|6)\b"),
     "05.13": dict(
-        right=[(0.89, 0.989), (44.5 / 12.5 / 4, 45.5 / 11.5 / 4), (0.89, 0.99), ("0.89", "0.989")],
-        wrong=[(0.9375, 0.9375), (0.9, 0.978), (0.967, 0.91), (3.56, 3.957), (0.91, 0.967), (89, 98.9), (0.915, 0.958)],
-        secret=r"0?\.89\b|0?\.98\d?|44\.5|45\.5|12\.5(?! s)|11\.5(?! s)",
+        right=[(6,), (6.0,), ("6",), (np.int64(6),)],
+        wrong=[(5,), (5.28,), (4,), (1,), (7,), (0,)],
+        secret=r"\b6\b",
+        same=[(2, 3)],
     ),
     "T6": dict(
         right=[

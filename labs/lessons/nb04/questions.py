@@ -1,23 +1,41 @@
 """Judges of 04_batch_size_and_learning_rate."""
 
+import math
+from functools import cache
+
 from labs.checks.judging import judges
-from labs.checks.reading import bytes_of_resnet50v2, close, near, no_evidence
+from labs.checks.reading import close, near, no_evidence
+
+
+@cache
+def _parts():
+    from labs import models
+
+    return models.memory(models.network("ResNet50V2", 32, 10), 1, optimizer_slots=1)
 
 
 @judges("04.1")
-def weights(size):
-    _, right = bytes_of_resnet50v2()
-    count = right / 4
-    for factor, hint in (
-        (1, "This is the number of weights, not their bytes."),
-        (2, "2 bytes would be float16; the weights are float32."),
-        (8, "8 bytes would be float64; the weights are float32."),
-        (32, "A float32 has 32 bits: how many bytes is that?"),
-        (4e-6, "This is in megabytes: give the bytes."),
-        (4 / 2**20, "This is in megabytes: give the bytes."),
-    ):
-        yield near(size, count * factor), hint
-    yield not close(size, right), "Number of weights (`network.count_params()`) times bytes per weight."
+def border(batch):
+    parts = _parts()
+    weights, gradients, optimizer, activations = (
+        parts[part] for part in ("weights", "gradients", "optimizer", "activations")
+    )
+    rest = weights + gradients + optimizer
+    batch = float(batch)
+    yield close(batch, rest / activations) or batch == math.ceil(rest / activations), None
+    yield near(batch, weights / activations), "Weights alone are not the rest: which parts are there once, too?"
+    yield near(batch, (weights + gradients) / activations), "What the optimizer keeps is there as well."
+    yield near(batch, (rest + activations) / activations, 1e-3), "The activations are no part of the rest."
+    yield (
+        near(batch, activations / rest),
+        "Upside down: this is which share of the rest the activations of one image are.",
+    )
+    yield near(batch, rest), "These are the bytes of the three parts. How many images have activations of that size?"
+    yield (
+        near(batch, rest / activations / 3),
+        "This is the mean of the three parts. They are in memory at once: add them.",
+    )
+    return "The bytes of the other three parts, divided by the bytes of the activations of one image."
 
 
 @judges("04.5")

@@ -1,8 +1,10 @@
 """Judges of 05_resnet50_scaling."""
 
+import math
+
 from labs.checks import batch_scripts, reading, scripts
 from labs.checks.judging import judges
-from labs.checks.reading import CUT, PER_CENT, close, near
+from labs.checks.reading import CUT, called, close, near
 
 
 @judges("05.3")
@@ -26,46 +28,83 @@ def epoch_time(seconds, run):
 
 
 @judges("05.5")
-def throughput(function):
-    value, n = float(function(50000, 45.0)), 50000 / 45.0
-    yield near(value, n, 1e-6), None
-    yield value == 50000 // 45.0, CUT
-    yield near(value, 45.0 / 50000), "Upside down: this is seconds per image."
-    if abs(value - 50000 * 45.0) < 1:
-        return "Multiplied: the more seconds an epoch takes, the fewer images per second there must be."
-    return "How many images in how many seconds: one division."
+def round_speedups(function):
+    value, changed = called(function, [4.0, 5.0, 8.0], [2.5, 2.5, 5.0])
+    yield changed, changed
+    yield not hasattr(value, "__len__"), "One number hides how much the rounds differ: give a list, one for each round."
+    value = [float(each) for each in value]
+
+    def is_(*wanted):
+        return len(value) == 3 and all(near(a, b, 1e-3) for a, b in zip(value, wanted, strict=True))
+
+    yield is_(1.6, 2.0, 1.6), None
+    yield len(value) != 3, f"3 rounds were given, and {len(value)} speedup(s) came back."
+    yield is_(2.5 / 4, 0.5, 5 / 8), "Upside down: a speedup above 1 means faster."
+    yield is_(1.5, 2.5, 3), "A difference in seconds is no speedup: divide."
+    yield is_(1, 2, 1), CUT
+    yield (
+        is_(1.6, 1.6, 1.6) or len({round(each, 6) for each in value}) == 1,
+        "All the same? Each round has its own two times.",
+    )
+    return "The time on 1 worker divided by the time on p workers, of the same round."
 
 
 @judges("05.6")
-def speedup(function):
-    value = float(function(45.0, 12.0))
-    yield near(value, 3.75, 1e-3), None
-    yield value == 3, CUT
-    yield near(value, 12 / 45), "Upside down: a speedup above 1 means faster."
-    if near(value, 33):
-        return "A difference in seconds is no speedup: the same 33 s are much for one program and little for another."
-    return "The time of one worker divided by the time of p workers."
+def usual_step(function):
+    epochs = [[9.0, 2.5, 2.4], [1.0, 1.3, 5.0], [1.0, 1.2, 1.1, 1.4]]
+    value, changed = called(function, epochs)
+    yield changed, changed
+    yield hasattr(value, "__len__"), "One median of all steady steps is asked for, not one for each epoch."
+    yield near(value, 1.2, 1e-3), None
+    yield near(value, 1.35, 1e-3), "The first epoch is among these steps: what happens in it that never happens again?"
+    yield near(value, 12 / 7, 1e-3), "This is a mean: one step of 5 s moves it by half a second. Take the median."
+    yield near(value, 25.9 / 10, 1e-3), "This is a mean, and the first epoch is in it."
+    yield near(value, 1.225, 1e-3), "The median of each epoch by itself: put the steps of all steady epochs together."
+    yield near(value, 1.0, 1e-3), "A step in the middle of the list is a median only once the list is sorted."
+    return "Leave out the first epoch, sort all other steps, and take the one in the middle."
 
 
 @judges("05.7")
-def efficiency(function):
-    value = float(function(3.75, 4))
-    yield near(value, 0.9375, 1e-3), None
-    yield near(value, 93.75), PER_CENT
-    yield value == 0, CUT
-    if near(value, 15) or near(value, 4 / 3.75):
-        return "More than 1: an efficiency is the share of the ideal speedup. What is the ideal on p workers?"
-    yield near(value, 3.75), "That is the speedup itself. Divide by what would be ideal."
-    return "Speedup divided by the number of workers."
+def slower_of_two(function):
+    value, changed = called(function, [1.0, 1.2, 2.0, 1.0])
+    yield changed, changed
+    yield hasattr(value, "__len__"), "One number is asked for: the mean over all pairs."
+    yield near(value, 1.5, 1e-3), None
+    yield (
+        near(value, 2.0, 1e-3),
+        "This is the slowest step of all. Of most pairs no one is so slow: take the mean over the pairs.",
+    )
+    yield near(value, 1.3, 1e-3), "This is the mean step of one worker: nobody waits in it."
+    yield near(value, 9.4 / 6, 1e-3), "Both workers may also take the same step: 4 steps make 16 pairs."
+    yield (
+        near(value, 1.46, 1e-3),
+        "The pair (1.0, 2.0) and the pair (2.0, 1.0) are two: who is slow may be either worker.",
+    )
+    yield near(value, 1.1, 1e-3), "This is the faster of two. Who waits for whom?"
+    yield near(value, 2.6, 1e-3), "The two are added here, but they compute at the same time."
+    return "Of each pair the larger time; then the mean over all pairs, of which 4 steps make 16."
 
 
 @judges("05.8")
-def own_study(rows):
+def own_study(sentence, rows):
     yield from reading.no_rows(rows)
     yield from reading.not_yours(rows, rows)
-    workers = {row["workers"] for row in rows}
-    yield 1 not in workers, "There is no run with 1 worker: without a baseline nothing can be called faster."
-    yield len(workers) < 2, "There is only one number of workers: run at least 1 and 2."
+    of = {row["workers"]: row for row in rows}
+    yield 1 not in of, "There is no run with 1 worker: without a baseline nothing can be called faster."
+    yield 2 not in of, "There is no run with 2 workers: run at least 1 and 2."
+    given = str(sentence).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    yield (
+        given not in ("faster", "slower", "can't tell"),
+        f"{sentence!r} is none of the three; spell them as the text does.",
+    )
+    interval = of[2].get("speedup_interval")
+    low, high = interval or (0, math.inf)
+    yield given == ("faster" if low > 1 else "slower" if high < 1 else "can't tell"), None
+    yield interval is None, "There is no interval, from one round: nothing says how much the next one would differ."
+    seen = f"The interval of your speedup reaches from {low:.3g} to {high:.3g}"
+    yield low <= 1 <= high, f"{seen}: a speedup of 1 is in it."
+    yield given == "can't tell", f"{seen}, and 1 is not in it: the spread of your rounds does not explain that."
+    return f"{seen}: on which side of 1 is that?"
 
 
 @judges("T6")
@@ -102,23 +141,17 @@ def updates(one, two, rows):
 
 
 @judges("05.13")
-def rounding(low, high):
-    low, high = float(low), float(high)
-    yield min(low, high) > 50, PER_CENT
-    if abs(low - 0.9375) < 0.005 and abs(high - 0.9375) < 0.005:
-        return "That is the efficiency without its interval: 12 s in the log is anything from 11.5 s to 12.5 s."
-    if low > high:
-        return "The lower bound is above the upper one: which of the two times must be long for a low efficiency?"
-    if abs(low - 45 / 12.5 / 4) < 0.003 and abs(high - 45 / 11.5 / 4) < 0.003:
-        return "Good for the 12 s. But the 45 s of one GPU are rounded as well."
-    if near(low, 44.5 / 12.5, 0.006) and near(high, 45.5 / 11.5, 0.006):
-        return "These are the lowest and the highest speedup. Which share of the ideal are they?"
-    if abs(low - 45.5 / 12.5 / 4) < 0.003 and abs(high - 44.5 / 11.5 / 4) < 0.003:
-        return "Both times are too long here, or both too short: the errors nearly cancel. Which pair is the worst?"
-    if not (abs(low - 44.5 / 12.5 / 4) <= 0.006 and abs(high - 45.5 / 11.5 / 4) <= 0.006):
-        return (
-            "Each of the two times may be off by half a second, and not both in one direction: which pairs are extreme?"
-        )
+def together(epochs):
+    yield near(epochs, 6, 1e-9), None
+    yield float(epochs) != int(epochs), "Epochs come whole: the next whole number."
+    yield epochs > 6, "That is fine enough. A smaller number is, too."
+    if epochs == 5:
+        return "At 5 x 45 s and 5 x 12 s, both half a second off in the worst way, by how many per cent is the speedup?"
+    yield (
+        1 <= epochs < 5,
+        f"Of {int(epochs)} x 12 s, half a second alone is more than 1 %, and the 45 s are rounded as well.",
+    )
+    return "Half a second of n x 12 s, and half a second of n x 45 s: together they must be less than 1 %."
 
 
 @judges("05.15")
