@@ -42,5 +42,7 @@ def distribution(run, workers=1):
 
 
 def quantile(seconds, shares, share=0.5):
-    """The seconds below or at which `share` of the steps lie, of what `distribution` gave."""
-    return float(seconds[min(np.searchsorted(shares, share - 1e-12), len(seconds) - 1)])
+    """The seconds below or at which `share` of the steps lie, of what `distribution` gave; half way to the next step
+    where it is exactly that share, as a median is of an even number of steps."""
+    at, after = (min(np.searchsorted(shares, each), len(seconds) - 1) for each in (share - 1e-12, share + 1e-12))
+    return float(seconds[at] + seconds[after]) / 2
