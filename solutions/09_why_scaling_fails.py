@@ -19,12 +19,11 @@
 import json
 import os
 import time
-from importlib.util import find_spec
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # small experiments: they run on CPU cores, also where there is a GPU
 
 from labs import devices, jobs, presets  # first: it silences TensorFlow's start-up messages
-from labs.checks import check, outcome, predict
+from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb09 import late_workers, one_rate, pictures, small, steps, trials
 from labs.measure import allreduce
 from labs.results import intervals
@@ -37,10 +36,7 @@ import numpy as np
 plan = presets.choose()
 quick = plan.name == "test"
 seeds = range(3 if quick else 5)
-many = bool(find_spec("horovod"))
 print(f"preset {plan.name}; a rank computes on one CPU core, and this machine has {devices.cores()}")
-if not many:
-    print("Horovod is not installed: what needs ranks is skipped. `labs doctor` says how to get it.")
 
 # %% [markdown]
 # ## 1. Exchange may cost more than it saves
@@ -89,7 +85,7 @@ predict("09.2", two_over_one)
 # %%
 rounds, of_round = (3, 4) if quick else (6, 10)
 expected, rows = {2: {}}, []
-if many:
+if devices.has("horovod"):
     alone = steps.measure(1, sizes, rounds=rounds, steps=of_round, launcher="mpiexec")
     link = allreduce.measure(2, sizes=(2**10, 2**14, 2**18, 2**22), repeats=8, launcher="mpiexec", runs=jobs.folder())
     print(f"all-reduce: {1e6 * link['latency']['value']:.0f} us a message, {link['bandwidth']['value'] / 1e6:.0f} MB/s")
@@ -107,10 +103,10 @@ tables.show(rows, ("filters", "one", "two", "ratio"), headers)
 # side without exchange, all ranks with exchange.
 
 # %%
-found = [steps.measure(2, sizes, rounds=rounds, steps=of_round, launcher="mpiexec")] if many else []
-if many and not quick:
-    found.append(steps.measure(4, [sizes[0], sizes[-1]], rounds=rounds, steps=of_round))
-if many:
+if devices.has("horovod"):
+    found = [steps.measure(2, sizes, rounds=rounds, steps=of_round, launcher="mpiexec")]
+    if not quick:
+        found.append(steps.measure(4, [sizes[0], sizes[-1]], rounds=rounds, steps=of_round))
     ratios = steps.times_as_long(found[0])
     outcome("09.2", ratios[sizes[0]].value, ratios[sizes[0]].interval)
     plots.show(pictures.pays(alone, found, expected))
@@ -123,7 +119,7 @@ if many:
 # once, however few images it gets.
 
 # %%
-if many:
+if devices.has("horovod"):
     plots.show(pictures.step_parts(found))
 
 # %% [markdown]
@@ -138,10 +134,10 @@ def speedup(start, per_image, exchange, ranks):
     ### END SOLUTION
 
 
-right = check("09.3", speedup)
+check("09.3", speedup)
 
 # %%
-if right and many:
+if answered("09.3") and devices.has("horovod"):
     rows = []
     for filters, (start, computing, sharing, exchange) in ((f, p.values()) for f, p in steps.parts(found[0]).items()):
         asked = (start, computing / 16, sharing + exchange)
@@ -149,8 +145,6 @@ if right and many:
         rows.append(row | {f"on_{ranks}": speedup(*asked, ranks) for ranks in (2, 8, 32)})
     headers = {"measured": "2 ranks, measured"} | {f"on_{n}": f"{n} ranks, computed" for n in (2, 8, 32)}
     tables.show(rows, ("filters", *headers), headers)
-else:
-    print("Skipped: this table uses your function of 09.3, and steps on 2 ranks.")
 
 # %% [markdown]
 # (8 and 32 ranks are computed as if the exchange took no longer among more of them, and each had a core: the best case.) Even so the
@@ -188,7 +182,7 @@ check("09.4", why_it_loses)
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"
-ready = check("09.5", script, without="horovod")
+check("09.5", script, without="horovod")
 
 # %% [markdown]
 # The script trains a dense network on 2 ranks, one training for each k. **Predict:** how many times as many steps in a second does it
@@ -203,13 +197,11 @@ predict("09.6", faster_with_16)
 # %%
 ks = (1, 16) if quick else (1, 4, 16, 64)
 results = []
-if ready:
+if devices.has("horovod") and answered("09.5"):
     options = ["--k", *ks, "--steps", 128 if quick else 256, "--repeats", 2 if quick else 4]
     job = jobs.run(script, *options, name="local_sgd", ranks=2, launcher="mpiexec")
     lines = [line for line in job.out.read_text().splitlines() if '{"k"' in line]
     results = [json.loads(line[line.index("{") :]) for line in lines]
-else:
-    print("Skipped: these trainings run when 09.5 is right.")
 
 # %%
 by_k = {k: [result for result in results if result["k"] == k] for k in ks}
@@ -352,13 +344,11 @@ def updates(images, batch, epochs):
     ### END SOLUTION
 
 
-right = check("09.11", updates)
+check("09.11", updates)
 
 # %%
-if right:
+if answered("09.11"):
     print(*(f"batch {batch}: {updates(small.TRAIN, batch, 10)} updates" for batch in sizes_of_batch), sep="\n")
-else:
-    print("Skipped: this cell uses your function of 09.11.")
 
 # %% [markdown]
 # With equal epochs and one rate, batch 512 was given 20 updates, and batch 8 1600 of the same length. Two repairs. First the linear rule:
@@ -463,11 +453,11 @@ def fit(batches, steps):
     ### END SOLUTION
 
 
-right = check("09.14", fit)
+check("09.14", fit)
 
 # %%
 fitted = None
-if right:
+if answered("09.14"):
     fitted = fit([row["batch"] for row in measured], [float(np.mean(row["steps"])) for row in measured])
     print(f"S_min = {fitted[0]:.1f} steps, B_crit = {fitted[1]:.0f} images")
 plots.show(pictures.critical(measured, fitted))
@@ -516,7 +506,7 @@ def noise_scale(local_square, mean_square, local_batch, workers):
     ### END SOLUTION
 
 
-right = check("09.17", noise_scale)
+check("09.17", noise_scale)
 
 # %% [markdown]
 # A single step tells little: both squares scatter. So take means of the squares over 50 steps first, and divide then. Eight workers with 16
@@ -531,7 +521,7 @@ def windows(values):
     return np.nanmean(values.reshape(-1, window), axis=1)
 
 
-if right:
+if answered("09.17"):
     scales = np.array([noise_scale(windows(w["local"]), windows(w["mean"]), 16, 8) for w in watched]).T
     losses = np.mean([windows(w["loss"]) for w in watched], axis=0)
     middles = window * (np.arange(count // window) + 0.5)
@@ -540,8 +530,6 @@ if right:
     change = last.value / first.value
     print(f"B_simple: {first.value:.0f} images at first, {last.value:.0f} at last")
     outcome("09.16", "grows" if change > 1.5 else "falls" if change < 1 / 1.5 else "stays", how="simulated")
-else:
-    print("Skipped: this cell uses your function of 09.17.")
 
 # %% [markdown]
 # At first all images agree on where to go, and a small batch is enough. Later the gradient is small, the noise is not, and a larger batch is
@@ -597,13 +585,13 @@ def search(start, rates, at_a_time):
     ### END SOLUTION
 
 
-right = check("09.20", search)
+check("09.20", search)
 
 # %%
 rates, sizes_of_job = (0.01, 0.1) if quick else (0.001, 0.01, 0.1, 1.0), ["--epochs", 1 if quick else 4]
 searches = {"one after the other, on both cores": [(0, 1)], "two at a time, on one core each": [(0,), (1,)]}
 plans, durations, trained = {}, [], []
-if right:
+if answered("09.20"):
     for title, places in searches.items():
         starts = one_rate.Starts(places, sizes_of_job, prefix=f"rate_{len(places)}")
         begin = time.perf_counter()
@@ -612,8 +600,6 @@ if right:
         plans[title] = starts.bars()
     outcome("09.19", durations[0] / durations[1])
     plots.show(pictures.schedule(plans))
-else:
-    print("Skipped: these trainings run with your function of 09.20.")
 
 # %% [markdown]
 # One training of a small network cannot use two cores well: its operations are too short to be divided, and it starts, reads and
@@ -732,7 +718,7 @@ check("09.24", share_of_steps)
 
 # %%
 paused = []
-for name, pause in (("as_it_is", []), ("rank_1_late", ["--slow", 1, 50])) if many else ():
+for name, pause in (("as_it_is", []), ("rank_1_late", ["--slow", 1, 50])) if devices.has("horovod") else ():
     options = ["--network", "SmallCNN", "--images", 256, "--epochs", 3, *pause]
     job = jobs.run("-m", "labs.lessons.nb07.experiment", *options, name=name, ranks=2, launcher="mpiexec")
     if job.state == "finished":
