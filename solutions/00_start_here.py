@@ -87,7 +87,7 @@ outcome("00.2", *first.speedup(runs))
 # **Why not twice as fast?** This question goes through the whole course:
 #
 # - The workers train *one* network, so they must agree after each step: what do they send each other (`02_concurrency`,
-#   `03_mirrored_strategy`)?
+#   `02b_ring_all_reduce`, `03_mirrored_strategy`)?
 # - All wait for the slowest one (`02_concurrency`).
 # - What if a part of the work cannot be divided (`01_basic_concepts`)?
 # - The workers share one machine. You take a step apart, and see how much each of these costs here (`05_resnet50_scaling`).

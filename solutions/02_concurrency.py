@@ -9,22 +9,22 @@
 # %% [markdown]
 # # Concurrency: many workers, one network
 #
-# **Time: 100 minutes, of which 1 minute on 2 cores is computing.**
+# **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
 #
-# Several workers compute gradients at the same time. How does one network come out of it? Should they wait for each
-# other? And how are many gradients summed when each is large? At the end you answer task **T2** in your own words.
+# Several workers compute gradients at the same time. How does one network come out of it? And should they wait for each
+# other? What you find out is the first half of task **T2**; how many large gradients are summed is the second, in the next
+# notebook.
 #
 # All gradients here are computed, on the digits that come with scikit-learn. Only the *seconds* are simulated, so you
-# can have 10,000 workers; but for the last section, where your own ring runs in real processes.
+# can have 10,000 workers.
 
 # %%
 import numpy as np
 
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb02 import pictures, ring
-from labs.results import intervals
-from labs.show import plots, tables, widgets
-from labs.simulate import reduce, sgd, stragglers
+from labs.lessons.nb02 import pictures
+from labs.show import tables, widgets
+from labs.simulate import sgd, stragglers
 
 # %% [markdown]
 # ## A gradient from few samples
@@ -535,287 +535,10 @@ check("02.15", race_says)
 # with 256 GPUs in 2017, in one hour. What synchronous SGD computes does not depend on who was late, and the rest of
 # this course uses it.
 #
-# ## How K gradients are summed
-#
-# ResNet50V2 with 10 classes has 23.5 million trainable weights. In float32 its gradient has 94 MB, at every step, on
-# every worker. Two ways to the sum:
-#
-# - **A server**: every worker sends its gradient to one process; it adds them and sends the sum back to each.
-# - **A ring**: worker 0 sends to worker 1, worker 1 to worker 2, ..., the last one to worker 0. There is no server.
-#
-# In the ring each gradient is cut into K chunks, and at each step *every* worker sends one chunk to the next. First, in
-# the **reduce-scatter**, the chunks are added on their way, until each worker has the complete sum of one chunk. Then,
-# in the **all-gather**, these sums go round.
-#
-# **Predict:** how many steps are these together, with 4 workers?
-
-# %% labs={"id": "02.16"}
-### BEGIN SOLUTION
-ring_steps = 6
-### END SOLUTION
-predict("02.16", ring_steps)
-
-# %% [markdown]
-# Go through it with the slider `step`: on the left who sends which chunk, on the right what each worker then has. A
-# number says how many workers' gradients are in that chunk's sum. After which step has each worker one complete sum?
-
-# %%
-widgets.explore(pictures.ring, workers=(2, 8), step=(0, 14))
-
-# %% [markdown]
-# After step 3. This is the end of the reduce-scatter:
-
-# %%
-plots.show(pictures.ring(workers=4, step=3))
-
-# %% [markdown]
-# K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1). Are the sums
-# right? The proof, with whole numbers, where a sum is exact; also for a gradient that K does not divide:
-
-# %%
-random = np.random.default_rng(0)
-for workers, size in ((2, 10), (4, 12), (5, 12), (16, 1000), (100, 1)):
-    vectors = random.integers(-1000, 1000, (workers, size))
-    steps = reduce.ring(vectors)
-    assert np.array_equal(steps[-1].vectors, np.tile(vectors.sum(axis=0), (workers, 1)))
-    print(f"{workers:3} workers, {size:4} numbers: exact sum on every worker after {len(steps)} steps")
-    if workers == 4:
-        outcome("02.16", len(steps), how="counted")
-
-# %% [markdown]
-# Now count bytes. With the server: how many go through *its* link, in and out, if there are K workers? And if S servers
-# divide the gradient among them, through the link of each? In the ring: how many bytes does each worker send?
-
-
-# %% labs={"id": "02.17"}
-def server_bytes(workers, size, servers=1):
-    """Bytes received and sent by each server. size: bytes of one gradient."""
-    ### BEGIN SOLUTION
-    return 2 * workers * size / servers
-    ### END SOLUTION
-
-
-def ring_bytes(workers, size):
-    """Bytes sent by each worker of the ring, which receives as many. size: bytes of one gradient."""
-    ### BEGIN SOLUTION
-    return 2 * (workers - 1) / workers * size
-    ### END SOLUTION
-
-
-check("02.17", server_bytes, ring_bytes)
-
-# %% [markdown]
-# The simulated ring keeps its messages, so your formula can be compared with a count. Then the 94 MB of ResNet50V2, in
-# GB:
-
-# %%
-if answered("02.17"):
-    steps = reduce.ring(np.ones((8, 1000)))  # 8 workers, gradients of 1000 numbers of 8 bytes
-    sent = sum(8 * send.size for step in steps for send in step.sends if send.sender == 3)
-    print(f"worker 3 of 8 has sent {sent} bytes; by your formula {ring_bytes(8, 8000):.0f}")
-    rows = [
-        {
-            "workers": workers,
-            "one": server_bytes(workers, 0.094),
-            "16": server_bytes(workers, 0.094, 16),
-            "ring": ring_bytes(workers, 0.094),
-        }
-        for workers in (2, 8, 64, 256, 10_000)
-    ]
-    tables.show(
-        rows,
-        ("workers", "one", "16", "ring"),
-        {"one": "one server, in and out", "16": "each of 16 servers", "ring": "each worker of the ring, out"},
-    )
-
-# %% [markdown]
-# The server's bytes grow with the workers. A worker of the ring never sends more than twice the gradient (and receives as much:
-# twice the last column is what to set beside a server's link). But the ring has more *steps*, and each message has a **latency**: the time until the first byte arrives.
-#
-# 256 workers, links of 10 GB/s, latency 10 microseconds. **Predict:** which is faster, `"r"` for the ring or `"s"` for
-# one server, for 94 MB and for 4 kB? Write two letters.
-
-# %% labs={"id": "02.18"}
-### BEGIN SOLUTION
-faster = "rs"
-### END SOLUTION
-predict("02.18", faster)
-
-# %%
-latency, bandwidth, rows = 10e-6, 10e9, []
-for workers in (256, 10_000):
-    for name, size in (("94 MB", 94e6), ("4 kB", 4e3)):
-        rows.append(
-            {
-                "workers": workers,
-                "size": name,
-                "server": 1000 * reduce.server_seconds(workers, size, latency, bandwidth),
-                "16": 1000 * reduce.server_seconds(workers, size, latency, bandwidth, servers=16),
-                "ring": 1000 * reduce.ring_seconds(workers, size, latency, bandwidth),
-            }
-        )
-tables.show(
-    rows,
-    ("workers", "size", "server", "16", "ring"),
-    {"size": "gradient", "server": "one server (ms)", "16": "16 servers (ms)", "ring": "ring (ms)"},
-)
-outcome("02.18", ["r" if row["ring"] < row["server"] else "s" for row in rows[:2]], how="computed")
-
-# %% [markdown]
-# Where do the lines cross? Change the size of the gradient, the link, and the number of servers. How many servers
-# until more of them do not help, for 32 workers?
-
-# %%
-widgets.explore(
-    pictures.costs,
-    megabytes=[0.004, 0.1, 1.0, 10.0, 94.0, 400.0],
-    gigabytes_per_second=[1.0, 10.0, 100.0],
-    microseconds=[1.0, 10.0, 100.0],
-    servers=[2, 4, 16, 64, 256],
-)
-
-# %% [markdown]
-# Servers divide the load, until each worker's *own* link is the limit: it carries the whole gradient out and in. From
-# as many servers as workers on, more do not help.
-#
-# What is the bottleneck on 256 workers?
-#
-# - **a**: for 94 MB the link of the one server; for 4 kB the 510 messages of the ring, one after the other
-# - **b**: in both cases the bytes of the ring: the more workers, the more each of them sends
-# - **c**: in both cases the latency, because the one server must receive 256 messages
-# - **d**: for 94 MB the link of the one server, so that 1000 servers would take 1/1000 of the time
-
-# %% labs={"id": "02.19"}
-### BEGIN SOLUTION
-bottleneck = "a"
-### END SOLUTION
-check("02.19", bottleneck)
-
-# %% [markdown]
-# ## Build it
-#
-# Now write the ring yourself: the program of *one* worker, which K processes will run. Each knows its number `worker`, from 0 to
-# K - 1, and `chunks`, a list: its own gradient, cut into K arrays. `exchange(array)` passes an array on to the next worker (the
-# next one of the last is worker 0), and returns what the one before has passed on in the same moment.
-#
-# First the reduce-scatter: K - 1 exchanges of one chunk. In the picture above, worker w sends chunk w first. At the end it has
-# the whole sum of chunk w + 1 (the last worker that of chunk 0); what its other chunks hold does not matter.
-
-
-# %% labs={"id": "02.20"}
-def reduce_scatter(worker, K, chunks, exchange):
-    """Returns the list of K chunks, of which number (worker + 1) % K is the sum over all workers."""
-    ### BEGIN SOLUTION
-    for step in range(K - 1):
-        arrived = exchange(chunks[(worker - step) % K])
-        place = (worker - step - 1) % K
-        chunks[place] = chunks[place] + arrived
-    return chunks
-    ### END SOLUTION
-
-
-check("02.20", reduce_scatter)
-
-# %% [markdown]
-# Then the all-gather: it begins where you have just ended, and after K - 1 more exchanges every worker has all sums.
-
-
-# %% labs={"id": "02.21"}
-def all_gather(worker, K, chunks, exchange):
-    """Returns the list of K chunks, all of them sums; number (worker + 1) % K is one at the begin."""
-    ### BEGIN SOLUTION
-    for step in range(K - 1):
-        chunks[(worker - step) % K] = exchange(chunks[(worker + 1 - step) % K])
-    return chunks
-    ### END SOLUTION
-
-
-check("02.21", all_gather)
-
-# %% [markdown]
-# Four processes now run both functions, on the gradient of a ResNet50V2: 23.5 million numbers, 94 MB. They share nothing but
-# pipes. In turn with the ring, the same four do it by a server, which is worker 0.
-#
-# **Predict:** how many times as long does the server take, on *this* machine?
-
-# %% labs={"id": "02.22"}
-### BEGIN SOLUTION
-times_as_long = 2
-### END SOLUTION
-predict("02.22", times_as_long)
-
-# %%
-summed = {}
-if answered("02.20", "02.21"):
-    for size in (1_000, 23_500_000):
-        name = f"ring_{4 * size}_bytes"
-        summed[size] = ring.run(reduce_scatter, all_gather, name, workers=4, numbers=size, rounds=8)
-
-# %%
-rows = []
-for size, found in summed.items():
-    if found:
-        seconds, sent = found["seconds"], found["bytes"]
-        ratio = intervals.paired(seconds["server"], seconds["ring"])
-        low, high = ratio.interval
-        rows.append({"size": f"{4 * size:,} bytes", "ratio": f"{ratio.value:.2f} [{low:.2f}, {high:.2f}]"})
-        for kind in ("ring", "server"):
-            rows[-1][kind] = 1000 * np.median(seconds[kind])
-            rows[-1][f"out of {kind}"] = " ".join(f"{each:,}" for each in sent[kind])
-if rows:
-    headings = {"size": "gradient", "ring": "ring (ms)", "server": "server (ms)", "ratio": "server / ring [95 %]"}
-    tables.show(rows, tuple(headings), headings)
-    headings = {"size": "gradient", "out of ring": "ring: bytes sent by worker 0 1 2 3"}
-    headings["out of server"] = "server: by worker 0 1 2 3"
-    tables.show(rows, tuple(headings), headings)
-    outcome("02.22", ratio.value, ratio.interval)
-
-# %% [markdown]
-# The bytes are those of your formulas in 02.17. The seconds are another thing. All four processes share one memory: what goes
-# through *each* link matters less here than how much is copied in all, and that is the same for both. And for 4 kB
-# the ring's 6 messages, one after the other, take longer than the server's 2. The ring earns its name where every worker has a link of its
-# own, as on a cluster.
-#
-# There is more that helps. **A tree** for small messages: sums go up a tree of workers and come down again, in 2 log2 K messages one
-# after the other in place of 2 (K - 1); that is 16 for 256 workers. **Two levels**: sum inside each machine first, over its fast links, then between the
-# machines only; that makes the ring shorter. **Larger messages**: put many small tensors into one buffer. **Fewer
-# bytes**: send gradients in 16 bits. **Fewer exchanges**: add up the gradients of several batches before you exchange.
-#
-# ## T2
-#
-# (a) One paragraph, about 5 to 8 sentences: synchronous against asynchronous SGD. What does each do at an update, what
-# does it cost, and when would you take which?
-#
-# (b) 3 to 5 sentences: why is a single parameter server a bottleneck, and how is it relieved? Name at least two ways,
-# and what limits each of them.
-
-# %% [markdown] labs={"id": "T2", "kind": "answer"}
-# ### T2: your answer
-# ### BEGIN SOLUTION
-# (a) In synchronous SGD all K workers compute a gradient from the same weights, each from a batch of its own; the mean
-# of the K gradients makes one update, the same one as a single worker would make with the K times larger batch. The
-# mean needs all gradients, so each step lasts as long as its slowest worker; with more workers somebody is late more
-# often (64 workers whose times spread by 10 % compute 80 % of the time). In asynchronous SGD nobody waits: each worker
-# takes the newest weights, and its gradient is applied when it is done. A slow worker then delays nobody, but gradients
-# are of old weights: with K workers K - 1 updates came in between on average, more for a slow worker. Stale gradients
-# do train, as long as the rate is small; at a large rate the loss overshoots. I would take synchronous SGD on equal
-# devices, where its result can be repeated and waiting is short, and asynchronous SGD on mixed hardware or with workers
-# that are often late.
-#
-# (b) A single server receives K gradients and sends K sums at every step: 2 K times the gradient through one link, so
-# the exchange takes K times as long with K times the workers. Several servers that hold a part of the weights each
-# divide this load, up to the point where each worker's own link is the limit. A ring needs no server: each worker sends
-# 2 (K - 1) / K of the gradient, less than twice its size for any K; but it takes 2 (K - 1) messages one after the
-# other, so for small messages or thousands of workers its latency counts. Then two levels help (a sum inside each
-# machine, then between the machines), or fewer and smaller exchanges: 16 bits, several batches before each exchange.
-# ### END SOLUTION
-
-# %% [markdown]
 # ## What you take along
 #
 # - The mean of K gradients from equal batches is the gradient of one large batch. Equal copies stay equal.
 # - With a barrier the slowest of K sets each step; this grows with K even if all are equally fast on average.
 # - Without it gradients are K - 1 updates old on average. Compare losses over *time*, each kind at its own rate.
-# - A server is limited by its link, a ring by its number of messages.
 #
-# Next: `03_mirrored_strategy`.
+# How is the mean of many large gradients made? Next: `02b_ring_all_reduce`.

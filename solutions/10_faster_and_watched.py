@@ -17,7 +17,7 @@
 
 # %%
 from labs import data, devices, doctor, jobs, presets, recorded  # first: it silences TensorFlow's start-up messages
-from labs.checks import check, outcome, predict
+from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb10 import by_hand, feeding, limited, pictures, recompute
 from labs.measure import profile
 from labs.measure.step import compiled
@@ -29,14 +29,12 @@ from labs.simulate import memory
 
 import json
 import time
-from importlib.util import find_spec
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 quick = presets.choose().name == "test"
-horovod = find_spec("horovod") is not None
 print(f"preset {presets.choose().name}; {devices.cores()} cores; GPUs: {devices.gpus() or 'none'}")
 
 # %% [markdown]
@@ -58,17 +56,16 @@ predict("10.1", cores_waiting)
 # %%
 seconds = 2 if quick else 6
 slow = None
-if horovod:
+if devices.has("horovod"):
     job = limited.start("E", name="slow_rank_mpi", launcher="mpiexec", seconds=seconds).wait()
     slow = watched.ranks(jobs.folder() / job.name) if job.state == "finished" else None
     print(job.explain())
-else:
-    print("Skipped: Horovod is not installed. What follows uses recorded runs instead.")
 outcome("10.1", slow[0].mean("cores") if slow else None)
 
 # %%
+title = "Rank 1 pauses in each step" if slow else "Recorded: two ranks over MPI"
 slow = slow or [watched.read(file) for file in recorded.traces()["B"]]
-plots.show(show_watched.figure(slow, title="Rank 1 pauses in each step" if horovod else "Recorded: two ranks over MPI"))
+plots.show(show_watched.figure(slow, title=title))
 
 # %% [markdown]
 # **Utilisation is not progress.** A rank that waits over MPI asks again and again whether the message has come, which keeps its core
@@ -77,9 +74,9 @@ plots.show(show_watched.figure(slow, title="Rank 1 pauses in each step" if horov
 # the most that this worker can do, measured with a large matrix product before the training began:
 
 # %%
-columns = ("operations_of_an_image", "most_operations_per_second")
-tables.show([rank.about | {"rank": rank.rank, "images": rank.images_per_second} for rank in slow],
-            ("rank", "images", *columns), {"images": "images/s"})  # fmt: skip
+columns = ("rank", "images", "operations_of_an_image", "most_operations_per_second")
+shown = [rank.about | {"rank": rank.rank, "images": rank.images_per_second} for rank in slow]
+tables.show(shown, columns, {"images": "images/s"})
 
 # %% [markdown]
 # `operations_of_an_image` holds forward and backward, and counts a multiply-add as two. Which share of what it could do has
@@ -121,7 +118,7 @@ tables.show(rows, ("training", "rank", "batch", *headers), headers)
 ### BEGIN SOLUTION
 limits = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", "E": "slow rank", "F": "small batch"}
 ### END SOLUTION
-named = check("10.3", limits)
+check("10.3", limits)
 
 # %% [markdown]
 # Naming is a guess until an experiment has confirmed it: take the limit away, and the training must become faster; take away
@@ -138,8 +135,7 @@ predict("10.4", times_as_fast)
 # %%
 rates = {}
 for change in (None, remedy) if case in limited.SETTINGS and remedy in limited.REMEDIES else ():
-    if limited.SETTINGS[case].ranks and not horovod:
-        print("Skipped: this training has two ranks, and Horovod is not installed.")
+    if limited.SETTINGS[case].ranks and not devices.has("horovod"):
         break
     job = limited.start(case, change, seconds=seconds).wait()
     if job.state != "finished":
@@ -224,7 +220,7 @@ def parallel(files, read, small, batch):
     ### END SOLUTION
 
 
-ready = [check("10.7", parallel)]
+check("10.7", parallel)
 
 # %% [markdown]
 # **2.** `small` works on batches, too, and each call of an operation costs its start. Change the order of `batch` and `map`.
@@ -238,7 +234,7 @@ def by_batch(files, read, small, batch):
     ### END SOLUTION
 
 
-ready.append(check("10.8", by_batch))
+check("10.8", by_batch)
 
 # %% [markdown]
 # **3.** The next epoch needs the same small images: keep them (`cache`), but in a new order in each epoch, with other batches
@@ -254,7 +250,7 @@ def fed(files, read, small, batch):
     ### END SOLUTION
 
 
-ready.append(check("10.9", fed))
+check("10.9", fed)
 
 # %% [markdown]
 # What does each change give? The pipelines take turns, and the same network trains on each of their batches; cached
@@ -275,7 +271,7 @@ train = compiled(feeding.network(), keras.optimizers.SGD(0.01))
 batch = 32
 given = {"starving": starving, "parallel": parallel, "small by batches": by_batch, "cached, ahead": fed}
 pipelines = {"starving": starving(files, feeding.read, feeding.small, batch)}
-if all(ready):
+if answered("10.7", "10.8", "10.9"):
     for name, function in given.items():
         pipelines[name] = function(files, feeding.read, feeding.small, batch)
 pipelines["starving, TFRecord"] = from_records(records, feeding.small, batch)
@@ -388,10 +384,10 @@ outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and al
 ### BEGIN SOLUTION
 block_size = 6
 ### END SOLUTION
-right = check("10.14", block_size)
+check("10.14", block_size)
 
 # %%
-if right and remat:
+if answered("10.14") and remat:
     sizes = (block_size,) if quick else sorted({2, 12, block_size})
     found += [recompute.measure("blocks", block, **size) for block in sizes]
     plots.show(pictures.recompute([row for row in found if row]))
@@ -402,7 +398,7 @@ if right and remat:
 # turns. What is it worth? Memory grows with the batch, so two batches give the line, and the line the largest batch in a given memory:
 
 # %%
-if right and remat and not quick:
+if answered("10.14") and remat and not quick:
     rows = []
     for row in [found[0], next(row for row in found if row["block"] == block_size)]:
         mode, half = row["mode"], row["batch"] // 2
@@ -422,14 +418,14 @@ if right and remat and not quick:
 
 # %% labs={"id": "10.15"}
 script = "scripts/accumulated.py"
-right = check("10.15", script)
+check("10.15", script)
 
 # %% [markdown]
 # Now on real ranks, which begin with different random weights: with a frozen layer, with a layer that is used twice (tied weights),
 # and with batch normalisation.
 
 # %%
-if right and horovod:
+if answered("10.15") and devices.has("horovod"):
     for network in ("dense",) if quick else ("dense", "frozen", "tied", "batch_norm"):
         job = jobs.start(script, "--model", network, name=f"accumulated_{network}", ranks=2, launcher="mpiexec")
         print(network, job.wait(show=False).out.read_text(), sep="\n")
@@ -444,7 +440,7 @@ if right and horovod:
 
 # %%
 rates = {}
-if right and horovod and not quick:
+if answered("10.15") and devices.has("horovod") and not quick:
     wide, shared = ["--hidden", 1024, "--model", "dense"], {"ranks": 2, "launcher": "mpiexec"}
     for name, options in {
         "one exchange for 4 passes": ["--passes", 4, "--batch_size", 128, "--steps", 12],
@@ -501,16 +497,16 @@ for network in ("dense", "batch_norm"):
 # 2. it updates its share of the weights, with its share of the state;
 # 3. **all-gather**: all ranks get all new weights.
 #
-# An all-reduce *is* a reduce-scatter and an all-gather, one after the other (the ring of notebook 02). So how much more is sent?
+# An all-reduce *is* a reduce-scatter and an all-gather, one after the other (the ring of notebook 02b). So how much more is sent?
 # Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`, a dozen lines. `hvd.reducescatter` and `hvd.allgather`
 # divide and join the first axis; the docstrings in `labs/hvd/collectives.py` give the shapes. The check plays it on 1, 2 and 4 ranks.
 
 # %% labs={"id": "10.17"}
 script = "scripts/sharded_optimizer.py"
-right = check("10.17", script)
+check("10.17", script)
 
 # %%
-if right and horovod:
+if answered("10.17") and devices.has("horovod"):
     for network in ("dense",) if quick else ("dense", "frozen", "tied"):
         job = jobs.start(script, "--model", network, name=f"sharded_{network}", ranks=2, launcher="mpiexec")
         print(network, job.wait(show=False).out.read_text(), sep="\n")
@@ -522,7 +518,7 @@ if right and horovod:
 # over Gloo, whose messages pass the machine's loopback, where they can be counted:
 
 # %%
-if right and horovod and not quick:
+if answered("10.17") and devices.has("horovod") and not quick:
     options = ["--hidden", 4096, "--steps", 4]
     quiet = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}  # what is freed is given back
     for name, more in {"whole": ["--whole"], "sharded": []}.items():

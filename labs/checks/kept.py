@@ -241,7 +241,7 @@ def progress(folder="."):
     kind: check (a choice is one), prediction or answer. No judge is imported.
     """
     items, texts = read_progress(), {}
-    for notebook in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
+    for notebook in sorted(Path(folder).glob("[0-9][0-9]*_*.ipynb")):
         texts |= answers(notebook)
     rows = []
     for lesson in tasks.lessons().values():

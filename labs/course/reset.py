@@ -71,8 +71,8 @@ def _meant(root, name, fresh):
     here = Path(os.path.relpath(Path(name).absolute(), root)).as_posix()
     plain = name.removeprefix("./")
     found = {path for path in fresh if here == path or plain == path}
-    if not found and re.fullmatch(r"\d{1,2}", name):
-        found = {path for path in fresh if path.startswith(f"notebooks/{int(name):02}_")}
+    if not found and (number := re.fullmatch(r"(\d{1,2})([a-z]?)", name)):
+        found = {path for path in fresh if path.startswith(f"notebooks/{int(number[1]):02}{number[2]}_")}
     if not found and plain:
         ends = {f"/{plain}", f"/{plain}.ipynb"}
         found = {path for path in fresh if any(path.endswith(end) for end in ends)}

@@ -33,7 +33,7 @@ MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred 
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
 FEW = 8  # lines that say the same of several files of a submission
 _PLACES = re.compile(
-    r"report\.(pdf|json|schema\.json)|manifest\.json|(notebooks/)?runs/[^/]+\.(json|out|err)|notebooks/\d\d_[^/]+\.ipynb"
+    r"report\.(pdf|json|schema\.json)|manifest\.json|(notebooks/)?runs/[^/]+\.(json|out|err)|notebooks/\d\d[a-z]?_[^/]+\.ipynb"
     r"|notebooks/scripts/[^/]+\.py|slurm/[^/]+/[^/]+\.sh"
 )
 # What learning platforms make of a student's file, as of Moodle 4 and Canvas. Its own name stands behind and is the

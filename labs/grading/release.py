@@ -12,7 +12,7 @@ from labs.report.archive import zipped
 from labs.slurm import sites
 
 TOP = "course/"  # the folder that the zip unpacks to
-_LESSON = re.compile(r"notebooks/(\d\d)_[^/]+\.ipynb|labs/lessons/nb(\d\d)/.*")
+_LESSON = re.compile(r"notebooks/(\d\d[a-z]?)_[^/]+\.ipynb|labs/lessons/nb(\d\d[a-z]?)/.*")
 _SITE = re.compile(r"slurm/sites/([^/]+)\.toml|slurm/(?!sites/)([^/]+)/.*")
 _EVERYWHERE = ("local", "template")  # what every release has: the machine at hand, and how to describe another
 
@@ -30,7 +30,7 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
     """
     if site is not None:
         sites.load(site, root)
-    numbers = _chosen(notebooks, [name[:2] for name in sources.sources(root)])
+    numbers = _chosen(notebooks, [name.partition("_")[0] for name in sources.sources(root)])
 
     def keeps(name):
         of_lesson, of_site = _LESSON.fullmatch(name), _SITE.fullmatch(name)
@@ -56,7 +56,7 @@ def _chosen(notebooks, known):
         return known
     chosen = set()
     for part in notebooks.split(","):
-        found = re.fullmatch(r"\s*(\d\d)(?:-(\d\d))?\s*", part)
+        found = re.fullmatch(r"\s*(\d\d[a-z]?)(?:-(\d\d[a-z]?))?\s*", part)
         named = [number for number in known if found and found[1] <= number <= (found[2] or found[1])]
         if not named:
             raise UseError(f"--notebooks: {part!r} names no notebook; there are {', '.join(known)}: as 00-08,11.")

@@ -166,7 +166,7 @@ class Course:
 def look(start=".", runs=None):
     """The Course around a folder: its notebooks lie there, or in the course's notebooks/. Raises CourseError."""
     start = Path(start).resolve()
-    here = next(start.glob("[0-9][0-9]_*.ipynb"), None) is not None
+    here = next(start.glob("[0-9][0-9]*_*.ipynb"), None) is not None
     try:
         root = find(start)
     except CourseError:

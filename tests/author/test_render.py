@@ -183,7 +183,7 @@ def texts():
             *ROOT.glob("solutions/**/*.sh"),
             *ROOT.glob("solutions/**/*.py"),
             *ROOT.glob("notebooks/**/*.py"),
-            *ROOT.glob("*/[0-9][0-9]_*.ipynb"),
+            *ROOT.glob("*/[0-9][0-9]*_*.ipynb"),
         ]
     ):
         text = path.read_text()

@@ -48,7 +48,7 @@ def kept():
     """Folder for screenshots and times: $LABS_SCREENSHOTS, else build/browser; emptied of older ones."""
     folder = Path(os.environ.get("LABS_SCREENSHOTS") or ROOT / "build/browser")
     folder.mkdir(parents=True, exist_ok=True)
-    for path in [*folder.glob("[0-9][0-9]_*.png"), *folder.glob("latency.json")]:
+    for path in [*folder.glob("[0-9][0-9]*_*.png"), *folder.glob("latency.json")]:
         path.unlink()
     return folder
 

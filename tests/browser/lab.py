@@ -57,7 +57,7 @@ def widgets(root=ROOT):
 def label(name, number):
     """Of the widget in cell `number` of notebook `name`: its notebook's number, its own, and what it draws."""
     calls = widgets()[name]
-    return f"{name[:2]}_{[*calls].index(number) + 1}-{calls[number]}"
+    return f"{name.partition('_')[0]}_{[*calls].index(number) + 1}-{calls[number]}"
 
 
 def copy_course(folder):

@@ -743,13 +743,13 @@ def test_folder_that_cannot_be_written(tmp_path, monkeypatch, capsys):
 # Written answers and the overview
 
 
-def notebook(folder, text):
+def notebook(folder, text, name="01_first"):
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": ["# Title"]},
         {"cell_type": "code", "metadata": {"labs": {"id": "01.1"}}, "source": ["x = 1"]},
         {"cell_type": "markdown", "metadata": {"labs": {"id": "T1", "kind": "answer", "points": 3}}, "source": text},
     ]
-    path = folder / "01_first.ipynb"
+    path = folder / f"{name}.ipynb"
     path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     return path
 
@@ -776,6 +776,8 @@ def test_progress_over_all_tasks(tmp_path):
     ]
     notebook(tmp_path, ["*Write your answer here.*"])
     assert checks.progress(tmp_path)[-1]["state"] == "open"
+    notebook(tmp_path, ["Because."], name="01b_between")
+    assert checks.progress(tmp_path)[-1]["state"] == "written"
 
 
 def test_in_a_notebook_the_result_is_one_accessible_box(monkeypatch):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from course import CONTENTS, filled, tree, write
+from course import CONTENTS, filled, notebook, tree, write
 
 from labs import cli, files
 from labs.checks import tasks
@@ -48,6 +48,13 @@ def test_a_used_notebook_and_script_are_fresh_again_and_the_old_ones_are_kept_ea
 )
 def test_names_that_students_type(root, name, means):
     assert reset(root, [name], fresh_files(root)) == [f"{means} is fresh already."]
+
+
+@pytest.mark.parametrize(("name", "stem"), [("01", "01_first"), ("01b", "01b_between"), ("1b", "01b_between")])
+def test_a_notebook_between_two_is_named_by_its_letter(tmp_path, name, stem):
+    more = {"notebooks/01b_between.ipynb": notebook(("a1", "# Between"))}
+    root = write(tmp_path / "course", CONTENTS | more)
+    assert reset(root, [name], fresh_files(root)) == [f"notebooks/{stem}.ipynb is fresh already."]
 
 
 def test_a_path_from_where_you_are(root, monkeypatch):

@@ -138,7 +138,7 @@ def written(runs, with_records=True):
 
 def progress(**states):
     """progress.json in which every check of the two notebooks is said to be right, but for those named, as _05_5."""
-    lessons = (tasks.load(ROOT / f"labs/lessons/nb{name[:2]}/tasks.toml") for name in NOTEBOOKS)
+    lessons = (tasks.load(ROOT / f"labs/lessons/nb{name.partition('_')[0]}/tasks.toml") for name in NOTEBOOKS)
     items = {
         item.id: {
             "state": states.get("_" + item.id.replace(".", "_"), "right"),

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from labs import files
+from labs.checks import tasks
 from labs.errors import UseError
 from labs.grading import collect
 from labs.report import form
@@ -212,6 +213,12 @@ def test_what_would_take_much_memory_is_left_out_and_what_does_not_count_takes_n
     collect.collect(tmp_path / "export.zip", tmp_path / "grades")
     assert tracemalloc.get_traced_memory()[1] < 80 << 20
     tracemalloc.stop()
+
+
+def test_every_notebook_of_the_course_is_taken(tmp_path):
+    names = {f"notebooks/{lesson.notebook}.ipynb" for lesson in tasks.lessons().values()}
+    _, held = collected(tmp_path, ada=submission({"report.json": b"{}", **dict.fromkeys(names, b"{}")}))
+    assert set(held["ada"]) >= names > {"notebooks/02b_ring_all_reduce.ipynb"}
 
 
 def test_a_folder_is_read_without_following_links(tmp_path):

@@ -1,9 +1,9 @@
 """The student's ring among real processes."""
 
 import pytest
-from nb02 import gathered_on, scattered_backwards, scattered_in_place
+from nb02b import gathered_on, scattered_backwards, scattered_in_place
 
-from labs.lessons.nb02 import ring
+from labs.lessons.nb02b import ring
 from labs.simulate import reduce
 
 

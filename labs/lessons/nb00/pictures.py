@@ -22,7 +22,9 @@ def course(rows, folder="."):
     rows: of labs.checks.progress. A lesson whose notebook is not in `folder` is drawn empty, and counts nowhere.
     """
     stands = [(lesson, _stand(lesson, rows, folder)) for lesson in tasks.lessons().values()]
-    names = [f"{lesson.notebook[:2]}  {lesson.title}" + " (optional)" * lesson.optional for lesson, _ in stands]
+    names = [
+        f"{lesson.notebook.partition('_')[0]}  {lesson.title}" + " (optional)" * lesson.optional for lesson, _ in stands
+    ]
     longest = max(lesson.minutes for lesson, _ in stands)
     checked, handed_in, step = 1.1 * longest, 1.42 * longest, 0.155 * longest  # where the columns begin
     figure, (axis,) = new_figure(width=10.5, height=0.9 + 0.36 * len(stands))

@@ -16,22 +16,6 @@ def per_year(function):
     return f"What doubles every 6 months doubles twice in a year, but your function gives {got[1]:.3g}."
 
 
-@judges("01.2")
-def gpt3(times_as_fast, rest):
-    times_as_fast, rest = float(times_as_fast), float(rest)
-    yield near(times_as_fast, 355 / 34), "Years and days cannot be divided: bring both times to one unit."
-    yield near(times_as_fast, 34 / (355 * 365)), "Upside down: a factor above 1 says faster."
-    yield near(times_as_fast, 355 * 365), "These are the days on one V100. How many times 34 days is that?"
-    yield near(times_as_fast, 1024), "This is the number of devices. How many times as fast it was, the two times say."
-    yield not near(times_as_fast, 355 * 365 / 34), "First factor: how many times do 34 days fit into 355 years?"
-    if near(rest, 1024 / times_as_fast):
-        return "The first factor is right, the second is upside down: which factor times 1024 gives the first?"
-    if near(rest, times_as_fast - 1024, 0.05):
-        return "The first factor is right. Factors multiply: a difference says nothing here."
-    if not near(rest, times_as_fast / 1024):
-        return "The first factor is right. The second one, times the number of devices, must give the first."
-
-
 @judges("01.3")
 def photographs(speedup_2, speedup_4, efficiency_4):
     two, four, share = float(speedup_2), float(speedup_4), float(efficiency_4)
@@ -161,18 +145,6 @@ def bubble(function):
     return f"For 4 devices and 4 micro-batches your function gives {got[0]:.3g}. Count boxes and gaps in the picture."
 
 
-@judges("01.15")
-def enough(count):
-    count = float(count)
-    share = 3 / (count + 3) if count > 0 else 1.0
-    yield count == 27, None
-    yield count > 0 and count % 1, "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
-    yield count == 4, "These are the devices. With as many micro-batches the idle share is that of the picture above."
-    yield not share <= 0.1, f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
-    yield count == 30, "Ten times the 3 waiting turns. But 10 % of *all* turns, waiting and working, are asked for."
-    return f"With {count:g} the idle share is {share:.1%}, so this is enough. But fewer are enough, too."
-
-
 @judges("01.18")
 def state_bytes(function):
     value, large = float(function(1000)), float(function(25_613_800))
@@ -186,15 +158,3 @@ def state_bytes(function):
     yield near(value, 6000), "That would be right for numbers of 16 bits. A float32 has 32."
     yield near(value, 24_000), "That would be right for numbers of 64 bits. A float32 has 32."
     return f"For 1000 parameters your function gives {value:,.4g} bytes. How many numbers for each, of how many bytes?"
-
-
-@judges("01.20")
-def devices_needed(got):
-    got = float(got)
-    yield got == 5, None
-    yield near(got, 4.375), "The division is right. A device comes whole: which number of them is enough?"
-    yield got == 4, "That many hold 320 GB. Is it enough?"
-    yield got in (8.75, 9), "This is for numbers of 4 bytes. How many bytes are 16 bits?"
-    yield got in (2.1875, 3), "This is for numbers of 1 byte. How many bytes are 16 bits?"
-    yield got in (17.5, 18), "This holds gradients and the state of Adam, too. The question is about the weights alone."
-    return "First the bytes of all weights, then how many times 80 GB that is, rounded to the safe side."

@@ -1,6 +1,6 @@
 """The student's ring among real processes, and a server beside it: how long, and how many bytes leave each process?
 
-    python -m labs.lessons.nb02.ring OPTIONS        OPTIONS: JSON, the arguments of `measure`
+    python -m labs.lessons.nb02b.ring OPTIONS        OPTIONS: JSON, the arguments of `measure`
 
 Each worker is a process with a core of its own as far as there are cores. A ring joins it with the next one, a second
 connection with worker 0, which is the server.
@@ -44,7 +44,7 @@ def run(reduce_scatter, all_gather, name="ring", **options):
     result.unlink(missing_ok=True)
     options |= {"functions": [reduce_scatter.__name__, all_gather.__name__]}
     options |= {"program": str(program), "result": str(result)}
-    job = jobs.run("-m", "labs.lessons.nb02.ring", json.dumps(options), name=name)
+    job = jobs.run("-m", "labs.lessons.nb02b.ring", json.dumps(options), name=name)
     return json.loads(result.read_text(encoding="utf-8")) if job.state == "finished" else None
 
 

@@ -1,0 +1,1 @@
+"""Many workers, one network (T2)."""
