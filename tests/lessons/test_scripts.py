@@ -220,7 +220,7 @@ WRONG_ON_WORKERS = {
     "a mistake of syntax": ([(RATE, "learning_rate = = 0.01")], "line 32: `learning_rate = = 0.01`: SyntaxError"),
     "no end, and nothing gets through": (
         [(RATE, f"{RATE}\nwhile True:\n    try:\n        learning_rate += 0\n    except BaseException:\n        pass")],
-        r"line 3[5-9]: `.*`: does not come to an end",
+        r"line 3[3-7]: `.*`: does not come to an end",
     ),
 }
 
