@@ -66,6 +66,14 @@ AFTER = """    class Wrapper:
 
     return Wrapper()
 """
+MOMENTUM = """    class Distributed(type(optimizer)):
+        def apply(self, gradients, variables=None):
+            super().apply(gradients, variables)
+            for state in self.variables[2:]:
+                state.assign(hvd.allreduce(state))
+
+    return Distributed.from_config(optimizer.get_config())
+"""
 
 
 def begun(line):
@@ -322,6 +330,8 @@ ANSWERS = {
                 )
             ),
             averaging("gradients if hvd.rank() else hvd.grouped_allreduce(gradients)"),
+            own((OWN, MOMENTUM)),
+            averaging("[hvd.allreduce(gradients[0]), *gradients[1:]]"),
             own(("def distributed", "def other")),
         ],
         secret=r"grouped_allreduce\(|op=",

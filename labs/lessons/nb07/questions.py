@@ -361,16 +361,14 @@ def distributed(path):
                 found = world.play(lambda: _stepped(world, function(make(keras.optimizers))))  # noqa: B023
             except connected.ConnectedError as problem:
                 return str(problem)
-            wanted = _alone(make, size)
+            wanted, whole = _alone(make, size), sum(map(prod, _SHAPES))
+            sent = sum(exchange.values for exchange in world.exchanges) / _STEPS
             for rank, after in enumerate(found):
                 if not _equal(after, wanted):
                     how = f"With {size} rank{'s' * (size > 1)} and {name}, "
-                    return how + _what_it_does(found, rank, make, size)
-            sent = sum(exchange.values for exchange in world.exchanges) / (_STEPS * sum(map(prod, _SHAPES)))
-            yield (
-                size > 1 and sent > 1.01,
-                (f"With {size} ranks the weights are right, but gradients are exchanged {sent:.3g} times a step."),
-            )
+                    return how + _what_it_does(found, rank, make, size, sent / whole)
+            times = f"{sent / whole:.3g} times as many values as the gradients have are exchanged in a step"
+            yield size > 1 and sent > 1.01 * whole, f"With {size} ranks the weights are right, but {times}."
 
 
 def _gradients_of(rank, number):
@@ -406,8 +404,24 @@ def _equal(values, wanted):
     return all(np.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(values, wanted, strict=True))
 
 
-def _what_it_does(found, rank, make, size):
-    """Which mistake wrong weights show."""
+def _momentum_averaged(make, size):
+    """Weights of each rank after the same steps, each by its own gradients, with momentum averaged after each step."""
+    import keras
+
+    own = [make(keras.optimizers) for _ in range(size)]
+    weights = [[keras.Variable(np.ones(shape, "float32")) for shape in _SHAPES] for _ in range(size)]
+    for number in range(_STEPS):
+        for rank, optimizer in enumerate(own):
+            optimizer.apply(_gradients_of(rank, number), weights[rank])
+        for same in zip(*(optimizer.variables[2:] for optimizer in own), strict=True):  # behind iterations and rate
+            mean = np.mean([each.numpy() for each in same], axis=0)
+            for each in same:
+                each.assign(mean)
+    return [[weight.numpy() for weight in each] for each in weights]
+
+
+def _what_it_does(found, rank, make, size, sent):
+    """Which mistake wrong weights show. sent: values exchanged in a step, in those of the gradients."""
     got = found[rank]
     if _equal(got, [np.ones(shape) for shape in _SHAPES]):
         return f"no weight of rank {rank} has changed after {_STEPS} steps."
@@ -422,6 +436,10 @@ def _what_it_does(found, rank, make, size):
         return f"the weights are those of a gradient {size} times too large: a sum, and the mean is asked for."
     if _equal(got, _alone(make, size, factor=1 / size)):
         return f"the weights are those of a gradient {size} times too small: was it divided once more?"
+    if all(map(_equal, found, _momentum_averaged(make, size))):
+        return "each makes the step by its own gradient, and *momentum* is averaged: weights drift apart all the same."
+    if 0 < sent < 0.99:
+        return f"only {sent:.0%} of the values that the gradients have are exchanged: the others stay each rank's own."
     if any(not _equal(got, other) for other in found):
         return f"rank {rank} has other weights than the others after {_STEPS} steps."
     mean = [np.mean(each, axis=0) for each in zip(*own, strict=True)]
