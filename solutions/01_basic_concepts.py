@@ -411,8 +411,17 @@ if answered("01.14"):
     tables.show(rows)
 
 # %% [markdown]
-# On 4 devices it takes 27 micro-batches until the idle share is 10 %, and more of them make it smaller still. But a
-# micro-batch of few samples does not fill a device, and each one costs a message at each cut: so nobody takes a thousand.
+# On 4 devices, at least how many micro-batches do you need for an idle share of at most 10 %?
+
+# %% labs={"id": "01.15"}
+### BEGIN SOLUTION
+enough = 27
+### END SOLUTION
+check("01.15", enough)
+
+# %% [markdown]
+# More of them make the bubble smaller still. But a micro-batch of few samples does not fill a device, and each one costs a
+# message at each cut: so nobody takes a thousand.
 #
 # And what do the devices tell each other?
 #

@@ -125,6 +125,7 @@ ANSWERS = {
         ],
         secret=r"M \+ K|\bK\b|\+|3 ?/ ?7",
     ),
+    "01.15": dict(right=[(27,), (27.0,), ("27",)], wrong=[(4,), (26,), (30,), (28,), (26.5,), (3,)], secret=r"\b27\b"),
     "01.18": dict(
         right=[(lambda p: 12 * p,), (lambda p: 3 * p * 4.0,)],
         wrong=[

@@ -145,6 +145,18 @@ def bubble(function):
     return f"For 4 devices and 4 micro-batches your function gives {got[0]:.3g}. Count boxes and gaps in the picture."
 
 
+@judges("01.15")
+def enough(count):
+    count = float(count)
+    share = 3 / (count + 3) if count > 0 else 1.0
+    yield count == 27, None
+    yield count > 0 and count % 1, "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
+    yield count == 4, "These are the devices. With as many micro-batches the idle share is that of the picture above."
+    yield not share <= 0.1, f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
+    yield count == 30, "Ten times the 3 waiting turns. But 10 % of *all* turns, waiting and working, are asked for."
+    return f"With {count:g} the idle share is {share:.1%}, so this is enough. But fewer are enough, too."
+
+
 @judges("01.18")
 def state_bytes(function):
     value, large = float(function(1000)), float(function(25_613_800))
