@@ -216,7 +216,8 @@ check("03.6", largest_difference)
 # Now write what the strategy does at every step: the loop over the replicas, with the exchange in it. In plain NumPy, so that
 # nothing is hidden. `copies` is a list of K weight matrices; `shares` a list of K pairs (images, labels), the batch divided;
 # `gradient(weights, images, labels)` gives the mean gradient over these images. Each replica computes from its own copy and its
-# own share; then they exchange; then each updates its own copy.
+# own share; then they exchange; then each updates its own copy. (Above, each loss was divided by the whole batch beforehand, so
+# that the *sum* was right. Here each gradient is a mean over its own share, and with equal shares their *mean* is right.)
 
 
 # %% labs={"id": "03.12"}
@@ -332,12 +333,17 @@ check("03.8", when)
 # model = models.build("SmallCNN", image_size=32, classes=10)
 # model.compile(optimizer=keras.optimizers.SGD(0.01), loss="sparse_categorical_crossentropy",
 #               metrics=["accuracy"], jit_compile=False)
-# model.fit(data.pipeline(dataset, 16), epochs=2, verbose=2)
+# batches = data.pipeline(more, 16)
+# model.fit(batches, epochs=2, shuffle=False, verbose=2)
 # ```
 #
 # Three things change for K replicas, each of which keeps its 16 images: model and optimizer are *created* inside the scope,
-# the *global* batch is passed, 4 times 16, and the rate grows as that batch does (notebook 04 says why; with the global batch
-# unchanged, it would stay). `fit` may stay outside the scope. Write it for the strategy above; call the model `model`.
+# the pipeline gets the *global* batch, 4 times 16, and the rate grows as that batch does (notebook 04 says why; with the global
+# batch unchanged, it would stay). `fit` may stay outside the scope: the cell after yours calls it. Write all before it for the
+# strategy above.
+
+# %%
+more = data.load("digits", images=512)
 
 # %% labs={"id": "03.9"}
 ### BEGIN SOLUTION
@@ -349,13 +355,13 @@ with strategy.scope():
         metrics=["accuracy"],
         jit_compile=False,
     )
+batches = data.pipeline(more, 4 * 16)
 ### END SOLUTION
-check("03.9", model)
+check("03.9", model, batches)
 
 # %%
 if answered("03.6", "03.9"):
-    more = data.load("digits", images=512)
-    model.fit(data.pipeline(more, 4 * 16, workers=4), epochs=2, shuffle=False, verbose=2)
+    model.fit(batches, epochs=2, shuffle=False, verbose=2)
     kernels = [v for v in model.trainable_variables if v.path.endswith("kernel")]
     copies = [copy.numpy() for copy in kernels[0].value.values]
     print("first kernel, largest difference between its 4 copies:", largest_difference(copies))

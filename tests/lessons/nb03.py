@@ -74,6 +74,7 @@ ANSWERS = {
             (lambda x, n: np.sum(x) / 16,),
             (lambda x, n: np.mean(x) / 4,),
             (lambda x, n: x / n,),
+            (lambda x, n: None,),
         ],
         secret=r"\b16\b(?!, wrong)|global",
         same=[(4, 5)],  # right for 4 images out of 16 only
@@ -104,6 +105,7 @@ ANSWERS = {
             (one_share,),
             (lambda c, s, gradient, rate: [a - rate * sum(gradient(a, *b) for b in s) / len(s) for a in c],),
             (step_in_place,),
+            (stepped(lambda g: [np.mean(g)] * len(g)),),
         ],
         secret=r"/ ?(len|count|4)|sum\(",
     ),
@@ -148,23 +150,28 @@ ANSWERS = {
     ),
     "03.9": dict(
         right=[
-            "compiled(scope=True)",
-            "compiled(scope=True, jit_compile='auto')",
-            "compiled(scope=True, loss=keras.losses.SparseCategoricalCrossentropy)",
+            "compiled(scope=True), batches(64)",
+            "compiled(scope=True, jit_compile='auto'), batches(64)",
+            "compiled(True, loss=keras.losses.SparseCategoricalCrossentropy), batches(64).prefetch(2)",
+            "compiled(scope=True), strategy.experimental_distribute_dataset(batches(64))",
+            "compiled(scope=True), data.pipeline(dataset, 4 * 16, workers=4)",
         ],
         wrong=[
-            "compiled(scope=False)",
-            "in_scope",
-            "compiled(scope=True, jit_compile=True)",
-            "half",
-            "late",
-            "keras.Sequential()",
-            "'model'",
-            "compiled(scope=True, optimizer=lambda: keras.optimizers.SGD(0.01))",
-            "compiled(scope=True, optimizer=lambda: keras.optimizers.SGD(0.16))",
-            "compiled(scope=True, optimizer=lambda: keras.optimizers.Adam(0.04))",
-            "compiled(scope=True, optimizer=lambda: keras.optimizers.SGD(0.04, momentum=0.9))",
-            "compiled(scope=True, loss=lambda: 'mse')",
+            "compiled(scope=False), batches(64)",
+            "in_scope, batches(64)",
+            "compiled(scope=True, jit_compile=True), batches(64)",
+            "half, batches(64)",
+            "late, batches(64)",
+            "keras.Sequential(), batches(64)",
+            "'model', batches(64)",
+            "compiled(scope=True, optimizer=lambda: keras.optimizers.SGD(0.01)), batches(64)",
+            "compiled(scope=True, optimizer=lambda: keras.optimizers.SGD(0.16)), batches(64)",
+            "compiled(scope=True, optimizer=lambda: keras.optimizers.Adam(0.04)), batches(64)",
+            "compiled(scope=True, optimizer=lambda: keras.optimizers.SGD(0.04, momentum=0.9)), batches(64)",
+            "compiled(scope=True, loss=lambda: 'mse'), batches(64)",
+            "compiled(scope=True), batches(16)",
+            "compiled(scope=True), batches(4)",
+            "compiled(scope=True), dataset",
         ],
         secret=None,
     ),
@@ -172,7 +179,7 @@ ANSWERS = {
 
 ON_FOUR_DEVICES = """
 import json, sys
-from labs import devices, models
+from labs import data, devices, models
 from labs import checks
 import keras
 import tensorflow as tf
@@ -193,13 +200,16 @@ def compiled(scope, jit_compile=False, optimizer=lambda: keras.optimizers.SGD(0.
     return model
 
 
+dataset = data.load("digits", images=128)
+batches = lambda size: data.pipeline(dataset, size)
 sgd = keras.optimizers.SGD(0.04)
 outside, late = models.network("SmallCNN", 32, 10), compiled(True, optimizer=lambda: sgd)
 with strategy.scope():
     in_scope = models.build("SmallCNN", 32, 10)
     half = keras.Sequential([outside, keras.layers.Dense(10)])
     half.compile("sgd", "mse", jit_compile=False)
-print(json.dumps({text: checks.judge(id, eval(text)) for id, text in json.loads(sys.argv[1])}))
+given = [(id, text, eval(text)) for id, text in json.loads(sys.argv[1])]
+print(json.dumps({text: checks.judge(id, *got if id == "03.9" else [got]) for id, text, got in given}))
 """
 
 

@@ -45,7 +45,9 @@ def local_batch(sizes):
 @judges("03.5")
 def scaled_loss(function):
     losses = np.array([1.0, 2.0, 3.0, 6.0], np.float32)  # of one replica out of 4, each with 4 images
-    value = np.asarray(function(losses, 16), float)
+    value = function(losses, 16)
+    yield value is None, "For 4 losses your function returns nothing: is there a `return`?"
+    value = np.asarray(value, float)
     yield value.shape, f"For 4 losses your function gives an array of shape {value.shape}: return one number."
     if np.isclose(value, losses.sum() / 16):
         yield np.isclose(float(function(losses[:3], 24)), losses[:3].sum() / 24), None
@@ -149,6 +151,10 @@ def replicas_step(function):
             len({round(weights, 6) for weights, *_ in asked}) == 1 and not same,
             (f"{all_of}, all gradients were computed from one of them: each replica computes from its own copy."),
         )
+        yield (
+            all(np.ptp(each) < 1e-9 for each in apart),
+            f"{all_of}, all entries of a copy change by one number: over what does your mean go, besides the replicas?",
+        )
         return f"{all_of}, a copy changes by something else than the rate times the mean of the {count} gradients."
 
 
@@ -166,7 +172,7 @@ def gradient_bytes(size):
 
 
 @judges("03.9")
-def model_in_scope(model):
+def model_in_scope(model, batches):
     yield not hasattr(model, "variables"), f"This is a {type(model).__name__}, not a Keras model."
     plain = [v.path for v in model.variables if not hasattr(v.value, "values")]
     if not model.variables:
@@ -180,6 +186,12 @@ def model_in_scope(model):
         return "The network is mirrored, its optimizer is not: create and compile it inside the scope, too."
     if getattr(model, "jit_compile", False):
         return "Compiled with XLA (jit_compile): the course compares without it: jit_compile=False."
+    images = _images(batches)
+    if images is None:
+        return f"`batches` is a {type(batches).__name__}: `data.pipeline` gives what `fit` reads."
+    if images == 16:
+        return "`batches` gives 16 images at a time, which the four replicas share: 4 for each, and each keeps its 16."
+    yield images != 64, f"`batches` gives {images} images at a time. Four replicas take 16 each."
     kind, given = type(model.optimizer).__name__, model.optimizer.get_config()
     yield kind != "SGD", f"The optimizer is {kind}, that of the sequential script is SGD: change only what must change."
     yield given.get("momentum"), "The optimizer has momentum, that of the sequential script has none."
@@ -189,6 +201,15 @@ def model_in_scope(model):
     yield not near(rate, 4 * 0.01, 1e-3), f"The rate is {rate:.4g}. By which factor did the global batch grow?"
     if "sparse_categorical_crossentropy" not in re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _loss(model)).lower():
         return "The loss is another one than that of the sequential script."
+
+
+def _images(batches):
+    """Images of the first batch, over all replicas; None if these are no batches."""
+    try:
+        images, _ = next(iter(batches))
+        return sum(len(each) for each in getattr(images, "values", [images]))
+    except (TypeError, ValueError, StopIteration):
+        return None
 
 
 def _loss(model):
