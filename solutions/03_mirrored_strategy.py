@@ -9,7 +9,7 @@
 # %% [markdown]
 # # MirroredStrategy: one network, several copies
 #
-# **Time: 45 minutes, of which 1 minute on 2 cores is computing.**
+# **Time: 55 minutes, of which 1 minute on 2 cores is computing.**
 #
 # You have one network and several devices. Where do the weights live? What travels between the devices, and when?
 # And why do all copies stay the same network? At the end you answer task **T3** in your own words.

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 65 minutes, of which 7 minutes on 2 cores are computing.**
+# **Time: 90 minutes, of which 7 minutes on 2 cores are computing.**
 #
 # You train ResNet50V2 on 1 and 2 workers (and on more, if you have them), with a script that you complete yourself. From your
 # own logs you compute epoch time, images per second, speedup and efficiency, with intervals that say how sure you can be. Then
@@ -101,7 +101,7 @@ else:
     print(*(file.name for file in files))
 
 # %% [markdown]
-# In a terminal the same is
+# In a terminal this starts one training alone, without turns, on all images and for 5 epochs (`--help` names the options):
 #
 # ```
 # uv run python scripts/ResNet50.py --n_gpus 2 --batch_size 128 > runs/my.out 2> runs/my.err
@@ -120,13 +120,13 @@ print(files[0].read_text())
 # whole seconds again, and `12/12 - 0s - 850us/step` in microseconds. Milliseconds are the finer number: 12 x 760 ms are 9.12 s,
 # where 9 s may be anything from 8.5 s to 9.5 s. Of whole seconds for a step you learn less than from those of the epoch.
 #
-# **By hand:** how many seconds does a *steady* epoch take on 1 worker? Think about which epochs count.
+# **By hand:** how many seconds does a *steady* epoch take on 1 worker, in the mean? Think about which epochs count, and compute it
+# from the lines above. (`first` is what the kit reads in the same log: the check compares.)
 
 # %% labs={"id": "05.4"}
 first = log.read(files[0])[0]
 ### BEGIN SOLUTION
-steady = [epoch.seconds for epoch in first.repeats[0][1:]]
-epoch_1 = sum(steady) / len(steady)
+epoch_1 = fmean(epoch.seconds for epoch in first.repeats[0][1:])
 ### END SOLUTION
 check("05.4", epoch_1, first)
 
@@ -183,8 +183,8 @@ check("05.7", slower_of_two)
 # %% [markdown]
 # ## Your study
 #
-# `labs` takes the times from the run records, which hold every step, and gives 95 % intervals. (In a terminal: `uv run labs results
-# runs`.) Its speedup is a mean of those of the rounds.
+# `labs` takes the times from the run records, which hold every step, and gives 95 % intervals. (In a terminal, in the folder
+# `notebooks`: `labs results runs`.) Its speedup is the geometric mean of those of the rounds.
 
 # %%
 rows = collect.rows([file.with_suffix(".json") for file in files])
@@ -522,8 +522,8 @@ for line in (
     )
 
 # %% [markdown]
-# Open `slurm/local/ResNet50.sh` (or the folder of your site) in the course's top folder. It trains on 1, 2 and 4 workers, as
-# far as the site has them, one after the other in one job. The blanks are yours:
+# Open `slurm/local/ResNet50.sh` (or the folder of your site) in the course's top folder. It trains on 1, 2 and more workers, as
+# many as a node of the site has, one after the other in one job. The blanks are yours:
 #
 # 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest training, and within the rule,
 # 2. the global **batch** of each training; the learning rate follows in your `ResNet50.py`.

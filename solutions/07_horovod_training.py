@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Horovod: the same training in many processes
 #
-# **Time: 95 minutes, of which 5 minutes on 2 cores are computing.**
+# **Time: 130 minutes, of which 5 minutes on 2 cores are computing.**
 #
 # MirroredStrategy is one process that rules all devices of one machine. Horovod is the other way: the *same program* runs many
 # times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 85 minutes, of which 10 minutes on 2 cores are computing.**
+# **Time: 105 minutes, of which 10 minutes on 2 cores are computing.**
 #
 # ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, and it is a guess. You
 # count what grows, write its training and find its largest batch. Then you run it, and let the intervals say what your data

@@ -264,8 +264,9 @@ def show(id, state, text):
     if get_ipython() is None:
         print(line)
         return
+    marked = re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))
     box = (
         f'<div role="status" style="border-left:5px solid {COLOURS[state]};padding:.3em .8em">'
-        f"<b>{html.escape(id)}</b>: <b>{WORDS[state]}</b> {html.escape(text)}</div>"
+        f"<b>{html.escape(id)}</b>: <b>{WORDS[state]}</b> {marked}</div>"
     )
     display({"text/html": box, "text/plain": line}, raw=True)

@@ -27,9 +27,14 @@ def close(value, wanted, relative=1e-3):
 
 
 def called(function, *arguments):
-    """(what a function gives for copies of the arguments, hint if it has changed one of them, else None)."""
+    """(what a function gives for copies of the arguments, hint if it has changed one of them, else None).
+
+    Raises TypeError for a function that returns nothing, which NumPy would take for a number; `judge` says it.
+    """
     given, kept_back = copy.deepcopy(arguments), copy.deepcopy(arguments)
     value = copy.deepcopy(function(*given))
+    if value is None:
+        raise TypeError("NoneType is no value")
     for number, (after, before) in enumerate(zip(given, kept_back, strict=True), 1):
         if pickle.dumps(after) != pickle.dumps(before):
             return value, f"Your function changes its argument {number}, which others use after it. Work on a copy."

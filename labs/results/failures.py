@@ -44,6 +44,8 @@ _EXCEPTIONS = {
 }
 _OTHER = "python error", "Read the traceback above this line: it names the file and the line of the script."
 
+_SIGNALLED = re.compile(r"SystemExit: 1(?:30|43)$")  # 128 + SIGINT or SIGTERM: what was asked for to end
+
 _RANK = re.compile(
     r"^[^\[\]<>]{0,40}\[(?:[^\[\]<>]*?,)?(\d{1,9})\]<std(?:out|err)>:[ ]?"  # horovodrun, mpirun --tag-output
     r"|^\[(\d{1,9})\] "  # mpiexec -prepend-rank
@@ -190,7 +192,8 @@ def _traceback(ranked):
     if not causes:
         return None
     index, name = [end for end in causes if end[2] == causes[0][2]][-1][:2]
-    kind, advice = _EXCEPTIONS.get(name, _OTHER)
+    stopped = name == "SystemExit" and _SIGNALLED.search(ranked[index][1])
+    kind, advice = _EXCEPTIONS["KeyboardInterrupt"] if stopped else _EXCEPTIONS.get(name, _OTHER)
     # Without its module, a program's own files or packages are missing too.
     module = kind in ("import error", "missing file") and _find(SIGNS["module"], ranked[:index])
     return module or (index, kind, advice)

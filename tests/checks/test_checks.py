@@ -787,6 +787,7 @@ def test_in_a_notebook_the_result_is_one_accessible_box(monkeypatch):
     shown = []
     monkeypatch.setattr(IPython, "get_ipython", lambda: object())
     monkeypatch.setattr(IPython.display, "display", lambda data, raw: shown.append(data))
-    judging.show("01.1", "wrong", "Is 3 < 4?")
-    assert shown[0]["text/plain"] == "01.1: not yet. Is 3 < 4?"
+    judging.show("01.1", "wrong", "Is 3 < 4? Ask `fit`.")
+    assert shown[0]["text/plain"] == "01.1: not yet. Is 3 < 4? Ask `fit`."
     assert 'role="status"' in shown[0]["text/html"] and "3 &lt; 4" in shown[0]["text/html"]
+    assert "<code>fit</code>" in shown[0]["text/html"] and "`fit`" in shown[0]["text/plain"]

@@ -73,10 +73,11 @@ ANSWERS = {
             length(lambda few, full: np.abs(few - full).max()),
             (lambda w, rows: NORM(sgd.gradient(w, rows) - sgd.gradient(START)),),
             (lambda w, rows: 0.0,),
+            (lambda w, rows: None,),
             (changes_weights,),
         ],
         secret=r"norm\(",
-        same=[(6, 9), (1, 10)],  # both give 0; both take the gradients at the start
+        same=[(6, 9), (1, 11)],  # both give 0; both take the gradients at the start
     ),
     "02.4": dict(
         right=[
@@ -128,6 +129,7 @@ ANSWERS = {
             (lambda t: t.max(axis=1),),
             (lambda t: t.max(axis=0),),
             (lambda t: np.median(t),),
+            (lambda t: None,),
         ],
         secret=r"\b6\.5\b|axis=|\.max|\.mean",
     ),

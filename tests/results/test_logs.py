@@ -356,6 +356,8 @@ FAILURES = {
     "slurm_script: line 9: python: command not found": "missing file",
     "Traceback (most recent call last):\n  File x\nValueError: bad shape": "python error",
     "Traceback (most recent call last):\n  File x\nKeyboardInterrupt": "cancelled",
+    "Traceback (most recent call last):\n  File x\nSystemExit: 143": "cancelled",
+    "Traceback (most recent call last):\n  File x\nSystemExit: 14": "python error",
     "slurm_script: line 33: 430069 Killed                  python ResNet50.py": "killed",
     "=   KILLED BY SIGNAL: 9 (Killed)": "killed",
     "slurmstepd: error: *** JOB 10711368 ON c0617 CANCELLED AT 2024-09-30T16:00:24 ***": "cancelled",

@@ -45,9 +45,7 @@ def local_batch(sizes):
 @judges("03.5")
 def scaled_loss(function):
     losses = np.array([1.0, 2.0, 3.0, 6.0], np.float32)  # of one replica out of 4, each with 4 images
-    value = function(losses, 16)
-    yield value is None, "For 4 losses your function returns nothing: is there a `return`?"
-    value = np.asarray(value, float)
+    value = np.asarray(called(function, losses, 16)[0], float)
     yield value.shape, f"For 4 losses your function gives an array of shape {value.shape}: return one number."
     if np.isclose(value, losses.sum() / 16):
         yield np.isclose(float(function(losses[:3], 24)), losses[:3].sum() / 24), None
