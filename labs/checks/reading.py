@@ -181,6 +181,8 @@ def no_evidence(line, result):
     line = str(line).strip()
     if not result.get("evidence"):
         return "The search has not run out of memory yet: give it less memory, or a higher limit."
+    several = len([part for part in line.splitlines() if part.strip()])
+    yield several > 1, f"Your answer has {several} lines. One line is asked for: which of them says it?"
     file = Path(result["evidence"]["file"])
     lines = file.read_text(errors="replace").splitlines() if file.exists() else []
     copied = line and line in map(str.strip, lines)

@@ -98,8 +98,15 @@ class Turns:
     def __repr__(self):
         from labs.jobs.bar import where
 
-        now = self.progress() if self.state == "running" else {}
-        at = f", {now['fraction']:.0%} done; now {now['name']}: {where(now)}" if now else ""
+        at = ""
+        if self.state == "running":
+            now, turn = self.progress(), self._turn
+            if now:
+                at = f", {now['fraction']:.0%} done; now {now['name']}: {where(now)}"
+            elif turn and turn.job.state in GOING:
+                at = f"; round {self._round}: {turn.job.name} has its turn, and has reported no step yet"
+            elif self._begun:
+                at = "; they are starting, and none has had a turn yet" if self._round < 0 else "; between two turns"
         return f"<{', '.join(job.name for job in self.jobs) or 'no training'}: {self.state}{at}>"
 
     def start(self, script, *arguments, name, env=None, **options):

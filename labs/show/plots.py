@@ -91,7 +91,7 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
 
 def learning(rows):
     """Loss and accuracy after each epoch, one curve per run: do they learn the same?"""
-    figure, axes = new_figure(2)
+    figure, axes = new_figure(2, width=5.6)
     sentences = []
     for row, (colour, marker) in zip(rows, _styles(), strict=False):
         workers = f"{row['workers'] or '?'} worker{'s' if row['workers'] != 1 else ''}"
@@ -107,7 +107,7 @@ def learning(rows):
     for axis in axes:
         axis.set(xlabel="epoch", xticks=range(1, longest + 1))
     if rows:
-        axes[1].legend(fontsize=9, loc="lower right")
+        axes[1].legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))  # within, it covers some run's points
     stamp(figure, *(row["kind"] for row in rows))
     figure.alt, figure.runs = " ".join(sentences), rows
     return figure

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -263,6 +264,21 @@ def test_in_the_background_the_test_goes_on_and_wait_collects(tmp_path, capsys):
     assert [turn[1] for turn in a[1:]] == [0, 1, 0, 1] and [turn[1] for turn in b[1:]] == [1, 0, 1, 0]
     assert capsys.readouterr().out.count("a finished. Its files") == 2 and repr(turns) == "<a, b: finished>"
     assert until(lambda: not of(tmp_path)), "a process stayed behind"
+
+
+def test_before_a_step_is_reported_it_says_whose_turn_it_is():
+    def training(state):
+        return SimpleNamespace(job=SimpleNamespace(name="a", state=state, progress=dict))
+
+    turns = jobs.Turns(show=False)
+    turns.jobs, turns._trainings = [training("running").job], {"a": training("running")}
+    assert repr(turns) == "<a: running>"
+    turns._begun = 1.0
+    assert repr(turns) == "<a: running; they are starting, and none has had a turn yet>"
+    turns._round, turns._turn = 0, training("running")
+    assert repr(turns) == "<a: running; round 0: a has its turn, and has reported no step yet>"
+    for turns._turn in (None, training("finished")):
+        assert repr(turns) == "<a: running; between two turns>"
 
 
 @pytest.mark.parametrize("end", ["stop", "timeout", "interrupt"])

@@ -44,6 +44,7 @@ ANSWERS = {
             evidence(OOM, found=False),
             evidence(ADVICE),
             evidence(ERR[2]),
+            evidence("\n".join(ERR)),
         ],
         secret=r"allocating",
         same=[(1, 2), (0, 3)],  # neither is a line of the file; both are about where Python was

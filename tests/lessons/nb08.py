@@ -161,7 +161,7 @@ ANSWERS = {
     ),
     "08.8": dict(
         right=[evidence(OOM), evidence(f"  {OOM}\n")],
-        wrong=[evidence(ERR[0]), evidence("I ran out of memory"), evidence(OOM, found=False)],
+        wrong=[evidence(ERR[0]), evidence("I ran out of memory"), evidence(OOM, found=False), evidence("\n".join(ERR))],
         secret=r"allocating",
     ),
     "08.9": dict(
@@ -192,8 +192,11 @@ ANSWERS = {
             contrast(paired=False),
             contrast(error=lambda d: sqrt(sum(pvariance(x) / len(x) for x in d))),
             contrast(error=lambda d: 1.0),
+            contrast(error=lambda d: sqrt(sum(map(variance, d)) / len(d[0]))),
+            contrast(error=lambda d: sqrt(sum(map(variance, d)) / len(d[1]))),
         ],
         secret=None,
+        same=[(14, 15)],  # one number of rounds for both networks
     ),
     "08.17": dict(
         right=[(answer,), (lambda *given: answer(*given).replace("'", "\N{RIGHT SINGLE QUOTATION MARK}"),)],
@@ -205,6 +208,7 @@ ANSWERS = {
             (lambda low, high, m: "no" if low < 1 < high <= 1 + m else answer(low, high, m),),
             (lambda low, high, m: "no" if 1 < low < high <= 1 + m else answer(low, high, m),),
             (lambda low, high, m: answer(low, high, m) == "yes",),
+            (lambda low, high, m: "no" if 1 - m <= low < 1 < high <= 1 + m else answer(low, high, m),),
         ],
         secret=None,
     ),

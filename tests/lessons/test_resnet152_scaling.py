@@ -1,12 +1,16 @@
 """What notebook 08 takes over from earlier notebooks: runs of the same sizes only, and a script without blanks."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import nb08
 import pytest
 
-from labs import blanks, presets
+from labs import blanks, checks, presets, recorded
 from labs.lessons.nb08 import experiments
 from labs.measure import study
+from labs.results import collect
+from labs.show import plots
 
 SCRIPT = Path(__file__).parents[2] / "solutions/scripts/ResNet50_horovod.py"
 
@@ -39,3 +43,53 @@ def test_earlier_runs_are_taken_if_all_of_them_fit(runs, monkeypatch, same):
     files = [runs / f"ResNet50_horovod_w{workers}.json" for workers in plan.workers]
     assert experiments.earlier(plan, "ResNet50_horovod", "horovod") == (files if all(same) else [])
     assert asked == [(f, study.configuration(plan, "ResNet50V2", n, "horovod")) for n, f in enumerate(files, 1)]
+
+
+def trainings(state, *records):
+    """Trainings that took turns, as far as `lacks` looks at them."""
+    return SimpleNamespace(state=state, jobs=[SimpleNamespace(record=record) for record in records])
+
+
+@pytest.mark.parametrize(
+    "small, turns, going, said",
+    [
+        (["s1", "s2"], trainings("finished", "l1", "l2"), False, []),
+        (["s1", "s2"], trainings("running", "l1", "l2"), True, []),
+        (["s1", "s2"], trainings("running", "l1", "l2"), False, ["ResNet152V2 with Horovod (this notebook: yours are"]),
+        (["s1", "s2"], trainings("stopped", "l1", "l2"), True, ["ResNet152V2 with Horovod ", "yours are stopped"]),
+        (["s1", "s2"], trainings("finished"), True, ["ResNet152V2 with Horovod (this notebook: none were started)."]),
+        ([], trainings("finished", "l1", "l2"), False, ["ResNet50V2 with Horovod", "(notebook 07)."]),
+        ([], trainings("failed", "l1", "l2"), False, ["ResNet50V2 with Horovod", "ResNet152V2 with Horovod", "failed"]),
+    ],
+)
+def test_own_runs_are_compared_only_where_both_networks_have_them(monkeypatch, small, turns, going, said):
+    monkeypatch.setattr(experiments, "load_record", lambda file: SimpleNamespace(hardware="2 cores"))
+    sentence = experiments.lacks(small, turns, "Horovod", going=going)
+    assert bool(sentence) == bool(said) and all(part in sentence for part in said)
+    assert ("ResNet50V2" in sentence) == (not small) and ("ResNet152V2" in sentence) == ("this notebook" in sentence)
+
+
+@pytest.mark.parametrize("other", ["l2", "m1"])
+def test_own_runs_of_two_machines_are_not_compared(monkeypatch, other):
+    hardware = {other: "AMD EPYC"}
+    monkeypatch.setattr(
+        experiments, "load_record", lambda file: SimpleNamespace(hardware=hardware.get(file, "Intel Xeon"))
+    )
+    sentence = experiments.lacks(["s1"], trainings("finished", "l1", "l2"), "MirroredStrategy", beside=["m1"])
+    assert sentence == "Your own runs are of different hardware: AMD EPYC, Intel Xeon."
+
+
+def test_where_own_runs_are_missing_there_is_nothing_to_judge():
+    state, text = checks.judge("08.11", nb08.ROWS, "Of your own these are missing: some.")
+    assert state == "open" and "nothing of yours to judge. Of your own these are missing: some." in text
+    assert "Fill the blank" not in text and checks.judge("08.11", nb08.ROWS, "")[0] == "right"
+
+
+def test_a_network_has_one_colour_in_the_plots_of_both_recorded_studies():
+    colours = []
+    for files in (recorded.laptop_two_networks(), recorded.laptop_two_networks_horovod()):
+        chosen = experiments.both(files)
+        assert sorted(chosen) == sorted(files)
+        axis = plots.scaling(collect.rows(chosen), ("epoch time",)).axes[0]
+        colours.append({bars.get_label().split(",")[0]: bars.lines[0].get_color() for bars in axis.containers})
+    assert colours[0] == colours[1] and len(set(colours[0].values())) == 2

@@ -145,6 +145,16 @@ def test_missing_intervals_and_values():
     assert name == "ResNet50V2, mirrored, ? workers (measured)"
 
 
+@pytest.mark.parametrize("runs", [1, 2, 4])
+def test_the_legend_of_the_learning_covers_no_point(runs):
+    figure = plots.learning([row(n) for n in range(1, runs + 1)])
+    drawn(figure)
+    axis = figure.axes[1]
+    legend = axis.get_legend().get_window_extent()
+    assert legend.x0 >= axis.get_window_extent().x1 and legend.x1 <= figure.bbox.x1, "outside, and in the picture"
+    assert legend.y0 >= 0 and legend.y1 <= figure.bbox.y1
+
+
 def test_diverged_training_is_drawn_up_to_where_it_diverged():
     figure = plots.learning([row(1, loss=[2.3, None, None])])
     drawn(figure)

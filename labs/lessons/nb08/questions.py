@@ -6,7 +6,7 @@ from statistics import fmean, variance
 from types import SimpleNamespace
 
 from labs.checks import batch_scripts, reading, scripts
-from labs.checks.judging import judges
+from labs.checks.judging import NotDone, judges
 
 near = partial(reading.near, relative=0.005)
 close = partial(reading.close, relative=0.005)
@@ -89,7 +89,10 @@ def step_by_hand(seconds, small_steps, alone, small, large):
 
 
 @judges("08.11")
-def own_study(rows):
+def own_study(rows, lacks=""):
+    """lacks: which own runs are missing, where recorded ones stand for them. Raises NotDone then."""
+    if lacks:
+        raise NotDone(f"These runs are recorded, so there is nothing of yours to judge. {lacks}")
     yield from reading.no_rows(rows)
     large = [row for row in rows if row["model"] == "ResNet152V2"]
     yield not large, "There is no row of ResNet152V2. What does the record of your run say about its network?"
@@ -187,6 +190,13 @@ def contrast(function):
         return abs(error - value) < 2e-3 * wanted
 
     yield errs(wanted), None
+    equal = [times[:4] for times in TIMES]
+    parts_4 = [variance([math.log(a / b) for a, b in zip(*equal[k : k + 2], strict=True)]) / 4 for k in (0, 2)]
+    if near(list(function(*equal))[1], math.sqrt(sum(parts_4)), relative=2e-3):
+        return (
+            "The standard error was tried twice. With 4 rounds of each network it is right; with 4 rounds of the "
+            "smaller one and 5 of the larger one it is not."
+        )
     yield errs(wanted**2), "This is the variance of the difference. The standard error is its square root."
     if errs(math.sqrt(sum(squares))):
         return "The variance of a mean of n values is smaller than that of one value: divide by n."
@@ -215,6 +225,7 @@ def answer(function):
         (0.98, 1.10, 0.05): "can't tell",
         (0.97, 1.03, 0.01): "can't tell",
         (0.90, 1.08, 0.2): "no",
+        (0.81, 1.10, 0.2): "can't tell",  # between 1 - matters and 1 / (1 + matters)
     }
     told = {case: str(function(*case)).strip().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") for case in cases}
     words = {"yes", "no", "can't tell"}
@@ -232,4 +243,9 @@ def answer(function):
         return "What counts as no difference depends on `matters`: use it."
     if told[0.90, 1.02, 0.05] == "no" or told[0.98, 1.10, 0.05] == "no":
         return 'For a "no" *both* ends must be within what does not matter.'
+    if [case for case in cases if told[case] != cases[case]] == [(0.81, 1.10, 0.2)]:
+        said = told[0.81, 1.10, 0.2]
+        return (
+            f'For low = 0.81, high = 1.10 and matters = 0.2 you say "{said}". Compare your lower border with the text.'
+        )
     return "Go through the three sentences in their order, with both ends of the interval."
