@@ -53,7 +53,7 @@ def wrong(key, says):
 def read(path, where, error):
     """The tables of a file as a dict. Raises `error` with a line that begins with `where`."""
     try:
-        return tomllib.loads(files.read(path).decode("utf-8-sig"))  # an editor may have put a mark at the begin
+        return tomllib.loads(files.read(path).decode("utf-8-sig"))  # an editor may have put a mark in front
     except (OSError, ValueError, RecursionError) as problem:
         raise error(f"{where} cannot be read: {problem}. A line is `key = value`, texts are in quotes.") from None
 

@@ -105,7 +105,15 @@ if answered("07.2", "07.3"):
 #
 # Open `scripts/ResNet50_horovod.py`. It is the training of notebook 05 for Horovod, with six blanks. Fill one, save, and
 # check it here; the checks try the script out up to its `fit`, alone and
-# as each of 6 ranks on 2 nodes, without Horovod, and look at what each rank does.
+# as each of 6 ranks on 2 nodes, without Horovod, and look at what each rank does. What `labs.hvd` offers for the steps:
+#
+# | step | in `labs.hvd` | what it is |
+# |---|---|---|
+# | 1 | `hvd.init` | starts Horovod |
+# | 2, 3, 6 | `hvd.rank`, `hvd.size`, `hvd.local_rank`, `hvd.local_size` | functions that return the four numbers |
+# | 4 | `hvd.DistributedOptimizer` | takes an optimizer of Keras and gives one that averages the gradients over all ranks before it uses them |
+# | 5 | `hvd.callbacks.BroadcastGlobalVariablesCallback` | takes the number of a rank: before the first step all ranks get the weights of that one |
+# | 5 | `hvd.callbacks.MetricAverageCallback` | takes nothing: at each epoch's end a metric becomes its mean over all ranks |
 #
 # **1. Start.** Horovod must run before anyone asks it for a rank.
 
@@ -157,7 +165,7 @@ compare.scripts("scripts/ResNet50.py", script)
 # If you know PyTorch: its `DistributedDataParallel` takes the same six steps (not run here; the course's README has a longer table
 # of what stands for what):
 #
-# | step | Horovod | DistributedDataParallel, started by `torchrun --nproc-per-node=2 train.py` |
+# | step | Horovod | DistributedDataParallel |
 # |---|---|---|
 # | 1 start | `hvd.init()` | `torch.distributed.init_process_group()` |
 # | 2 pin | `devices.pin(hvd.local_rank(), ...)` | `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` |
@@ -166,30 +174,8 @@ compare.scripts("scripts/ResNet50.py", script)
 # | 5 broadcast and average | two callbacks | the wrapped model takes rank 0's weights when it is made; metrics are yours: `torch.distributed.all_reduce` |
 # | 6 one log | `if hvd.rank() == 0` | `if torch.distributed.get_rank() == 0` |
 #
-# And the script's twin, started by `torchrun --nproc-per-node=2 train.py` on each node. The numbers are those of the six steps:
-#
-# ```python
-# dist.init_process_group("nccl")                                             # 1  (dist: torch.distributed)
-# here, size = int(os.environ["LOCAL_RANK"]), dist.get_world_size()
-# torch.cuda.set_device(here)                                                 # 2
-# mine = DistributedSampler(dataset, seed=args.seed, drop_last=True)          # 3
-# train = DataLoader(dataset, args.batch_size // size, sampler=mine)
-# model = DistributedDataParallel(network.cuda(), device_ids=[here])          # 4 averages; 5 rank 0's weights for all
-# optimizer = torch.optim.SGD(model.parameters(), lr=0.01 * size)             # 4 the rate is yours
-# for epoch in range(args.epochs):
-#     mine.set_epoch(epoch)                                                   # another order in each epoch
-#     for images, labels in train:
-#         optimizer.zero_grad()
-#         loss = cross_entropy(model(images.cuda()), labels.cuda())
-#         loss.backward()                                                     # gradients travel meanwhile
-#         optimizer.step()
-#     last = loss.detach()
-#     dist.all_reduce(last, op=dist.ReduceOp.AVG)                             # 5 metrics are yours: here the last loss
-#     if dist.get_rank() == 0:                                                # 6
-#         print(epoch, last.item())
-# ```
-#
-# What is different: it wraps the model, not the optimizer, and its sampler wants to be told the epoch.
+# `torchrun --nproc-per-node=2 train.py` starts such a script on each node. What is different: it wraps the model, not the
+# optimizer, and its sampler wants to be told the epoch.
 #
 # ## Launch
 #
@@ -238,7 +224,7 @@ if not own:
 # Each rank names its core or GPU; then rank 0 alone speaks. The log as far as its second epoch:
 
 # %%
-print(on_two.read_text().partition("Epoch 3/")[0])
+print(on_two.read_text().partition("Epoch 3/")[0].rpartition("\n")[0])  # whole lines only
 
 # %% [markdown]
 # ## The batch of one rank, given to two
@@ -562,7 +548,7 @@ plots.show(timelines.figure(events, kind=kind))
 # The upper curves grow while backward works its way from the last layer to the first. Where one rank's curve runs ahead, it has
 # announced more than the other; the blue one can only follow the slower of the two. Below, each block is one message.
 #
-# A few tensors less than you counted? Where two biases are added to the same sum, their gradients are equal. TensorFlow notices, and
+# Fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal. TensorFlow notices, and
 # has each such pair averaged once.
 #
 # Every message costs a start. So Horovod **fuses** tensors that are ready together into one buffer and sends that.
@@ -609,8 +595,8 @@ if devices.has("horovod"):
 #
 # ## When a rank dies
 #
-# In this run one of the two ranks fails at the begin of its second epoch. The other one then waits in an all-reduce for a rank that
-# never comes.
+# In this run one of the two ranks fails at the beginning of its second epoch. The other one then waits in an all-reduce for a
+# rank that never comes.
 
 # %%
 if devices.has("horovod"):

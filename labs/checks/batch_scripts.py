@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from labs import blanks, presets
 from labs.checks.judging import NotDone
-from labs.slurm import check, sites, trial
+from labs.slurm import check, directives, sites, trial
 from labs.slurm.check import starts
 
 _TRIED = " (Bash ran the script, with stand-ins for Python, srun and what else a cluster has.)"
@@ -20,9 +20,10 @@ _GUESSES = ("unset", "same_batch", "uneven_batch", "batch_does_not_follow", "con
 _TEXTS = tomllib.loads(Path(check.__file__).with_name("findings.toml").read_text(encoding="utf-8"))
 
 
-def judge(path, trains):
+def judge(path, trains, nodes=()):
     """Hint for a batch script that is to run the training script `trains`, or None if it is right.
 
+    nodes: on how many nodes it must be right too, when `sbatch` asks for them in the command line.
     The site is that of the script's folder, else the one in use. Raises NotDone for a script with blanks.
     """
     path = Path(path)
@@ -42,10 +43,24 @@ def judge(path, trains):
         how = " (The script was read.)" if done else f" (The script was read, and not tried out: {untried}.)"
         return f"Line {first.line_number}: {first.problem} {first.why}{more}{how}"  # the fix is for `labs slurm check`
     if done:
-        hint = tried(done, trains, site)
+        hint = tried(done, trains, site) or _elsewhere(text, path.name, done, trains, site, nodes)
         return hint and hint + _TRIED
-    if not any(one.script and Path(one.script).name == trains for one in starts.read(text).commands):
-        return f"The script starts no training with {trains}. (The script was read, and not tried out: {untried}.)"
+    hint = _read(text, trains, nodes)
+    return hint and f"{hint} (The script was read, and not tried out: {untried}.)"
+
+
+def _read(text, trains, nodes):
+    """Hint for what reading alone tells of a script that has no findings, or None."""
+    once, twice = (
+        [one for one in starts.read(text, scale=scale).commands if one.script and Path(one.script).name == trains]
+        for scale in (1, 2)
+    )
+    if not once:
+        return f"The script starts no training with {trains}."
+    for one, more in zip(once, twice if nodes else [], strict=False):
+        batch = one.options.get("batch_size", "")
+        if batch.isdecimal() and batch == more.options.get("batch_size") and one.tasks != more.tasks:
+            return f"On twice as many nodes {trains} has {more.tasks} ranks, and a global batch of {batch} as before."
     return None
 
 
@@ -63,6 +78,43 @@ def tried(done, trains, site):
     local_batch = presets.PRESETS[site.preset].local_batch
     wrong = (_wrong(call, trains, local_batch) for call in trainings)
     return next(filter(None, wrong), None) or _no_speedup(trainings, trains)
+
+
+def _elsewhere(text, name, done, trains, site, nodes):
+    """Hint for a script that is right as it is (done), but not on one of these other numbers of nodes, or None."""
+    script = directives.read(text).meant()
+    asked = script.resources()
+    here = -(-(asked["tasks"] or 1) // (asked["tasks_per_node"] or 1))
+    for count in [each for each in nodes if each != here]:
+        options = [("nodes", str(count))]
+        for option in ("ntasks", "gpus"):  # of the whole job
+            if given := directives.number(script.value(option)):
+                options.append((option, str(given * count // here)))
+        more = trial.run(text, name, known=os.environ, options=options)
+        submitted = f"Submitted with `sbatch {' '.join(f'--{option}={value}' for option, value in options)}`: "
+        if not more.error and (hint := _does_not_follow(done, more, trains, here)):
+            return submitted + hint
+        if hint := tried(more, trains, site):
+            return submitted + hint
+    return None
+
+
+def _does_not_follow(done, more, trains, here):
+    """Hint for ranks or a batch that are on other numbers of nodes (more) what they were on `here` (done), or None."""
+    told = [
+        [(call.ranks(), _options(call.words).get("batch_size")) for call in one.calls if _script(call) == trains]
+        for one in (done, more)
+    ]
+    for (ranks, batch), (ranks_there, batch_there) in zip(*told, strict=False):
+        if ranks == ranks_there:
+            several = "s" * (ranks != "1"), "s" * (here > 1)
+            return f"{trains} runs on {ranks} rank{several[0]}, as many as on {here} node{several[1]}."
+        if batch == batch_there:
+            return (
+                f"{trains} runs on {ranks_there} ranks, and its global batch is {batch} as it was on {ranks}: "
+                "each rank takes another number of images than before."
+            )
+    return None
 
 
 def _wrong(call, trains, local_batch):

@@ -1,8 +1,8 @@
 """A student's function on K ranks that exchange, without Horovod or any network: all are played here, in turn.
 
 A rank runs until it asks for what the others have not brought yet; then the next one runs. When all have come there,
-the result is known, and each runs again from its begin, with all results so far. So no rank ever waits for another, and
-a call that has no partner is seen at once. What is played must do the same each time: it makes its own state anew.
+the result is known, and each runs again from its beginning, with all results so far. So no rank ever waits for another,
+and a call that has no partner is seen at once. What is played must do the same each time: it makes its own state anew.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import labs
+from labs import blanks
 from labs.checks import scripts
 from labs.errors import LabsError
 
@@ -187,12 +188,23 @@ def _shown(arrays):
 
 def defined(path, name, world):
     """What a student's script defines under a name, with `world` in the place of labs.hvd and Horovod; before that the
-    cases of a script that cannot be played, as a judge yields them."""
+    cases of a script that cannot be played, as a judge yields them. What else it defines may still be blank."""
     yield from scripts.no_script(path)
-    scripts.refuse_blanks(path)
+    scripts.refuse_blanks(path, lines=_without_others(path, name))
     names = definitions(path, world)
     yield name not in names, f"The script does not define {name} any more: keep its name and arguments."
     return names[name]
+
+
+def _without_others(path, name):
+    """Line numbers of a script, without those of functions and classes that have another name."""
+    text = Path(path).read_text(encoding="utf-8")
+    lines = set(range(1, text.count("\n") + 2))
+    with contextlib.suppress(SyntaxError):  # told when it is run
+        for node in blanks.parse(text).body:
+            if getattr(node, "name", name) != name:
+                lines -= set(range(node.lineno, node.end_lineno + 1))
+    return lines
 
 
 def definitions(path, world):

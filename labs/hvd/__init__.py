@@ -59,3 +59,10 @@ def init():
             f"{most} processes were started, but each sees itself alone: they would train {most} unconnected "
             "networks. The launcher is of another MPI than Horovod: use the environment's own mpiexec or horovodrun."
         )
+
+
+def __getattr__(name):
+    kind = getattr(globals().get("callbacks"), name, None)
+    if isinstance(kind, type) and name.endswith("Callback") and not name.startswith("_"):
+        raise AttributeError(f"labs.hvd itself has no {name}: it lives in labs.hvd.callbacks")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -78,7 +78,9 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
                 axis.plot(*zip(*shared, strict=True), "o", ms=13, mfc="none", mec="0.3", label=note)
             values = ", ".join(_with_interval(p, key, unit) for p in points)
             sentences.append(f"{quantity.capitalize()} of {name} by workers: {values}.")
-        axis.set(xlabel="workers", ylabel=label, xticks=ticks, title=quantity, ylim=(0, None))
+        high = axis.dataLim.y1  # of values and bars; not finite without any
+        top = 1.08 * high if 0 < high < np.inf else None  # so that neither a marker nor the cap of a bar is cut off
+        axis.set(xlabel="workers", ylabel=label, xticks=ticks, title=quantity, ylim=(0, top))
     unique = {}  # a curve that has no speedup, for example, stands in the other panels only
     for axis in axes[::-1]:
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))

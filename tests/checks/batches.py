@@ -65,5 +65,10 @@ WRONG_RANKS = {
     "batch=64": r"on 4 ranks with a global batch of 64: 16 images for each",
     "batch=$((64 * $SLURM_JOB_NODELIST))": r"Line 31: node: unbound variable",
     "batch=$((64 * SLURM_NTASKS)); SLURM_NTASKS=two": r"with ranks 'two', which is no whole number",
+    "batch=256": r"`sbatch --nodes=3`: .* on 6 ranks, and its global batch is 256 as it was on 4",
+    "batch=$((64 * SLURM_NTASKS_PER_NODE * 2))": r"`sbatch --nodes=3`: .* its global batch is 256 as it was on 4",
+    "batch=$((64 + 96 * SLURM_NNODES))": r"`sbatch --nodes=3`: .* on 6 ranks with a global batch of 352: 58.6667",
+    "batch=$((SLURM_NNODES < 9 ? 64 * SLURM_NTASKS : 512))": r"`sbatch --nodes=64`: .* on 128 ranks .* 512: 4 images",
+    "batch=256; SLURM_NTASKS=4": r"`sbatch --nodes=3`: .* runs on 4 ranks, as many as on 2 nodes",
     "batch=$((64 * SLURM_NTASKS)); export SLURM_NTASKS=2": r"srun starts 2 of the 4 tasks",
 }

@@ -39,5 +39,7 @@ exec srun "${python[@]}" "$SCRIPTS/ResNet50_horovod.py" --image_size 32 --batch_
 batch() { echo $(($1 * 64)); }
 srun -l "${python[@]}" "$SCRIPTS/ResNet50_horovod.py" --image_size 32 --batch_size $(batch $SLURM_NTASKS)
 
-#### written
-srun "${python[@]}" "$SCRIPTS/ResNet50_horovod.py" --image_size 32 --batch_size 256
+#### one number after the other
+batch=0
+for ((rank = 0; rank < SLURM_NTASKS; rank++)); do ((batch += 64)); done
+srun "${python[@]}" "$SCRIPTS/ResNet50_horovod.py" --image_size 32 --batch_size "$batch"

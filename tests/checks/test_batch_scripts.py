@@ -102,6 +102,23 @@ def test_each_hint_says_what_was_done(judge, tried):
     assert "(Bash ran the script, with stand-ins for" in judge("05.15", "ResNet50.sh", text)[1]
 
 
+@pytest.mark.parametrize(
+    ("batch", "hint"),
+    [
+        ("batch=$((64 * SLURM_NTASKS))", None),
+        ("batch=$((64 * SLURM_NNODES * 2))", None),
+        ("batch=$(bc <<< 64*$SLURM_NTASKS)", None),  # reading cannot tell
+        ("batch=256", r"On twice as many nodes .* has 8 ranks, and a global batch of 256 as before\. \(.*not tried"),
+    ],
+)
+def test_without_a_sandbox_a_fixed_batch_of_ranks_is_read(judge, monkeypatch, batch, hint):
+    monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
+    name = "ResNet50_horovod_nodes.sh"
+    state, said = judge("07.23", name, blank(name, "batch=$((64 * SLURM_NTASKS))", batch))
+    assert (state == "right") is (hint is None)
+    assert hint is None or re.search(hint, said), said
+
+
 def test_a_script_in_another_language_is_only_read(judge, tried):
     state, hint = judge("05.15", "ResNet50.sh", blank("ResNet50.sh", "#!/bin/bash", "#!/bin/zsh"))
     assert state == "wrong" and "not tried out: its first line names no bash" in hint

@@ -76,6 +76,9 @@ MOMENTUM = """    class Distributed(type(optimizer)):
 """
 
 
+BLANK = "    ...  # your code here\n"
+
+
 def begun(line):
     return own((BEGIN, line))
 
@@ -194,6 +197,7 @@ ANSWERS = {
             shard("numbers.shard(hvd.size(), 0)"),
             shard("numbers.batch(64).shard(hvd.size(), hvd.rank())"),
             shard("numbers.shard(size(), rank())"),
+            shard("numbers[hvd.rank() :: hvd.size()]"),
         ],
         secret=r"hvd\.(size|rank)\(\)",
     ),
@@ -247,6 +251,8 @@ ANSWERS = {
             callbacks("[hvd.callbacks.BroadcastGlobalVariablesCallback(0)]"),
             callbacks(f"[{CALLBACKS.replace('(0)', '(hvd.rank())')}]"),
             callbacks(f"[{CALLBACKS.replace('(0)', '(1)')}]"),
+            callbacks("[hvd.BroadcastGlobalVariablesCallback(0), hvd.MetricAverageCallback()]"),
+            callbacks("[hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.MetricAverageCallback()]"),
         ],
         secret=r"\(0\)",
     ),
@@ -290,6 +296,7 @@ ANSWERS = {
     "07.24": dict(
         right=[
             own(),
+            own((OWN, BLANK)),  # the next item's
             begun("    model.set_weights([hvd.broadcast(each) for each in model.get_weights()])\n"),
             begun(
                 "    for each in model.layers:\n        each.set_weights([*map(hvd.broadcast, each.get_weights())])\n"
@@ -309,7 +316,7 @@ ANSWERS = {
         secret=r"broadcast\(",
     ),
     "07.25": dict(
-        right=[own(), own((OWN, WRAPPED)), own((OWN, PATCHED))],
+        right=[own(), own((BEGIN, BLANK)), own((OWN, WRAPPED)), own((OWN, PATCHED))],
         wrong=[
             averaging("gradients"),
             averaging("hvd.grouped_allreduce(gradients, op=hvd.Sum)"),
@@ -418,6 +425,8 @@ ANSWERS = {
             (lambda r, k: (0.1, 0.1, 0.1),),
             (lambda r, k: (r * k, r * k / 2, r * k ** (2 / 3)) if k > 1 else (r, r, r),),
             (lambda r, k: (r * k, r * k**0.5, r * k**2 / 3) if k > 1 else (r, r, r),),
+            (lambda r, k: (r * k, r * k**0.5, r * k**2 / 3),),
+            (lambda r, k: (r * k, r * k**1 / 2, r * k**2 / 3),),
         ],
         secret=r"\*\* ?0\.5|sqrt",
     ),
@@ -438,7 +447,11 @@ ANSWERS = {
     "07.21": dict(right=[(1,)], wrong=[(0,), (2,)], secret=r"rank 1|\b1\b"),
     "07.22": dict(right=[(40,), (40.0,)], wrong=[(160,), (4,), (1,), (20,)], secret=r"\b40\b", same=[(1, 2)]),
     "07.23": dict(
-        right=[batch(), batch(("batch=$((64 * SLURM_NTASKS))", "batch=256"))],
+        right=[
+            batch(),
+            batch(("batch=$((64 * SLURM_NTASKS))", "batch=$((SLURM_NNODES * 2 * 64))")),
+            batch(("batch=$((64 * SLURM_NTASKS))", "batch=$(expr 64 \\* $SLURM_NTASKS)")),
+        ],
         wrong=[
             batch(("--ntasks-per-node=2", "--ntasks-per-node=1")),
             batch(("--cpus-per-task=2", "--cpus-per-task=4")),
@@ -454,6 +467,8 @@ ANSWERS = {
                 "batch=$((128 * SLURM_NTASKS))",
                 "batch=$((64 * SLURM_NTASK))",
                 "batch=$((64 * SLURM_TASKS_PER_NODE))",
+                "batch=256",
+                "batch=$((SLURM_NTASKS > 4 ? 512 : 256))",
             ),
         ],
         secret=None,

@@ -152,6 +152,17 @@ def test_script_with_blanks_is_open_and_names_the_line(tmp_path):
     assert state == "open" and f"Line {blanks.blanks(path)[0][0]} of ResNet50.py is still blank" in text
 
 
+@pytest.mark.parametrize(("id", "name"), [("07.24", "begin_equal"), ("07.25", "distributed")])
+def test_blank_function_is_open_and_names_its_own_line(tmp_path, id, name):
+    path = tmp_path / "own_optimizer.py"
+    path.write_text(regions.blank((ROOT / "solutions/scripts/own_optimizer.py").read_text()))
+    state, text = checks.judge(id, path)
+    lines = path.read_text().split("\n")
+    begin = next(number for number, line in enumerate(lines, 1) if line.startswith(f"def {name}"))
+    own = min(number for number, _ in blanks.blanks(path) if number > begin)
+    assert state == "open" and f"Line {own} of own_optimizer.py is still blank" in text
+
+
 def test_exception_in_a_students_function_is_shown_with_its_line():
     def usual_step(epochs):
         return [sum(epochs[1])][1]

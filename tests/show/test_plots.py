@@ -285,3 +285,12 @@ def test_thousands_of_steps_are_drawn_with_few_points():
 def test_steps_of_a_log_are_refused():
     with pytest.raises(MetricsError, match="no steady steps"):
         plots.steps(in_turns(1, [4.0, 4.1]))
+
+
+def test_no_value_nor_bar_of_scaling_touches_the_end_of_its_axis():
+    alike = {"images_per_second": 200, "images_per_second_interval": [199.5, 200.5]}
+    figure = plots.scaling([row(1, **alike), row(2, **alike)], ("epoch time", "throughput"))
+    shares = [axis.dataLim.y1 / axis.get_ylim()[1] for axis in figure.axes]
+    assert all(0.8 < share < 0.95 for share in shares), shares
+    none = plots.scaling([row(1, speedup=None)], ("speedup",)).axes[0]
+    assert none.get_ylim()[1] > 0

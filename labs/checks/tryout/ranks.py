@@ -38,7 +38,7 @@ def put(facts, rank, size, local_size, leave):
     callbacks = _module("labs.hvd.callbacks", **_callbacks(size))
     names = {"DistributedOptimizer": averaging, "HorovodError": HorovodError}
     names |= {"optimizer": _module("labs.hvd.optimizer", **names), "callbacks": callbacks}
-    labs.hvd = _module("labs.hvd", **common, **names)
+    labs.hvd = _module("labs.hvd", **common, **names, __getattr__=_elsewhere(callbacks))
     labs.ranks = sys.modules["labs.ranks"] = mock.MagicMock(__spec__=None)  # comparisons with ranks that are not there
     plain = _module("horovod.tensorflow", **common)
     for name in ("horovod.tensorflow.keras", "horovod.keras"):
@@ -63,6 +63,17 @@ def _module(name, **content):
     module = sys.modules[name] = ModuleType(name)
     vars(module).update(content)
     return module
+
+
+def _elsewhere(callbacks):
+    """What labs.hvd says of a name that it has not, as the real one does."""
+
+    def __getattr__(name):
+        if name in vars(callbacks) and not name.startswith("_"):
+            raise AttributeError(f"labs.hvd itself has no {name}: it lives in labs.hvd.callbacks")
+        raise AttributeError(f"module 'labs.hvd' has no attribute {name!r}")
+
+    return __getattr__
 
 
 def _asked(value, seen):

@@ -15,7 +15,7 @@ import keras
 
 
 class Disturb(keras.callbacks.Callback):
-    """Pauses one rank in each step, or lets it fail at the begin of its second epoch."""
+    """Pauses one rank in each step, or lets it fail at the beginning of its second epoch."""
 
     def __init__(self, slow, die):
         super().__init__()
@@ -48,7 +48,7 @@ def main():
         "--slow", nargs=2, type=int, default=(-1, 0), metavar=("RANK", "MS"), help="RANK pauses in each step"
     )
     parser.add_argument(
-        "--accident", action="store_true", help="one of the ranks fails at the begin of its second epoch"
+        "--accident", action="store_true", help="one of the ranks fails at the beginning of its second epoch"
     )
     training.arguments(parser)
     args = training.parse(parser)

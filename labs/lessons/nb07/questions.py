@@ -1,5 +1,6 @@
 """Judges of 07_horovod_training. The six steps are judged by what each rank of the script does, up to its `fit`."""
 
+import re
 from functools import cache
 from math import prod
 
@@ -80,6 +81,12 @@ def shard(plays):
     asked = [facts["hvd"].get("shards", [])[-1:] for facts in plays[-1]]
     if any(call and call[0] == [rank, SIZE] for rank, call in enumerate(asked)):
         return "The two numbers are swapped: first into how many shards, then which of them."
+    for error in (facts["error"] for by_rank in reversed(plays) for facts in by_rank):
+        if error and "numbers" in error["code"] and re.search(r"Dataset' object is not subscriptable", error["says"]):
+            return (
+                f"Line {error['line']}: `{error['code']}`: numbers is a tf.data.Dataset, which has neither indices nor "
+                "slices as a list has. Look among its methods for one that gives each worker a part of it."
+            )
     yield from scripts.unfair(plays)
 
 
@@ -214,7 +221,9 @@ def rules(function):
     if any(not hasattr(value, "__len__") or isinstance(value, dict | str) or len(value) != 3 for value in values):
         return "Return three rates: by the linear, the square-root and the 2/3-power rule, in this order."
     values = [list(map(float, value)) for value in values]
-    yield not all(abs(rate - 0.01) <= 1e-9 for rate in values[0]), "For a single rank no rule changes the rate."
+    for rule, rate in zip(("linear", "square-root", "2/3-power"), values[0], strict=True):
+        alone = f"For a single rank no rule changes the rate, and your {rule} rule makes {rate:.4g} of 0.01."
+        yield not abs(rate - 0.01) <= 1e-9, alone
     rows = [(value, rate, ranks) for value, (rate, ranks) in zip(values[1:], cases[1:], strict=True)]
 
     def wrong(place, power):
@@ -280,7 +289,7 @@ def cores_per_rank(cores):
 
 @judges("07.23")
 def batch_script(path):
-    return batch_scripts.judge(path, trains="ResNet50_horovod.py")
+    return batch_scripts.judge(path, trains="ResNet50_horovod.py", nodes=(3, 64))
 
 
 # The student's own DistributedOptimizer

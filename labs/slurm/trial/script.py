@@ -37,15 +37,18 @@ def missing(text):
     return sandbox.missing()
 
 
-def run(text, name="script.sh", root=None, known=None):
+def run(text, name="script.sh", root=None, known=None, options=()):
     """Try out the text of a batch script; returns the Tried.
 
     name: its path in the course's top folder `root`, where it starts. known: what is set where it is submitted.
+    options: pairs (long name, value) of `sbatch` in the command line, which count before the script's own.
     Raises SandboxError where `missing` says why.
     """
     root = Path(root or sites.find_root()).resolve()
     shell, flags = _SHELL.match(text.split("\n", 1)[0]).groups()
-    env = variables.of_job(directives.read(text).meant(), name, sandbox.walls.WORK)
+    script = directives.read(text).meant()
+    script = script._replace(directives=script.directives + [directives.Directive(0, *pair) for pair in options])
+    env = variables.of_job(script, name, sandbox.walls.WORK)
     named = {key: value for key, value in (known or {}).items() if not _HERE.match(key)}
     env |= {key: value for key, value in named.items() if re.search(rf"\b{re.escape(key)}\b", text)}
     files = _course(root) | {name: text}
