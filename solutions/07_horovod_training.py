@@ -165,17 +165,30 @@ compare.scripts("scripts/ResNet50.py", script)
 # If you know PyTorch: its `DistributedDataParallel` takes the same six steps (not run here; the course's README has a longer table
 # of what stands for what):
 #
-# | step | Horovod | DistributedDataParallel |
-# |---|---|---|
-# | 1 start | `hvd.init()` | `torch.distributed.init_process_group()` |
-# | 2 pin | `devices.pin(hvd.local_rank(), ...)` | `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` |
-# | 3 shard | `numbers.shard(hvd.size(), hvd.rank())` | `DistributedSampler(dataset)`, and its `set_epoch(epoch)` before each epoch |
-# | 4 scale and wrap | your rate; `hvd.DistributedOptimizer(...)` | your rate; `DistributedDataParallel(model)`: it wraps the model, and averages gradients during backward |
-# | 5 broadcast and average | two callbacks | the wrapped model takes rank 0's weights when it is made; metrics are yours: `torch.distributed.all_reduce` |
-# | 6 one log | `if hvd.rank() == 0` | `if torch.distributed.get_rank() == 0` |
+# The twin of your script, with the numbers of the steps. `torchrun --nproc-per-node=2 train.py` starts it on each node:
 #
-# `torchrun --nproc-per-node=2 train.py` starts such a script on each node. What is different: it wraps the model, not the
-# optimizer, and its sampler wants to be told the epoch.
+# ```python
+# dist.init_process_group("nccl")                                             # 1  (dist: torch.distributed)
+# here, size = int(os.environ["LOCAL_RANK"]), dist.get_world_size()
+# torch.cuda.set_device(here)                                                 # 2
+# mine = DistributedSampler(dataset, seed=args.seed, drop_last=True)          # 3
+# train = DataLoader(dataset, args.batch_size // size, sampler=mine)
+# model = DistributedDataParallel(network.cuda(), device_ids=[here])          # 4 averages; 5 rank 0's weights for all
+# optimizer = torch.optim.SGD(model.parameters(), lr=0.01 * size)             # 4 the rate is yours
+# for epoch in range(args.epochs):
+#     mine.set_epoch(epoch)                                                   # another order in each epoch
+#     for images, labels in train:
+#         optimizer.zero_grad()
+#         loss = cross_entropy(model(images.cuda()), labels.cuda())
+#         loss.backward()                                                     # gradients travel meanwhile
+#         optimizer.step()
+#     last = loss.detach()
+#     dist.all_reduce(last, op=dist.ReduceOp.AVG)                             # 5 metrics are yours: here the last loss
+#     if dist.get_rank() == 0:                                                # 6
+#         print(epoch, last.item())
+# ```
+#
+# What is different: it wraps the model, not the optimizer, and its sampler wants to be told the epoch.
 #
 # ## Launch
 #
