@@ -162,10 +162,9 @@ check("07.9", script)
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# If you know PyTorch: its `DistributedDataParallel` takes the same six steps (not run here; the course's README has a longer table
-# of what stands for what):
-#
-# The twin of your script, with the numbers of the steps. `torchrun --nproc-per-node=2 train.py` starts it on each node:
+# If you know PyTorch: its `DistributedDataParallel` takes the same six steps; the course's README says what stands for what. This is
+# the twin of your script, with the numbers of the steps (not run here). `torchrun --nproc-per-node=2 train.py` starts it on each
+# node:
 #
 # ```python
 # dist.init_process_group("nccl")                                             # 1  (dist: torch.distributed)
