@@ -188,7 +188,7 @@ def model_in_scope(model, batches):
     if images is None:
         return f"`batches` is a {type(batches).__name__}: `data.pipeline` gives what `fit` reads."
     if images == 16:
-        return "`batches` gives 16 images at a time, which the four replicas share: 4 for each, and each keeps its 16."
+        return "`batches` gives 16 images at a time, which the four replicas share: that makes 4 for each."
     yield images != 64, f"`batches` gives {images} images at a time. Four replicas take 16 each."
     kind, given = type(model.optimizer).__name__, model.optimizer.get_config()
     yield kind != "SGD", f"The optimizer is {kind}, that of the sequential script is SGD: change only what must change."
