@@ -18,7 +18,7 @@
 # %%
 from labs import devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb08 import experiments
+from labs.lessons.nb08 import experiments, logs
 from labs.measure import maxbatch
 from labs.models import counts as facts
 from labs.results import collect, verdict
@@ -678,24 +678,7 @@ plots.show(plots.rounds(two, one))
 # rounding counted.
 
 # %%
-versions = {
-    "every step, as recorded": runs,
-    "whole seconds, at face value": [verdict.rounded(run, counted=False) for run in runs],
-    "whole seconds, rounding counted": [verdict.rounded(run) for run in runs],
-}
-shown = []
-for name, several in versions.items():
-    told = verdict.compare(several, large, small)
-    span = f"[{told.interval[0]:.3f}, {told.interval[1]:.3f}]" if told.interval else ""
-    shown.append(
-        {
-            "epoch times": name,
-            "ratio of efficiencies": told.ratio,
-            "95 % interval": span,
-            "difference real?": told.answer,
-        }
-    )
-tables.show(shown, tuple(shown[0]))
+tables.show(logs.table(runs, large, small))
 
 # %% [markdown]
 # A log says 12 s for every epoch. What do you know of the epoch time?

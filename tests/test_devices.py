@@ -21,9 +21,12 @@ BURN = "import time\nwhile time.process_time() < 0.5: pass"
 
 
 def test_busy_counts_what_other_programs_compute():
-    before = devices.busy()
-    subprocess.run([sys.executable, "-c", BURN], check=True)
-    assert devices.busy() - before > 0.45
+    for _ in range(5):  # a host that takes a core away, and does not say so, takes ticks with it
+        before = devices.busy()
+        subprocess.run([sys.executable, "-c", BURN], check=True)
+        if (spent := devices.busy() - before) > 0.45:
+            break
+    assert spent > 0.45
 
 
 SET_UP = """
@@ -152,6 +155,17 @@ def test_cores_and_memory_are_those_of_this_process():
     assert 2**20 < devices.memory() < 2**50  # bytes
 
 
+def test_files_that_linux_keeps_in_a_containers_memory_count_as_free(tmp_path, monkeypatch):
+    monkeypatch.setattr(devices, "Path", lambda path: Path(f"{tmp_path}{path}"))
+    group = tmp_path / "sys/fs/cgroup"
+    group.mkdir(parents=True)
+    for name, text in {"max": "3000", "current": "2900", "stat": "anon 100\ninactive_file 2500\nfile 2800\n"}.items():
+        (group / f"memory.{name}").write_text(text + "\n")
+    assert devices.memory() == 2600
+    (group / "memory.max").write_text("max\n")
+    assert devices.memory() > 2**20  # the machine's
+
+
 def test_machine_is_described_without_its_name():
     machine = devices.machine()
     assert set(machine) == {"cpu", "cores", "memory", "gpus", "platform"}
@@ -258,14 +272,14 @@ import json, os, sys
 from labs import devices
 import tensorflow as tf
 
-before, said = sorted(os.sched_getaffinity(0)), {}
+before, count, said = sorted(os.sched_getaffinity(0)), devices.cores(), {}
 rank, size = map(int, sys.argv[1:3])
 said["got"] = devices.pin(rank, size)
 said["cores"] = sorted(os.sched_getaffinity(0))
 said["threads"] = [tf.config.threading.get_intra_op_parallelism_threads(),
                    tf.config.threading.get_inter_op_parallelism_threads()]
-said["machine"] = devices.cores() == len(before)
-print(json.dumps([before, said]))
+said["machine"] = devices.cores() == count
+print(json.dumps([before[:count], said]))
 """
 
 

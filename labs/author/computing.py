@@ -30,7 +30,7 @@ class Watch:
         self.seconds = wall - wall_0
         known = busy is not None and busy_0 is not None
         spent = busy - busy_0 - (own - own_0) if known else None
-        self.others = max(0.0, spent / self.seconds / devices.cores()) if known else None
+        self.others = max(0.0, spent / self.seconds / len(os.sched_getaffinity(0))) if known else None
 
     @staticmethod
     def _now():

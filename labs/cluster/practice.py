@@ -8,6 +8,7 @@ the keeper, starts the daemons and adopts what they and their jobs leave; when i
 """
 
 import argparse
+import contextlib
 import os
 import random
 import re
@@ -98,12 +99,12 @@ class Cluster:
             self._process = subprocess.Popen(command, env=environment, start_new_session=True, cwd="/", **pipes)
         (self.folder / KEEPER).write_text(str(self._process.pid))
 
-    def _wait(self, nodes, seconds=30):
+    def _wait(self, nodes, seconds=120):
         begin = time.monotonic()
         while time.monotonic() - begin < seconds and self._process.poll() is None:
-            done = self.run("sinfo", "-h", "-o", "%T %D", timeout=10)
-            if done.stdout.split() == ["idle", str(nodes)]:
-                return self
+            with contextlib.suppress(subprocess.TimeoutExpired):  # the controller does not answer yet
+                if self.run("sinfo", "-h", "-o", "%T %D", timeout=10).stdout.split() == ["idle", str(nodes)]:
+                    return self
             time.sleep(0.05)
         raise ClusterError(f"The cluster did not start: {self._said() or 'its nodes did not become idle'}")
 

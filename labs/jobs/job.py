@@ -93,11 +93,12 @@ class Job:
 
         timeout: seconds after which the job is stopped (None: no limit).
         """
-        from labs.jobs.bar import Bar
-
-        bar = Bar(self._label()) if show else None
-        begin = time.monotonic()
+        bar, begin = None, time.monotonic()
         try:
+            if show:
+                from labs.jobs.bar import Bar
+
+                bar = Bar(self._label())
             while self.state in GOING:
                 if timeout is not None and time.monotonic() - begin > timeout:
                     self.stop()

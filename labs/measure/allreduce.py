@@ -27,7 +27,7 @@ class AllReduceError(UseError):
 
 
 class NotMeasuredError(LabsError):
-    """The ranks did not finish; the message says why."""
+    """The ranks did not finish, or their times say nothing; the message says why."""
 
 
 def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=False, timeout=300):
@@ -39,6 +39,8 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
     runs: folder that keeps the job's files (default: none); launcher: see labs.jobs.launch; show: a progress bar.
     Raises AllReduceError for wrong use, NotMeasuredError, labs.jobs.launch.LaunchError: ranks that cannot be started.
     """
+    from labs.costs.parameter import CostError
+
     sizes = tuple(sizes)
     if ranks == 1:
         raise AllReduceError("1 rank has nobody to exchange with: measure 2 or more.")
@@ -62,7 +64,13 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
     if ranks > devices.cores() and not found["machine"]["gpus"]:
         notes.append(f"oversubscribed: {ranks} ranks share {devices.cores()} core(s), so they also wait for each other")
     rows = [row(ranks, int(size), seconds) for size, seconds in found["seconds"].items()]
-    latency, bandwidth, worst = fit(ranks, [r["bytes"] for r in rows], [r["seconds"] for r in rows])
+    try:
+        latency, bandwidth, worst = fit(ranks, [r["bytes"] for r in rows], [r["seconds"] for r in rows])
+    except CostError:
+        raise NotMeasuredError(
+            "Large messages took no longer than small ones, so latency and bandwidth cannot be told apart: other "
+            "programs used the machine. Measure again when it is idle."
+        ) from None
     if worst > 0.5:
         notes.append(
             f"the ring's formula misses a message's time by up to {worst:.0%}: other algorithms for small "
@@ -145,28 +153,26 @@ def _rank(file, repeats, *sizes):
     devices.pin(hvd.local_rank(), hvd.local_size())
     if hvd.size() == 1:
         sys.exit("This rank is alone: Horovod and the launcher are of different MPIs.")
-    seconds = {}
-    for size in map(int, sizes):
-        values = tf.ones([max(1, size // 4)])
 
-        @tf.function
-        def once(x, name=f"bytes_{size}"):
-            return hvd.allreduce(x, op=hvd.Sum, name=name, ignore_name_scope=True)
+    def sums(size):
+        return tf.function(lambda x: hvd.allreduce(x, op=hvd.Sum, name=f"bytes_{size}", ignore_name_scope=True))
 
-        count = max(1, min(MOST, BATCH // size))
+    every = {size: (sums(size), tf.ones([max(1, size // 4)])) for size in map(int, sizes)}
+    seconds = {size: [] for size in every}
+    for once, values in every.values():
         for _ in range(3):
             once(values).numpy()
-        samples = []
-        for _ in range(int(repeats)):
+    for _ in range(int(repeats)):  # all sizes in each round: what else the machine does meets them alike
+        for size, (once, values) in every.items():
+            count = max(1, min(MOST, BATCH // size))
             hvd.allreduce(tf.ones([]), name="together")  # all ranks start from here
             begin = time.perf_counter()
             for _ in range(count):
                 result = once(values)
             result.numpy()
-            samples.append((time.perf_counter() - begin) / count)
-        if float(result[0]) != hvd.size():
-            sys.exit(f"The all-reduce of ones on {hvd.size()} ranks gave {float(result[0])}: this sum is wrong.")
-        seconds[size] = samples
+            seconds[size].append((time.perf_counter() - begin) / count)
+            if float(result[0]) != hvd.size():
+                sys.exit(f"The all-reduce of ones on {hvd.size()} ranks gave {float(result[0])}: this sum is wrong.")
     if hvd.rank() == 0:
         found = {"seconds": seconds, "machine": devices.machine(), "versions": devices.versions()}
         files.write(Path(file), json.dumps(found))

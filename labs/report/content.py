@@ -14,7 +14,7 @@ from pathlib import Path
 FILTER = Path(__file__).with_name("content.lua")
 MOST, MOST_LINES = 25_000, 400  # characters and lines of one answer on paper; report.json holds all
 _READER = "gfm+tex_math_dollars-yaml_metadata_block"
-_SECONDS, _MEMORY = 20, "-M1G"  # of pandoc for one answer
+_SECONDS, _MEMORY = 60, "-M1G"  # of pandoc for one answer
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 _FORMULA = re.compile(r'#formula\("((?:[^"\\]|\\.)*)", "((?:[^"\\]|\\.)*)", (true|false)\)')
 

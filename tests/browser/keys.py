@@ -7,7 +7,7 @@ from dataclasses import dataclass
 SCRIPT = """
 window.labs = {
   watch(picture) {
-    const old = picture.querySelector('img')?.src
+    const old = labs.old = picture.querySelector('img')?.src
     const status = document.querySelector('.jp-Notebook-ExecutionIndicator')
     labs.stop?.()
     Object.assign(labs, {began: null, took: null, busy: false, idle: null})
@@ -27,7 +27,8 @@ window.labs = {
   },
   over(picture) {
     const image = picture.querySelector('img')
-    return !image || labs.took !== null || labs.idle !== null && performance.now() - labs.idle > 400
+    const same = image?.src === labs.old && labs.idle !== null && performance.now() - labs.idle > 1000
+    return !image || labs.took !== null || same
   },
 }
 window.addEventListener('keydown', () => { labs.began = performance.now() }, true)
@@ -98,7 +99,7 @@ class Control:
     def focused(self):
         return self.target.evaluate(FOCUSED)
 
-    def press(self, wait=15):
+    def press(self, wait=120):
         """One arrow key, on and on in one direction, and back from the end; waits for what comes of it."""
         if not self.focused:
             self.target.focus()

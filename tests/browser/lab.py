@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -95,9 +94,6 @@ def server(folder):
 
     It imports the tree's own labs, with the packages of this Python; settings and runtime files stay out of yours.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as own:
         mark, log = uuid.uuid4().hex, Path(own, "log")
         places = {f"JUPYTER_{name}_DIR": f"{own}/{name}" for name in ("CONFIG", "DATA", "RUNTIME")}
@@ -110,10 +106,7 @@ def server(folder):
             LABS_PRESET="test",
         )
         environment.pop("LABS_RUNS", None)
-        options = (
-            f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token= "
-            "--LabApp.expose_app_in_browser=True"
-        )
+        options = "--no-browser --port=0 --IdentityProvider.token= --LabApp.expose_app_in_browser=True"
         with open(log, "w") as out:
             process = subprocess.Popen(
                 ["make", "-o", "setup", "lab", f"ARGS={options}"],
@@ -123,10 +116,9 @@ def server(folder):
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
-        url = f"http://127.0.0.1:{port}"
         try:
-            until(lambda: process.poll() is not None or answers(f"{url}/api"), 120)
-            if process.poll() is not None or not answers(f"{url}/api"):
+            until(lambda: process.poll() is not None or address(places["JUPYTER_RUNTIME_DIR"]))
+            if process.poll() is not None or not (url := address(places["JUPYTER_RUNTIME_DIR"])):
                 raise RuntimeError("JupyterLab does not answer:\n" + log.read_text())
             yield url
         finally:
@@ -135,11 +127,14 @@ def server(folder):
             none_left(lambda: marked(mark))
 
 
-def answers(url):
-    with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return answer.status == 200
-    return False
+def address(runtime):
+    """Address of the one server that keeps its files in the folder `runtime`, None while it does not answer."""
+    with contextlib.suppress(OSError, ValueError):  # no file yet, half of it, no answer
+        (told,) = Path(runtime).glob("jpserver-*.json")
+        url = f"http://127.0.0.1:{json.loads(told.read_text())['port']}"
+        with urllib.request.urlopen(f"{url}/api", timeout=60) as answer:
+            return url if answer.status == 200 else None
+    return None
 
 
 @contextlib.contextmanager
@@ -153,7 +148,7 @@ def browser():
     before, started = set(psutil.Process().children()), set()
     try:
         with sync_playwright() as playwright:
-            opened = playwright.chromium.launch(executable_path=chromium())
+            opened = playwright.chromium.launch(executable_path=chromium(), timeout=300_000)
             drivers = set(psutil.Process().children()) - before
             yield opened
             started = drivers.union(*(driver.children(recursive=True) for driver in drivers))
@@ -190,11 +185,12 @@ class Notebook:
     def __init__(self, browser, url, name, folder="notebooks"):
         self.name, self.outside, self.counts = name, [], None
         self.page = browser.new_page(viewport={"width": 1300, "height": 1000})
+        self.page.set_default_timeout(300_000)  # ms, also of going to a page: for what never comes
         own = re.compile(rf"(https?|ws)://{re.escape(url.partition('//')[2])}/|data:|blob:|about:")
         for event in ("request", "websocket"):
             self.page.on(event, lambda asked: own.match(asked.url) or self.outside.append(asked.url))
         self.page.goto(f"{url}/lab/workspaces/{name}/tree/{folder}/{name}.ipynb?reset")
-        self.idle(90)
+        self.idle(300)
 
     def idle(self, seconds):
         self.page.wait_for_function(IDLE, polling=100, timeout=1000 * seconds)
@@ -219,7 +215,7 @@ class Notebook:
             self.menu("Run", "Run Selected Cell")
         done = f"some => {{ const [counts, errors] = ({STATE})(some); return errors.length || counts.every(Number) }}"
         self.page.wait_for_function(done, arg=numbers, polling=200, timeout=1000 * seconds)
-        self.idle(30)
+        self.idle(300)
         self.counts = self.page.evaluate(STATE, numbers)[0]
 
     def problems(self):

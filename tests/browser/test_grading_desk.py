@@ -99,7 +99,7 @@ def test_a_change_of_the_rubric_moves_the_points(opened, grades, kept):
     opened.page.keyboard.type(".")
     page, now = opened.page, rubric.load(grades)
     said = page.locator("[role=status]", has_text="The rubric has changed.")
-    said.wait_for(timeout=30_000)
+    said.wait_for()
     for number, of_one in marks.load(grades).items():
         found = json.loads((grades / f"checked/{number}.json").read_text())
         total = points.total(points.lines(found, now, of_one))

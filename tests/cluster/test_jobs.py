@@ -190,7 +190,7 @@ def parent(start, tmp_path):
 def test_interrupt_while_waiting_cancels_the_job_and_not_the_kernel(parent):
     process, job = parent
     process.send_signal(signal.SIGINT)
-    if not until(lambda: process.poll() is not None, 30):  # Python drops an interrupt that falls into its own clean-up
+    if not until(lambda: process.poll() is not None, 120):  # Python drops an interrupt that falls into its own clean-up
         process.send_signal(signal.SIGINT)
     assert process.stdout.read() == "state stopped\n" and process.wait() == 0
     assert until(lambda: job.state == "stopped") and states(job) == {"w1": "stopped"}

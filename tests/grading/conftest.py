@@ -25,7 +25,7 @@ def needs_sandbox():
 def run(needs_sandbox, tmp_path, monkeypatch):
     """run(notebook, *sources of its cells, seconds=..., **files) -> ({id: Result}, lines on what happened)."""
 
-    def run(notebook, *sources, seconds=40, **files):
+    def run(notebook, *sources, seconds=300, **files):
         limits = {**vars(judge.LIMITS), "seconds": seconds, "memory": 1 << 30}
         monkeypatch.setattr(judge, "LIMITS", type(judge.LIMITS)(**limits))
         cells = [{"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": s} for n, s in enumerate(sources)]

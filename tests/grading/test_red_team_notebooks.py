@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import uuid
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ NOTEBOOK = "01_basic_concepts"
 START = "from labs.checks import check\n"
 HONEST = START + 'check("01.6", "b")\ncheck("01.15", 27)'  # a wrong letter or a right one, and a right number
 BLANK = START + 'check("01.1", ...)\ncheck("01.18", ...)'
+
+BESIDE = "subprocess.Popen(['sh', '-c', 'sleep 600; true', 'MARK'], start_new_session=True)"
 
 # {what: (code of the first cell, what is told of it or None)}
 HOSTILE = {
@@ -42,7 +45,7 @@ HOSTILE = {
     "os._exit": ("import os; os._exit(0)", "process ended"),
     "sys.exit": ("import sys; sys.exit(3)", "SystemExit"),
     "segmentation fault": ("import ctypes; ctypes.string_at(0)", "process ended"),
-    "leaves a process": ("import subprocess; subprocess.Popen(['sleep', '4711'], start_new_session=True)", None),
+    "leaves a process": (f"import subprocess; {BESIDE}", None),
     "symbolic link": (f"import os; os.symlink('/etc', '{WORK}/e'); open('{WORK}/e/shadow')", "FileNotFoundError"),
     "writes to the kit": ("import labs; open(labs.__file__, 'w')", "OSError|PermissionError"),
     "removes its runs": (f"import shutil; shutil.rmtree('{WORK}')", None),
@@ -60,8 +63,9 @@ HOSTILE = {
     "sends results": ("import os\nfor h in range(3, 20):\n"
                       "  try: os.write(h, b'{\"judged\": [\"right\", \"\"]}\\n{\"01.1\": \"right\"}\\n' * 9)\n"
                       "  except OSError: pass", None),
-    "hangs at import": ("open('hangs.py', 'w').write('import time; time.sleep(4711)')\nimport sys\n"
-                        "sys.path.insert(0, '.')\nimport hangs", "stopped after 30 s of computing|limit of time"),
+    "hangs at import": (f"open('hangs.py', 'w').write('''import subprocess, time; {BESIDE}; time.sleep(600)''')\n"
+                        "import sys\nsys.path.insert(0, '.')\nimport hangs",
+                        "stopped after 30 s of computing|limit of time"),
     "colours and HTML": ("raise ValueError('\\x1b[2J\\x1b]0;x\\x07<script>alert(1)</script>')", "ValueError"),
 }  # fmt: skip
 
@@ -79,6 +83,7 @@ def test_a_hostile_notebook_gains_nothing(what, run, server, tmp_path):
     (tmp_path / "submissions").mkdir()
     (tmp_path / "submissions/002.zip").write_text("secret")
     code = code.replace("OUTSIDE", str(tmp_path)[1:]).replace("PORT", str(server))
+    code = code.replace("MARK", mark := f"red-team-{uuid.uuid4()}")
     before = {path: path.stat().st_mtime_ns for path in (ROOT / "labs").rglob("*.py")}
     found, told = run(NOTEBOOK, code, BLANK, seconds=20 if line and "limit of time" in line else 300)
     assert {id for id, each in found.items() if each.state == "right"} == set(), told
@@ -86,7 +91,7 @@ def test_a_hostile_notebook_gains_nothing(what, run, server, tmp_path):
         assert any(re.search(line, each) for each in told), told
     assert {path: path.stat().st_mtime_ns for path in (ROOT / "labs").rglob("*.py")} == before
     assert (tmp_path / "submissions/002.zip").read_text() == "secret"
-    assert [pid for pid in os.listdir("/proc") if pid.isdigit() and b"4711" in _command(pid)] == []
+    assert [pid for pid in os.listdir("/proc") if pid.isdigit() and mark.encode() in _command(pid)] == []
 
 
 def _command(pid):

@@ -22,10 +22,10 @@ def start(count, launcher, *command):
     done = subprocess.run(
         [*launch.command(count, launcher), sys.executable, *map(str, command)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HOROVOD_GLOO_TIMEOUT_SECONDS": "600"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=1200,
     )
     assert done.returncode == 0, f"{done.stderr[-3000:]}\n{done.stdout[-1000:]}"
     return done.stdout

@@ -23,13 +23,13 @@ LOCAL = ("horovodrun", "mpiexec")  # srun needs a job of SLURM's: tests/cluster
 TRAININGS = ("sgd", "momentum_clipped", "adam_schedule")
 
 
-def start(program, count, launcher, *arguments, timeout=240):
+def start(program, count, launcher, *arguments, timeout=1200):
     """What each rank of tests/programs/<program>.py wrote, as a list of dicts."""
     folder = Path(arguments[0])
     done = subprocess.run(
         [*launch.command(count, launcher), sys.executable, str(PROGRAMS / program), *map(str, arguments)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HOROVOD_GLOO_TIMEOUT_SECONDS": "600"},
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -344,9 +344,9 @@ def living(folder):
     return found
 
 
-def ended(folder, seconds=30):
-    """Whether no process is left, within so many seconds."""
-    return until(lambda: not living(folder), seconds)
+def ended(folder):
+    """Whether no process is left, in the end."""
+    return until(lambda: not living(folder))
 
 
 # Each way to die with each launcher, on rank 0 and on another.

@@ -37,7 +37,7 @@ def family(mark):
                 found |= {process, *process.children(recursive=True)}
         except psutil.Error:
             continue
-    return {one for one in found if one.is_running() and one.status() != psutil.STATUS_ZOMBIE}
+    return zombies_aside(found)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def zombies_aside(left):
     found = set()
     for one in left:
         with contextlib.suppress(psutil.NoSuchProcess):
-            found |= {one} if one.status() != psutil.STATUS_ZOMBIE else set()
+            found |= {one} if one.is_running() and one.status() != psutil.STATUS_ZOMBIE else set()
     return found
 
 

@@ -14,6 +14,7 @@ from waiting import alive, begun, until
 
 from labs import blanks, jobs
 from labs.author import regions
+from labs.jobs import local
 
 ROOT = Path(__file__).parents[2]
 
@@ -261,7 +262,7 @@ def test_a_name_that_no_run_can_have(tmp_path, name):
 # Runs of one name
 
 
-def test_a_second_run_of_one_name_is_refused_while_the_first_goes_on(start, tmp_path):
+def test_a_second_run_of_one_name_is_refused_while_the_first_goes_on(start, tmp_path, monkeypatch):
     first = begun(start(SLEEP))
     assert "goes on already" in refused(tmp_path / "job.1.py", name="job.1", runs=tmp_path / "runs")
     code = "import sys; from labs import jobs; jobs.start(sys.argv[1], name='job.1', runs=sys.argv[2])"
@@ -269,6 +270,7 @@ def test_a_second_run_of_one_name_is_refused_while_the_first_goes_on(start, tmp_
     assert "goes on already" in subprocess.run(other, capture_output=True, text=True).stderr
     assert first.state == "running" and first.record.exists() and "started" in first.out.read_text()
     first.stop(0.1)
+    monkeypatch.setattr(local, "ENDING", 300.0)
     assert start("print('second')").wait(show=False).state == "finished"
 
 
@@ -304,11 +306,15 @@ def test_progress_while_it_runs(start):
     assert job.progress() == {}
 
 
-def test_older_record_is_not_taken_for_the_new_runs(start):
+def test_older_record_is_not_taken_for_the_new_runs(start, monkeypatch):
     job = begun(start(SLEEP))
+    (inner,) = psutil.Process(job.process.pid).children()
+    inner.suspend()  # it would take the progress away
     os.kill(job.process.pid, signal.SIGKILL)  # nobody waits for it: record and progress stay behind
     job.process.wait()
     assert job.record.exists() and job.progress()
+    inner.resume()
+    monkeypatch.setattr(local, "ENDING", 300.0)
     again = start("raise SystemExit('fails before it writes a record')")
     assert again.progress() == {}
     again.wait(show=False)

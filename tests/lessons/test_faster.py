@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labs import recorded
-from labs.lessons.nb10 import limited, pictures
+from labs.lessons.nb10 import limited, pictures, recompute
 from labs.results import record, watched
 from labs.show import watched as show_watched
 from labs.show.figure import png
@@ -17,9 +17,9 @@ from labs.show.figure import png
 ROOT = Path(__file__).parents[2]
 
 
-def program(module, *arguments, folder):
+def program(module, *arguments, folder, env=None):
     """The last line that a program of the lesson prints."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LABS_RUNS": str(folder)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LABS_RUNS": str(folder), **(env or {})}
     command = [sys.executable, "-m", f"labs.lessons.nb10.{module}", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -88,7 +88,7 @@ def test_ladder_and_waits_say_their_intervals():
 def test_blocks_recompute_the_same_loss_with_less_memory(tmp_path):
     def run(mode, *more):
         options = ["--batch", 8, "--steps", 1, *more]
-        return json.loads(program("recompute", mode, *options, folder=tmp_path))
+        return json.loads(program("recompute", mode, *options, folder=tmp_path, env=recompute.QUIET))
 
     kept, layers, blocks = run("none"), run("layers"), run("blocks", "--block", 6)
     assert kept["loss"] == pytest.approx(layers["loss"], rel=1e-4) == pytest.approx(blocks["loss"], rel=1e-4)

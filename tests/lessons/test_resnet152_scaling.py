@@ -1,5 +1,6 @@
 """What notebook 08 takes over from earlier notebooks: runs of the same sizes only, and a script without blanks."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,9 +8,10 @@ import nb08
 import pytest
 
 from labs import blanks, checks, presets, recorded
-from labs.lessons.nb08 import experiments
+from labs.lessons.nb08 import experiments, logs
 from labs.measure import study
 from labs.results import collect
+from labs.results.run import load_record
 from labs.show import plots
 
 SCRIPT = Path(__file__).parents[2] / "solutions/scripts/ResNet50_horovod.py"
@@ -93,3 +95,15 @@ def test_a_network_has_one_colour_in_the_plots_of_both_recorded_studies():
         axis = plots.scaling(collect.rows(chosen), ("epoch time",)).axes[0]
         colours.append({bars.get_label().split(",")[0]: bars.lines[0].get_color() for bars in axis.containers})
     assert colours[0] == colours[1] and len(set(colours[0].values())) == 2
+
+
+@pytest.mark.parametrize("times, says", [(1, False), (0.01, True)])
+def test_a_log_in_whole_seconds_says_nothing_of_epochs_below_one(times, says):
+    runs = [load_record(file) for file in recorded.laptop_two_networks()]
+    for run in runs:
+        run.repeats = [[replace(epoch, seconds=times * epoch.seconds) for epoch in each] for each in run.repeats]
+    exact, *rounded = logs.table(runs, "ResNet152V2", "ResNet50V2")
+    assert exact["95 % interval"].startswith("[") and exact["difference real?"] in ("yes", "no", "can't tell")
+    for row in rounded:
+        assert row["difference real?"].endswith(": the log says 0 s") == says
+        assert (row["ratio of efficiencies"] is None) == says

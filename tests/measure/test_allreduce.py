@@ -50,13 +50,13 @@ def test_row_holds_the_median_and_its_interval():
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, needs_horovod):
     runs = tmp_path_factory.mktemp("runs")
-    return allreduce.measure(2, sizes=(2**10, 2**16, 2**20, 2**22), repeats=7, runs=runs), runs
+    return allreduce.measure(2, sizes=(2**10, 2**16, 2**20, 2**24), repeats=7, runs=runs), runs
 
 
 def test_two_real_ranks(measured):
     result, runs = measured
     assert result["kind"] == "measured" and result["ranks"] == 2 and result["launcher"] == "horovodrun"
-    assert [row["bytes"] for row in result["rows"]] == [2**10, 2**16, 2**20, 2**22]
+    assert [row["bytes"] for row in result["rows"]] == [2**10, 2**16, 2**20, 2**24]
     for row in result["rows"]:
         assert row["samples"] == 7 and row["interval"][0] <= row["seconds"] <= row["interval"][1]
         assert row["bytes_per_second"] == pytest.approx(row["bytes"] / row["seconds"])
@@ -69,7 +69,7 @@ def test_two_real_ranks(measured):
 
 def test_table(measured):
     text = allreduce.table(measured[0])
-    assert "All-reduce among 2 ranks (horovodrun), measured" in text and "4194304" in text
+    assert "All-reduce among 2 ranks (horovodrun), measured" in text and "16777216" in text
     assert "us a message" in text and "MB/s of each rank's link" in text
 
 
@@ -112,6 +112,18 @@ def test_a_job_that_fails_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(jobs, "start", lambda *_, name, runs, **__: start(tmp_path / "fails.py", name=name, runs=runs))
     with pytest.raises(allreduce.NotMeasuredError, match="The all-reduce was not measured.*a broken link"):
         allreduce.measure(2, runs=tmp_path)
+
+
+def test_times_that_do_not_grow_with_the_message_say_so(monkeypatch, tmp_path):
+    found = {"seconds": {2**10: [0.02] * 6, 2**20: [0.01] * 6, 2**22: [0.01] * 6}}
+    found |= {"machine": {"gpus": []}, "versions": {}}
+    text = f"import pathlib; pathlib.Path('allreduce_times.json').write_text({json.dumps(found)!r})"
+    (tmp_path / "times.py").write_text(f"import os; os.chdir({str(tmp_path)!r}); {text}")
+    start = jobs.start
+    monkeypatch.setattr(jobs, "start", lambda *_, name, runs, **__: start(tmp_path / "times.py", name=name, runs=runs))
+    with pytest.raises(allreduce.NotMeasuredError, match="Large messages took no longer than small ones") as caught:
+        allreduce.measure(2, runs=tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_command(monkeypatch, capsys):

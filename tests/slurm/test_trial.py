@@ -117,7 +117,7 @@ def test_how_a_script_fails(body, line, says):
     ],
 )
 def test_a_loop_without_end_is_named_by_a_line_of_it(body, line, monkeypatch):
-    monkeypatch.setattr(script, "SECONDS", 2)
+    monkeypatch.setattr(script, "SECONDS", 5)
     done = run(body)
     assert "again and again" in done.error and done.line_number - FIRST in (line, line - 1, line + 1), done
 

@@ -131,12 +131,13 @@ def test_epochs_of_all_repeats_are_there_in_order(record):
 
 
 def test_steps_add_up_to_the_epoch(record):
+    shares = []
     for epoch in record.epochs:
         assert len(epoch.step_seconds) == record.steps
         assert min(epoch.step_seconds) > 0
-        total = sum(epoch.step_seconds)
-        # What is left is the end of the epoch: reading the metrics. It may be slow on a busy machine, never negative.
-        assert 0.5 * epoch.seconds < total <= epoch.seconds
+        shares.append(sum(epoch.step_seconds) / epoch.seconds)
+    # What is left is the end of the epoch: reading the metrics. It may be slow on a busy machine, never negative.
+    assert max(shares) <= 1 and np.median(shares) > 0.5
 
 
 def test_dropped_remainder_is_not_counted(record):
@@ -320,16 +321,23 @@ from labs.results.record import Configuration, Epoch, Record, load, save
 path, times = sys.argv[1], int(sys.argv[2])
 epochs = [Epoch(seconds=1.0, step_seconds=[0.1] * 200) for _ in range(20)]
 record = Record(state="running", configuration=Configuration(), epochs=epochs, turn=-1)
+begin = time.monotonic()
 save(path, record)
+took = time.monotonic() - begin
 for turn in range(times):
+    reading, writing = os.pipe()
     child = os.fork()
     if not child:
+        record.turn = turn
         while True:
-            record.turn = turn
             save(path, record)
-    time.sleep(random.uniform(0.0, 0.05))
+            os.write(writing, b"!")
+    os.close(writing)
+    assert os.read(reading, 1), "the child ended by itself"
+    time.sleep(random.uniform(0.0, 2 * took))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    os.close(reading)
     found = load(path)
     assert len(found.epochs) == 20 and len(found.epochs[19].step_seconds) == 200
     print(found.turn)
@@ -339,8 +347,7 @@ for turn in range(times):
 def test_kill_during_a_write_never_leaves_half_a_record(tmp_path):
     done = python("-c", KILLED, tmp_path / "a.json", 60)
     assert done.returncode == 0, done.stderr
-    turns = [int(line) for line in done.stdout.split()]
-    assert len(turns) == 60 and len(set(turns)) > 10  # it was written in between, and read whole each time
+    assert [int(line) for line in done.stdout.split()] == list(range(60))  # written each time, and read whole
 
 
 @pytest.mark.parametrize("folder", ["file/runs", "/proc/runs"])

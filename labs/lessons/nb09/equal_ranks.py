@@ -46,7 +46,7 @@ DIVISORS = {"sum": lambda k: 1, "by k": lambda k: k, "by all": lambda k: RANKS *
 OF_MOMENTUM = ("weights alone", "momentum alone", "momentum sum", "momentum of rank 0", "momentum lost", "no momentum")
 OTHERS = ("only k-th", "first mean", "collected", "collected sum", "rank 0", "before")
 MISTAKES = (*RATES, *filter(None, MEETS), *DIVISORS, *OF_MOMENTUM, *OTHERS)
-PATIENCE = 60, 120  # seconds: for the script's function, and for all with the start of the ranks
+PATIENCE = 60, 300  # seconds: for the script's function, and for all with the start of the ranks
 
 
 def facts(script):

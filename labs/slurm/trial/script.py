@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import re
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,7 +67,7 @@ def _once(argv, files, env, text):
         "BASH_ENV": "/tmp/beside.sh",
         "LABS_CALLS": f"{sandbox.walls.WORK}/{calls.FOLDER}",
         "LABS_REAL_PYTHON": sys._base_executable,
-        "LABS_UNTIL": str(int(time.time()) + SECONDS),
+        "LABS_SECONDS": str(SECONDS),
     }
     read_only = [] if sys.base_prefix.startswith("/usr") else [sys.base_prefix]
     done = sandbox.run(argv, files=calls.files() | files, read_only=read_only, env=told | env, limits=LIMITS)

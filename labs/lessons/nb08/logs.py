@@ -1,0 +1,24 @@
+"""What a log in whole seconds would have said of the comparison of notebook 08."""
+
+from labs.results import verdict
+
+
+def table(runs, first, second):
+    """Rows on efficiency(first) / efficiency(second): from every step, from epoch times in whole seconds, and from
+    these with their rounding counted. runs: labs.results.run.Run objects. Raises MetricsError, as verdict.compare."""
+    versions = {
+        "every step, as recorded": runs,
+        "whole seconds, at face value": [verdict.rounded(run, counted=False) for run in runs],
+        "whole seconds, rounding counted": [verdict.rounded(run) for run in runs],
+    }
+    rows = []
+    for name, several in versions.items():
+        row = {"epoch times": name, "ratio of efficiencies": None, "95 % interval": None}
+        if several is not runs and any(0 in run.steady_times()[0] for run in several):
+            rows.append(row | {"difference real?": f"{verdict.OPEN}: the log says 0 s"})
+            continue
+        told = verdict.compare(several, first, second)
+        row["ratio of efficiencies"] = told.ratio
+        row["95 % interval"] = f"[{told.interval[0]:.3f}, {told.interval[1]:.3f}]" if told.interval else ""
+        rows.append(row | {"difference real?": told.answer})
+    return rows
