@@ -68,8 +68,8 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
         latency, bandwidth, worst = fit(ranks, [r["bytes"] for r in rows], [r["seconds"] for r in rows])
     except CostError:
         raise NotMeasuredError(
-            "Large messages took no longer than small ones, so latency and bandwidth cannot be told apart: other "
-            "programs used the machine. Measure again when it is idle."
+            "Large messages took no longer than small ones, so latency and bandwidth cannot be told apart. Measure "
+            "again on an idle machine, with sizes that differ more."
         ) from None
     if worst > 0.5:
         notes.append(
