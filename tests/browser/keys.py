@@ -99,7 +99,7 @@ class Control:
     def focused(self):
         return self.target.evaluate(FOCUSED)
 
-    def press(self, wait=120):
+    def press(self):
         """One arrow key, on and on in one direction, and back from the end; waits for what comes of it."""
         if not self.focused:
             self.target.focus()
@@ -112,9 +112,7 @@ class Control:
         self.page.keyboard.press(key)
         after = self.value
         if after != before:
-            self.page.wait_for_function(
-                "picture => labs.over(picture)", arg=picture.element_handle(), timeout=1000 * wait
-            )
+            self.page.wait_for_function("picture => labs.over(picture)", arg=picture.element_handle())
         new, took = picture.evaluate(SHOWN), self.page.evaluate("labs.took")
         seconds = None if took is None or new[0] == old[0] else took / 1000
         return Press(self.label, key, before, after, (old[1], new[1]), seconds, self.focused)

@@ -190,10 +190,10 @@ class Notebook:
         for event in ("request", "websocket"):
             self.page.on(event, lambda asked: own.match(asked.url) or self.outside.append(asked.url))
         self.page.goto(f"{url}/lab/workspaces/{name}/tree/{folder}/{name}.ipynb?reset")
-        self.idle(300)
+        self.idle()
 
-    def idle(self, seconds):
-        self.page.wait_for_function(IDLE, polling=100, timeout=1000 * seconds)
+    def idle(self):
+        self.page.wait_for_function(IDLE, polling=100)
 
     def cell(self, number):
         return self.page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}']")
@@ -215,7 +215,7 @@ class Notebook:
             self.menu("Run", "Run Selected Cell")
         done = f"some => {{ const [counts, errors] = ({STATE})(some); return errors.length || counts.every(Number) }}"
         self.page.wait_for_function(done, arg=numbers, polling=200, timeout=1000 * seconds)
-        self.idle(300)
+        self.idle()
         self.counts = self.page.evaluate(STATE, numbers)[0]
 
     def problems(self):
