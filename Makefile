@@ -3,7 +3,7 @@
 .ONESHELL:
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-.PHONY: help lab setup horovod kernel cluster cluster-stop cluster-test browser-test test test-quick test-full \
+.PHONY: help lab setup horovod kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
   test-versions notebooks check student benchmarks clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
@@ -170,9 +170,18 @@ browser-test: setup ## Run the tests that move the widgets in a real browser, an
 test: setup ## Run every test, then the solution notebooks on the small preset; make test ROOM=costs, ROOM=nb05: of one room, lesson
 	@$(call run-tests,test,600)
 
+test-more: setup ## What is too dear for `make test`: it says what and why
+	@$(ACTIVATE)
+	export MORE=1 FACTS=live WARM=1
+	python -m pytest tests/lessons tests/test_warm.py $(PARALLEL) $(ARGS)
+
 test-quick: setup ## Run the tests that start no processes and train nothing, in about a minute
 	@$(ACTIVATE)
 	python -m pytest tests -m "not slow" $(PARALLEL) $(ARGS)
+
+facts: setup ## Record again what scripts do when they are tried out; needed when labs/checks/tryout or labs/training changes
+	@$(ACTIVATE)
+	FACTS=record python -m pytest tests/lessons/test_answers.py tests/lessons/test_scripts.py -k "right_answers or style or mistake" $(PARALLEL)
 
 test-full: setup ## Every test, with the real installation, and the notebooks on the preset that a student measures with
 	@rm -f build/installed
@@ -193,8 +202,9 @@ test-versions: setup ## Run the parts without Horovod on the oldest TensorFlow t
 	done
 	cat uv.lock labs/compat.py | sha256sum >tests/versions/tested
 
-# Tests that start ranks, a cluster or a browser run one after the other, all others beside them (tests/conftest.py).
-PARALLEL := --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+# One process more than cores, since many tests wait; what shares a browser, a cluster or ranks is in one of them
+# (tests/conftest.py).
+PARALLEL := --numprocesses=$(shell cores=$$(nproc); echo $$((cores < 7 ? cores + 1 : 8))) --dist=loadgroup --no-loadscope-reorder
 
 # What ROOM names: a folder or a file of tests; nbNN: the tests of all lessons, and both forms of this one's notebook.
 ROOM :=
@@ -209,22 +219,13 @@ else
 TESTS = tests
 SOLUTIONS = $(wildcard solutions/[0-9]*.ipynb)
 endif
-# What makes a report looks at the runs of all others, so it comes when these have ended.
-REPORTS := $(patsubst %.py,%.ipynb,$(shell grep -ls 'report[.]make' solutions/*.py))
-
-# $(1): preset of the notebooks, $(2): seconds that a cell may take, two notebooks at a time. LABS_STRICT: a question
-# that is open or answered wrong is an error. pytest fails where it finds no test.
-NBVAL = python -m pytest --numprocesses=2 --dist=loadfile --nbval-lax --nbval-current-env \
-  --nbval-kernel-startup-timeout=60 --nbval-cell-timeout=$(2) --timeout=$(2)0
+# $(1): preset of the notebooks, $(2): seconds that a cell may take. Their cells are tests among the others
+# (tests/notebook_cells.py).
+NBVAL = --nbval-lax --nbval-current-env --nbval-kernel-startup-timeout=60 --nbval-cell-timeout=$(2)
 define run-tests
 $(ACTIVATE)
-runs=$$(mktemp -d)
-trap 'rm -rf "$$runs"' EXIT
-export TF_CPP_MIN_LOG_LEVEL=3
-python -m pytest $(TESTS) $(PARALLEL) $(ARGS)
-export LABS_STRICT=1 LABS_PATIENCE=0 LABS_PRESET=$(1) LABS_RUNS="$$runs"
-$(if $(filter-out $(REPORTS),$(SOLUTIONS)),$(NBVAL) $(filter-out $(REPORTS),$(SOLUTIONS)))
-$(if $(filter $(REPORTS),$(SOLUTIONS)),$(NBVAL) $(filter $(REPORTS),$(SOLUTIONS)))
+export NOTEBOOKS_PRESET=$(1)
+python -m pytest $(TESTS) $(SOLUTIONS) $(if $(SOLUTIONS),$(call NBVAL,$(1),$(2))) $(PARALLEL) $(ARGS)
 endef
 
 notebooks: setup ## Build notebooks/ from solutions/; what did not change is not executed again

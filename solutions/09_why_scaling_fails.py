@@ -177,12 +177,12 @@ check("09.4", why_it_loses)
 #
 # Open `scripts/local_sgd.py` and write its function `local_sgd`: a training loop of your own, without `fit`. A step of SGD takes about
 # five lines (`tf.GradientTape`, `optimizer.apply`; `@tf.function` before it makes it fast), the mean another five.
-# `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, `variable.assign(...)` stores it. The check starts your
-# function on 2 ranks, with and without momentum, and compares the weights.
+# `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, `variable.assign(...)` stores it. The check plays your
+# function on 2 ranks in one process, with and without momentum, and compares the weights; it needs no Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"
-check("09.5", script, without="horovod")
+check("09.5", script)
 
 # %% [markdown]
 # The script trains a dense network on 2 ranks, one training for each k. **Predict:** how many times as many steps in a second does it

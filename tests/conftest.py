@@ -1,31 +1,54 @@
 """Settings of all tests, and the machines that the tests of the set-up need."""
 
+import contextlib
 import importlib.util
 import os
 import re
 import shutil
 import signal
 import sys
+import sysconfig
+import tempfile
 from pathlib import Path
 
+import facts
+import notebook_cells
 import pytest
+from dearest import Dearest
 from tree import ROOT, tracked
 
 COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|cpp|gcc|g\+\+|clang|clang\+\+|c[89]9|cmake|icp?x|nvcc|nvc\+\+)(-[\d.]+)?$")
 
 # What a test starts is quiet and needs no display.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("MPLBACKEND", "Agg")
 # The other half of the tests computes beside each: rounds that take turns do not wait until it has ended.
 os.environ.setdefault("LABS_PATIENCE", "0")
+
+# What the processes of one run of the tests share; workers get it from the process that starts them. With WARM=1 what
+# imports TensorFlow is forked from a process that has done so (warm/warm_client.py); a line in the environment's
+# folder, where one can be written, lets each Python look for that process first.
+SHARED = Path(os.environ.get("TESTS_SHARED") or tempfile.mkdtemp(prefix="labs-tests-"))
+OWN = "TESTS_SHARED" not in os.environ
+HOOK = Path(sysconfig.get_path("purelib"), "labs_tests_warm.pth")
+LINE = "sys.path.insert(0, os.environ['WARM_CODE']); import warm_client; sys.path.pop(0); warm_client.hand_over()"
+if OWN:
+    os.environ["TESTS_SHARED"] = str(SHARED)
+    (SHARED / "runs").mkdir()
+if OWN and os.environ.get("WARM") == "1":
+    os.environ |= {"WARM_SERVER": str(SHARED / "server"), "WARM_OWNER": str(os.getpid())}
+    os.environ["WARM_CODE"] = str(Path(__file__).with_name("warm"))
+    with contextlib.suppress(OSError):
+        HOOK.write_text(f"import os, sys; exec(\"if os.environ.get('WARM_SERVER'): {LINE}\")\n")
 
 # In the background of a shell an interrupt is ignored, and what a test starts inherits that; tests send interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests that occupy the whole machine, by folder, fixture or lesson: waiting ranks spin, and a cluster or a browser has
-# time limits. `make test` runs them one after the other in one process, and what is left in another one beside it.
-ALONE = {"browser", "cluster", "hvd", "needs_horovod", "nb09"}
+# Tests that share what only one of them may have, by folder, fixture or lesson: they run one after the other. Ranks
+# over MPI spin while they wait, and a browser has time limits; the nodes of a practice cluster are there once.
+TOGETHER = {"alone": {"browser", "hvd", "needs_horovod"}, "cluster": {"cluster"}}
+ALONE = set().union(*TOGETHER.values())
 # Tests that start programs or train, by folder, file or fixture: `make test-quick` leaves them out. What is not named
 # here and is slow has the marker `slow` itself.
 SLOW = ALONE | {"measure", "models", "report", "training"}
@@ -33,6 +56,8 @@ SLOW |= {
     "answers",
     "batch",
     "batch_scripts",
+    "check",
+    "styles",
     "sandbox",
     "made_class",
     "course_zip",
@@ -52,6 +77,28 @@ SLOW |= {
 }
 
 
+# What `make test` leaves to `make test-more`, and why; a test of its own has the marker `more` with its reason.
+MORE = {
+    "live": "scripts are tried out whose facts are recorded (facts.py), and the facts compared: 215 times",
+    "warm": "the server of WARM=1 forks programs that do what cold ones do",
+}
+
+
+def more(item):
+    """Why a test is one of `make test-more`, or None."""
+    marker = item.get_closest_marker("more")
+    if marker:
+        return marker.args[0]
+    if item.path.name == "test_warm.py":
+        return MORE["warm"]
+    live = {"recorded_facts", "tried_out"} & {*getattr(item, "fixturenames", ())}
+    return MORE["live"] if live and os.environ.get("MORE") else None
+
+
+def pytest_report_header(config):
+    return [f"make test-more: {reason}" for reason in MORE.values()] if os.environ.get("MORE") else []
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config, items):
     """Mark what is slow, and group the tests for `--dist loadgroup`: those of a file share its fixtures."""
@@ -62,13 +109,57 @@ def pytest_collection_modifyitems(config, items):
         lesson = [about.params["name"]] if about and isinstance(about.params.get("name"), str) else []
         return {*place.parts[1:-1], place.stem.removeprefix("test_"), *getattr(item, "fixturenames", ()), *lesson}
 
+    wanted = [item for item in items if bool(more(item)) == bool(os.environ.get("MORE"))]
+    kept = set(wanted)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = wanted
     for item in items:
         names = named(item)
-        group = "alone" if names & ALONE else str(item.path)
+        group = next((group for group, members in TOGETHER.items() if names & members), str(item.path))
         item.add_marker(pytest.mark.xdist_group(group))
         if names & SLOW:
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("alone",))  # they take longest
+    order = [*TOGETHER, *(str(path) for path in notebook_cells.by_length(items))]  # what takes longest begins first
+    places = {group: place for place, group in enumerate(order)}
+    last = {str(path) for path in notebook_cells.reports(items)}
+
+    def place(item):
+        (group,) = item.get_closest_marker("xdist_group").args
+        return group in last, places.get(group, len(order))
+
+    items.sort(key=place)
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Dearest(SHARED, ROOT / "build/dearest.json", config), "dearest")
+    if getattr(config.option, "nbval_lax", False):
+        notebook_cells.prepare(SHARED)
+
+
+@pytest.fixture
+def cold(monkeypatch):
+    """What this test starts imports TensorFlow itself, as a student's does."""
+    monkeypatch.delenv("WARM_SERVER", raising=False)
+
+
+@pytest.fixture
+def recorded_facts(monkeypatch):
+    """What scripts do that are tried out is recorded: see facts.py."""
+    from labs.checks import student_code
+    from labs.checks.tryout import client
+
+    installed = student_code.installed  # what stands between is not a student's code
+    monkeypatch.setattr(student_code, "installed", lambda file: file == facts.__file__ or installed(file))
+    recorded = facts.Facts(client._server.ask, SHARED / "facts.jsonl", os.environ.get("FACTS"))
+    monkeypatch.setattr(client._server, "ask", recorded.ask)
+
+
+def pytest_unconfigure(config):
+    if OWN:
+        if os.environ.get("FACTS") == "record":
+            facts.keep(SHARED / "facts.jsonl")
+        shutil.rmtree(SHARED, ignore_errors=True)
+        HOOK.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

@@ -138,6 +138,13 @@ def test_gpus_are_workers_where_there_are_some(monkeypatch):
     assert devices.oversubscribed(3) and not devices.oversubscribed(2)
 
 
+def test_workers_are_compared_with_the_cores_that_they_may_use(monkeypatch):
+    monkeypatch.setattr(devices, "gpus", lambda: [])
+    monkeypatch.setattr(devices, "cores", lambda: 2)  # of a container
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert devices.oversubscribed(3) and not devices.oversubscribed(2)
+
+
 def test_what_a_cell_needs_and_the_machine_lacks_is_named_in_one_line(monkeypatch, capsys):
     monkeypatch.setattr(devices, "gpus", lambda: ["GPU:0"])
     monkeypatch.setattr(devices.importlib.util, "find_spec", lambda name: None)

@@ -67,10 +67,12 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 
 def test_what_belongs_to_another_run_is_not_moved(tmp_path):
     names = ["a.out", "a.err", "a.json", "a_w1.json", "a.b.out", "ab.out", "a.maxbatch.json", "a.7.out", "x.a.out"]
+    names += ["a.rank0.samples", "a.rank12.samples", "ab.rank0.samples"]
     for name in names:
         (tmp_path / name).write_text(name)
     assert files.move_aside(tmp_path, "a") == "a.8"
     gone = {"a.out": "a.8.out", "a.err": "a.8.err", "a.json": "a.8.json"}
+    gone |= {f"a.rank{rank}.samples": f"a.8.rank{rank}.samples" for rank in (0, 12)}
     assert {path.name for path in tmp_path.iterdir()} == {gone.get(name, name) for name in names}
     assert files.move_aside(tmp_path, "a") is None and files.move_aside(tmp_path, "a", batch=True) == "a.9"
     assert (tmp_path / "a.9_w1.json").read_text() == "a_w1.json"

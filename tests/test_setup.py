@@ -24,12 +24,7 @@ from tree import ROOT, clean_environment, tracked
 TARGETS = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # Names of packages on conda-forge that are others on PyPI.
-IN_CONDA = {
-    "tensorflow-cpu": "tensorflow",
-    "tree-sitter": "tree_sitter",
-    "pypandoc-binary": "pypandoc",
-    "typst": "typst-py",
-}
+IN_CONDA = {"tensorflow-cpu": "tensorflow", "pypandoc-binary": "pypandoc", "typst": "typst-py"}
 NAMED = ["jupyterlab", "tensorflow", "horovod", "ipywidgets", "matplotlib", "nbval"]
 
 

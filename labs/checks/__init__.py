@@ -12,6 +12,7 @@ tryout          a training script tried out in a process of its own: what it doe
 scripts         is a training script right, by what it did?
 batch_scripts   is a batch script right?
 connected       a function on several ranks that exchange, played in one process
+stand_in        what takes the place of labs.hvd and Horovod in both: numbers, refusals, modules
 """
 
 from labs.checks.judging import answered, check, judge

@@ -1,36 +1,95 @@
 """A student's function on K ranks that exchange, without Horovod or any network: all are played here, in turn.
 
-A rank runs until it asks for what the others have not brought yet; then the next one runs. When all have come there,
-the result is known, and each runs again from its beginning, with all results so far. So no rank ever waits for another,
-and a call that has no partner is seen at once. What is played must do the same each time: it makes its own state anew.
+Each rank is a thread. One of them runs at a time, until it comes to a collective; then the next one runs. When all have
+come there, the result is known, and they go on. So a call that has no partner is seen at once, a rank that computes
+without end is stopped, and a play goes the same way each time.
 """
 
 import contextlib
+import ctypes
 import sys
-import types
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 
-import labs
-from labs import blanks
-from labs.checks import scripts
+from labs import blanks, compat
+from labs.checks import scripts, stand_in, student_code
 from labs.errors import LabsError
+
+EXCHANGES = 2000  # of one play: nothing in the course needs a tenth of them
+LOOK = 0.2  # seconds from one look at a rank that computes to the next
 
 
 class ConnectedError(LabsError):
     """The ranks do not fit together: what they would do with Horovod, as a hint."""
 
 
-class _Comes(BaseException):
-    """A rank has come to a collective that the others have not come to yet. No `except Exception` stops it."""
+class _Rank(threading.Thread):
+    """A program in a thread that runs while it has the turn. `came`: what it brings to the collective it waits in."""
+
+    def __init__(self, program):
+        super().__init__(daemon=True)
+        self._program, self._turn, self._back = program, threading.Semaphore(0), threading.Semaphore(0)
+        self._over = self.ended = False
+        self.came = self.gets = self.returned = self.problem = None
+
+    def run(self):
+        try:
+            self._wait()
+            self.returned = self._program()
+        except BaseException as problem:  # raised again by whoever plays
+            self.problem = problem
+        self.ended = True
+        self._back.release()
+
+    def _wait(self):
+        self._turn.acquire()
+        if self._over:
+            raise SystemExit  # no `except Exception` stops it, and Python says nothing of a thread that it ends
+
+    def go_on(self, seconds):
+        """Give it the turn until it comes to a collective or ends. Raises what it raises, and student_code.Endless."""
+        self._turn.release()
+        watch = student_code.Watch(seconds)
+        while not self._back.acquire(timeout=LOOK):
+            if endless := watch.look(self._frames()):
+                raise endless
+        if self.problem is not None:
+            raise self.problem
+
+    def come(self, *came):
+        """What it gets for what it brings; for its program, also from a thread of TensorFlow's that runs its graph."""
+        self.came = came
+        self._back.release()
+        self._wait()
+        return self.gets
+
+    def line(self):
+        """Number of the student's line where it is, 0 outside of the student's code, None where it has ended."""
+        frames = self._frames()
+        return None if self.ended else frames[0].f_lineno if frames else 0
+
+    def _frames(self):
+        return student_code.students(sys._current_frames().get(self.ident))
+
+    def end(self):
+        """Let it end where it waits, and break it off where it computes; one that holds on for 2 s is left behind."""
+        self._over = True
+        self._turn.release()
+        limit = time.monotonic() + 2
+        while self.is_alive() and time.monotonic() < limit:
+            self.join(0.02)
+            if self.is_alive():
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.ident), ctypes.py_object(SystemExit))
 
 
 class Exchange:
     """One collective: its kind, and for each rank the values in what it brings and gets (`values`)."""
 
     def __init__(self, kind, brought):
-        self.kind, self.brought, self.results = kind, brought, None
+        self.kind, self.brought = kind, brought
         self.values = max(sum(array.size for array in each) for each in brought)
 
     def sent(self):
@@ -44,13 +103,19 @@ class Exchange:
 
 
 class Players:
-    """K ranks, one after the other. `exchanges`: all that were done, in order."""
+    """K ranks that take turns.
+
+    seconds: how long a call of the student's functions may compute from one exchange to the next
+    exchanges: all of a play, in order
+    lines: number of the student's line where each rank was when the play ended, 0 outside of the student's code, None
+        for a rank that had ended
+    """
 
     each = "rank"  # what one of them is called in hints
 
-    def __init__(self, size):
-        self._size, self._rank, self._place = size, 0, 0
-        self.exchanges = []
+    def __init__(self, size, seconds=None):
+        self._size, self._rank, self._seconds = size, 0, seconds
+        self.exchanges, self.lines = [], [None] * size
 
     def rank(self):
         return self._rank
@@ -59,37 +124,47 @@ class Players:
         return self._size
 
     def play(self, program):
-        """[what program() returns on rank 0, on rank 1, ...]. Raises ConnectedError."""
-        while True:
-            returned, self._coming = {}, {}
-            for rank in range(self._size):
-                self._rank, self._place = rank, 0
-                with contextlib.suppress(_Comes):
-                    returned[rank] = program()
-            if len(returned) == self._size:
-                return [returned[rank] for rank in range(self._size)]
-            self._do(returned)
+        """[what program() returns on rank 0, on rank 1, ...]. Raises ConnectedError, and student_code.Endless."""
+        self.exchanges, self._ranks = [], [_Rank(program) for _ in range(self._size)]
+        try:
+            for rank in self._ranks:
+                rank.start()
+            while True:
+                for number, rank in enumerate(self._ranks):
+                    self._rank = number
+                    if not rank.ended:
+                        rank.go_on(self._seconds or student_code.SECONDS)
+                if all(rank.ended for rank in self._ranks):
+                    return [rank.returned for rank in self._ranks]
+                self._do()
+        finally:
+            self.lines = [rank.line() for rank in self._ranks]
+            for rank in self._ranks:
+                rank.end()
 
     def _come(self, kind, option, arrays):
-        """What this rank gets in its next exchange, a list of arrays; ends its turn if that is not known yet."""
-        self._place += 1
-        if self._place <= len(self.exchanges):
-            return self.exchanges[self._place - 1].results[self._rank]
-        self._coming[self._rank] = kind, option, arrays
-        raise _Comes
+        """What this rank gets in its next exchange, a list of arrays, as soon as the others have come there."""
+        return self._ranks[self._rank].come(kind, option, arrays)
 
-    def _do(self, returned):
+    def _do(self):
         """The exchange to which all ranks have come."""
-        for rank in returned:
-            other, (kind, *_) = next(iter(self._coming.items()))
+        ended = [number for number, rank in enumerate(self._ranks) if rank.ended]
+        waiting = [number for number, rank in enumerate(self._ranks) if not rank.ended]
+        if ended:
             raise ConnectedError(
-                f"Of {self._size} {self.each}s, {self.each} {rank} has ended and {self.each} {other} waits in {kind} "
-                f"number {len(self.exchanges) + 1} for ever: all must exchange equally often."
+                f"Of {self._size} {self.each}s, {self.each} {ended[0]} has ended and {self.each} {waiting[0]} waits in "
+                f"{self._ranks[waiting[0]].came[0]} number {len(self.exchanges) + 1} for ever: all must exchange "
+                "equally often."
             )
-        came = [self._coming[rank] for rank in range(self._size)]
+        if len(self.exchanges) == EXCHANGES:
+            raise ConnectedError(
+                f"All {self._size} {self.each}s have exchanged {EXCHANGES} times, and go on: does every loop end?"
+            )
+        came = [rank.came for rank in self._ranks]
         self._fit(came)
         exchange = Exchange(came[0][0], [arrays for _, _, arrays in came])
-        exchange.results = self._results(*came[0][:2], exchange.brought)
+        for rank, gets in zip(self._ranks, self._results(*came[0][:2], exchange.brought), strict=True):
+            rank.gets = gets
         self.exchanges.append(exchange)
 
     def _fit(self, came):
@@ -110,15 +185,23 @@ class Ring(Players):
 
 
 class World(Players):
-    """Stands in for `labs.hvd`: its collectives, rank() and size(), seen by one rank after the other."""
+    """Stands in for `labs.hvd`: its collectives and numbers, seen by one rank after the other, all on one node.
+
+    graphs: a `tf.function` is one, as with Horovod; else it runs eagerly, and its tensors have values everywhere
+    """
 
     Average, Sum = "Average", "Sum"
-    local_rank, local_size = Players.rank, Players.size
+
+    def __init__(self, size, seconds=None, graphs=False):
+        super().__init__(size, seconds)
+        self._graphs = graphs
 
     def init(self):
         """Nothing is to be done."""
 
     def __getattr__(self, name):
+        if name in stand_in.NUMBERS:
+            return lambda: stand_in.numbers(self._rank, self._size)[name]
         raise AttributeError(f"The ranks that are played here know no {name}")
 
     def allreduce(self, tensor, op=Average, name=None):
@@ -134,13 +217,30 @@ class World(Players):
         return self._meet("allgather", [tensor], None)[0]
 
     def broadcast(self, tensor, root_rank=0, name=None):
+        stand_in.refuse_root(root_rank, self._size)
         return self._meet("broadcast", [tensor], root_rank)[0]
+
+    def distributed(self, optimizer):
+        """What labs.hvd.DistributedOptimizer gives. It has not its name here: in one lesson students write it."""
+        stand_in.refuse_optimizer(optimizer)
+        base, reduce = type(optimizer), self.grouped_allreduce
+
+        def apply(self, grads, trainable_variables=None):
+            base.apply(self, reduce(list(grads)), trainable_variables)
+
+        averaging = type(base.__name__, (base,), {"apply": apply, "labs_wrapped": True})
+        averaging = averaging.from_config(optimizer.get_config())
+        if optimizer.built:
+            averaging.build(compat.trained_by(optimizer))
+            for variable, used in zip(averaging.variables, optimizer.variables, strict=True):
+                variable.assign(used.value)
+        return averaging
 
     def play(self, program):
         import tensorflow as tf
 
         eagerly = tf.config.functions_run_eagerly()
-        tf.config.run_functions_eagerly(True)  # values are needed, also inside a tf.function
+        tf.config.run_functions_eagerly(not self._graphs)
         try:
             return super().play(program)
         finally:
@@ -149,8 +249,16 @@ class World(Players):
     def _meet(self, kind, tensors, option):
         import tensorflow as tf
 
-        arrays = [np.asarray(tf.convert_to_tensor(tensor)) for tensor in tensors]
-        return [tf.constant(array) for array in self._come(kind, option, arrays)]
+        tensors = [tf.convert_to_tensor(tensor) for tensor in tensors]
+        if tf.executing_eagerly():
+            return [tf.constant(array) for array in self._come(kind, option, [np.asarray(each) for each in tensors])]
+        results = tf.numpy_function(
+            lambda *arrays: self._come(kind, option, list(arrays)), tensors, [tensor.dtype for tensor in tensors]
+        )
+        for result, tensor in zip(results, tensors, strict=True):
+            rows = [None] if kind in ("allgather", "reducescatter") else tensor.shape[:1]
+            result.set_shape([*rows, *tensor.shape[1:]])
+        return results
 
     def _fit(self, came):
         (kind, option, first), *others = came
@@ -182,6 +290,35 @@ class World(Players):
         return [reduced] * size
 
 
+class Horovod:
+    """Stands in for `horovod.tensorflow`: a World whose reductions take Horovod's own options, too."""
+
+    def __init__(self, world):
+        self._world = world
+
+    def __getattr__(self, name):
+        own = name == "DistributedOptimizer"  # Horovod's does not work on Keras 3
+        return self._world.__getattr__(name) if own else getattr(self._world, name)
+
+    def allreduce(self, tensor, **options):
+        return self._reduced("allreduce", [tensor], **options)[0]
+
+    def grouped_allreduce(self, tensors, **options):
+        return self._reduced("grouped_allreduce", tensors, **options)
+
+    def _reduced(self, kind, tensors, average=None, op=World.Average, name=None, prescale_factor=1, postscale_factor=1):
+        if average is not None:
+            op = World.Average if average else World.Sum
+        tensors = tensors if prescale_factor == 1 else [prescale_factor * tensor for tensor in tensors]
+        reduced = self._world._meet(kind, tensors, op)
+        return reduced if postscale_factor == 1 else [postscale_factor * tensor for tensor in reduced]
+
+
+def placed(world):
+    """Inside of the block, imports of labs.hvd and of Horovod find `world`."""
+    return stand_in.placed(stand_in.modules(world, Horovod(world)))
+
+
 def _shown(arrays):
     return ", ".join(f"{array.dtype} {array.shape}" for array in arrays[:3])
 
@@ -209,20 +346,7 @@ def _without_others(path, name):
 
 def definitions(path, world):
     """The names that a script defines before its `main` runs, with `world` in the place of labs.hvd and of Horovod."""
-    path, missing = Path(path), object()
-    horovod = {"horovod": types.SimpleNamespace(tensorflow=world), "horovod.tensorflow": world}
-    stand_ins = [(vars(labs), "hvd", world)]
-    stand_ins += [(sys.modules, name, module) for name, module in ({"labs.hvd": world} | horovod).items()]
-    before = [place.get(name, missing) for place, name, _ in stand_ins]
-    for place, name, module in stand_ins:
-        place[name] = module
-    try:
-        names = {"__name__": path.stem, "__file__": str(path)}
-        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    with placed(world):
+        names = {"__name__": Path(path).stem, "__file__": str(path)}
+        exec(compile(Path(path).read_text(encoding="utf-8"), str(path), "exec"), names)
         return names
-    finally:
-        for (place, name, _), value in zip(stand_ins, before, strict=True):
-            if value is missing:
-                place.pop(name, None)
-            else:
-                place[name] = value

@@ -28,12 +28,17 @@ import numpy as np
 from labs.checks import kept, student_code, tasks
 
 JUDGES = {}
-RIGHT = {}  # id: whether the newest answer of this kernel was
+RIGHT = {}  # id: whether the newest answer of this kernel was, or cannot be judged here
 CAN_BE_MISSING = ("horovod",)  # what the course goes on without
 
 
 class NotDone(Exception):
     """Raised by a judge for an answer that still holds blanks; the text says where."""
+
+
+class NotTried(NotDone):
+    """Raised by a judge for an answer that cannot be judged on this machine; the text says why. What needs the answer
+    goes on."""
 
 
 class NotRight(AssertionError):
@@ -124,6 +129,7 @@ def judge(id, *answers):
 
 
 _OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
+_NOT_TRIED = "not tried out."
 _NAN = "NaN is no answer: it is what comes of 0/0 or of infinity - infinity. Where does it come from?"
 
 
@@ -143,6 +149,8 @@ def outlived(judged, answers):
     """What `judged` returns. A student's answer may be anything, also a program that ends; the check outlives it."""
     try:
         return student_code.limited(judged)
+    except NotTried as problem:
+        return "open", f"{_NOT_TRIED} {problem}"
     except NotDone as problem:
         return "open", f"not done yet. {problem}"
     except KeyboardInterrupt:
@@ -230,7 +238,7 @@ def check(id, *answers, without=None):
         raise tasks.TaskError(f"{id}: without={without!r} is no reason; known are {', '.join(CAN_BE_MISSING)}.")
     state, text = judge(id, *answers)
     kept.keep(tasks.task(id), state, answers)
-    RIGHT[id] = state == "right"
+    RIGHT[id] = state == "right" or text.startswith(_NOT_TRIED)
     show(id, state, text)
     excused = state == "open" and without is not None and find_spec(without) is None
     if state != "right" and not excused:
@@ -239,8 +247,8 @@ def check(id, *answers, without=None):
 
 
 def answered(*ids):
-    """True if each of these was checked in this kernel and is right, as a cell needs it; else one line says what it
-    waits for. Raises TaskError for an unknown id."""
+    """True if each of these was checked in this kernel and is right, or cannot be judged on this machine; else one
+    line says what the cell waits for. Raises TaskError for an unknown id."""
     if missing := [tasks.task(id).id for id in ids if not RIGHT.get(id)]:
         print(f"This cell waits for {' and '.join(missing)}: when you have the answer, run it again.")
     return not missing

@@ -85,20 +85,16 @@ def limited(call, seconds=None):
     if threading.current_thread() is not threading.main_thread():
         return call()
     limit = SECONDS if seconds is None else seconds
-    began, watched, stopped, ours = time.monotonic(), (None, 0.0), None, sys._getframe()
+    began, watch, stopped, ours = time.monotonic(), Watch(limit), None, sys._getframe()
 
     def look(_, frame):
-        nonlocal watched, stopped
-        frames = _students(frame, ours)
-        if not frames:
-            watched = None, 0.0
-            return
-        if watched[0] is not frames[-1]:
-            watched = frames[-1], time.monotonic()
-        if stopped is None and time.monotonic() - watched[1] >= limit:
-            stopped = Endless(_line(frames[0].f_code.co_filename, frames[0].f_lineno))
+        nonlocal stopped
+        frames = students(frame, ours)
+        endless = watch.look(frames)
+        if stopped is None and endless is not None:
+            stopped = endless
             signal.setitimer(signal.ITIMER_REAL, BURST, BURST)
-        if stopped is not None:
+        if stopped is not None and frames:
             raise stopped.with_traceback(None)
 
     handler = signal.signal(signal.SIGALRM, look)
@@ -117,7 +113,24 @@ def limited(call, seconds=None):
     return found
 
 
-def _students(frame, end):
+class Watch:
+    """Looks now and then at the student's frames of a thread, and tells when one call of theirs has become too long."""
+
+    def __init__(self, seconds):
+        self._seconds, self._call, self._since = seconds, None, 0.0
+
+    def look(self, frames):
+        """Endless, to be raised, for a call that has lasted for so many seconds; else None. frames: of `students`."""
+        if not frames:
+            self._call = None
+        elif self._call is not frames[-1]:
+            self._call, self._since = frames[-1], time.monotonic()
+        elif time.monotonic() - self._since >= self._seconds:
+            return Endless(_line(frames[0].f_code.co_filename, frames[0].f_lineno))
+        return None
+
+
+def students(frame, end=None):
     """The student's frames from this one outwards to `end`, where the judging began; none during an import."""
     found = []
     while frame is not None and frame is not end:

@@ -23,6 +23,10 @@ _NAMES = {
 OWN = [name for name, kind in _NAMES.items() if kind != "plugins"]  # sbatch's own
 _ALIAS = OPTIONS["sbatch"]["alias"]
 LAUNCHERS = ("srun", "horovodrun", "mpiexec", "mpirun")  # of programs with several processes
+# Options of launchers whose value is the next word; srun has most of sbatch's.
+_PROCESSES = set(OPTIONS["launchers"]["processes"])
+WITH_VALUE = _PROCESSES | {*OPTIONS["launchers"]["with_value"], "--cpu-bind", "--het-group"}
+WITH_VALUE |= {f"--{name}" for name in OPTIONS["sbatch"]["with_value"]}
 SEPARATORS = ("hetjob", "packjob")  # between the parts of a heterogeneous job
 # What word processors make of - and of quotation marks.
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
@@ -226,15 +230,15 @@ def _options(words, refused):
 
 def launched(words):
     """What follows a launcher's name: (number of processes as text or None, options, the command)."""
-    options, count, own, words = OPTIONS["launchers"], None, [], list(words)
+    count, own, words = None, [], list(words)
     while words and words[0].startswith("-"):
         own.append(words.pop(0))
         name, equals, value = own[-1].partition("=")
         if re.fullmatch(r"-n\d+", name):
             name, value = "-n", name[2:]
-        elif not equals and words and name in options["processes"] + options["with_value"]:
+        elif not equals and words and name in WITH_VALUE:
             own.append(value := words.pop(0))
-        if name in options["processes"]:
+        if name in _PROCESSES:
             count = value
     return count, own, words
 

@@ -1,14 +1,15 @@
 """The variables of a job, as a batch script gets them on its first node."""
 
+import re
 from pathlib import PurePosixPath
 
 
-def of_job(script, name, folder, asked=None):
+def of_job(script, name, folder):
     """{name: value} for a job with these directives (directives.Script) in a script of this name (SLURM 22.05).
 
-    folder: where it was submitted. asked: what it gets, if not script.resources().
+    folder: where it was submitted.
     """
-    asked = asked or script.resources()
+    asked = script.resources()
     nodes, tasks, gpus = asked["nodes"] or 1, asked["tasks"] or 1, asked["gpus_per_node"] or 0
     here = -(-tasks // nodes)
     times = f"(x{nodes})" if nodes > 1 else ""
@@ -22,6 +23,11 @@ def of_job(script, name, folder, asked=None):
         "CLUSTER_NAME": "cluster",
         "SUBMIT_HOST": "login",
         "SUBMIT_DIR": folder,
+        "JOB_ACCOUNT": script.value("account") or "account",
+        "JOB_QOS": script.value("qos") or "normal",
+        **dict.fromkeys(("JOB_UID", "JOB_GID"), 1000),
+        **{"TASK_PID": 1, "GTIDS": 0, "TOPOLOGY_ADDR": "node1", "TOPOLOGY_ADDR_PATTERN": "node"},
+        **{"JOB_START_TIME": 1700000000, "JOB_END_TIME": 1700003600},
         "CPUS_ON_NODE": asked["cpus_per_node"] or 1,
         "JOB_CPUS_PER_NODE": f"{asked['cpus_per_node'] or 1}{times}",
         "TASKS_PER_NODE": f"{here}{times}",
@@ -37,8 +43,29 @@ def of_job(script, name, folder, asked=None):
             told[option.replace("-", "_").upper()] = asked[option.replace("-", "_")] or 1
     if script.find("ntasks", "ntasks-per-node"):
         told["NTASKS"] = told["NPROCS"] = tasks
-    if script.value("array"):
-        told |= {f"ARRAY_{key}": 1 for key in ("TASK_ID", "TASK_MIN", "TASK_MAX", "TASK_COUNT")}
-        told["ARRAY_JOB_ID"] = 1000
+    for option in (
+        "mem-per-cpu",
+        "mem-per-gpu",
+        "cpus-per-gpu",
+        "ntasks-per-gpu",
+        "threads-per-core",
+        "hint",
+        "distribution",
+    ):
+        told[option.replace("-", "_").upper()] = script.value(option)
+    told |= {"MEM_PER_NODE": script.value("mem"), "HET_SIZE": script.parts if script.parts > 1 else None}
+    told |= _array(script.value("array") or "")
     env = {f"SLURM_{key}": str(value) for key, value in told.items() if value is not None}
+    env["SLURMD_NODENAME"] = "node1"
     return env | ({"CUDA_VISIBLE_DEVICES": env["SLURM_JOB_GPUS"]} if gpus else {})
+
+
+def _array(text):
+    """The variables of a job array's last task: an index beyond an array shows there. {} for any other job."""
+    tasks = []
+    for first, last, step in re.findall(r"(\d+)(?:-(\d+)(?::(\d+))?)?", text.partition("%")[0]):
+        tasks += range(int(first), min(int(last or first), int(first) + 10**6) + 1, int(step or 1) or 1)
+    if not tasks:
+        return {}
+    told = {"TASK_ID": max(tasks), "TASK_MIN": min(tasks), "TASK_MAX": max(tasks), "TASK_COUNT": len(tasks)}
+    return {f"ARRAY_{key}": value for key, value in told.items()} | {"ARRAY_JOB_ID": 1000}

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import reads_json
 
-from labs import blanks, presets
+from labs import blanks, presets, sandbox
 from labs.author import render
 from labs.author.regions import blank_batch
 from labs.blanks import BuildError
-from labs.slurm import directives, sites
-from labs.slurm.check import starts
+from labs.slurm import directives, sites, trial
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = {"ResNet50.sh", "ResNet152V2.sh", "maxbatch.sh", "ResNet50_horovod.sh", "ResNet50_horovod_nodes.sh"}
@@ -90,9 +89,11 @@ def test_values_of_a_site_stay_words_in_its_scripts(course):
     text = text.replace('["--mpi=pmi2"]', '["--x=1;2", "--y=3 4&"]')
     (course / "slurm/sites/odd.toml").write_text(text)
     script = render.scripts(course)["solutions/slurm/odd/ResNet50_horovod.sh"]
-    (start,) = [one for one in starts.read(script, course, {}).commands if "$ranks" in script and one.tasks == 4]
-    assert start.words[:3] == ["srun", "--x=1;2", "--y=3 4&"]
-    assert [word for word in start.words if word in ("a;b", "(c)", "d e", "it's", "f g")] == start.words[6:11]
+    if not sandbox.missing():
+        no_versions = re.sub(r"(?m)^.* -c 'from labs.*\n", "", script)  # there is no program a;b
+        *_, start = trial.run(no_versions, root=course).calls
+        assert start.words[:6] == ["labs-unknown", "a;b", "(c)", "d e", "it's", "f g"]
+        assert start.launcher.words[:3] == ["srun", "--x=1;2", "--y=3 4&"]
     (course / "slurm/sites/odd.toml").write_text(re.sub(r"(?m)^python = .*", 'python = ["python"]', text))
     line = next(
         line for line in render.scripts(course)["solutions/slurm/odd/study.sh"].split("\n") if "--launcher" in line

@@ -1,9 +1,10 @@
 """Every widget of every student notebook: its keys move its picture, in JupyterLab as `make lab` starts it.
 
-A notebook that starts trainings is run as far as that, and its widgets; the others run from top to bottom. That all of
-them run from top to bottom is shown without a browser by tests/notebooks.
+Of each notebook only the cells run that its widgets need. That all of them run from top to bottom is shown without a
+browser by tests/notebooks.
 """
 
+import ast
 import re
 
 import pytest
@@ -16,14 +17,21 @@ CASES = [(name, number) for name, calls in WIDGETS.items() for number in calls]
 
 
 def only(name):
-    """Numbers of the cells to run, of a notebook that starts trainings; None for all cells of another."""
-    code = {number: text for number, (kind, text) in enumerate(lab.cells(name)) if kind == "code"}
-    starts = re.compile(r"\b(jobs\.(run|start)|study\.run|maxbatch\.search|breakdown\.measure)\(")
-    first = next((number for number, text in code.items() if starts.search(text)), None)
-    if first is None:
-        return None
-    last = max(WIDGETS[name])
-    return [number for number, text in code.items() if number <= last and (number < first or number in WIDGETS[name])]
+    """Numbers of the cells to run: those with widgets, and before them those that import or set what they need."""
+    needed, chosen = set(), []
+    for number, (kind, text) in reversed([*enumerate(lab.cells(name))]):
+        if kind != "code" or not text.strip():
+            continue
+        nodes = [*ast.walk(ast.parse(text))]
+        used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        made = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        made |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+        imports = {(alias.asname or alias.name).partition(".")[0] for node in nodes
+                   if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}  # fmt: skip
+        if number in WIDGETS[name] or made & needed or imports:
+            chosen.append(number)
+            needed = (needed - made) | used
+    return chosen[::-1]
 
 
 @pytest.fixture

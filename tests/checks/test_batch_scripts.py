@@ -78,45 +78,30 @@ def test_a_wrong_batch_of_ranks_gets_a_hint_that_names_it(judge, tried, batch):
     assert re.search(batches.WRONG_RANKS[batch], hint), hint
 
 
-@pytest.mark.parametrize(
-    ("batch", "hint"),
-    [
-        ("batch=$((64 * workers))", None),
-        ("batch=64*$workers", None),  # reading cannot tell
-        ("batch=64", r"same global batch.*\(The script was read, and not tried out: no bubblewrap\.\)$"),
-        ("exit", r"starts no training.*not tried out: no bubblewrap"),
-    ],
-)
-def test_without_a_sandbox_a_script_is_only_read(judge, monkeypatch, batch, hint):
+@pytest.mark.parametrize("batch", ["batch=$((64 * workers))", "batch=64", "exit"])
+def test_without_a_sandbox_nothing_is_said_of_what_a_script_starts(judge, monkeypatch, batch):
     monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
     monkeypatch.setattr(sandbox, "run", None)
     state, said = judge("05.15", "ResNet50.sh", blank("ResNet50.sh", "batch=$((64 * workers))", batch))
-    assert (state == "right") is (hint is None)
-    assert hint is None or re.search(hint, said), said
+    assert state == "open" and said.startswith("not tried out. no bubblewrap: what ResNet50.sh starts was not looked")
+
+
+def test_without_a_sandbox_its_directives_are_judged_and_a_right_script_lets_the_notebook_go_on(judge, monkeypatch):
+    monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
+    monkeypatch.delenv("LABS_STRICT", raising=False)
+    text = blank("ResNet50.sh", "--gres=gpu:2", "--gres=gpu:8")
+    state, said = judge("05.15", "ResNet50.sh", text)
+    assert state == "wrong" and "8 GPUs per node" in said
+    assert said.endswith("(The script was read, and not tried out: no bubblewrap.)")
+    path = SOLUTIONS / "ResNet50.sh"
+    assert not checks.check("05.15", path) and checks.answered("05.15")
 
 
 def test_each_hint_says_what_was_done(judge, tried):
-    text = blank("ResNet50.sh", "--gres=gpu:2", "--gres=gpu:1")
+    text = blank("ResNet50.sh", "--ntasks=1", "--ntasks=2")
     assert judge("05.15", "ResNet50.sh", text)[1].endswith("(The script was read.)")
     text = blank("ResNet50.sh", "batch=$((64 * workers))", "batch=64")
     assert "(Bash ran the script, with stand-ins for" in judge("05.15", "ResNet50.sh", text)[1]
-
-
-@pytest.mark.parametrize(
-    ("batch", "hint"),
-    [
-        ("batch=$((64 * SLURM_NTASKS))", None),
-        ("batch=$((64 * SLURM_NNODES * 2))", None),
-        ("batch=$(bc <<< 64*$SLURM_NTASKS)", None),  # reading cannot tell
-        ("batch=256", r"On twice as many nodes .* has 8 ranks, and a global batch of 256 as before\. \(.*not tried"),
-    ],
-)
-def test_without_a_sandbox_a_fixed_batch_of_ranks_is_read(judge, monkeypatch, batch, hint):
-    monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
-    name = "ResNet50_horovod_nodes.sh"
-    state, said = judge("07.23", name, blank(name, "batch=$((64 * SLURM_NTASKS))", batch))
-    assert (state == "right") is (hint is None)
-    assert hint is None or re.search(hint, said), said
 
 
 def test_a_script_in_another_language_is_only_read(judge, tried):

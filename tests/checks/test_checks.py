@@ -792,3 +792,12 @@ def test_in_a_notebook_the_result_is_one_accessible_box(monkeypatch):
     assert shown[0]["text/plain"] == "01.1: not yet. Is 3 < 4? Ask `fit`."
     assert 'role="status"' in shown[0]["text/html"] and "3 &lt; 4" in shown[0]["text/html"]
     assert "<code>fit</code>" in shown[0]["text/html"] and "`fit`" in shown[0]["text/plain"]
+
+
+@pytest.mark.parametrize("answer", ["both of them", "because", "b and c", "bc", "every b"])
+def test_a_choice_is_not_taken_from_the_first_letter_of_words(answer):
+    choice = next(item for lesson in tasks.lessons().values() for item in lesson.task
+                  if isinstance(item, tasks.Choice) and item.right == "b")  # fmt: skip
+    state, hint = checks.judge(choice.id, answer)
+    assert state == "wrong" and "none of the choices" in hint
+    assert checks.judge(choice.id, "b) it is")[0] == checks.judge(choice.id, "(B)")[0] == "right"

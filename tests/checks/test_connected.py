@@ -1,12 +1,13 @@
 """labs.checks.connected: ranks that are played in one process meet as they would with Horovod, and never hang."""
 
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 import labs
-from labs.checks import connected
+from labs.checks import connected, stand_in, student_code
 
 
 def refused(size, program):
@@ -85,5 +86,67 @@ def test_definitions_of_a_script_see_the_stand_in_and_nobody_else_does(tmp_path)
 
     before, world = modules(), connected.World(2)
     names = connected.definitions(script, world)
-    assert names["here"] is names["real"] is names["tensorflow"] is world
+    assert names["here"] is world and names["real"] is names["tensorflow"]
     assert modules() == before
+
+
+def test_a_collective_in_a_graph_meets_those_of_the_others():
+    import tensorflow as tf
+
+    world = connected.World(2, graphs=True)
+
+    @tf.function
+    def step(value):
+        assert not tf.executing_eagerly()
+        whole, rows = world.grouped_allreduce([value, [1.0]], op=world.Sum), world.allgather([value])
+        return whole[0] + tf.reduce_sum(world.reducescatter(rows)) + world.allreduce(value, op=world.Sum)
+
+    found = world.play(lambda: float(step(tf.constant(world.rank() + 1.0))))
+    assert found == [7.0, 8.0]
+    assert [each.kind for each in world.exchanges] == ["grouped_allreduce", "allgather", "reducescatter", "allreduce"]
+
+
+def test_each_rank_goes_on_where_it_was():
+    world, steps = connected.World(2), []
+
+    def program():
+        for step in range(3):
+            steps.append((world.rank(), step))
+            world.allreduce(1.0)
+
+    world.play(program)
+    assert steps == [(rank, step) for step in range(3) for rank in range(2)]
+
+
+def test_horovods_own_options_are_known_by_its_own_collectives_only():
+    world = connected.World(2)
+    own, one = connected.Horovod(world), np.float32(1)
+    assert world.play(lambda: float(own.allreduce(one + own.rank(), average=True))) == [1.5, 1.5]
+    assert world.play(lambda: float(own.allreduce(one, op=own.Sum, postscale_factor=0.25))) == [0.5, 0.5]
+    with pytest.raises(TypeError):
+        world.play(lambda: world.allreduce(one, average=True))
+
+
+def endless(size, code, seconds=0.5):
+    """What a play says of a student's code that has no end, and the threads that it has left."""
+    world, before = connected.World(size, seconds), threading.active_count()
+    names = {"world": world}
+    exec(compile(code, "/student.py", "exec"), names)
+    with pytest.raises((student_code.Endless, connected.ConnectedError)) as caught:
+        world.play(names["program"])
+    return str(caught.value), world.lines, threading.active_count() - before
+
+
+def test_a_rank_that_computes_without_end_is_stopped_and_the_others_with_it():
+    code = "def program():\n    if world.rank():\n        while True: pass\n    world.allreduce(1.0)\n"
+    assert endless(2, code) == ("Line 3", [4, 3], 0)
+    code = "def program():\n    while True:\n        world.allreduce(1.0)\n"
+    said, lines, left = endless(2, code)
+    assert "have exchanged 2000 times, and go on" in said and (lines, left) == ([3, 3], 0)
+
+
+def test_a_rank_that_does_not_exist_is_refused():
+    world = connected.World(2)
+    with pytest.raises(stand_in.HorovodError, match="No rank 2 to take weights from. Give one from 0 to 1"):
+        world.play(lambda: world.broadcast(1.0, 2))
+    assert [world.local_rank(), world.local_size(), world.cross_rank(), world.cross_size()] == [0, 2, 0, 1]

@@ -83,7 +83,7 @@ def test_no_process_of_a_script_stays(tried, tmp_path):
     assert not psutil.pid_exists(int(mark.read_text()))
 
 
-def test_the_server_ends_with_its_kernel_also_when_that_is_killed(tmp_path):
+def test_the_server_ends_with_its_kernel_also_when_that_is_killed(tmp_path, cold):
     (tmp_path / "script.py").write_text(f"import os\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getppid()))\n")
     program = (
         "from labs.checks.tryout import Performance, tried\nimport os\n"

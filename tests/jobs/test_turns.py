@@ -331,7 +331,7 @@ SIZES = ["--model", "SmallCNN", "--images", 256, "--epochs", 4]
 
 
 @pytest.mark.parametrize("launcher", [None, "mpiexec", "horovodrun"])
-def test_real_trainings(tmp_path, launcher, needs_horovod, monkeypatch):
+def test_real_trainings(cold, tmp_path, launcher, needs_horovod, monkeypatch):
     """On 1 and on 2 workers or ranks: rounds on record, empty .err, and under 1 % of a core for the one that waits."""
     if not launcher:
         monkeypatch.setenv("SLURM_JOB_ID", "77")  # a notebook within a job of SLURM's

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from making import swapped
+from making import SOLUTIONS, swapped
 
 from labs import jobs
 from labs.lessons.nb09 import equal_ranks, late_workers, pictures, small, steps, trials
@@ -40,22 +40,37 @@ def test_with_k_3_it_is_another_training_that_ends_in_one_network(needs_horovod,
         assert found["against_averaged_gradients"] > 1e-4 and found["identical"] and not found["frozen_moved"]
 
 
+def test_played_ranks_train_as_real_ones_do(needs_horovod, on_2_ranks):
+    played = equal_ranks.on_ranks(str(SOLUTIONS / "scripts/local_sgd.py"))["cases"]
+    for real, case in zip(zip(*(rank["check"] for rank in on_2_ranks), strict=True), played, strict=True):
+        for one, other in zip(real, case, strict=True):
+            assert np.allclose(one.pop("weights"), other.pop("weights"), rtol=1e-5, atol=1e-6) and one == other
+
+
 def test_each_mistake_that_a_hint_names_leads_to_other_weights():
     """The judge of 09.5 tells them apart by their weights, and each by one case or more from the right ones."""
-    reference, seen = equal_ranks.Reference(), {}
+    seen = {}
     for mistake in (None, *equal_ranks.MISTAKES):
-        weights = [reference.train(**case, mistake=mistake) for case in equal_ranks.CASES]
+        weights = [equal_ranks.trained(**case, mistake=mistake) for case in equal_ranks.CASES]
         for other, those in seen.items():
-            assert not all(map(reference.alike, weights, those)), (mistake, other)
+            assert not all(map(equal_ranks.alike, weights, those)), (mistake, other)
         seen[mistake] = weights
 
 
-def test_ranks_that_wait_for_ever_are_told_where(needs_horovod, tmp_path, monkeypatch):
-    monkeypatch.setattr(equal_ranks, "PATIENCE", (40, 300))
-    pair = "if number % k == 0:", "if number % k == 0 and hvd.rank() == 0:"
-    (path,) = swapped("scripts/local_sgd.py", pair)(tmp_path)
-    error = equal_ranks.facts(path)["error"]
-    assert "allreduce" in error["code"] and "rank 0 is still here, and rank 1 has ended" in error["says"]
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("instead", "code", "says"),
+    [
+        ("if number % k == 0 and hvd.rank() == 0:", "allreduce", "rank 1 has ended and rank 0 waits in allreduce"),
+        ("while number % k == 0:", "allreduce", "have exchanged 2000 times, and go on"),
+        ("while hvd.rank(): pass\n        if True:", "pass", "rank 1 is still here, and rank 0 waits in line"),
+    ],
+    ids=["one rank alone exchanges", "all exchange without end", "one rank computes without end"],
+)
+def test_ranks_that_would_never_end_are_told_where(tmp_path, instead, code, says):
+    (path,) = swapped("scripts/local_sgd.py", ("if number % k == 0:", instead))(tmp_path)
+    error = equal_ranks.on_ranks(str(path), seconds=1)["error"]
+    assert code in error["code"] and says in error["says"]
 
 
 # The small network

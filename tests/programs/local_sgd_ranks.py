@@ -1,6 +1,7 @@
 """Started with 2 ranks by tests/lessons/test_why_scaling_fails.py: local SGD of the solution against synchronous SGD.
 
 A network with a layer that is not trained and one that is used twice, from different seeds on each rank, broadcast.
+After that, the trainings that the check of it plays.
 """
 
 import json
@@ -14,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from labs import devices, hvd, ranks
+from labs.lessons.nb09 import equal_ranks
 
 SCRIPT = Path(__file__).parents[2] / "solutions/scripts/local_sgd.py"
 STEPS, BATCH = 12, 4
@@ -72,4 +74,5 @@ for name, momentum, k in (("plain", 0.0, 1), ("momentum", 0.9, 1), ("every 3rd",
         "frozen_moved": any((a.numpy() != b).any() for a, b in zip(models[0].weights[:2], start[:2], strict=True)),
         "identical": ranks.compare_weights(models[0])["identical"],
     }
+found["check"] = [equal_ranks.train(local_sgd, hvd.rank(), **case) for case in equal_ranks.CASES]
 (out / f"rank{hvd.rank()}.json").write_text(json.dumps(found))

@@ -74,6 +74,8 @@ def test_costs_follow_their_formulas():
     size, latency, bandwidth = 94e6, 1e-5, 1e10
     assert reduce.ring_seconds(4, size, latency, bandwidth) == pytest.approx(6 * (latency + size / 4 / bandwidth))
     assert reduce.server_seconds(4, size, latency, bandwidth) == pytest.approx(2 * (latency + 4 * size / bandwidth))
+    few = reduce.server_seconds(2, size, latency, bandwidth, servers=8)  # a worker's own link
+    assert few == pytest.approx(2 * (latency + size / bandwidth))
     assert reduce.ring_seconds(1, size, latency, bandwidth) == reduce.server_seconds(1, size, latency, bandwidth) == 0
     many = [reduce.ring_seconds(k, size, 0, bandwidth) for k in (100, 1000, 10_000)]
     assert max(many) < 2 * size / bandwidth  # without latency the ring hardly notices more workers

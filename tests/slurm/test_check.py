@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from labs import sandbox
 from labs.author import render
 from labs.slurm import check, sites
 
@@ -72,7 +73,7 @@ CHANGES = {
         ),
         "same rate": ("$SCRIPTS/ResNet50.py", "notebooks/scripts/option.py", "same learning rate", "option.py", NO),
         "no script": ('ResNet50.py"', 'ResNet05.py"', "no notebooks/scripts/ResNet05.py", 'ResNet05.py"', NO),
-        "wrong folder": ("for workers", "cd notebooks\nfor workers", "no notebooks/notebooks/scripts", "--dataset", NO),
+        "wrong folder": ("for workers", "cd notebooks\nfor workers", ".venv/bin/python: No such file", "--dataset", NO),
         "path of a machine": ("set -euo", "export LABS_DATA=/lustre/data\nset -euo", "/lustre/data", "/lustre", NO),
         "goes on": ("set -euo", "set -uo", "goes on after an error", "set -uo", NO),
     },
@@ -108,7 +109,14 @@ CHANGES = {
         "batch in unequal parts": ("64 * ranks", "64 * ranks + 1", "129", SRUN, NO),
     },
     ("juwels-booster", ONE): {
-        "account": ("#SBATCH --nodes", "#SBATCH --account=hpc123\n#SBATCH --nodes", "hpc123", "hpc123", NO)
+        "threads without hyperthreading": (
+            "#SBATCH --nodes",
+            "#SBATCH --hint=nomultithread\n#SBATCH --nodes",
+            "has 48 cores",
+            "--cpus-per-task",
+            YES,
+        ),
+        "account": ("#SBATCH --nodes", "#SBATCH --account=hpc123\n#SBATCH --nodes", "hpc123", "hpc123", NO),
     },
 }
 WRONG = {name: (*where, *change) for where, changes in CHANGES.items() for name, change in changes.items()}
@@ -209,6 +217,76 @@ def test_text_of_a_finding(course):
     assert "--cpus-per-task=160" in fix
 
 
+NOTES = {"one file for both", "goes on", "batch of one node"}
+
+
+@pytest.mark.parametrize("name", ["too few cores", "one file for both", "goes on", "batch of one node"])
+def test_a_note_is_no_error(name, course, capsys, monkeypatch):
+    monkeypatch.chdir(course)
+    (course / "x.sh").write_text(changed(name)[0])
+    (one,) = check.check(course / "x.sh", WRONG[name][0], root=course, scheduler=False)
+    assert one.severity == ("note" if name in NOTES else "error")
+    monkeypatch.setattr(check.script, "refusal", lambda *_: None)
+    assert check.report(course / "x.sh", WRONG[name][0], True) == (name not in NOTES)
+    assert json.loads(capsys.readouterr().out)["findings"][0]["severity"] == one.severity
+
+
+def test_where_it_cannot_be_tried_out_that_is_said_first_and_nothing_is_claimed(course, capsys, monkeypatch):
+    monkeypatch.chdir(course)
+    monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
+    monkeypatch.setattr(sandbox, "run", None)
+    for text in ("--batch_size 64*workers", "--batch_size 128"):
+        path = course / "x.sh"
+        path.write_text((RENDERED / "local" / ONE).read_text().replace('--batch_size "$batch"', text))
+        assert check.report(path, "local") == 0
+        first, last = capsys.readouterr().out.splitlines()
+        assert first == "Not tried out: no bubblewrap. What the script starts was not looked at."
+        assert last.startswith("Nothing found in the directives, by the site's rules and by `bash -n`, in")
+    path.write_text(changed("too long")[0])
+    assert check.report(path, "local", True) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["tried_out"] is False and "no bubblewrap" in told["unknown"][0] and len(told["findings"]) == 1
+
+
+def test_a_variable_is_never_suggested_as_itself(course):
+    text = (RENDERED / "local" / ONE).read_text().replace("batch=$((", "$batch=$((")
+    (one,) = found(text, "local", course)
+    assert one.name == "unset" and "Did you mean" not in one.fix and "batch=..." in one.fix
+
+
+@pytest.mark.parametrize("batch", [96, 256, 512])
+def test_a_fixed_batch_on_a_fixed_number_of_nodes_is_right(batch, course):
+    text = (RENDERED / "local" / NODES).read_text().replace("$((64 * SLURM_NTASKS))", str(batch))
+    assert found(text, "local", course) == []
+
+
+# Scripts that got out of a restricted bash, or would take all of a machine; SAFE: a folder that is to stay as it is.
+HOSTILE = {
+    "text that doubles": "x=aaaaaaaa; while :; do x=$x$x; done",
+    "functions in functions": "f() { f; f; f; }; f",
+    "files into findings": 'cd "$(</etc/hostname)"; x=$(cat /etc/passwd); python "$x.py" $x; . /etc/passwd',
+    "every way to start": """touch SAFE/a; x=$(touch SAFE/a) y=`touch SAFE/a`; eval touch SAFE/a; coproc touch SAFE/a
+trap 'touch SAFE/a' EXIT DEBUG; builtin eval 'touch SAFE/a'; BASH_ENV=<(echo touch SAFE/a) bash; rm -rf SAFE""",
+    "records of its own": 'rm -rf .calls; mkdir -p .calls/7; echo x > "$LABS_CALLS/9"; echo 9 9 > .calls/not_found',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_script_reaches_nothing_and_gets_an_answer(name, course, tmp_path, monkeypatch):
+    limits = sandbox.Limits(seconds=3, memory=200 << 20, processes=64, disk=20 << 20)
+    monkeypatch.setattr("labs.slurm.trial.script.LIMITS", limits)
+    safe = tmp_path / "safe"
+    safe.mkdir()
+    (safe / "kept").write_text("x")
+    before = sorted(course.rglob("*"))
+    text = "#!/bin/bash\n" + HOSTILE[name].replace("SAFE", str(safe)) + "\npython end.py\n"
+    told = check.check(text, "local", root=course, scheduler=False)
+    assert sorted(course.rglob("*")) == before and (safe / "kept").read_text() == "x"
+    assert told and max(len(one.text()) for one in told) < 3_000
+    secret = Path("/etc/passwd").read_text().split("\n")[0]
+    assert not any(secret in one.text() for one in told)
+
+
 def test_report_as_text_and_as_json(course, capsys, monkeypatch):
     monkeypatch.chdir(course)
     monkeypatch.setenv("PATH", "/nonexistent")  # no scheduler
@@ -219,7 +297,9 @@ def test_report_as_text_and_as_json(course, capsys, monkeypatch):
     assert "line 2: SLURM ignores" in capsys.readouterr().out
     assert check.report(path, "local", True) == 1
     rows = json.loads(capsys.readouterr().out)
-    assert rows["site"] == "local" and {"line_number", "problem", "why", "fix", "refused"} == set(rows["findings"][0])
+    assert rows["site"] == "local" and {"line_number", "problem", "why", "fix", "refused", "severity", "name"} == set(
+        rows["findings"][0]
+    )
     with pytest.raises(check.ScriptError, match="none.sh cannot be checked: No such file"):
         check.report(course / "none.sh", site)
 

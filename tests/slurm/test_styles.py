@@ -14,7 +14,7 @@ SCRIPTS = sorted((Path(__file__).parent / "styles").glob("*.sh"))
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_what_is_wrong_is_found_and_nothing_else(path, course, monkeypatch):
-    (course / "notebooks" / "batches.txt").write_text("64\n")
+    (course / "notebooks" / "batches.txt").write_text("128\n" * 4)
     text = path.read_text(encoding="utf-8")
     expected = text.rsplit("# found: ", 1)[1].strip()
     findings = [one.text() for one in check.check(text, "local", root=course, scheduler=False)]

@@ -26,11 +26,12 @@ class TryoutError(LabsError):
 class Performance:
     """How a script is tried out once: its command line, on how many images, and as which Horovod rank (if any)."""
 
-    arguments: tuple
-    images: int
+    arguments: tuple = ()
+    images: int = 0
     rank: int | None = None
     size: int = 1
     local_size: int = 1  # ranks of each node
+    played_by: str | None = None  # a module: the facts are what its `played(script)` returns, a dict
 
 
 def tried(script, performances, cpu_seconds=None, patience=PATIENCE):

@@ -7,7 +7,6 @@ of one machine could not tell a rank from its local rank, which is the mistake t
 import inspect
 import sys
 from functools import wraps
-from types import ModuleType
 from unittest import mock
 
 import keras
@@ -15,19 +14,14 @@ import tensorflow as tf
 
 import labs
 from labs import data, devices, training
+from labs.checks import stand_in
 from labs.checks.tryout import standins
-from labs.errors import LabsError
-
-
-class HorovodError(LabsError):
-    """What labs.hvd refuses."""
 
 
 def put(facts, rank, size, local_size, leave):
     """Put the stand-ins in place, for the rest of this process; leave() is called at the first `fit`."""
     facts["hvd"] = seen = {"started": False, "early": False, "pins": [], "shards": []}
-    place = {"rank": rank, "size": size, "local_rank": rank % local_size, "local_size": local_size}
-    place |= {"cross_rank": rank // local_size, "cross_size": -(-size // local_size)}
+    place = stand_in.numbers(rank, size, local_size)
     numbers = {name: _asked(value, seen) for name, value in place.items()}
 
     def init():
@@ -35,17 +29,18 @@ def put(facts, rank, size, local_size, leave):
 
     common = {"init": init, "shutdown": lambda: None, "is_initialized": lambda: seen["started"], **numbers}
     averaging, own = _wrapper("labs"), _wrapper("horovod")
-    callbacks = _module("labs.hvd.callbacks", **_callbacks(size))
-    names = {"DistributedOptimizer": averaging, "HorovodError": HorovodError}
-    names |= {"optimizer": _module("labs.hvd.optimizer", **names), "callbacks": callbacks}
-    labs.hvd = _module("labs.hvd", **common, **names, __getattr__=_elsewhere(callbacks))
-    labs.ranks = sys.modules["labs.ranks"] = mock.MagicMock(__spec__=None)  # comparisons with ranks that are not there
-    plain = _module("horovod.tensorflow", **common)
+    placed, module = {}, stand_in.module
+    callbacks = module("labs.hvd.callbacks", **_callbacks(size))
+    names = {"DistributedOptimizer": averaging, "HorovodError": stand_in.HorovodError}
+    names |= {"optimizer": module("labs.hvd.optimizer", **names), "callbacks": callbacks}
+    labs.hvd = module("labs.hvd", **common, **names, __getattr__=_elsewhere(callbacks))
+    placed |= {f"labs.hvd.{name}": names[name] for name in ("optimizer", "callbacks")}
     for name in ("horovod.tensorflow.keras", "horovod.keras"):
-        theirs = _module(f"{name}.callbacks", **_callbacks(size))
-        module = _module(name, **common, DistributedOptimizer=own, callbacks=theirs)
-    plain.keras = sys.modules["horovod.tensorflow.keras"]
-    _module("horovod", tensorflow=plain, keras=module)
+        theirs = placed[f"{name}.callbacks"] = module(f"{name}.callbacks", **_callbacks(size))
+        placed[name] = module(name, **common, DistributedOptimizer=own, callbacks=theirs)
+    plain = module("horovod.tensorflow", **common, keras=placed["horovod.tensorflow.keras"])
+    stand_in.put(placed | stand_in.modules(labs.hvd, plain, keras=placed["horovod.keras"]))
+    labs.ranks = sys.modules["labs.ranks"] = mock.MagicMock(__spec__=None)  # comparisons with ranks that are not there
 
     standins.replace(
         {
@@ -57,12 +52,6 @@ def put(facts, rank, size, local_size, leave):
     tf.data.Dataset.shard = _shard(tf.data.Dataset.shard, seen)
     keras.Model.compile = _compile(keras.Model.compile)
     keras.Model.fit = _fit(keras.Model.fit, facts, leave)
-
-
-def _module(name, **content):
-    module = sys.modules[name] = ModuleType(name)
-    vars(module).update(content)
-    return module
 
 
 def _elsewhere(callbacks):
@@ -88,11 +77,7 @@ def _wrapper(whose):
     """What stands for a DistributedOptimizer: it gives the optimizer itself, marked with whose it is."""
 
     def DistributedOptimizer(optimizer, backward_passes_per_step=1, **options):
-        if not isinstance(optimizer, keras.Optimizer):
-            kind = type(optimizer).__name__
-            raise HorovodError(f"{kind} is no optimizer of Keras 3, so its gradients cannot be averaged.")
-        if hasattr(optimizer, "labs_wrapped"):
-            raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
+        stand_in.refuse_optimizer(optimizer)
         optimizer.labs_wrapped = {"by": whose, "passes": backward_passes_per_step}
         return optimizer
 
@@ -103,8 +88,7 @@ def _wrapper(whose):
 def _callbacks(size):
     def begin(self, root_rank=0):
         keras.callbacks.Callback.__init__(self)
-        if not 0 <= root_rank < size:
-            raise HorovodError(f"No rank {root_rank} to take weights from. Give one from 0 to {size - 1}.")
+        stand_in.refuse_root(root_rank, size)
         self.root_rank = root_rank
 
     kinds = {"BroadcastGlobalVariablesCallback": {"__init__": begin}, "MetricAverageCallback": {}}

@@ -1,29 +1,16 @@
 """What a student's `local_sgd` does on 2 ranks, beside what it should do, and beside what usual mistakes would do.
 
-    python -m labs.lessons.nb09.equal_ranks SCRIPT FOLDER SECONDS      what each rank runs; rank 0 writes facts.json
-
-The ranks begin with equal weights, each has a random seed and batches of its own. The network has a layer that is not
-trained, and one that is used twice.
+The ranks are played in one process of their own, without Horovod and without a GPU. They begin with equal weights, and
+each has batches of its own. The network has a layer that is not trained, and one that is used twice.
 """
 
-import json
-import os
-import runpy
-import sys
-import tempfile
-import threading
-import time
 import traceback
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
-from labs import files, jobs
-from labs.checks import student_code
-from labs.checks.judging import NotDone
+from labs.checks import connected, scripts, student_code, tryout
 from labs.checks.tryout.play import mistake
-from labs.errors import LabsError
 
 RANKS = 2
 RATE = 0.1
@@ -46,139 +33,164 @@ DIVISORS = {"sum": lambda k: 1, "by k": lambda k: k, "by all": lambda k: RANKS *
 OF_MOMENTUM = ("weights alone", "momentum alone", "momentum sum", "momentum of rank 0", "momentum lost", "no momentum")
 OTHERS = ("only k-th", "first mean", "collected", "collected sum", "rank 0", "before")
 MISTAKES = (*RATES, *filter(None, MEETS), *DIVISORS, *OF_MOMENTUM, *OTHERS)
-PATIENCE = 60, 300  # seconds: for the script's function, and for all with the start of the ranks
+SECONDS = 30  # that the function may compute between two exchanges
+SHAPES = (8, 8), (8,), (8, 8), (8,), (8, 3), (3,)  # weights of three layers; the first is not trained
 
 
 def facts(script):
-    """What happened, kept for a script that has not changed: {error: None or {line, code, says}, cases: a list}.
+    """What happened: {error: None or {line, code, says}, cases: a list}.
 
     Each of CASES has got: like, a list: "right", or else those of MISTAKES that give the same weights; equal: whether
     both ranks have the same weights at the end; moved_frozen: whether the layer changed that is not trained; ahead: how
     many batches were taken before the first step.
-    Raises NotDone where ranks cannot be started.
+    Raises NotDone where scripts cannot be tried out.
     """
-    path = Path(script).resolve()
-    return _facts(str(path), path.read_bytes())
+    (found,) = scripts.tried(script, [tryout.Performance(played_by=__name__)])
+    return found | {"cases": [_compared(*pair) for pair in zip(CASES, found.get("cases", ()), strict=False)]}
+
+
+def _compared(case, by_rank):
+    """One of the `cases` of facts, from what `train` gave for this case on each rank."""
+    found = np.array([rank["weights"] for rank in by_rank])
+    like = ["right"] if alike(found, trained(**case)) else []
+    like = like or [name for name in MISTAKES if alike(found, trained(**case, mistake=name))]
+    moved = any(rank["moved_frozen"] for rank in by_rank)
+    return case | {"like": like, "equal": alike(*found), "moved_frozen": moved, "ahead": by_rank[0]["ahead"]}
+
+
+# What it should do
 
 
 @cache
-def _facts(script, text):
-    with tempfile.TemporaryDirectory(prefix="local_sgd_") as folder:
-        program = "labs.lessons.nb09.equal_ranks"
-        env = {"CUDA_VISIBLE_DEVICES": ""}
-        options = {"name": "equal_ranks", "runs": folder, "ranks": RANKS, "launcher": "mpiexec", "env": env}
-        try:
-            job = jobs.start("-m", program, script, folder, PATIENCE[0], **options).wait(PATIENCE[1], show=False)
-        except LabsError as problem:
-            raise NotDone(str(problem)) from None
-        for name in ("facts.json", "error.0.json", "error.1.json"):
-            if Path(folder, name).is_file():
-                return json.loads(Path(folder, name).read_text(encoding="utf-8"))
-        still = [Path(folder, f"still.{rank}") for rank in range(RANKS)]
-        if all(file.is_file() for file in still):
-            return {"error": _endless(script, [json.loads(file.read_text()) for file in still])}
-        if job.stopped:
-            says = f"the 2 ranks do not come to an end, and were stopped after {PATIENCE[1]} s: does each do the same?"
-            return {"error": mistake(script, None, says)}
-        return {"error": mistake(script, None, job.explain())}
-
-
-def _endless(script, lines):
-    """The mistake of ranks that do not come to an end; lines: where each of them is, None behind the function."""
-    at, there = next(((rank, line) for rank, line in enumerate(lines) if line), (0, None))
-    other = lines[1 - at]
-    where = "has ended" if other is None else "is here, too" if other == there else f"is in line {other}"
-    says = f"after {PATIENCE[0]} s rank {at} is still here, and rank {1 - at} {where}. "
-    return mistake(script, there, says + "Do all exchange equally often, and does every loop end?")
-
-
-def network():
-    """8 numbers in, 3 probabilities out; the weights of all ranks begin equal, whatever their seeds."""
-    import keras
-
-    inputs, tied = keras.Input((8,)), keras.layers.Dense(8, "tanh", name="twice")
-    frozen = keras.layers.Dense(8, "tanh", name="frozen", trainable=False)
-    model = keras.Model(inputs, keras.layers.Dense(3, "softmax")(tied(tied(frozen(inputs)))))
+def start():
+    """The weights with which all ranks begin: of the layer that is not trained, and of the others."""
     random = np.random.default_rng(1)
-    model.set_weights([random.normal(0, 0.5, weight.shape) for weight in model.weights])
-    return model
+    weights = [random.normal(0, 0.5, shape).astype("float32") for shape in SHAPES]
+    return weights[:2], weights[2:]
 
 
+@cache
 def batches(rank):
     """The batches of a rank: 5 samples in each step."""
     random = np.random.default_rng((2, rank))
     return [(random.normal(size=(5, 8)).astype("float32"), random.integers(0, 3, 5)) for _ in range(STEPS)]
 
 
-class Reference:
-    """Trainings of all ranks by hand, in this process: right, or with one of MISTAKES."""
+def _flat(parts):
+    return np.concatenate([np.ravel(part) for part in parts])
 
-    def __init__(self):
-        import keras
-        import tensorflow as tf
 
-        self.model = network()
-        self.start = [weight.numpy() for weight in self.model.trainable_variables]
-        self.batches = [batches(rank) for rank in range(RANKS)]
-        loss = keras.losses.SparseCategoricalCrossentropy()
+def alike(weights, others):
+    """Whether two trainings have ended with the same weights, up to rounding."""
+    far = np.abs(others - _flat(start()[1])).max()
+    return bool(np.abs(weights - others).max() <= TOLERANCE * max(far, 1e-3))
 
-        @tf.function
-        def gradient(images, labels):
-            with tf.GradientTape() as tape:
-                value = loss(labels, self.model(images, training=True))
-            return tape.gradient(value, self.model.trainable_variables)
 
-        self._gradient = gradient
+def _gradients(weights, step):
+    """Gradients of all ranks for their batches of this step, by hand. Shape, also of weights: (RANKS, n)."""
+    (kernel, bias), trained = start()
+    parts = np.split(weights, np.cumsum([part.size for part in trained])[:-1], axis=1)
+    w, b, v, c = [part.reshape(RANKS, -1, like.shape[-1]) for part, like in zip(parts, trained, strict=True)]
+    images, labels = map(np.array, zip(*[batches(rank)[step - 1] for rank in range(RANKS)], strict=True))
+    fixed = np.tanh(images @ kernel + bias)
+    once = np.tanh(fixed @ w + b)
+    twice = np.tanh(once @ w + b)
+    scores = np.exp(twice @ v + c)
+    of_scores = (scores / scores.sum(2, keepdims=True) - np.eye(3)[labels]) / labels.shape[1]
+    of_twice = of_scores @ v.swapaxes(1, 2) * (1 - twice**2)
+    of_once = of_twice @ w.swapaxes(1, 2) * (1 - once**2)
+    of_w = once.swapaxes(1, 2) @ of_twice + fixed.swapaxes(1, 2) @ of_once
+    found = of_w, (of_once + of_twice).sum(1), twice.swapaxes(1, 2) @ of_scores, of_scores.sum(1)
+    return np.concatenate([each.reshape(RANKS, -1) for each in found], axis=1)
 
-    def gradient(self, weights, batch):
-        for variable, value in zip(self.model.trainable_variables, self._lists(weights), strict=True):
-            variable.assign(value)
-        return np.concatenate([np.ravel(part) for part in self._gradient(*batch)])
 
-    def alike(self, weights, others):
-        """Whether two trainings have ended with the same weights, up to rounding."""
-        far = np.abs(others - np.concatenate([part.ravel() for part in self.start])).max()
-        return bool(np.abs(weights - others).max() <= TOLERANCE * max(far, 1e-3))
+@cache
+def trained(k, momentum, mistake=None):
+    """Weights of all ranks at the end, shape (RANKS, number of weights): right, or with one of MISTAKES."""
+    begin = _flat(start()[1]).astype(np.float64)
+    weights, speed = np.tile(begin, (RANKS, 1)), np.zeros((RANKS, len(begin)))
+    rate, divisor = RATE * RATES.get(mistake, 1), DIVISORS.get(mistake, lambda k: RANKS)(k)
+    momentum, collected = 0.0 if mistake == "no momentum" else momentum, 0.0
+    for step in range(1, STEPS + 1):
+        at_k, meet = step % k == 0, MEETS.get(mistake, MEETS[None])(step, k)
+        if mistake == "only k-th" and not at_k:
+            continue
+        if meet and mistake == "before":
+            weights[:], speed[:] = weights.mean(0), speed.mean(0)
+        for _ in range(k if mistake == "repeated" else 1):
+            found = _gradients(weights, step)
+            if mistake in ("collected", "collected sum"):
+                collected = collected + found.mean(0) / (k if mistake == "collected" else 1)
+                if not at_k:
+                    continue
+                found[:], collected = collected, 0.0
+            if mistake == "gradients at k" and at_k:
+                found[:] = found.mean(0)
+            speed = momentum * speed - rate * found
+            weights = weights + speed
+        if meet and mistake != "before":
+            if mistake != "momentum alone":
+                weights[:] = weights[0] if mistake == "rank 0" else weights.sum(0) / divisor
+            if mistake in ("rank 0", "momentum of rank 0"):
+                speed[:] = speed[0]
+            elif mistake == "momentum lost":
+                speed[:] = 0
+            elif mistake != "weights alone":
+                speed[:] = speed.sum(0) / (1 if mistake == "momentum sum" else divisor)
+            if mistake == "first mean":
+                break
+    return weights
 
-    def _lists(self, flat):
-        ends = np.cumsum([part.size for part in self.start])[:-1]
-        return [part.reshape(like.shape) for part, like in zip(np.split(flat, ends), self.start, strict=True)]
 
-    def train(self, k, momentum, mistake=None):
-        """Weights of all ranks at the end, shape (RANKS, number of weights)."""
-        start = np.concatenate([part.ravel() for part in self.start]).astype(np.float64)
-        weights, speed = np.tile(start, (RANKS, 1)), np.zeros((RANKS, len(start)))
-        rate, divisor = RATE * RATES.get(mistake, 1), DIVISORS.get(mistake, lambda k: RANKS)(k)
-        momentum, collected = 0.0 if mistake == "no momentum" else momentum, 0.0
-        for step in range(1, STEPS + 1):
-            at_k, meet = step % k == 0, MEETS.get(mistake, MEETS[None])(step, k)
-            if mistake == "only k-th" and not at_k:
-                continue
-            if meet and mistake == "before":
-                weights[:], speed[:] = weights.mean(0), speed.mean(0)
-            for _ in range(k if mistake == "repeated" else 1):
-                found = np.array([self.gradient(weights[r], self.batches[r][step - 1]) for r in range(RANKS)])
-                if mistake in ("collected", "collected sum"):
-                    collected = collected + found.mean(0) / (k if mistake == "collected" else 1)
-                    if not at_k:
-                        continue
-                    found[:], collected = collected, 0.0
-                if mistake == "gradients at k" and at_k:
-                    found[:] = found.mean(0)
-                speed = momentum * speed - rate * found
-                weights = weights + speed
-            if meet and mistake != "before":
-                if mistake != "momentum alone":
-                    weights[:] = weights[0] if mistake == "rank 0" else weights.sum(0) / divisor
-                if mistake in ("rank 0", "momentum of rank 0"):
-                    speed[:] = speed[0]
-                elif mistake == "momentum lost":
-                    speed[:] = 0
-                elif mistake != "weights alone":
-                    speed[:] = speed.sum(0) / (1 if mistake == "momentum sum" else divisor)
-                if mistake == "first mean":
-                    break
-        return weights
+# What it does
+
+
+def played(script):
+    """{"error": ...} or {"cases": ...} as of `on_ranks`, in the process of a try-out."""
+    import tensorflow as tf
+
+    tf.config.threading.set_inter_op_parallelism_threads(2 * RANKS)  # a rank that waits in its graph keeps one
+    return on_ranks(script)
+
+
+def on_ranks(script, seconds=SECONDS):
+    """{"error": ...} or {"cases": [[what `train` gives on each rank] for each of CASES]} of a script.
+
+    seconds: how long its function may compute from one exchange to the next
+    """
+    world = connected.World(RANKS, seconds, graphs=True)
+    world.DistributedOptimizer = world.distributed
+    try:
+        with connected.placed(world):  # also for what the function itself imports
+            function = connected.definitions(script, world)["local_sgd"]
+            return {"cases": [world.play(lambda: train(function, world.rank(), **case)) for case in CASES]}  # noqa: B023
+    except BaseException as problem:
+        return {"error": _error(problem, script, world, seconds)}
+
+
+def _error(problem, script, world, seconds):
+    if isinstance(problem, student_code.Endless):
+        at = world.rank()
+        other = world.lines[1 - at]
+        where = "has ended" if other is None else f"waits in line {other}" if other else "has not begun"
+        says = f"after {seconds} s rank {at} is still here, and rank {1 - at} {where}. Does every loop end?"
+        return mistake(script, world.lines[at], says)
+    if isinstance(problem, connected.ConnectedError):
+        return mistake(script, next(filter(None, world.lines), None), str(problem))
+    lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == script]
+    line = problem.lineno if isinstance(problem, SyntaxError) else lines[-1] if lines else None
+    return mistake(script, line, student_code.said(problem))
+
+
+def network():
+    """8 numbers in, 3 probabilities out."""
+    import keras
+
+    inputs, tied = keras.Input((8,)), keras.layers.Dense(8, "tanh", name="twice")
+    frozen = keras.layers.Dense(8, "tanh", name="frozen", trainable=False)
+    model = keras.Model(inputs, keras.layers.Dense(3, "softmax")(tied(tied(frozen(inputs)))))
+    model.set_weights([*start()[0], *start()[1]])
+    return model
 
 
 def one_by_one(some, model, ahead):
@@ -190,74 +202,15 @@ def one_by_one(some, model, ahead):
         yield batch
 
 
-def play(function, rank):
-    """[(weights at the end, whether the frozen layer has moved, batches taken ahead) of each of CASES] on this rank."""
+def train(function, rank, k, momentum):
+    """What the function has done on this rank: weights at the end, as a list; moved_frozen and ahead as in facts."""
     import keras
 
-    loss, cases = keras.losses.SparseCategoricalCrossentropy(), []
-    for case in CASES:
-        model, optimizer = network(), keras.optimizers.SGD(RATE, momentum=case["momentum"])
-        optimizer.build(model.trainable_variables)
-        frozen = [weight.numpy() for weight in model.non_trainable_variables]
-        ahead = []
-        function(model, optimizer, loss, one_by_one(batches(rank), model, ahead), case["k"])
-        weights = np.concatenate([np.ravel(weight.numpy()) for weight in model.trainable_variables])
-        pairs = zip(model.non_trainable_variables, frozen, strict=True)
-        cases.append((weights, any((weight.numpy() != before).any() for weight, before in pairs), len(ahead)))
-    return cases
-
-
-def _rank(script, folder, seconds):
-    """Try the script's function in this rank on all CASES, and compare. Rank 0 writes facts.json.
-
-    What has not come to an end after so many seconds is told in still.RANK.
-    """
-    from labs import devices, hvd, ranks
-
-    # isort: split
-    import keras
-
-    hvd.init()
-    devices.pin(hvd.local_rank(), hvd.local_size())
-    keras.utils.set_random_seed(10 + hvd.rank())
-    reference = Reference()
-    watch = threading.Timer(float(seconds), _still, (script, Path(folder, f"still.{hvd.rank()}")))
-    watch.daemon = True
-    watch.start()
-    try:
-        function = runpy.run_path(script, run_name="a script that is tried out")["local_sgd"]
-        by_rank = ranks.gather(play(function, hvd.rank()), "what it has trained")
-    except BaseException as problem:
-        lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == script]
-        line = problem.lineno if isinstance(problem, SyntaxError) else lines[-1] if lines else None
-        found = {"error": mistake(script, line, student_code.said(problem))}
-        files.write(Path(folder, f"error.{hvd.rank()}.json"), json.dumps(found))
-        os._exit(1)  # the other rank may wait for this one: the launcher ends it
-    watch.cancel()
-    if hvd.rank() == 0:
-        told = [_compare(reference, *of_case) for of_case in zip(CASES, *by_rank, strict=True)]
-        files.write(Path(folder, "facts.json"), json.dumps({"error": None, "cases": told}))
-
-
-def _still(script, file):
-    """Write down in which line of the script this rank is, and end it; the other one does the same by then."""
-    frame, line = sys._current_frames()[threading.main_thread().ident], None
-    while frame is not None and line is None:
-        line = frame.f_lineno if frame.f_code.co_filename == script else None
-        frame = frame.f_back
-    files.write(file, json.dumps(line))
-    time.sleep(5)
-    os._exit(1)
-
-
-def _compare(reference, case, *by_rank):
-    """One of `cases` in the facts, from what `play` gave for this case on each rank."""
-    found = np.array([weights for weights, *_ in by_rank])
-    like = [name for name in (None, *MISTAKES) if reference.alike(found, reference.train(**case, mistake=name))]
-    like = ["right"] if None in like else like
-    equal, moved_frozen = reference.alike(found[0], found[1]), any(moved for _, moved, _ in by_rank)
-    return case | {"like": like, "equal": equal, "moved_frozen": moved_frozen, "ahead": by_rank[0][2]}
-
-
-if __name__ == "__main__":
-    _rank(*sys.argv[1:])
+    model, optimizer, ahead = network(), keras.optimizers.SGD(RATE, momentum=momentum), []
+    optimizer.build(model.trainable_variables)
+    loss = keras.losses.SparseCategoricalCrossentropy()
+    function(model, optimizer, loss, one_by_one(batches(rank), model, ahead), k)
+    weights = _flat([weight.numpy() for weight in model.trainable_variables]).tolist()
+    pairs = zip(model.non_trainable_variables, start()[0], strict=True)
+    moved = any((weight.numpy() != before).any() for weight, before in pairs)
+    return {"weights": weights, "moved_frozen": bool(moved), "ahead": len(ahead)}

@@ -2,17 +2,16 @@
 
 script       all checks of one script, and the report of `labs slurm check`
 finding      one finding, and what all checks look at
-form         directives, files, personal names
+form         directives, files, personal names; where bash ends the script
 resources    nodes, GPUs, tasks, cores
-commands     what would be started
-starts       which programs a script would start, by reading it
-bash, builtins, words, arithmetic    a text of bash followed on paper; nothing of it is run
+commands     what is started
+training     one start of a Python script: its launcher, ranks, options, global batch; the same on other nodes
 program      what a training script does with its workers
 
-findings.toml has the words of all findings.
+findings.toml has the words of all findings, and which of them are notes.
 """
 
 from labs.slurm.check.finding import Finding
-from labs.slurm.check.script import ScriptError, check, refusal, report
+from labs.slurm.check.script import ScriptError, check, checked, refusal, report
 
-__all__ = ["Finding", "ScriptError", "check", "refusal", "report"]
+__all__ = ["Finding", "ScriptError", "check", "checked", "refusal", "report"]

@@ -1,62 +1,29 @@
-"""Findings on what would be started: the Python script, its launcher, batch and learning rate, modules."""
+"""Findings on what is started: the Python script, its launcher, batch and learning rate, modules."""
 
 import difflib
 import os
 import re
-from dataclasses import dataclass
-from pathlib import Path
 
 from labs import presets
-from labs.slurm import directives
-from labs.slurm.check import program
+from labs.slurm import directives, trial
+from labs.slurm.check import training
 from labs.slurm.check.finding import finding, several
-from labs.slurm.check.starts import Command
-from labs.slurm.check.words import UNKNOWN
-
-_ALIKE = {"mpirun": "mpiexec"}
 
 
-@dataclass(kw_only=True)
-class Training(Command):
-    """One start of a Python script. workers: what shares the global batch; rate: --learning_rate as text. None: not
-    given or not to be told."""
-
-    program: program.Program
-    workers: int | None
-    global_batch: int | None
-    rate: str | None
-
-    @property
-    def kind(self):
-        return self.program.kind
-
-
-def trainings(commands, root):
-    """The Trainings among commands whose script is there, in order."""
-    found = []
-    for one in commands:
-        if one.script is None or not (Path(root) / one.script).is_file():
-            continue
-        read = program.read(Path(root) / one.script)
-        whole = {name: int(text) for name, text in one.options.items() if text.isdecimal() and int(text) > 0}
-        workers = (one.tasks if one.launcher else 1) if read.kind == "horovod" else whole.get("n_gpus")
-        rates = map(one.options.get, (read.option, "learning_rate", "lr"))
-        more = {"workers": workers, "global_batch": whole.get("batch_size"), "rate": next(filter(None, rates), None)}
-        found.append(Training(**vars(one), program=read, **more))
-    return found
-
-
-def findings(subject, started):
-    """All findings of this theme. started: the Trainings that the script would start."""
+def findings(subject):
+    """All findings of this theme."""
+    started = subject.trainings
     yield from _missing(subject)
     yield from _modules(subject)
     yield from _launcher(subject, started)
     yield from _srun_cores(subject, started)
+    yield from _container(subject, started)
     yield from _typographic(subject)
     yield from _conda(subject)
-    yield from _alone(subject, started)
+    yield from _alone(subject)
     yield from _visible(started)
     yield from _options(started)
+    yield from _numbers(subject, started)
     for path in dict.fromkeys(one.script for one in started):
         runs = [one for one in started if one.script == path]
         yield from _batch(subject, runs)
@@ -64,44 +31,57 @@ def findings(subject, started):
 
 
 def _missing(subject):
-    first = {one.script: one for one in reversed(subject.commands) if one.script}
+    first = {one.script: one for one in reversed(subject.trainings)}
     for script, one in first.items():
-        written = str(script) in subject.reading.files
-        if not written and not script.is_absolute() and not (subject.root / script).is_file():
+        if not one.exists and not training.made_up(str(script)):
             yield finding("no_script", one.line_number, script=script)
+
+
+def _container(subject, started):
+    """A container that does not see the GPUs."""
+    for one in started:
+        for call in one.call.above() if one.kind and subject.site.gpus and subject.asked["gpus_per_node"] else ():
+            name, flags = call.words[0], {"--nv", "--nvccli", "--rocm"}
+            if name in ("singularity", "apptainer") and not flags & set(call.words):
+                if not any(call.env.get(f"{prefix}_NV") for prefix in ("SINGULARITY", "APPTAINER")):
+                    yield finding("no_nv", one.line_number, container=name, verb=call.words[1])
+                    return
 
 
 def _typographic(subject):
     """Dashes and quotation marks of a word processor, which bash takes for letters."""
-    for one in subject.commands:
+    for one in subject.calls:
         wrong = next((word for word in one.words[1:] if directives.TYPOGRAPHIC.search(word) and len(word) < 100), None)
-        if wrong and (one.script or one.launcher):
+        if wrong and (one.words[0] in directives.LAUNCHERS or one in [each.call for each in subject.trainings]):
             yield finding("typographic", one.line_number, word=wrong)
+            return
 
 
 def _conda(subject):
     """`conda activate` is a function, which a batch script's bash does not have by itself."""
     if re.match(r"#!.*\s-\w*[li]|#!.*--login", subject.lines[0]):
         return
-    for one in subject.commands:
-        name = one.words[0].rpartition("/")[2]
-        loads = name in ("module", "ml") and re.search(r"(?i)conda|mamba|forge|python", " ".join(one.words[1:]))
-        if name in ("source", "eval") or loads:
+    brought = [number for number, text in subject.code() if re.search(r"(^|[\s;&(])(source|\.|eval)\s", text)]
+    for one in subject.calls:
+        name, words = one.words[0], one.words[1:]
+        loads = name in ("module", "ml") and re.search(r"(?i)conda|mamba|forge|python", " ".join(words))
+        if loads or any(number <= (one.line_number or 0) for number in brought):
             return  # that may bring the function
-        if name in ("conda", "mamba", "micromamba") and one.words[1:2] == ["activate"]:
+        if name in ("conda", "mamba", "micromamba") and words[:1] == ["activate"]:
             yield finding("conda_hook", one.line_number, name=name)
             return
 
 
-def _alone(subject, started):
+def _alone(subject):
     """A training in the background, and the script ends before it."""
-    after = [one for one in subject.commands if not one.alone and (one.script or one.launcher)]
-    known = {(one.line_number, one.script) for one in started if one.kind}
-    for one in subject.commands:
-        if not one.alone or not (one.script or one.launcher):
+    training_of = {one.call: one for one in subject.trainings}
+    started = [one for one in subject.calls if one in training_of or one.words[0] in directives.LAUNCHERS]
+    for one in started:
+        if not one.background or any(step > one.step for step in subject.tried.waits):
             continue
-        if (one.line_number, one.script) in known or not any(more.line_number > one.line_number for more in after):
-            name = one.script.name if one.script else " ".join(one.words[:4])
+        known = any(each.kind for call, each in training_of.items() if one in (call, *call.above()))
+        if known or one == started[-1]:
+            name = training_of[one].script.name if one in training_of else " ".join(one.words[:4])
             yield finding("left_alone", one.line_number, name=name)
             return
 
@@ -109,12 +89,21 @@ def _alone(subject, started):
 def _visible(started):
     """More workers than the GPUs that CUDA_VISIBLE_DEVICES leaves."""
     for one in started:
-        if one.visible is None or UNKNOWN in one.visible:
-            continue
-        seen = [word for word in one.visible.split(",") if word.strip() not in ("", "-1", "NoDevFiles")]
-        workers = one.workers if one.kind == "mirrored" else one.tasks if one.kind == "horovod" else None
+        visible = one.visible()
+        seen = [word for word in (visible or "").split(",") if word.strip() not in ("", "-1", "NoDevFiles")]
+        workers = one.workers if one.kind == "mirrored" else 1 if one.kind else None
         if workers and seen and workers > len(seen):
-            yield finding("visible", one.line_number, one=one, workers=workers, gpus=several(len(seen), "GPU"))
+            gpus = several(len(seen), "GPU")
+            yield finding("visible", one.line_number, one=one, visible=visible, workers=workers, gpus=gpus)
+            return
+
+
+def _numbers(subject, started):
+    """Workers or a batch that are no number, unless that follows from something that is told or not known."""
+    told = subject.tried.not_found or subject.tried.unknown
+    for one in started:
+        if one.kind and not told and (wrong := one.no_number()):
+            yield finding("no_number", one.line_number, one=one, option=wrong[0], text=wrong[1][:60])
             return
 
 
@@ -127,7 +116,7 @@ def _options(started):
             continue
         for name in one.options:
             meant = [option for option in known if option == name or option.startswith(name)]
-            if UNKNOWN in name or not name or name == "help" or name in meant or len(meant) == 1 or name in told:
+            if name == "help" or name in meant or len(meant) == 1 or name in told:
                 continue
             told.add(name)
             near = difflib.get_close_matches(name, known, 1, 0.6)
@@ -137,24 +126,24 @@ def _options(started):
 
 
 def _modules(subject):
+    """The site's modules: none of them, and a Python that nothing else brings; or some of them."""
     wanted = {name.partition("/")[0]: name for name in subject.site.modules}
-    if not wanted or not subject.commands:
-        return
-    if any(re.match(r"\s*(source|\.)\s", text) for _, text in subject.code()):
+    if not wanted or not subject.calls or any(re.match(r"\s*(source|\.|eval)\s", text) for _, text in subject.code()):
         return  # that file may load them
-    loads = [one for one in subject.commands if one.words[0] in ("module", "ml")]
+    loads = [one for one in subject.calls if one.words[0] in ("module", "ml")]
     loaded = {word.partition("/")[0] for one in loads for word in one.words[1:]}
     missing = [full for name, full in wanted.items() if name not in loaded]
-    if missing:
+    brought = {"conda", "mamba", "micromamba", "uv", "spack", "shifter", "singularity", "apptainer", trial.UNKNOWN}
+    if missing and not (brought - {*wanted}) & {one.words[0] for one in subject.calls}:
         line = loads[-1].line_number if loads else subject.script.first_command or 1
-        yield finding("not_loaded", line, commas=", ".join(missing), blanks=" ".join(missing), site=subject.site)
+        more = {"commas": ", ".join(missing), "blanks": " ".join(missing), "site": subject.site}
+        yield finding("not_loaded", line, severity="note" if len(missing) < len(wanted) else None, **more)
 
 
 def _launcher(subject, started):
     site, asked, ranked = subject.site, subject.asked, [one for one in started if one.kind == "horovod"]
-    wrong = {
-        one.line_number: one for one in reversed(ranked) if _ALIKE.get(one.launcher, one.launcher) != site.launcher
-    }
+    ranked = [one for one in ranked if one.ranks is not None]  # else its launcher is not known
+    wrong = {one.line_number: one for one in reversed(ranked) if _alike(one.launcher_name) != site.launcher}
     for line, one in wrong.items():
         yield finding("other_launcher" if one.launcher else "no_launcher", line, one=one, site=site)
     tasks, counts = asked["tasks"], [one.tasks for one in ranked]
@@ -166,6 +155,10 @@ def _launcher(subject, started):
         yield finding(name, most.line_number, most=most, tasks=tasks)
 
 
+def _alike(launcher):
+    return {"mpirun": "mpiexec"}.get(launcher, launcher)
+
+
 def _srun_cores(subject, started):
     given = subject.asked["cpus_per_task"] or 1
     if given == 1 or "SRUN_CPUS_PER_TASK=" in subject.text or os.environ.get("SRUN_CPUS_PER_TASK"):
@@ -175,7 +168,7 @@ def _srun_cores(subject, started):
     for one in started:
         said = any(re.match(r"--cpus-per-task|-c", word) for word in one.launcher_options)
         copies = one.kind == "mirrored" and one.tasks != 1
-        if one.launcher == "srun" and not said and not copies:
+        if one.launcher_name == "srun" and not said and not copies:
             yield finding("one_core", one.line_number, cpus=given)
 
 
@@ -193,19 +186,20 @@ def _batch(subject, runs):
     elif len(workers) > 1 and len({one.global_batch / one.workers for one in runs}) > 1:
         pairs = ", ".join(f"{one.global_batch} on {one.workers}" for one in sorted(runs, key=lambda one: one.workers))
         yield finding("batch_does_not_follow", line, pairs=pairs)
-    elif len(workers) == 1 and most.workers > 1 and not _follows(subject, most):
+    elif len(workers) == 1 and most.workers > 1 and _fixed(subject, most):
         yield finding("constant_batch", line, most=most)
 
 
-def _follows(subject, one):
-    """Does the batch of a script with one number of workers follow it? Twice the nodes tell; where they change
-    nothing, the course's own local batch not multiplied is a batch that does not."""
-    local_batch = presets.PRESETS[subject.site.preset].local_batch
-    for more in trainings(subject.more().commands, subject.root):
-        if more.line_number == one.line_number and more.global_batch and more.workers != one.workers:
-            grows = more.global_batch * one.workers == one.global_batch * more.workers
-            return grows or one.global_batch == local_batch * one.workers
-    return one.global_batch != local_batch
+def _fixed(subject, one):
+    """Is it the course's local batch, not multiplied; or computed from the job's size, and not from all of it?"""
+    if one.global_batch == presets.PRESETS[subject.site.preset].local_batch:
+        return True
+    size = re.compile(r"(?i)batch.*SLURM_(N?TASKS|NPROCS|N?NODES|JOB_NUM_NODES|GPUS)")
+    if one.kind != "horovod" or not any(size.search(text) for _, text in subject.code()):
+        return False
+    _, there = training.elsewhere(subject.text, subject.name, subject.root, subject.known)
+    found = training.not_following(subject.trainings, there)
+    return bool(found) and found[2] == "batch"
 
 
 def _rate(runs):

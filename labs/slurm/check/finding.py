@@ -1,5 +1,6 @@
 """What is wrong with a batch script: one finding, and what all checks look at."""
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,24 +11,31 @@ _TEXTS = tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encod
 @dataclass(frozen=True, order=True)
 class Finding:
     """line_number: in the script, from 1. problem, why, fix: what it is, what it does, what to write instead, each a
-    sentence. refused: the scheduler may say the same (`sbatch --test-only`); without it, only this check does."""
+    sentence. refused: the scheduler may say the same (`sbatch --test-only`); without it, only this check does.
+    severity: "error" for what will not run or computes something else than asked, else "note". name: that of its texts
+    in findings.toml."""
 
     line_number: int
     problem: str
     why: str
     fix: str
     refused: bool = field(default=False, compare=False)
+    severity: str = field(default="error", compare=False)
+    name: str = field(default="", compare=False)
 
     def text(self):
         """For people: the line and the problem, then reason and fix."""
-        return f"line {self.line_number}: {self.problem}\n    {self.why}\n    -> {self.fix}"
+        kind = "" if self.severity == "error" else f"{self.severity}: "
+        return f"line {self.line_number}: {kind}{self.problem}\n    {self.why}\n    -> {self.fix}"
 
 
-def finding(name, line_number, /, **gaps):
-    """The Finding that findings.toml has under this name, with the {gaps} of its sentences filled."""
+def finding(name, line_number, /, severity=None, **gaps):
+    """The Finding that findings.toml has under this name, with the {gaps} of its sentences filled; severity: another
+    one than findings.toml says."""
     text = _TEXTS[name]
     sentences = [text[part].format(**gaps) for part in ("problem", "why", "fix")]
-    return Finding(line_number, *sentences, text.get("refused", False))
+    severity = severity or text.get("severity", "error")
+    return Finding(line_number or 1, *sentences, text.get("refused", False), severity, name)
 
 
 def several(number, thing):
@@ -40,9 +48,9 @@ class Subject:
     """A script in all the forms that checks look at.
 
     script: directives.Script as written; meant: with the directives that sbatch ignores; asked: what `meant` asks for.
-    blank: {line number: line} of blanks. commands: what it would start (starts.Command), [] if that cannot be told.
-    reading: the starts.Reading they stand in; more: a function that gives the one with twice the nodes. shell: is it a
-    script for bash? Of others only the directives are read.
+    blank: {line number: line} of blanks. untried: why it was not tried out, or None. tried: the trial.Tried; without a
+    trial one without calls. trainings: the Trainings that the trial saw. shell: is it a script for bash?
+    name, known: as for trial.run.
     """
 
     text: str
@@ -53,13 +61,21 @@ class Subject:
     meant: object
     asked: dict
     blank: dict
-    reading: object
-    more: object
+    untried: str | None
+    tried: object
+    trainings: list
     shell: bool
+    name: str
+    known: dict
 
     @property
-    def commands(self):
-        return self.reading.commands
+    def can_be_tried(self):
+        """Is it in a language that is tried out where there is a sandbox?"""
+        return self.shell and not re.match(r"#!.*\bksh\b", self.lines[0])
+
+    @property
+    def calls(self):
+        return self.tried.calls
 
     def miswritten(self, part):
         """Does a directive that sbatch refuses hold this text? What it should have said is then told already."""

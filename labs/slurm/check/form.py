@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import PurePosixPath
 
-from labs.slurm import directives, sites
+from labs.slurm import directives, sites, trial
 from labs.slurm.check.finding import finding
 
 _NUMBERS = ("nodes", "ntasks", "ntasks-per-node", "ntasks-per-gpu", "cpus-per-task", "cpus-per-gpu")
@@ -20,7 +20,7 @@ _ERREXIT = r"-[A-Za-z]*e\w*"
 def findings(subject):
     """All findings of this theme."""
     checks = (_first_line, _ignored, _refused, _values, _time, _memory, _partition, _logs, _personal)
-    for check in (*checks, _absolute, _stops, _unset):
+    for check in (*checks, _absolute, _stops, _fails):
         yield from check(subject)
 
 
@@ -106,39 +106,61 @@ def _memory(subject):
 
 
 def _works(subject):
-    """Does it start a Python script or a program on several processes? Then seconds or megabytes are too little."""
-    return any(one.script or (one.launcher and "python" in " ".join(one.words)) for one in subject.commands)
+    """Does it start Python? Then seconds or megabytes are too little."""
+    if subject.untried:
+        return any(re.search(r"\bpython|\.py\b", text) for _, text in subject.code())
+    return bool(subject.trainings) or any(one.words[0].startswith("python") for one in subject.calls)
 
 
-def _unset(subject):
-    """Variables that `set -u` stops at. What a site or its modules set is not known here."""
-    loads = [one.line_number for one in subject.commands if one.words[0] in ("module", "ml", "conda", "spack")]
-    seen = set()
-    for line, name in subject.reading.unset:
-        slurm = name.startswith("SLURM_") and name in _ONLY_IF_ASKED
-        modules = loads and min(loads) < line and _OF_MODULES.search(name)
-        if name in seen or modules or (_OF_SITES.search(name) and not slurm):
-            continue
-        seen.add(name)
-        near = difflib.get_close_matches(name, _assigned(subject), 1, 0.7)
-        if slurm:
-            fix = f"Add #SBATCH --{_ONLY_IF_ASKED[name]}=..., or write ${{{name}:-1}}."
-        else:
-            fix = f"Did you mean ${near[0]}?" if near else f"Set it above, or write ${{{name}:-VALUE}}."
-        yield finding("unset", line, name=name, fix=fix)
+def _fails(subject):
+    """Where bash ends the script, or finds no program. What only a site can have is none of it."""
+    tried, lost = subject.tried, {}
+    for line, name in tried.not_found:
+        lost.setdefault(line, name)
+    for one in subject.calls:
+        if one.words[0] == trial.UNKNOWN and (near := _misspelt(one.words[1])):
+            yield finding("no_command", one.line_number, name=one.words[1], fix=f"Did you mean {near}?")
+    for line, name in lost.items():
+        fix = "Check its name. A line begins with a program, a word of bash, or name=value."
+        if re.search(rf"(?:^|[\s;]){re.escape(name)}\s+=|=\s", subject.lines[(line or 1) - 1]):
+            fix = "Write name=value without blanks around the =."
+        elif re.match(r"[\d(]|.*\*", name):
+            fix = "$(...) runs a program; $((...)) computes."
+        yield finding("no_command", line, name=name, fix=fix)
+    if tried.error is None or not tried.certain or tried.line_number in lost:
+        return
+    line, (name, index) = tried.line_number, trial.unset(tried.error) or (None, None)
+    if index:
+        yield finding("beyond_array", line, name=name, index=index)
+    elif name:
+        yield finding("unset", line, name=name, fix=_fix(subject, line, name))
+    else:
+        yield finding("fails", line, error=tried.error)
+
+
+def _misspelt(name):
+    """The program whose letters a name has in another order, or all but one of them; None: another program."""
+    for program in trial.STAND_INS:
+        close = len(program) > 5 and difflib.SequenceMatcher(None, name, program).ratio() > 0.85
+        if name.isalpha() and (sorted(name) == sorted(program) or close):
+            return program
+    return None
+
+
+def _fix(subject, line, name):
+    """What to write where a variable is not set."""
+    near = difflib.get_close_matches(name, set(_assigned(subject)) - {name}, 1, 0.7)
+    if name in _ONLY_IF_ASKED:
+        return f"Add #SBATCH --{_ONLY_IF_ASKED[name]}=..., or write ${{{name}:-1}}."
+    if re.search(rf"\${name}\s*=", subject.lines[(line or 1) - 1]):
+        return f"To set it write {name}=..., without the $."
+    return f"Did you mean ${near[0]}?" if near else f"Set it above, or write ${{{name}:-VALUE}}."
 
 
 _ONLY_IF_ASKED = {
     f"SLURM_{name.upper().replace('-', '_')}": name
     for name in ("ntasks", "ntasks-per-node", "cpus-per-task", "gpus", "gpus-per-node", "gpus-per-task")
 } | {"SLURM_NPROCS": "ntasks", "SLURM_ARRAY_TASK_ID": "array", "SLURM_ARRAY_JOB_ID": "array"}
-_OF_MODULES = re.compile(r"^[A-Z][A-Z0-9_]*(HOME|ROOT|DIR|PATH|PREFIX|BASE|LIB|INC|INCLUDE|VERSION)$|^EB(ROOT|VERSION)")
-_OF_SITES = re.compile(
-    r"^(SLURM|SBATCH|LABS|CUDA|NCCL|OMP|MPI|CONDA|LC|XDG|SSH|LMOD|EASYBUILD|SINGULARITY|APPTAINER|PMI|TF)_|"
-    r"^(?=[A-Z0-9_]+$)\w*(SCRATCH|WORK|PROJECT|PROJ|TMP|TEMP|HOME|STORE|ARCHIVE|CFS|FAST|GROUP|CLUSTER|SITE)\w*$|"
-    r"^(USER|LOGNAME|PATH|LD_LIBRARY_PATH|PYTHONPATH|MANPATH|SHELL|TERM|LANG|HOSTNAME|HOST|MODULEPATH|DISPLAY|EDITOR|MAIL|"
-    r"OLDPWD|PS1|DATA|BASH\w*|EUID|PPID|FUNCNAME|REPLY|OPTARG|OPTIND|IFS|PIPESTATUS|EPOCH\w*|VIRTUAL_ENV|ACCOUNT)$"
-)
 
 
 def _assigned(subject):
@@ -217,5 +239,5 @@ def _stops(subject):
     lines = [text for _, text in subject.code()]
     if any(re.match(rf"\s*set\s+(?:\S+\s+)*?({_ERREXIT}|-\w*o\s+errexit)", text) for text in lines):
         return
-    if len(subject.commands) > 1 or (not subject.commands and len(lines) > 1):
+    if len(subject.calls) > 1 or (not subject.calls and len(lines) > 1):
         yield finding("goes_on", subject.script.first_command or 1)

@@ -1,6 +1,7 @@
 """The check of a batch script: what `sbatch --test-only` sees in it and what it does not see.
 
-The script is read: nothing of it is run, and nothing is submitted. What cannot be told without running it gives no
+Its directives and the site's rules are read; the script is tried out (labs.slurm.trial), and what it starts is judged.
+Where it cannot be tried out, the report says first what was not looked at. What only the site can tell gives no
 finding; the report names it.
 """
 
@@ -10,15 +11,15 @@ import os
 import re
 import shutil
 import subprocess
-from functools import partial
 from pathlib import Path
 
 from labs import blanks
 from labs.errors import LabsError
 from labs.results.text import decode
-from labs.slurm import directives, sites
-from labs.slurm.check import commands, form, resources, starts
-from labs.slurm.check.finding import Subject, finding
+from labs.sandbox import SandboxError
+from labs.slurm import directives, sites, trial
+from labs.slurm.check import commands, form, resources, training
+from labs.slurm.check.finding import Subject, finding, several
 
 _NO_ANSWER = re.compile(
     r"(?i)unable to contact|connect(ion)? |configuration source|fetch_config|dns_srv|timed out|"
@@ -26,6 +27,7 @@ _NO_ANSWER = re.compile(
 )
 SECONDS = 20  # for the scheduler's answer
 LARGEST = 2**20  # bytes of a script
+_BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(bash|sh|dash|ksh)(?:\s|$)|(?!#!)")
 
 
 class ScriptError(LabsError):
@@ -42,7 +44,7 @@ def check(path_or_text, site, root=None, scheduler=True):
     `site` is the one in use here: another site's partitions and nodes are not known to it).
     Raises ScriptError for a file that cannot be read, SiteError for an unknown site.
     """
-    return _checked(path_or_text, site, root, scheduler)[0]
+    return checked(path_or_text, site, root, scheduler)[0]
 
 
 def _text(path):
@@ -57,31 +59,37 @@ def _text(path):
         raise ScriptError(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}.") from None
 
 
-def _checked(path_or_text, site, root=None, scheduler=True):
-    """(the Findings, the Subject)."""
+def checked(path_or_text, site, root=None, scheduler=True):
+    """(the Findings, the Subject: with what was tried out, or why not). As `check`."""
     root = Path(root or sites.find_root())
     site = sites.load(site, root) if isinstance(site, str) else site
     given = isinstance(path_or_text, str) and "\n" in path_or_text
     text = path_or_text if given else _text(Path(path_or_text))
-    subject, broken = _subject(text, site, root)
-    started = commands.trainings(subject.commands, root)
+    subject, broken = _subject(text, "script.sh" if given else Path(path_or_text).name, site, root)
     found = [finding("blank", number, line=line) for number, line in subject.blank.items()]
-    found += [broken, *form.findings(subject), *resources.findings(subject, started)]
-    found = [one for one in (*found, *commands.findings(subject, started)) if one]
-    if scheduler and site.id == sites.default() and not subject.blank and not any(one.refused for one in found):
+    found += [broken, *form.findings(subject), *resources.findings(subject), *commands.findings(subject)]
+    if scheduler and site.id == sites.default() and not subject.blank and not any(one and one.refused for one in found):
         found.append(refusal(text, site, root))
     return sorted({one for one in found if one}), subject
 
 
-def _subject(text, site, root):
+def _subject(text, name, site, root):
     """(the Subject, the Finding of what bash cannot read or None)."""
     unix = text.replace("\r\n", "\n")
     script = directives.read(unix)
-    meant = script.meant()
-    shell = starts.readable(unix)
+    meant, shell, blank = script.meant(), bool(_BASH.match(unix)), dict(blanks.blanks_of_batch(text))
     broken = form.syntax(unix) if shell else None
-    known = os.environ | {name: site.personal[key] for key, name in sites.PERSONAL.items() if key in site.personal}
-    reading = partial(starts.read, unix, root, known)
+    known = dict(os.environ) | {
+        name: site.personal[key] for key, name in sites.PERSONAL.items() if key in site.personal
+    }
+    untried = trial.missing(unix) if unix.startswith("#!") else "its first line does not say which program reads it"
+    if blank or broken:
+        untried = "it has blanks" if blank else "bash cannot read it"
+    tried = trial.Tried([])
+    try:
+        tried = tried if untried else trial.run(unix, name, root, known)
+    except SandboxError as problem:  # there was one before
+        untried = str(problem)
     return Subject(
         text=text,
         lines=unix.split("\n"),
@@ -90,10 +98,13 @@ def _subject(text, site, root):
         script=script,
         meant=meant,
         asked=meant.resources(),
-        blank=dict(blanks.blanks_of_batch(text)),
-        reading=starts.Reading([], whole=False) if broken else reading(),
-        more=partial(reading, scale=2),
+        blank=blank,
+        untried=untried,
+        tried=tried,
+        trainings=training.started(tried, root),
         shell=shell,
+        name=name,
+        known=known,
     ), broken
 
 
@@ -116,28 +127,36 @@ def refusal(text, site, root):
 
 
 def report(path, site, as_json=False):
-    """Print the findings on a file, and what could not be told; returns the exit code, 0: none, 1: some. Raises as
-    `check`."""
-    found, subject = _checked(Path(path), site)
-    name, unknown = subject.site.id, _unknown(subject)
+    """Print what was not looked at, then the findings on a file; returns the exit code, 1 if one of them is an error,
+    else 0. Raises as `check`."""
+    found, subject = checked(Path(path), site)
+    name, unknown = subject.site.id, unknowns(subject)
+    errors = sum(one.severity == "error" for one in found)
     if as_json:
         rows = [dataclasses.asdict(one) for one in found]
-        told = {"file": str(path), "site": name, "done": "read", "unknown": unknown, "findings": rows}
+        told = {"file": str(path), "site": name, "tried_out": not subject.untried, "unknown": unknown, "findings": rows}
         print(json.dumps(told, indent=1))
-        return 1 if found else 0
+        return 1 if errors else 0
+    if subject.untried:
+        print(f"Not tried out: {subject.untried}. What the script starts was not looked at.")
+    for row in unknown[bool(subject.untried) :]:
+        print(f"Not known: {row}.")
     print("".join(f"{one.text()}\n" for one in found), end="")
-    count = f"{len(found)} finding{'s' * (len(found) > 1)}" if found else "Nothing found"
-    print(f"{count} in {path} for {name}. The script was read; nothing of it was run.")
-    if unknown:
-        print(f"Not to be told without running it: {'; '.join(unknown)}.")
-    return 1 if found else 0
+    counts = [(errors, "error"), (len(found) - errors, "note")]
+    count = " and ".join(several(number, kind) for number, kind in counts if number) or "Nothing found"
+    seen = "in the directives, by the site's rules" + (" and by `bash -n`" if subject.shell else "")
+    where = f"{path} for {name}"
+    if subject.untried:
+        print(f"{count} {seen}, in {where}. Nothing of it was run.")
+    else:
+        print(
+            f"{count} in {where}. bash ran it in the sandbox, with stand-ins for Python, srun and what else a site has."
+        )
+    return 1 if errors else 0
 
 
-def _unknown(subject):
-    """What of a script could not be told by reading, in words."""
-    if not subject.shell:
-        return ["its commands, which are none of bash (only the directives were read)"]
-    rows = [f"line {one.line_number}: {', '.join(said)}" for one in subject.commands if (said := one.unknown())]
-    if not subject.reading.whole:
-        rows.append("all of its commands" if not subject.commands else "what stands behind the last of them")
-    return list(dict.fromkeys(rows))
+def unknowns(subject):
+    """What of a script is not known, in words."""
+    rows = [f"what it starts, as it was not tried out: {subject.untried}"] if subject.untried else []
+    told = (f"line {line}: {words}" if line else words for line, words in subject.tried.unknown)
+    return rows + list(dict.fromkeys(told))

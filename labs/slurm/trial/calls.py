@@ -10,23 +10,26 @@ from labs.sandbox.walls import WORK
 from labs.slurm import directives
 
 FOLDER = ".calls"  # below the course's, where the stand-ins write
+UNKNOWN = "labs-unknown"  # stands for a program that only a site can have, its first word
+_ASYNCHRONOUS = 0b110  # SIGINT and SIGQUIT, as bits of a set of signals
 STAND_INS = (
     *directives.LAUNCHERS,
-    *("python", "python3", "python3.11", "python3.12", "sbatch", "scontrol", "squeue", "sacct", "sinfo", "scancel"),
+    *("python", "python3", *(f"python3.{minor}" for minor in range(6, 15)), "mpiexec.hydra"),
+    *("sbatch", "scontrol", "squeue", "sacct", "sinfo", "scancel"),
     *("module", "ml", "spack", "conda", "mamba", "micromamba", "uv", "pip", "labs", "singularity", "apptainer"),
-    *("shifter", "nvidia-smi", "rocm-smi", "numactl", "nsys", "ncu", "jutil", "sleep"),
+    *("shifter", "nvidia-smi", "rocm-smi", "numactl", "nsys", "ncu", "jutil", "sleep", "virtualenv"),
+    *("torchrun", "accelerate", "deepspeed", "labs-unknown"),
 )
 _PROCESSES = directives.OPTIONS["launchers"]["processes"]
-_WITH_VALUE = {*_PROCESSES, *directives.OPTIONS["launchers"]["with_value"], "--cpu-bind"}
-_WITH_VALUE |= {f"--{name}" for name in directives.OPTIONS["sbatch"]["with_value"]}  # srun has most of them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Call:
     """A program that a script starts.
 
     line_number: in the script, None where it is not known. words: its name and all words behind it. folder: where,
-    below the course's folder. env: its variables. launcher: the Call of srun, mpiexec, ... that started it, or None.
+    below the course's folder. env: its variables. launcher: the Call of srun, singularity, ... that started it, or
+    None. background: started with &, or by something that is. step: how many commands the script had begun before.
     """
 
     line_number: int | None
@@ -34,13 +37,31 @@ class Call:
     folder: str
     env: dict
     launcher: "Call | None" = None
+    background: bool = False
+
+    @property
+    def step(self):
+        text = self.env.get("LABS_STEP", "")
+        return int(text) if text.isdecimal() else 0
+
+    def above(self):
+        """The Calls that started it, from the nearest on."""
+        one = self.launcher
+        while one:
+            yield one
+            one = one.launcher
+
+    def starts_ranks(self):
+        """The Call of srun, mpiexec, ... that started it, or None."""
+        return next((one for one in self.above() if one.words[0] in directives.LAUNCHERS), None)
 
     def ranks(self):
-        """How many processes its launcher makes of it, as text; "1" without a launcher."""
-        one = self.launcher
-        while one and one.words[0] not in directives.LAUNCHERS:
-            one = one.launcher
-        return "1" if one is None else _count(one.words[1:]) or one.env.get("SLURM_NTASKS", "1")
+        """How many processes its launcher makes of it, as text; "1" without a launcher. None: a launcher that is not
+        known."""
+        one = self.starts_ranks()
+        if one is None:
+            return None if any(each.words[0] == UNKNOWN for each in self.above()) else "1"
+        return directives.launched(one.words[1:])[0] or one.env.get("SLURM_NTASKS", "1")
 
 
 def files():
@@ -48,49 +69,46 @@ def files():
     here = Path(__file__).parent
     text = stand_in()
     files = {"/tmp/beside.sh": (here / "beside.sh").read_text(encoding="utf-8"), f"{FOLDER}/.keep": ""}
-    files |= {".venv/bin/activate": "", ".venv/bin/python": text}
+    files |= {".venv/bin/activate": "", ".venv/bin/python": text, "/tmp/stand-ins/activate": ""}
     return files | {f"/tmp/stand-ins/{name}": text for name in STAND_INS}
 
 
 def stand_in():
     """Text of a stand-in; its name tells it what it stands for."""
     text = Path(__file__).with_name("stand_in.sh").read_text(encoding="utf-8")
-    return text.replace("@LAUNCHERS@", " | ".join(directives.LAUNCHERS)).replace(
-        "@WITH_VALUE@", " ".join(sorted(_WITH_VALUE))
-    )
+    gaps = {"LAUNCHERS": " | ".join(directives.LAUNCHERS), "WITH_VALUE": " ".join(sorted(directives.WITH_VALUE))}
+    gaps["PROCESSES"] = " | ".join(f"+{name}" for name in _PROCESSES)
+    gaps["PROCESSES_IS"] = " | ".join(f"+{name}=*" for name in _PROCESSES)
+    return re.sub("@([A-Z_]+)@", lambda gap: gaps[gap[1]], text)
 
 
 def read(records, first):
     """The Calls in order, from {number: record}. first: gives the first line of a command for any of its lines."""
-    calls = {}
+    calls, aside = {}, set(records.get("aside", b"").decode(errors="replace").split())
+    told = not _ignored(records.get("ignored", b"6")) & 0b10
     for number in sorted(filter(str.isdecimal, records), key=int):
         with contextlib.suppress(ValueError):  # a script that writes there itself
-            calls[number] = _call(records[number], calls, first)
+            calls[number] = _call(records[number], calls, first, aside, told)
     return list(calls.values())
 
 
-def _call(record, calls, first):
-    """The Call that a stand-in has written down."""
-    name, folder, count, *rest = os.fsdecode(record).split("\0")
+def _call(record, calls, first, aside, told):
+    """The Call that a stand-in has written down. aside: processes in the background; told: do the signals that it
+    ignores tell whether it is one itself?"""
+    name, folder, state, count, *rest = os.fsdecode(record).split("\0")
     words, env = rest[: int(count)], dict(item.partition("=")[::2] for item in rest[int(count) :] if "=" in item)
+    ignored, *chain = state.split()
     line = env.get("LABS_LINE", "")
-    folder = os.path.relpath(folder, WORK)
     return Call(
-        first(int(line)) if line.isdecimal() else None, [name, *words], folder, env, calls.get(env.get("LABS_CALL"))
+        first(int(line)) if line.isdecimal() else None,
+        [name, *words],
+        os.path.relpath(folder, WORK),
+        env,
+        calls.get(env.get("LABS_CALL")),
+        bool(aside & set(chain)) or (told and _ignored(ignored) == _ASYNCHRONOUS),
     )
 
 
-def _count(words):
-    """The number of processes that a launcher's words ask for, as text, or None."""
-    words = iter(words)
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not word.startswith("-"):
-            return None
-        if re.fullmatch(r"-n\d+", word):
-            return word[2:]
-        if name in _PROCESSES:
-            return value if equals else next(words, "")
-        if not equals and name in _WITH_VALUE:
-            next(words, None)
-    return None
+def _ignored(mask):
+    """Which of SIGINT and SIGQUIT a mask of signals names, in hexadecimal as in /proc/self/status."""
+    return int(mask, 16) & _ASYNCHRONOUS

@@ -7,55 +7,104 @@ from labs.sandbox.walls import WORK
 from labs.slurm.trial import calls
 
 _SAID = re.compile(r"^(?P<name>[^:\n]+): (?:line )?(?P<line>\d+): (?P<text>.*)$", re.MULTILINE)
-_OF_SITES = "SCRATCH|WORK|PROJECT|TMP|TEMP|HOME|STORE|ARCHIVE|DATA|ROOT|DIR|PATH|PREFIX"
-_VARIABLE = re.compile(
-    rf"(?:^|line \d+: )(LABS_[A-Z]+|(?:[A-Z0-9]+_)*(?:{_OF_SITES})(?:DIR|_[A-Z0-9_]+|\d+)?): (?!command not found)"
+_UNSET = re.compile(r"^(?:.*line \d+: )?(?P<name>[A-Za-z_]\w*)(?P<index>\[.*\])?: (?:unbound variable|(?P<asked>.*))$")
+# What a site, its modules or its login set, by the form of their names.
+_OF_A_SITE = re.compile(
+    r"LABS_[A-Z]+|(?:CUDA|NCCL|OMP|MPI|CONDA|LC|XDG|SSH|LMOD|EASYBUILD|SINGULARITY|APPTAINER|PMI|TF|EB[A-Z]+)_?[A-Z0-9_]+|"
+    r"(?=[A-Z0-9_]+$)(?!SLURM_(?!TMP))\w*(?:SCRATCH|WORK|PROJ|TMP|TEMP|HOME|STORE|ARCHIVE|CFS|FAST|GROUP|CLUSTER|SITE)\w*|"
+    r"(?!SLURM_)[A-Z][A-Z0-9_]*(?:ROOT|DIR|PATH|PREFIX|BASE|LIB|INC|INCLUDE|VERSION)|EB(?:ROOT|VERSION)\w+|"
+    r"(?:SLURM_|SBATCH_)\w+_HET_GROUP_\d+|MANPATH|TERM|HOST|HOSTNAME|MODULEPATH|DISPLAY|EDITOR|MAIL|OLDPWD|PS1|DATA|"
+    r"VIRTUAL_ENV|ACCOUNT|SHELL"
 )
-_FILE = re.compile(r"(?P<cd>cd: )?(?P<path>/[^:'\n]+)'?: No such file or directory")
+_FILE = re.compile(r"(?P<cd>cd: )?(?P<path>[^:'\s]*/[^:'\n]+|[^:'\s/]+)'?: (?:No such file or directory|[Nn]ot found)")
+# Programs that only compute: what they refuse is wrong everywhere.
+_COMPUTE = {"expr", "bc", "awk", "dc", "seq", "printf", "let", "declare", "local", "((", "[["}
+_PROGRAM = re.compile(r"(?:\w+=(?:\"?\$\(|`)\s*|(?:\w+=\S*\s+)*)(?P<name>[A-Za-z][\w.+-]*)")
+MADE_UP = '#!/bin/sh\ncase ${0##*/} in NAME) exec /tmp/stand-ins/labs-unknown "$0" "$@" ;; esac\n'
+_LENIENT = '#!/bin/sh\nPATH=${PATH#*/stand-ins:}\nNAME "$@" 2>/dev/null\nexit 0\n'
 
 
 def end(done, records, last, name, first, limits, seconds):
-    """(line number, error) of a script that does not come to a good end, else (None, None).
+    """(line number, error, command) of a script that does not come to a good end, else three times None.
 
     done: the sandbox's Outcome. records: {name: bytes} that the traps wrote. last: line of the last program it started.
+    command: what failed, as bash shows it, "" where that is not known.
     """
     if records.get("endless", b"").strip().isdigit():
-        return first(int(records["endless"])), f"this runs again and again: after {seconds} s the script had not ended"
+        line = first(int(records["endless"]))
+        return line, f"this runs again and again: after {seconds} s the script had not ended", ""
     if done.ended:
         sizes = {"memory": limits.memory, "disk": limits.disk, "output": limits.output}
         most = {name: f"{size / 2**20:g} MiB of {name}" for name, size in sizes.items()}
         most |= {"time": f"{limits.seconds} s", "files": f"{limits.files} files or programs"}
         most["processes"] = f"{limits.processes} processes at once"
-        return last, f"the script was stopped behind this line: it takes more than {most[done.ended]}"
+        return last, f"the script was stopped behind this line: it takes more than {most[done.ended]}", ""
     if done.status == 0:
-        return None, None
+        return None, None, None
     said = done.stderr.decode(errors="replace")
     own = [match for match in _SAID.finditer(said) if match["name"] in (name, "bash", "sh")]
     own = [(first(int(match["line"])), match["text"]) for match in own]
     status, line, command = [*records.get("failed", b"").decode(errors="replace").strip().split(" ", 2), "", "", ""][:3]
     line = first(int(line)) if line.isdecimal() else None
     if status == "exit":
-        return line, f"`{command}` ends the script"
+        return line, f"`{command}` ends the script", command
     if own and (line is None or (own[-1][0] or 0) >= line):
         then = f"; then line {own[-1][0]}: {own[-1][1]}" if own[0] != own[-1] else ""
-        return own[0][0], own[0][1] + then
+        return own[0][0], own[0][1] + then, command if line == own[0][0] else ""
     more = f": {said.strip().splitlines()[-1]}" if said.strip() else ""
     if line:
-        return line, f"`{command}` ends with status {status}{more}"
-    return last, f"the script ends with status {done.status}{more}"
+        return line, f"`{command}` ends with status {status}{more}", command
+    return last, f"the script ends with status {done.status}{more}", ""
 
 
-def made_up(error, env, files):
-    """Make up what an error says is missing, if only the site can have it: a variable in capitals, a file outside."""
-    if (match := _VARIABLE.search(error)) and match[1] not in env:
-        env[match[1]] = f"/tmp/{match[1]}"
-        files[f"/tmp/{match[1]}/.keep"] = ""
+def unset(error):
+    """(name, index or None) of the variable that an error of bash names as not set, or None."""
+    match = _UNSET.match(error or "")
+    return (match["name"], match["index"]) if match and match["asked"] is None else None
+
+
+def certain(error, command, made, files):
+    """Is an error wrong at every site? made: what was made up before it; files: what the course's folder has."""
+    lost = _FILE.search(error)
+    if lost and lost["path"] in files:
+        return True  # it is there, but not below the folder that the script has gone to
+    if unset(error) or "syntax error near" in error or "syntax error: unexpected" in error or error.startswith("cd: "):
         return True
-    match = _FILE.search(error)
-    if not match or match["path"].startswith(WORK):
+    if made:
         return False
-    program = PurePosixPath(match["path"]).name in calls.STAND_INS
-    path = match["path"] + ("/.keep" if match["cd"] else "")
-    made = path not in files
-    files[path] = calls.stand_in() if program else "#!/bin/sh\n"
-    return made
+    arithmetic = ("division by 0", "syntax error", "command not found", "value too great", "bad substitution")
+    if any(text in error for text in arithmetic) and not error.startswith("`"):
+        return True
+    match = _PROGRAM.match(command)
+    return bool(match and (match["name"] in _COMPUTE or match["name"].startswith("python")))
+
+
+def made_up(error, command, env, files, own):
+    """Make up what an error says is missing, if only the site can have it; says what in words ("" for a variable), or
+    None: a variable by the form of its name, a file, what a program of the machine refuses. files: {path: text} of what
+    is put there beside the trial's `own`."""
+    match = _UNSET.match(error)
+    if match and match["name"] not in env and _OF_A_SITE.fullmatch(match["name"]):
+        env[match["name"]] = f"/tmp/{match['name']}"
+        files[f"/tmp/{match['name']}/.keep"] = ""
+        return ""
+    match = _FILE.search(error)
+    if (
+        match
+        and (path := match["path"].removeprefix(f"{WORK}/")) not in files | own
+        and "command not found" not in error
+    ):
+        outside = path.startswith("/")
+        if match["cd"] and not outside:
+            return None
+        program = PurePosixPath(path).name
+        text = calls.stand_in() if program in calls.STAND_INS else MADE_UP.replace("NAME", program)
+        files[path + ("/.keep" if match["cd"] else "")] = text
+        return f"there is no {path} here" if not outside else ""
+    match = error.startswith("`") and _PROGRAM.match(command)
+    if match and (name := match["name"]) not in _COMPUTE | {"exit", "false", "return", "test", *calls.STAND_INS}:
+        path = f"/tmp/stand-ins/{name}"
+        if path not in files:
+            files[path] = _LENIENT.replace("NAME", name)
+            return f"{error}, and was taken as done"
+    return None

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labs import sandbox
@@ -18,15 +18,31 @@ _SHELL = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-S\s+)?)?(bash|sh|dash)((?:\s+-\
 _HERE = re.compile(
     r"LABS_|SCRIPTS$|SLURM_|PYTHON|LD_|BASH|PATH$|HOME$|TMPDIR$|O?L?D?PWD$|CUDA_VISIBLE_DEVICES$|SHELL|ENV$"
 )
+# The script; then until what it has left in the background is gone (two processes are not of it), or for a second.
+_TO_THE_END = """"$@"; status=$?; i=0
+while set -- /proc/[0-9]*; [ $# -gt 2 ] && [ $((i += 1)) -le 20 ]; do /bin/sleep 0.05; done
+exit $status"""
+_PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What a script does. calls: in order. line_number, error: where and why it does not come to its end, else None."""
+    """What a script does.
+
+    calls: in order. line_number, error: where and why it does not come to its end, else None; certain: would it end
+    there at every site? unknown: (line number or None, words) of what only its site can tell, so that what follows
+    from it was made up. not_found: (line number, name) of commands that are none. files: paths that it has written.
+    waits: the steps (Call.step) at which it waits for what it started in the background.
+    """
 
     calls: list
     line_number: int | None = None
     error: str | None = None
+    certain: bool = True
+    unknown: tuple = ()
+    not_found: tuple = ()
+    files: frozenset = frozenset()
+    waits: tuple = ()
 
 
 def missing(text):
@@ -50,17 +66,33 @@ def run(text, name="script.sh", root=None, known=None, options=()):
     env = variables.of_job(script, name, sandbox.walls.WORK)
     named = {key: value for key, value in (known or {}).items() if not _HERE.match(key)}
     env |= {key: value for key, value in named.items() if re.search(rf"\b{re.escape(key)}\b", text)}
-    files = _course(root) | {name: text}
-    tried = _once([shell, *flags.split(), "--", name], files, env, text)
+    env |= {"LABS_POSIX": "1"} if shell == "sh" else {}
+    argv = ["sh", "-c", _TO_THE_END, "sh", "bash" if shell == "sh" else shell, *flags.split(), "--", name]
+    files, made = _course(root, text) | {name: text}, []
+    tried, command = _once(argv, files, env, text)
     for _ in range(ATTEMPTS):
-        if tried.error is None or not failing.made_up(tried.error, env, files):
+        if tried.error is None or (more := failing.made_up(tried.error, command, env, files, calls.files())) is None:
             break
-        with contextlib.suppress(sandbox.SandboxError):  # a file cannot be put there
-            tried = _once([shell, *flags.split(), "--", name], files, env, text)
-    return tried
+        made += [(tried.line_number, more)] if more else []
+        try:
+            tried, command = _once(argv, files, env, text)
+        except sandbox.SandboxError:  # a file cannot be put there
+            break
+    sure = tried.error is None or failing.certain(tried.error, command, made, calls.files() | files)
+    if not sure:
+        made.append((tried.line_number, f"{tried.error}; what stands behind it was not seen"))
+    return replace(tried, certain=sure, unknown=(*made, *_unknown(tried.calls)))
+
+
+def _unknown(started):
+    """What is not known of the programs that were started."""
+    for one in started:
+        if one.words[0] == calls.UNKNOWN and not one.words[1].endswith(".py"):
+            yield one.line_number, f"`{one.words[1]}` is not known here, and was taken to succeed"
 
 
 def _once(argv, files, env, text):
+    """(the Tried, the command that failed)."""
     told = {
         "PATH": "/tmp/stand-ins:" + sandbox.walls.ENVIRONMENT["PATH"],
         "LC_ALL": "C",
@@ -75,21 +107,39 @@ def _once(argv, files, env, text):
     first = _first_lines(text)
     started = calls.read(records, first)
     last = started[-1].line_number if started else None
-    return Tried(started, *failing.end(done, records, last, argv[-1], first, LIMITS, SECONDS))
+    line, error, command = failing.end(done, records, last, argv[-1], first, LIMITS, SECONDS)
+    lost = [row.partition(" ")[::2] for row in records.get("not_found", b"").decode(errors="replace").splitlines()]
+    waits = records.get("waits", b"").split()
+    return Tried(
+        started,
+        line,
+        error,
+        not_found=tuple((first(int(number)), word) for number, word in lost if number.isdecimal()),
+        files=frozenset(path for path in done.files if path not in files),
+        waits=tuple(int(step) for step in waits if step.isdigit()),
+    ), command
 
 
-def _course(root):
-    """{path: text} of what a script may look at in the course's folder."""
-    found = [*root.glob("slurm/*/*.sh"), *root.glob("notebooks/scripts/*.py")]
-    small = (path for path in found if path.is_file() and path.stat().st_size < 1 << 18)
-    files = {str(path.relative_to(root)): path.read_bytes() for path in itertools.islice(small, 200)}
-    return files | {"notebooks/runs/.gitkeep": ""}
+def _course(root, text):
+    """{path: text} of what a script may look at in the course's folder: its scripts, and what the text names."""
+    named = (root / path for path in sorted(set(_PATH.findall(text))) if ".." not in path)
+    found = [*root.glob("slurm/*/*.sh"), *root.glob("notebooks/scripts/*.py"), *itertools.islice(named, 1000)]
+    files = {"notebooks/runs/.gitkeep": ""}
+    for path in itertools.islice(found, 1200):
+        with contextlib.suppress(OSError):
+            name = str(path.relative_to(root))
+            if path.is_dir() and path.resolve().is_relative_to(root):
+                files.setdefault(f"{name}/.keep", "")
+            elif path.is_file() and path.stat().st_size < 1 << 18 and ".local." not in name:
+                files[name] = path.read_bytes()
+    return files
 
 
 def _first_lines(text):
     """Line number -> that of the first line of its command: bash may tell the last one of a continued one."""
     first, lines = [0], text.split("\n")
     for number, _ in enumerate(lines, 1):
-        continued = number > 1 and re.search(r"(?<!\\)(?:\\\\)*\\$", lines[number - 2])
+        before = lines[number - 2] if number > 1 else ""
+        continued = before.strip() != "\\" and re.search(r"(?<!\\)(?:\\\\)*\\$", before)
         first.append(first[-1] if continued else number)
     return lambda number: first[number] if 0 < number < len(first) else None

@@ -1,0 +1,63 @@
+"""The solution notebooks among the other tests: nbval executes them, a cell is a test, all cells of one in one process.
+
+A question that is open or answered wrong is an error (LABS_STRICT). All share a folder of runs; a notebook that makes a
+report looks at the runs of the others, so it waits for their end.
+"""
+
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+PATIENCE = 900  # seconds that a report's notebook waits for what never comes
+COLD = "03"  # of this one the kernel and what it starts import TensorFlow themselves, as a student's do
+BEGIN_FIRST = ("08", "10", "09", "07", "05", "12")  # they take longest
+
+
+def prepare(shared):
+    """Give the kernels that nbval starts in this process their settings. shared: a folder of all processes."""
+    from nbval.plugin import IPyNbFile
+
+    start, stop = IPyNbFile.setup, IPyNbFile.teardown
+    settings = {"LABS_STRICT": "1", "LABS_PATIENCE": "0", "LABS_RUNS": str(shared / "runs")}
+    settings |= {"LABS_PRESET": os.environ.get("NOTEBOOKS_PRESET", "test")}
+
+    def setup(self):
+        if _reports(self.path):
+            others = {item.path for item in self.session.items if item.path.suffix == ".ipynb"} - {self.path}
+            limit = time.monotonic() + PATIENCE
+            while not all(_ended(shared, path).exists() for path in others) and time.monotonic() < limit:
+                time.sleep(0.2)
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            if self.path.name.startswith(COLD):
+                patch.delenv("WARM_SERVER", raising=False)
+            start(self)
+
+    def teardown(self):
+        stop(self)
+        _ended(shared, self.path).touch()
+
+    IPyNbFile.setup, IPyNbFile.teardown = setup, teardown
+
+
+def by_length(items):
+    """Paths of the notebooks among tests, those first that take longest."""
+    found = dict.fromkeys(item.path for item in items if item.path.suffix == ".ipynb")
+    return sorted(found, key=lambda path: (path.name[:2] not in BEGIN_FIRST, path.name))
+
+
+def reports(items):
+    """Paths of the notebooks among tests that make a report."""
+    return {item.path for item in items if item.path.suffix == ".ipynb" and _reports(item.path)}
+
+
+def _reports(path):
+    return bool(re.search(r"report[.]make", Path(path).with_suffix(".py").read_text(encoding="utf-8")))
+
+
+def _ended(shared, path):
+    return shared / f"{path.stem}.ended"
