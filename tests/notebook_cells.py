@@ -18,9 +18,9 @@ BEGIN_FIRST = ("08", "10", "09", "07", "05", "12")  # they take longest
 
 def prepare(shared):
     """Give the kernels that nbval starts in this process their settings. shared: a folder of all processes."""
-    from nbval.plugin import IPyNbFile
+    from nbval.plugin import IPyNbCell, IPyNbFile
 
-    start, stop = IPyNbFile.setup, IPyNbFile.teardown
+    start, stop, execute = IPyNbFile.setup, IPyNbFile.teardown, IPyNbCell.runtest
     settings = {"LABS_STRICT": "1", "LABS_PATIENCE": "0", "LABS_RUNS": str(shared / "runs")}
     settings |= {"LABS_PRESET": os.environ.get("NOTEBOOKS_PRESET", "test")}
 
@@ -41,7 +41,18 @@ def prepare(shared):
         stop(self)
         _ended(shared, self.path).touch()
 
+    def runtest(self):
+        """A cell that runs out of time fails, and so do the cells behind it, at once.
+
+        nbval interrupts such a cell: a program's run takes that for the button Stop and ends without an error.
+        """
+        if not self.parent.timed_out:
+            execute(self)
+        if self.parent.timed_out:
+            pytest.fail("out of time, or behind a cell that was", pytrace=False)
+
     IPyNbFile.setup, IPyNbFile.teardown = setup, teardown
+    IPyNbCell.setup, IPyNbCell.runtest = lambda self: None, runtest  # its own set-up excuses what follows a cell out of time
 
 
 def by_length(items):
