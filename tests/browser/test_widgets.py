@@ -17,7 +17,7 @@ CASES = [(name, number) for name, calls in WIDGETS.items() for number in calls]
 
 
 def only(name):
-    """Numbers of the cells to run: those with widgets, and before them those that import or set what they need."""
+    """Numbers of the cells to run: those with widgets, and before them those that import or make what they need."""
     needed, chosen = set(), []
     for number, (kind, text) in reversed([*enumerate(lab.cells(name))]):
         if kind != "code" or not text.strip():
@@ -26,9 +26,9 @@ def only(name):
         used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         made = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         made |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-        imports = {(alias.asname or alias.name).partition(".")[0] for node in nodes
+        made |= {(alias.asname or alias.name).partition(".")[0] for node in nodes
                    if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}  # fmt: skip
-        if number in WIDGETS[name] or made & needed or imports:
+        if number in WIDGETS[name] or made & needed:
             chosen.append(number)
             needed = (needed - made) | used
     return chosen[::-1]
