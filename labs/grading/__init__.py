@@ -2,6 +2,9 @@
 
 release     course.zip, what students get, and that it gives nothing away
 collect     submissions brought together under numbers, whatever comes in
+moodle, canvas  the files of each of these platforms: names in its export, its table of points
+worksheet   a platform's file with the points in it, and feedback as it takes it back
+table       a CSV file of which single cells are filled
 handed      a collected submission, opened
 finding     something in the evidence for a person to look at
 evidence    what each run says of itself

@@ -3,8 +3,10 @@
     grades/names.json            {number: who}; read here and where the grade sheet is written, and nowhere else
     grades/submissions/007.zip   the files of submission 007: plain files at known places, and nothing else
     grades/collection.json       a line for each thing that was found, and for all that was left out
+    grades/write_to.txt          who handed in what is damaged, misnamed, empty or cannot be read
 
-What comes in is a folder, or the zip that Moodle or Canvas exports, with a submission.zip or a folder for each student.
+What comes in is a folder, or the zip that Moodle or Canvas exports, with a submission.zip or files for each student.
+When something was handed in is known from a platform only: a file's own date is that of a download.
 Nothing of it is trusted, and nothing is unpacked to a path that it names: files are read into memory, within LIMITS.
 """
 
@@ -23,6 +25,7 @@ from pathlib import Path, PurePosixPath
 from labs import files
 from labs.course.release import unsafe
 from labs.errors import UseError
+from labs.grading import canvas, moodle
 from labs.printed import printable
 from labs.report.archive import zipped
 from labs.sandbox import written
@@ -32,40 +35,47 @@ MOST_JSON = 32 << 20  # of a report, a notebook, all records together: read, the
 MOST_CODE = 1 << 20  # of all scripts together: their tokens take three hundred times as much
 MOST_EXPORT = 20 << 30  # of all submissions together, packed
 FEW = 8  # lines that say the same of several files of a submission
+_OF_NOTEBOOKS = r"runs/[^/]+\.(json|out|err)|\d\d[a-z]?_[^/]+\.ipynb|scripts/[^/]+\.py"  # also without their folder
 _PLACES = re.compile(
-    r"report\.(pdf|json|schema\.json)|manifest\.json|(notebooks/)?runs/[^/]+\.(json|out|err)|notebooks/\d\d[a-z]?_[^/]+\.ipynb"
-    r"|notebooks/scripts/[^/]+\.py|slurm/[^/]+/[^/]+\.sh"
+    r"report\.(pdf|json|schema\.json)|manifest\.json|runs/[^/]+\.(json|out|err)|slurm/[^/]+/[^/]+\.sh"
+    rf"|notebooks/({_OF_NOTEBOOKS})"
 )
-# What learning platforms make of a student's file, as of Moodle 4 and Canvas. Its own name stands behind and is the
-# student's to choose: so the first fit counts, and Canvas' form is tried first, which a name at Moodle does not have.
-_MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_/?(?P<rest>.*))?")
-_CANVAS = re.compile(r"(?P<name>[^/_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_(?P<rest>[^/]+)")
-_PLATFORMS = {"canvas": _CANVAS, "moodle": _MOODLE}
+_WITHIN = re.compile(rf"(?P<top>([^/]+/){{0,3}}?)(notebooks/)?({_OF_NOTEBOOKS})")
+_LITTER = re.compile(
+    r"(?:.*/)?(?:__MACOSX|\.ipynb_checkpoints|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini)(?:/.*)?", re.S | re.I
+)
+_TO_WRITE = re.compile(r"(?:damaged|misnamed|empty|unreadable): .*", re.S)
 
 
 @dataclass
 class Handed:
-    """One thing that a student handed in: who, by which identifier, when (UTC or None), and the files {path: bytes}.
+    """One thing that a student handed in: who, by which identifier, and the files {path: bytes}.
 
-    told: what there is to say of it, a line each.
+    rest: the name that the student's own file had; late: how late in a platform's words, "" in time, None if nobody
+    says; order, stamp: what came later has more, the platform's number before the date of a file; beside: an answer in
+    a text field, or a file beside a zip, which never counts; told: what there is to say of it, a line each.
     """
 
     who: str
     id: str
     platform: str
     source: str
-    when: datetime | None = None
-    late: bool = False
+    rest: str = ""
+    late: str | None = None
+    order: int = 0
+    stamp: float = 0.0
+    beside: bool = False
     contents: dict = field(default_factory=dict, repr=False)
     told: list = field(default_factory=list)
 
 
-def collect(source, out, due=None):
+def collect(source, out, due=None, sheet=None):
     """Bring a folder, or a zip of a learning platform, into the folder `out`; returns the lines of its report.
 
-    due: a datetime; what came later is told. It can be repeated, with more submissions: numbers stay. Of two
-    submissions of a student the later one is kept, of those that can be read. Raises UseError (nothing is there),
-    files.WriteError.
+    due: a datetime; what is known to have come later is told. sheet: the platform's worksheet (a table.Sheet), which
+    says when; its times are read in the time zone of `due`. It can be repeated, with more submissions: numbers stay.
+    Of two submissions of a student the later one is kept, of those that can be read.
+    Raises UseError (nothing is there), files.WriteError.
     """
     out, found = Path(out), {}
     for handed in _handed(Path(source)):
@@ -83,24 +93,65 @@ def collect(source, out, due=None):
         names[known[key]] = {"platform": key[0], "id": key[1], "who": key[2]}
     text = json.dumps(names, indent=1, ensure_ascii=False)
     files.write(out / "names.json", text.encode(errors="surrogatepass"))  # so that a name is the same one next time
-    report = kept(out / "collection.json")
+    report, unknown = kept(out / "collection.json"), []
     for key, all_of_one in found.items():
         number = known[key]
         *others, last = all_of_one
+        beside = [each for each in others if each.beside]
+        others = [each for each in others if not each.beside]
         if others:
             last.told.append(f"handed in {len(others) + 1} times: the last one that can be read counts")
             last.told += [f"another one, {one.source:.80}: {line}" for one in others for line in one.told]
-        if last.late or (due and last.when and last.when > due):
-            last.told.append("late" + (f": {last.when:%Y-%m-%d %H:%M} UTC" if last.when else ""))
+        last.told += [line for each in beside for line in each.told]
+        if last.beside:
+            last.told.append("empty: a text answer came, and no file")
+        if late := _lateness(last, due, sheet):
+            last.told.append(late)
+        elif late is None:
+            unknown.append(number)
+            last.told += ["late or not: unknown"] * bool(due or sheet)
         files.write(out / f"submissions/{number}.zip", zipped(last.contents))
         report[number] = [printable(line).replace("\n", r"\n") for line in last.told] or ["complete"]
     _twins(out, report)
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
-    return [f"{number}: {line}" for number in sorted(report) for line in report[number]]
+    lines = [f"{number}: {line}" for number in sorted(report) for line in report[number]]
+    if unknown and (due or sheet or any(names[number]["platform"] == "moodle" for number in unknown)):
+        lines.append(
+            f"When {len(unknown)} of them were handed in is unknown: a file has the date of its download. "
+            "Moodle's grading worksheet says it: --worksheet."
+        )
+    return lines + _to_write(out, names, report)
+
+
+def _lateness(handed, due, sheet):
+    """A line on how late something is, "" if it is in time, None if nobody says."""
+    words, when, moved = handed.late, None, False
+    if sheet and sheet.late is not None and handed.platform == sheet.platform:
+        words, when, moved = sheet.late.get(handed.id.lstrip("0")) or (words, None, False)
+    if due and when and not moved:
+        late = when > due.replace(tzinfo=None)
+        return f"late: {when:%Y-%m-%d %H:%M}, due {due:%Y-%m-%d %H:%M}" if late else ""
+    return words and ("late" if words == "late" else f"late: the worksheet says {words!r}")
+
+
+def _to_write(out, names, report):
+    """Write down whom to write to, and why; returns a line on it. Names stand in this file and in names.json only."""
+    whom = [
+        f"{number} {names[number]['who']} ({names[number]['id'] or names[number]['platform']}): {line}"
+        for number in sorted(report)
+        for line in report[number]
+        if _TO_WRITE.fullmatch(line) and number in names
+    ]
+    path = out / "write_to.txt"
+    if not whom:
+        path.unlink(missing_ok=True)
+        return []
+    files.write(path, "".join(f"{printable(line)}\n" for line in whom).encode(errors="replace"))
+    return [f"{path}: whom to write to, with names ({len(whom)} damaged, misnamed, empty or unreadable)."]
 
 
 def moment(text):
-    """The datetime that a text says, in UTC where it names no zone; None of None. Raises UseError."""
+    """The datetime that a text says, in UTC where it names no zone; None if there is no text. Raises UseError."""
     try:
         when = datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -121,6 +172,12 @@ def submission(out, number):
         raise UseError(f"There is no submission {number} in {out}.") from None
 
 
+def holds(out, number):
+    """Whether a collected submission has any file."""
+    with zipfile.ZipFile(submission(out, number)) as archive:
+        return bool(archive.namelist())
+
+
 def contents(path):
     """{path: bytes} of a collected submission, which is a zip of ours."""
     with zipfile.ZipFile(path) as archive:
@@ -136,8 +193,8 @@ def kept(path):
 
 
 def _order(handed):
-    """What is handed in later stands behind, and what cannot be read before all that can."""
-    return bool(handed.contents), handed.when or datetime.min.replace(tzinfo=UTC), handed.source
+    """What is handed in later stands behind; what cannot be read before all that can, and what is beside before all."""
+    return not handed.beside, bool(handed.contents), handed.order, handed.stamp, handed.source
 
 
 def _shuffled(key):
@@ -158,19 +215,20 @@ def _twins(out, report):
                 report[number].append(line)
 
 
+@dataclass
+class _File:
+    """A file of an export: of whom, its name there without folders, its size and a function that opens it."""
+
+    handed: Handed
+    name: str
+    size: int
+    opened: object
+
+
 def _handed(source):
-    """What was handed in, a Handed for each file or folder that may be a submission."""
+    """What was handed in, a Handed for each thing that may be a submission."""
     if source.is_dir():
-        for path in sorted(source.iterdir()):
-            if path.name.startswith("."):
-                continue
-            when = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
-            if path.is_symlink() or not (path.is_dir() or path.is_file()):
-                yield _handed_by(path.name, when, told=["a symbolic link, or no plain file: it was not followed"])
-            elif path.is_dir():
-                yield _of_folder(path, when)
-            else:
-                yield from _of_file(path.name, lambda path=path: open(path, "rb"), path.stat().st_size, when)
+        yield from _in_folder(source)
         return
     if not source.is_file():
         raise UseError(f"{source} is no folder and no zip.")
@@ -180,43 +238,115 @@ def _handed(source):
         raise UseError(f"{source} cannot be read as a zip ({problem}); get it again from the platform.") from None
     with archive:
         if "manifest.json" in archive.namelist() and "report.json" in archive.namelist():
-            yield _opened(_handed_by(source.name, None), lambda: open(source, "rb"))
+            yield _opened(_handed_by(source.name), lambda: open(source, "rb"))
             return
         if sum(entry.file_size for entry in archive.infolist()) > MOST_EXPORT:
             raise UseError(f"{source} says that it unpacks to more than {MOST_EXPORT >> 30} GiB: it is not read.")
-        for entry in archive.infolist():
-            if not entry.is_dir():
-                yield from _of_file(entry.filename, lambda e=entry: archive.open(e), entry.file_size, _date(entry))
+        entries = [each for each in archive.infolist() if not each.is_dir() and not _LITTER.fullmatch(each.filename)]
+        around = _around([each.filename for each in entries])
+        found = []
+        for entry in entries:
+            path = entry.filename.removeprefix(around)
+            handed = _handed_by(path, stamp=_stamp(entry))
+            if why := unsafe(path):
+                handed.told.append(
+                    f"{_base(path)}: its path {why}; its content was read nevertheless, to no path of its own"
+                )
+            found.append(_File(handed, path, entry.file_size, lambda entry=entry: archive.open(entry)))
+        yield from _by_student(found)
 
 
-def _of_file(name, opened, size, when):
-    """The Handed of one file of a folder or an export."""
-    handed = _handed_by(name, when)
-    base = PurePosixPath(name.replace("\\", "/")).name
-    if why := unsafe(name):
-        handed.told.append(f"{base}: its path {why}; its content was read nevertheless, to no path of its own")
-    if not base.endswith(".zip"):
-        handed.told.append(f"{base}: no zip, where submission.zip is asked for; it is not read")
-    elif size > MOST_BYTES:
-        handed.told.append(f"{base}: {size >> 20} MiB, more than any submission; it is not read")
-    else:
-        kept = _rest(name)
-        if kept and not re.fullmatch(r"submission([ -]*\(?\d+\)?)?\.zip", kept):
-            handed.told.append(f"misnamed: {kept} instead of submission.zip")
-        handed = _opened(handed, opened)
-    yield handed
+def _in_folder(source):
+    """What was handed in, from a folder with a file or a folder for each student."""
+    inside = [
+        path for path in sorted(source.iterdir()) if not path.name.startswith(".") and not _LITTER.fullmatch(path.name)
+    ]
+    if len(inside) == 1 and inside[0].is_dir() and not inside[0].is_symlink() and not _platform(inside[0].name):
+        if any(_platform(path.name) for path in inside[0].iterdir()):  # the export, unpacked to a folder of its own
+            yield from _in_folder(inside[0])
+            return
+    found = []
+    for path in inside:
+        handed = _handed_by(path.name, stamp=path.lstat().st_mtime)
+        if path.is_symlink() or not (path.is_dir() or path.is_file()):
+            handed.told.append("a symbolic link, or no plain file: it was not followed")
+            yield handed
+        elif path.is_file():
+            found.append(_File(handed, path.name, path.stat().st_size, lambda path=path: open(path, "rb")))
+        elif handed.beside:
+            yield _text(handed)
+        else:
+            yield _of_folder(path, handed)
+    yield from _by_student(found)
 
 
-def _of_folder(path, when):
+def _by_student(found):
+    """A Handed for each zip and text answer of each student, or one for all files of a student who packed no zip."""
+    students = defaultdict(list)
+    for each in found:
+        students[each.handed.platform, each.handed.id, each.handed.who].append(each)
+    for of_one in students.values():
+        loose = [each for each in of_one if not each.handed.beside and not each.name.lower().endswith(".zip")]
+        zips = [each for each in of_one if not each.handed.beside and each not in loose]
+        yield from (_text(each.handed) for each in of_one if each.handed.beside)
+        if loose:
+            yield _of_files(loose, beside=bool(zips))
+        yield from map(_of_zip, zips)
+
+
+def _text(handed):
+    handed.told.append(
+        f"a text answer ({_base(handed.rest) or 'online text'}): it is not graded here; read it on the platform"
+    )
+    return handed
+
+
+def _of_zip(file):
+    """The Handed of a zip in an export."""
+    handed, name = file.handed, _base(file.handed.rest)
+    if file.size > MOST_BYTES:
+        handed.told.append(f"unreadable: {_base(file.name)} has {file.size >> 20} MiB, more than any submission")
+        return handed
+    if name and not re.fullmatch(r"submission([ -]*\(?\d+\)?)?\.zip", name):
+        handed.told.append(f"misnamed: {name} instead of submission.zip")
+    return _opened(handed, file.opened)
+
+
+def _of_files(loose, beside):
+    """The Handed of files that a student put into no zip. beside: there is a zip as well, which is what counts."""
+    handed, found, room = loose[-1].handed, {}, MOST_BYTES
+    names = [_base(each.name) for each in loose]
+    some = ", ".join(name[:80] for name in names[:FEW]) + (f" and {len(names) - FEW} others" if names[FEW:] else "")
+    if beside:
+        handed.beside = True
+        handed.told.append(f"beside the zip, and not read: {some}")
+        return handed
+    for each in loose[:MOST_FILES]:
+        place = (each.handed.rest or each.name.partition("/")[2] or each.name).lstrip("/")
+        if each.size > room or unsafe(place):
+            continue
+        try:
+            with each.opened() as file:
+                found[place] = file.read(room + 1)[:room]
+        except Exception:  # zipfile passes on what its unpackers raise, and more
+            continue
+        room -= len(found[place])
+    if any(_WITHIN.fullmatch(place) or _PLACES.fullmatch(place) for place in found):
+        handed.told.append(f"misnamed: {len(names)} files instead of submission.zip ({some})")
+        return _taken(handed, found)
+    handed.told.append(f"unreadable: no zip, where submission.zip is asked for: {some}")
+    return handed
+
+
+def _of_folder(path, handed):
     """The Handed of a student's folder: its submission.zip, else the files that would be in one."""
-    handed = _handed_by(path.name, when)
-    inside = sorted(path.glob("*.zip"))
+    inside = [each for each in sorted(path.glob("*.zip")) if not _LITTER.fullmatch(each.name)]
     if len(inside) > 1:
         handed.told.append(f"{len(inside)} zips in one folder: {inside[-1].name} is read")
     if inside and inside[-1].is_file() and not inside[-1].is_symlink():
         if inside[-1].name != "submission.zip":
             handed.told.append(f"misnamed: {inside[-1].name} instead of submission.zip")
-        handed.when = datetime.fromtimestamp(inside[-1].stat().st_mtime, UTC)
+        handed.stamp = inside[-1].stat().st_mtime
         return _opened(handed, lambda: open(inside[-1], "rb"))
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -228,32 +358,44 @@ def _of_folder(path, when):
         said[f"{why}; it was left out"].append(f"{name}:")
     handed.told += _few(said)
     handed.told.append("a folder, and not a submission.zip: nothing says that it is as it was packed")
-    return _taken(handed, found)
+    return _taken(handed, {name: content for name, content in found.items() if not _LITTER.fullmatch(name)})
 
 
-def _handed_by(name, when, told=()):
+def _platform(path):
+    """What a platform's name for a file says; None if it is no platform's."""
+    return moodle.exported(path) or canvas.exported(path)
+
+
+def _handed_by(name, stamp=0.0):
     """Who handed in a file of this name."""
     path = name.strip("/").replace("\\", "/")
-    for platform, pattern in _PLATFORMS.items():
-        if found := pattern.match(path):
-            late = bool(found.groupdict().get("late"))
-            return Handed(found["name"], found["id"], platform, name, when, late, told=list(told))
+    if says := _platform(path):
+        return Handed(source=name, stamp=stamp, **says)
     parts = PurePosixPath(path).parts or ("nobody",)
-    who = parts[-2] if len(parts) > 1 else re.sub(r"\.zip$", "", parts[-1])
-    return Handed(who, "", "folder", name, when, told=list(told))
+    who = parts[0] if len(parts) > 1 else re.sub(r"\.zip$", "", parts[-1])
+    return Handed(who, "", "folder", name, stamp=stamp)
 
 
-def _rest(name):
-    """The name that a student's file had before the platform put others in front of it."""
-    found = next(filter(None, (pattern.match(name) for pattern in _PLATFORMS.values())), None)
-    return PurePosixPath(found["rest"]).name if found and found["rest"] else None
+def _around(paths):
+    """The folder that somebody put around a platform's export; "" where there is none."""
+    first = {path.partition("/")[0] + "/" for path in paths}
+    if len(first) == 1 and not any(map(_platform, paths)):
+        (around,) = first
+        if any(_platform(path.removeprefix(around)) for path in paths):
+            return around
+    return ""
 
 
-def _date(entry):
+def _base(name):
+    return PurePosixPath(name.replace("\\", "/")).name
+
+
+def _stamp(entry):
+    """The date of an entry, for an order only."""
     try:
-        return datetime(*entry.date_time, tzinfo=UTC) if entry.date_time[0] > 1980 else None
+        return datetime(*entry.date_time, tzinfo=UTC).timestamp()
     except ValueError:
-        return None
+        return 0.0
 
 
 def _opened(handed, opened, deeper=True):
@@ -262,16 +404,16 @@ def _opened(handed, opened, deeper=True):
         with opened() as file:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
-            handed.told.append(f"more than {MOST_BYTES >> 20} MiB: it is not read")
+            handed.told.append(f"unreadable: more than {MOST_BYTES >> 20} MiB")
             return handed
         archive = zipfile.ZipFile(io.BytesIO(content))
     except Exception as problem:  # zipfile passes on what its unpackers raise, and more
         handed.told.append(f"damaged: it cannot be read as a zip ({problem})")
         return handed
     found, room, said = {}, MOST_BYTES, defaultdict(list)
-    entries = archive.infolist()
+    entries = [each for each in archive.infolist() if not _LITTER.fullmatch(each.filename)]
     if len(entries) > MOST_FILES:
-        handed.told.append(f"{len(entries)} files, more than any submission has: it is not read")
+        handed.told.append(f"unreadable: {len(entries)} files, more than any submission has")
         return handed
     for entry in entries:
         kind = stat.S_IFMT(entry.external_attr >> 16)
@@ -296,7 +438,7 @@ def _opened(handed, opened, deeper=True):
             room -= len(data)
             found[entry.filename] = data
     handed.told += _few(said)
-    inner = [name for name in found if name.endswith(".zip")]
+    inner = [name for name in found if name.lower().endswith(".zip")]
     if inner and deeper and not any(name.endswith("manifest.json") for name in found):
         handed.told.append(f"nested: {inner[0]:.80} is a zip in a zip")
         return _opened(handed, lambda: io.BytesIO(found[inner[0]]), deeper=False)
@@ -305,15 +447,19 @@ def _opened(handed, opened, deeper=True):
 
 def _taken(handed, found):
     """The Handed with those of some files that a submission has, at their places; what else there is is told."""
-    tops = [name.removesuffix("report.json") for name in found if re.fullmatch(r"([^/]+/){0,3}report\.json", name)]
-    top = min(tops, key=len, default="")
+    top = _top(found)
     if top:
         handed.told.append(f"its files lie in {top:.80}")
-    said, taken = defaultdict(list), Counter()
+    said, taken, moved = defaultdict(list), Counter(), 0
     for name, content in found.items():
         place = name.removeprefix(top)
         if place.endswith(".lock"):
             continue
+        if not _PLACES.fullmatch(place) and _PLACES.fullmatch(f"notebooks/{place}"):
+            place, moved = f"notebooks/{place}", moved + 1
+            if top + place in found:
+                said["stands in notebooks/ as well: that one counts"].append(f"{name:.80}")
+                continue
         if not _PLACES.fullmatch(place) or unsafe(place):
             said["no file of a submission; left out"].append(f"{name:.80}:")
             continue
@@ -323,8 +469,21 @@ def _taken(handed, found):
             continue
         taken[what] += len(content)
         handed.contents[place] = content
+    if moved:
+        handed.told.append(
+            f"its notebooks and scripts lie in no folder notebooks/ ({moved} files): they were put there"
+        )
     handed.told += [*_few(said), *_against_manifest(handed.contents)]
     return handed
+
+
+def _top(found):
+    """The folder in which the files of a submission lie, with / at its end: of its report, else of most notebooks."""
+    tops = [name.removesuffix("report.json") for name in found if re.fullmatch(r"([^/]+/){0,3}report\.json", name)]
+    if not tops:
+        counted = Counter(match["top"] for match in map(_WITHIN.fullmatch, found) if match)
+        tops = [top for top, count in counted.items() if count == max(counted.values())]
+    return min(tops, key=len, default="")
 
 
 def _room(place):

@@ -1,0 +1,135 @@
+"""A CSV file that somebody else gave, of which single cells are filled and every other byte stays as it is."""
+
+import re
+from dataclasses import dataclass
+
+from labs import files
+from labs.errors import UseError
+
+MOST_BYTES = 64 << 20
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_NUMBER = re.compile(r"\s*\d+(?:[.,]\d+)?\s*")
+
+
+class Table:
+    """The cells of a CSV file. rows: lists of texts; separator, encoding: those of the file.
+
+    Raises UseError for a quote that is not closed.
+    """
+
+    def __init__(self, mark, text, encoding, separator):
+        self._mark, self._text, self.encoding, self.separator = mark, text, encoding, separator
+        self._places = list(_places(text, separator))
+        self.rows = [[_value(text[start:end]) for start, end in row] for row in self._places]
+
+    def filled(self, cells):
+        """The bytes of the file with the texts of {(row, column): text} in its cells."""
+        parts, done = [], 0
+        for (row, column), value in sorted(cells.items()):
+            start, end = self._places[row][column]
+            if self._text[start:end].startswith('"') or any(c in value for c in f'{self.separator}"\r\n'):
+                value = '"' + value.replace('"', '""') + '"'
+            parts += [self._text[done:start], value]
+            done = end
+        return self._mark + "".join([*parts, self._text[done:]]).encode(self.encoding)
+
+    @property
+    def form(self):
+        """What an importer asks for, in words."""
+        return f"{'UTF-8' if self.encoding == 'utf-8' else self.encoding}, {SEPARATORS[self.separator]}"
+
+
+@dataclass
+class Sheet:
+    """What a platform's file says: whose row is which, and which column takes the points.
+
+    rows: {id: [numbers of rows]}; names: {number of a row: texts that may be the name in it}; column: of the points;
+    most: what it may hold at most, None if the file does not say; alike: the name that all have where grading is
+    anonymous; late: {id: (how late in the platform's words, "" in time; when, as its clock shows, or None; whether the
+    due date was moved for this student)}.
+    """
+
+    platform: str
+    table: Table
+    rows: dict
+    names: dict
+    column: int
+    most: float | None
+    alike: str = ""
+    late: dict | None = None
+
+    def decimal(self):
+        """The sign before decimals in this file: that of its own numbers."""
+        cells = [cell.strip() for row in self.table.rows[1:] for cell in row]
+        return "," if any(re.fullmatch(r"\d+,\d+", cell) for cell in cells) else "."
+
+
+def read(path):
+    """Yield a Table for each separator that the file at `path` may have, the likeliest first.
+
+    Raises UseError: the file cannot be read; or, once all were asked for, its quotes fit no separator.
+    """
+    try:
+        content = files.read(path)
+    except OSError as problem:
+        raise UseError(f"{path} cannot be read: {problem.strerror}.") from None
+    if content.startswith(b"PK"):
+        raise UseError(f"{path} is a spreadsheet, not a CSV file: give the file as the platform gave it.")
+    if len(content) > MOST_BYTES:
+        raise UseError(f"{path} has {len(content) >> 20} MiB: no worksheet has that many.")
+    mark, encoding = next(((m, e) for m, e in _MARKS if content.startswith(m)), (b"", _encoding(content)))
+    try:
+        text = content[len(mark) :].decode(encoding)
+    except ValueError:
+        raise UseError(f"{path} is damaged: it is not {encoding} throughout. Get it again from the platform.") from None
+    problems, head = [], text.partition("\n")[0]
+    for separator in sorted(SEPARATORS, key=head.count, reverse=True):
+        try:
+            table = Table(mark, text, encoding, separator)
+        except UseError as problem:
+            problems.append(problem)
+        else:
+            yield table
+    if problems:
+        raise UseError(f"{path}: {problems[0]}")
+
+
+def number(cell):
+    """The number in a cell, with a point or a comma before its decimals; None if it holds none."""
+    return float(cell.strip().replace(",", ".")) if _NUMBER.fullmatch(cell) else None
+
+
+def _encoding(content):
+    """Of a file without a mark. All that is no Unicode is read byte by byte: separators are the same in all of it."""
+    begin = content[:400]
+    if b"\0" in begin:
+        return "utf-16-le" if begin[1::2].count(0) > begin[::2].count(0) else "utf-16-be"
+    try:
+        content.decode()
+    except ValueError:
+        return "latin-1"
+    return "utf-8"
+
+
+def _places(text, separator):
+    """A list of (start, end) for each row: the cells as they stand in the text, quotes among them."""
+    cell = re.compile(rf'(?:"[^"]*+(?:""[^"]*+)*+"|(?!")[^{separator}\r\n]*+)(?={separator}|\r|\n|\Z)')
+    row, at = [], 0
+    while at < len(text) or row:
+        found = cell.match(text, at)
+        if not found:
+            line = text.count("\n", 0, at) + 1
+            raise UseError(f"the quote that opens in line {line} is not closed as CSV closes it; get the file again.")
+        row.append(found.span())
+        at = found.end()
+        if text.startswith(separator, at):
+            at += 1
+            continue
+        yield row
+        row = []
+        at += 2 if text.startswith("\r\n", at) else 1
+
+
+def _value(cell):
+    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
