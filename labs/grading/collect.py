@@ -68,6 +68,11 @@ class Handed:
     contents: dict = field(default_factory=dict, repr=False)
     told: list = field(default_factory=list)
 
+    @property
+    def file(self):
+        """The name of the student's own file, which a report may hold: the one in an export names the student."""
+        return _base(self.rest)[:80] or "its file"
+
 
 def collect(source, out, due=None, sheet=None):
     """Bring a folder, or a zip of a learning platform, into the folder `out`; returns the lines of its report.
@@ -101,7 +106,7 @@ def collect(source, out, due=None, sheet=None):
         others = [each for each in others if not each.beside]
         if others:
             last.told.append(f"handed in {len(others) + 1} times: the last one that can be read counts")
-            last.told += [f"another one, {one.source:.80}: {line}" for one in others for line in one.told]
+            last.told += [f"another one, {one.file}: {line}" for one in others for line in one.told]
         last.told += [line for each in beside for line in each.told]
         if last.beside:
             last.told.append("empty: a text answer came, and no file")
@@ -250,7 +255,7 @@ def _handed(source):
             handed = _handed_by(path, stamp=_stamp(entry))
             if why := unsafe(path):
                 handed.told.append(
-                    f"{_base(path)}: its path {why}; its content was read nevertheless, to no path of its own"
+                    f"{handed.file}: its path {why}; its content was read nevertheless, to no path of its own"
                 )
             found.append(_File(handed, path, entry.file_size, lambda entry=entry: archive.open(entry)))
         yield from _by_student(found)
@@ -295,9 +300,7 @@ def _by_student(found):
 
 
 def _text(handed):
-    handed.told.append(
-        f"a text answer ({_base(handed.rest) or 'online text'}): it is not graded here; read it on the platform"
-    )
+    handed.told.append(f"a text answer ({handed.file}): it is not graded here; read it on the platform")
     return handed
 
 
@@ -305,7 +308,7 @@ def _of_zip(file):
     """The Handed of a zip in an export."""
     handed, name = file.handed, _base(file.handed.rest)
     if file.size > MOST_BYTES:
-        handed.told.append(f"unreadable: {_base(file.name)} has {file.size >> 20} MiB, more than any submission")
+        handed.told.append(f"unreadable: {handed.file} has {file.size >> 20} MiB, more than any submission")
         return handed
     if name and not re.fullmatch(r"submission([ -]*\(?\d+\)?)?\.zip", name):
         handed.told.append(f"misnamed: {name} instead of submission.zip")
@@ -315,14 +318,14 @@ def _of_zip(file):
 def _of_files(loose, beside):
     """The Handed of files that a student put into no zip. beside: there is a zip as well, which is what counts."""
     handed, found, room = loose[-1].handed, {}, MOST_BYTES
-    names = [_base(each.name) for each in loose]
-    some = ", ".join(name[:80] for name in names[:FEW]) + (f" and {len(names) - FEW} others" if names[FEW:] else "")
+    names = [each.handed.file for each in loose]
+    some = ", ".join(names[:FEW]) + (f" and {len(names) - FEW} others" if names[FEW:] else "")
     if beside:
         handed.beside = True
         handed.told.append(f"beside the zip, and not read: {some}")
         return handed
     for each in loose[:MOST_FILES]:
-        place = (each.handed.rest or each.name.partition("/")[2] or each.name).lstrip("/")
+        place = each.handed.rest.lstrip("/") or each.name
         if each.size > room or unsafe(place):
             continue
         try:
@@ -340,7 +343,8 @@ def _of_files(loose, beside):
 
 def _of_folder(path, handed):
     """The Handed of a student's folder: its submission.zip, else the files that would be in one."""
-    inside = [each for each in sorted(path.glob("*.zip")) if not _LITTER.fullmatch(each.name)]
+    zips = sorted(path.glob("*.zip")) or sorted(path.rglob("*.zip"))
+    inside = [each for each in zips if not _LITTER.fullmatch(str(each.relative_to(path)))]
     if len(inside) > 1:
         handed.told.append(f"{len(inside)} zips in one folder: {inside[-1].name} is read")
     if inside and inside[-1].is_file() and not inside[-1].is_symlink():
@@ -373,7 +377,7 @@ def _handed_by(name, stamp=0.0):
         return Handed(source=name, stamp=stamp, **says)
     parts = PurePosixPath(path).parts or ("nobody",)
     who = parts[0] if len(parts) > 1 else re.sub(r"\.zip$", "", parts[-1])
-    return Handed(who, "", "folder", name, stamp=stamp)
+    return Handed(who, "", "folder", name, "/".join(parts[1:]), stamp=stamp)
 
 
 def _around(paths):

@@ -53,7 +53,7 @@ def sheet(table, column=None):
     """
     head, *rows = table.rows
     rows = [row for row in rows if any(cell.strip() for cell in row)]
-    if not rows or any(len(row) != len(head) for row in rows):
+    if not rows or len(head) < 3 or any(len(row) != len(head) for row in rows):
         return None
     columns = list(zip(*rows, strict=True))
     identifier = next((at for at, cells in enumerate(columns) if _identifies(cells)), None)

@@ -184,8 +184,8 @@ def test_what_cannot_be_read_takes_no_place_and_is_told(tmp_path):
     assert RECORD in held["Ada"]
     again, damaged, beside = told["Ada"]
     assert again == "handed in 2 times: the last one that can be read counts"
-    assert damaged.startswith("another one, Ada_1_assignsubmission_file_submission (1).zip: damaged: ")
-    assert beside == "beside the zip, and not read: Ada_1_assignsubmission_file_x.pdf"
+    assert damaged.startswith("another one, submission (1).zip: damaged: ")
+    assert beside == "beside the zip, and not read: x.pdf"
 
 
 def test_many_lines_of_one_kind_hide_none_of_another(tmp_path):
