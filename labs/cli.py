@@ -369,6 +369,7 @@ def _release(args):
 
 
 GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
+COLUMN = option("--column", metavar="NAME", help="its column for the points, where several could be it")
 
 
 @command(
@@ -377,13 +378,14 @@ GRADES = option("--out", default="grades", help="folder of the grading (default:
     option("source", metavar="FROM", help="a folder with them, or the zip that Moodle or Canvas exports"),
     option("--due", metavar="WHEN", help="what came later is told, as 2026-12-01T12:00 (UTC, or with +01:00)"),
     option("--worksheet", metavar="FILE", help="Moodle's grading worksheet, which says when each was handed in"),
+    COLUMN,
     GRADES,
 )
 def _grade_collect(args):
     _for_instructors()
     from labs.grading import collect, worksheet
 
-    due, sheet = collect.moment(args.due), args.worksheet and worksheet.sheet(args.worksheet)
+    due, sheet = collect.moment(args.due), args.worksheet and worksheet.of_hand_ins(args.worksheet, args.column)
     print(*collect.collect(args.source, args.out, due, sheet), sep="\n")
     return 0
 
@@ -462,7 +464,7 @@ def _grade_mark(args):
     option(
         "--worksheet", metavar="FILE", help="Moodle's grading worksheet or Canvas' gradebook: a copy gets the points"
     ),
-    option("--column", metavar="NAME", help="which of its columns, where several could be it"),
+    COLUMN,
     GRADES,
 )
 def _grade_out(args):

@@ -32,14 +32,25 @@ def exported(path):
     return says | {"beside": pattern in (_TEXT, _ANONYMOUS_TEXT), "late": late, "order": order}
 
 
+def is_gradebook(table):
+    """Whether a table begins as a gradebook does."""
+    head = [cell.strip() for cell in table.rows[0]] if table.rows else []
+    return (head[:2] == ["Student", "ID"] or head[:3] == ["LastName", "FirstName", "ID"]) and "Section" in head
+
+
 def sheet(table, column=None):
     """The Sheet of a gradebook; None where the table is something else.
 
     column: name or number of the assignment. Raises UseError: it is none or several of the columns.
     """
-    head = [cell.strip() for cell in table.rows[0]]
-    if head[:2] != ["Student", "ID"] and head[:3] != ["LastName", "FirstName", "ID"] or "Section" not in head:
+    if not is_gradebook(table):
         return None
+    head = [cell.strip() for cell in table.rows[0]]
+    if table.encoding != "utf-8" or table.separator == "\t":
+        raise UseError(
+            f"The gradebook is {table.form}, as a spreadsheet saves it; Canvas reads UTF-8 with commas or semicolons. "
+            "Export it again."
+        )
     points = next((row for row in table.rows[1:] if row[0].strip() == "Points Possible"), None)
     if points is None:
         raise UseError('The gradebook has no row "Points Possible": export it again from Canvas.')

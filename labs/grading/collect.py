@@ -122,8 +122,8 @@ def collect(source, out, due=None, sheet=None):
     lines = [f"{number}: {line}" for number in sorted(report) for line in report[number]]
     if unknown and (due or sheet or any(names[number]["platform"] == "moodle" for number in unknown)):
         lines.append(
-            f"When {len(unknown)} of them were handed in is unknown: a file has the date of its download. "
-            "Moodle's grading worksheet says it: --worksheet."
+            f"Unknown whether late: {len(unknown)} of {len(found)}. A file has the date of its download; Moodle's "
+            "grading worksheet says when it was handed in: --worksheet."
         )
     return lines + _to_write(out, names, report)
 

@@ -36,8 +36,9 @@ class Table:
 
     @property
     def form(self):
-        """What an importer asks for, in words."""
-        return f"{'UTF-8' if self.encoding == 'utf-8' else self.encoding}, {SEPARATORS[self.separator]}"
+        """Encoding and separator, for which an importer asks, in words."""
+        named = {"utf-8": "UTF-8", "latin-1": "the encoding that it had (no Unicode)"}
+        return f"{named.get(self.encoding, 'UTF-16')}, {SEPARATORS[self.separator]}"
 
 
 @dataclass

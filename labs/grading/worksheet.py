@@ -25,6 +25,16 @@ def sheet(path, column=None):
     )
 
 
+def of_hand_ins(path, column=None):
+    """The Sheet of a worksheet that says when each was handed in. Raises UseError, also for a gradebook of Canvas."""
+    if any(map(canvas.is_gradebook, table.read(path))):
+        raise UseError(
+            f"{path} is a gradebook of Canvas, which does not say when something was handed in. Leave it out: Canvas "
+            "marks what is late in the names of its export."
+        )
+    return sheet(path, column)
+
+
 def give_back(out, made, most, path=None, column=None):
     """Write into the folder `out` what the platform takes back; returns lines on it.
 
@@ -56,7 +66,7 @@ def _filled(out, found, rows, made, most, path):
     for number, row in rows.items():
         now, total = found.table.rows[row][found.column].strip(), points.total(made[number])
         if not collect.holds(out, number):
-            left["nothing that can be read was handed in"] += 1
+            left["what was handed in cannot be read"] += 1
         elif open_items[number]:
             left["items are open"] += 1
         elif now and table.number(now) is None:
@@ -78,10 +88,11 @@ def _filled(out, found, rows, made, most, path):
     files.write(target, found.table.filled(cells))
     told = [f"{target}: points of {filled} of {len(rows)} in {column!r}. To upload as {found.table.form}."]
     told += [f"{other} of them held other points before."] * bool(other)
-    told += [f"{count} left as they were: {why}." for why, count in sorted(left.items())]
+    if left:
+        told.append(f"Cells left as they were: {', '.join(f'{n} ({why})' for why, n in sorted(left.items()))}.")
     if any(open_items.values()):
         each = ", ".join(f"{number} ({count})" for number, count in open_items.items() if count)
-        told.append(f"Open items: {each}.")
+        told.append(f"{sum(open_items.values())} open: {each}.")
     if found.most is None:
         told.append("The file does not say how many points there can be: Moodle drops those above its maximum.")
     elif found.most != most:

@@ -284,5 +284,5 @@ def test_the_command_prints_the_report(tmp_path, capsys):
     words = ["grade", "collect", str(tmp_path / "in"), "--out", str(tmp_path / "grades")]
     assert main(words) == 0 and capsys.readouterr().out == "001: complete\n"
     assert main([*words, "--due", "2020-01-01"]) == 0
-    assert capsys.readouterr().out.startswith("001: late or not: unknown\nWhen 1 of them")
+    assert capsys.readouterr().out.startswith("001: late or not: unknown\nUnknown whether late: 1 of 1.")
     assert main([*words, "--due", "tomorrow"]) == 2 and "is no date" in capsys.readouterr().err

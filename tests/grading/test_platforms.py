@@ -322,8 +322,8 @@ def test_moodles_worksheet_gets_the_points_and_nothing_else_of_it_changes(
     for each, text in ((0, "69,25" if comma else "69.25"), (1, "0")):
         rows[each][grade] = text
     assert content == worksheet(head, rows, encoding, separator, end, quoting)  # byte for byte
-    assert "points of 2 of 3" in printed and "1 left as they were: items are open." in printed
-    assert "Open items: 00" in printed and "no submission is theirs: 4719 Zoe Last." in printed
+    assert "points of 2 of 3" in printed and "Cells left as they were: 1 (items are open)." in printed
+    assert "\n1 open: 00" in printed and "no submission is theirs: 4719 Zoe Last." in printed
     assert "The rubric has 69.25 points in all, the file 100" in printed
 
 
@@ -347,6 +347,21 @@ def test_what_a_worksheet_says_of_lateness_is_told_in_any_language(tmp_path, cap
             told, _, _ = collected(here, capsys, moodle_export(*CLASS), *words, "--due", f"2025-12-02T{due}")
             for who in ("Ada King", "Bob Müller"):
                 assert [each for each in told[who] if "late" in each] == ([line] if line else []), (language, due)
+
+
+def test_a_gradebook_does_not_say_when_and_a_worksheet_may_need_its_column_named(tmp_path, capsys):
+    files.write(tmp_path / "g.csv", gradebook())
+    files.write(tmp_path / "export.zip", zipped(moodle_export(*CLASS)))
+    words = ["grade", "collect", str(tmp_path / "export.zip"), "--out", str(tmp_path / "grades"), "--worksheet"]
+    assert main([*words, str(tmp_path / "g.csv")]) == 2
+    assert "is a gradebook of Canvas, which does not say when" in capsys.readouterr().err
+    rows = [
+        each[:2] + ["", "2026"] + each[2:] for each in (row("en", id, name, "1 day late", "x") for name, id in CLASS)
+    ]
+    files.write(tmp_path / "w.csv", worksheet(ENGLISH.replace("Email", "ID number,Year,Email"), rows))
+    assert main([*words, str(tmp_path / "w.csv")]) == 2 and "--column" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / "w.csv"), "--column", "Grade"]) == 0
+    assert capsys.readouterr().out.count("Unknown whether late: 3 of 3.") == 1
 
 
 def test_a_date_that_cannot_be_read_and_one_that_was_moved_leave_the_word_to_the_platform(tmp_path, capsys):
@@ -458,7 +473,7 @@ def test_what_cannot_be_read_gets_no_zero(tmp_path, capsys):
     files.write(tmp_path / "w.csv", worksheet(ENGLISH, [row("en", id, name) for name, id in CLASS]))
     printed, content = filled(out, tmp_path / "w.csv", capsys)
     assert [grade for grade, _ in as_moodle_reads(content, ENGLISH, "Participant ").values()] == ["69.25", "", "69.25"]
-    assert "1 left as they were: nothing that can be read was handed in." in printed
+    assert "Cells left as they were: 1 (what was handed in cannot be read)." in printed
 
 
 def test_a_column_is_never_guessed(tmp_path, capsys):
@@ -491,6 +506,11 @@ def test_a_column_is_never_guessed(tmp_path, capsys):
             "Which column of the worksheet takes the points",
         ),
         (worksheet(ENGLISH.rsplit(",", 4)[0], [row("en", 1, "Ada")[:7]]), "has no column with dates behind 'Grade'"),
+        (
+            worksheet("Student,ID,Section,Lab (1)", [["Ada", 1, "S", ""]], "utf-16"),
+            "The gradebook is UTF-16, comma, as",
+        ),
+        (worksheet("Student,ID,Section,Lab (1)", [["Bob Müller", 1, "S", ""]], "cp1252"), "(no Unicode), comma, as"),
         (b"Student,ID,SIS Login ID,Section,Lab (1)\nAda,1,a,s,\n", 'has no row "Points Possible"'),
         (
             b"Student,ID,Section,Total\nPoints Possible,,,(read only)\n",
@@ -608,7 +628,7 @@ def test_canvas_keeps_who_is_excused_and_takes_nobody_for_somebody_else(tmp_path
     files.write(path, gradebook(scores=("EX", "", "N/A", "")))
     printed, content = filled(out, path, capsys, "--column", "Scaling")
     assert as_canvas_reads(content) == {"4711": "EX", "4712": "", "4713": "N/A", "4719": ""}
-    assert "1 left as they were: 'EX' stands there." in printed and "'N/A' stands there" in printed
+    assert "Cells left as they were: 1 ('EX' stands there), 1 ('N/A' stands there)." in printed
     assert "anon_4713: collected anonymously: the file does not say who that is." in printed
     assert "evemoe: in the file 4719 is 'Student, Test'." in printed
     assert printed.count("several submissions have the identifier 4712") == 2
