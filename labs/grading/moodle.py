@@ -37,7 +37,7 @@ _MONTHS = (  # in English, German, French, Spanish, Italian, Portuguese, Dutch, 
 
 
 def exported(path):
-    """What the path of a file in an export says of it, as fields of collect.Handed and its `rest`; None if it is
+    """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
     another platform's."""
     found = _EXPORTED.match(path)
     if not found:

@@ -14,7 +14,7 @@ import pytest
 from labs import files
 from labs.checks import tasks
 from labs.errors import UseError
-from labs.grading import collect
+from labs.grading import collect, incoming
 from labs.report import form
 from labs.report.archive import zipped
 
@@ -91,7 +91,7 @@ def test_a_submission_is_kept_whole_under_a_number(tmp_path):
     assert b"ada" not in everything
 
 
-BOMB = raw(("report.json", b"{}"), ("notebooks/runs/big.out", bytes(collect.MOST_BYTES + 1)))
+BOMB = raw(("report.json", b"{}"), ("notebooks/runs/big.out", bytes(incoming.MOST_BYTES + 1)))
 HOSTILE = {
     "leads_out": (raw(("../../up.json", b"x"), ("report.json", b"{}")), "'../../up.json' leads out of the folder"),
     "absolute": (raw(("/etc/passwd", b"x"), ("report.json", b"{}")), "'/etc/passwd' is an absolute path: left out"),
@@ -200,8 +200,8 @@ def test_many_lines_of_one_kind_hide_none_of_another(tmp_path):
 
 
 def test_what_would_take_much_memory_is_left_out_and_what_does_not_count_takes_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(collect, "MOST_JSON", 4000)
-    monkeypatch.setattr(collect, "MOST_CODE", 10)
+    monkeypatch.setattr(incoming, "MOST_JSON", 4000)
+    monkeypatch.setattr(incoming, "MOST_CODE", 10)
     held = {"report.json": b" " * 3900, "notebooks/scripts/a.py": b"a" * 9, "notebooks/scripts/b.py": b"b" * 9}
     held |= {f"notebooks/runs/{n}.json": b" " * 1500 for n in range(3)} | {"notebooks/runs/0.out": bytes(9000)}
     told, kept = collected(tmp_path, ada=submission(held))
