@@ -20,7 +20,7 @@ _ASSIGNMENT = re.compile(r"(?P<name>.*\S)\s*\((?P<id>\d+)\)", re.S)
 def exported(path):
     """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
     another platform's."""
-    for pattern in (_ANONYMOUS, _ANONYMOUS_TEXT, _TEXT, _EXPORTED):
+    for pattern in (_ANONYMOUS, _ANONYMOUS_TEXT, _EXPORTED, _TEXT):
         if found := pattern.fullmatch(path):
             break
     else:

@@ -49,6 +49,7 @@ def collect(source, out, due=None, sheet=None):
     text = json.dumps(names, indent=1, ensure_ascii=False)
     files.write(out / "names.json", text.encode(errors="surrogatepass"))  # so that a name is the same one next time
     report, unknown = kept(out / "collection.json"), []
+    rows = sheet.rows_of(names)[0] if sheet and sheet.late else {}
     for key, all_of_one in found.items():
         number = known[key]
         *others, last = all_of_one
@@ -60,7 +61,7 @@ def collect(source, out, due=None, sheet=None):
         last.told += [line for each in beside for line in each.told]
         if last.beside:
             last.told.append("empty: a text answer came, and no file")
-        if late := _lateness(last, due, sheet):
+        if late := _lateness(last.late, due, sheet.late[rows[number]] if number in rows else None):
             last.told.append(late)
         elif late is None:
             unknown.append(number)
@@ -78,11 +79,10 @@ def collect(source, out, due=None, sheet=None):
     return lines + _to_write(out, names, report)
 
 
-def _lateness(handed, due, sheet):
-    """A line on how late something is, "" if it is in time, None if nobody says."""
-    words, when, moved = handed.late, None, False
-    if sheet and sheet.late is not None and handed.platform == sheet.platform:
-        words, when, moved = sheet.late.get(handed.id.lstrip("0")) or (words, None, False)
+def _lateness(late, due, said):
+    """A line on how late something is, "" if it is in time, None if nobody says. late: of incoming.Handed; said: of a
+    table.Sheet, or None."""
+    words, when, moved = said or (late, None, False)
     if due and when and not moved:
         late = when > due.replace(tzinfo=None)
         return f"late: {when:%Y-%m-%d %H:%M}, due {due:%Y-%m-%d %H:%M}" if late else ""
@@ -101,7 +101,7 @@ def _to_write(out, names, report):
     if not whom:
         path.unlink(missing_ok=True)
         return []
-    files.write(path, "".join(f"{printable(line)}\n" for line in whom).encode(errors="replace"))
+    files.write(path, "".join(printable(line).replace("\n", r"\n") + "\n" for line in whom).encode(errors="replace"))
     return [f"{path}: whom to write to, with names ({len(whom)} damaged, misnamed, empty or unreadable)."]
 
 

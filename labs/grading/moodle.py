@@ -75,7 +75,7 @@ def sheet(table, column=None):
     word = _IDENTIFIER.fullmatch(columns[identifier][0])["word"].strip()
     late = None
     if len(dates) > 1:  # the submission's stands before the grade's
-        late = {id: _late(table.rows[of_one[0]], identifier, grade, dates[0]) for id, of_one in found.items()}
+        late = {at: _late(table.rows[at], identifier, grade, dates[0]) for at in names}
     return Sheet("moodle", table, found, names, grade, most, word, late)
 
 

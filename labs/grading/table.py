@@ -1,6 +1,8 @@
 """A CSV file that somebody else gave, of which single cells are filled and every other byte stays as it is."""
 
 import re
+import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 
 from labs import files
@@ -47,8 +49,8 @@ class Sheet:
 
     rows: {id: [numbers of rows]}; names: {number of a row: texts that may be the name in it}; column: of the points;
     most: what it may hold at most, None if the file does not say; alike: the name that all have where grading is
-    anonymous; late: {id: (how late in the platform's words, "" in time; when, as its clock shows, or None; whether the
-    due date was moved for this student)}.
+    anonymous; late: {number of a row: (how late in the platform's words, "" in time; when, as its clock shows, or None;
+    whether the due date was moved for this student), or None where nothing was handed in}, if the file says it.
     """
 
     platform: str
@@ -59,6 +61,35 @@ class Sheet:
     most: float | None
     alike: str = ""
     late: dict | None = None
+
+    def rows_of(self, names):
+        """({number of a submission: its row}, {number: why it has none}). names: {number: {platform, id, who}}."""
+        rows, strangers = {}, {}
+        own = {number: each for number, each in names.items() if each["platform"] == self.platform}
+        twice = {id for id, count in Counter(each["id"] for each in own.values()).items() if count > 1}
+        alike = {_plain(each["who"]) for each in own.values()} <= {_plain(self.alike)}
+        if not alike and len(own) > 1:  # in some languages the two words for a participant differ
+            alike = len({_plain(each["who"]) for each in own.values()}) == 1
+        for number, each in names.items():
+            of_id = self.rows.get(each["id"].lstrip("0"), [])
+            if number not in own:
+                strangers[number] = f"not collected from {self.platform.capitalize()}: its row is not known"
+            elif each["id"] in twice:
+                strangers[number] = f"several submissions have the identifier {each['id']}: enter these points yourself"
+            elif each["id"].startswith("anon_"):
+                strangers[number] = "collected anonymously: the file does not say who that is"
+            elif len(of_id) != 1:
+                strangers[number] = f"the file has {len(of_id)} rows of {each['id']}"
+            elif len(self.table.rows[of_id[0]]) <= self.column:
+                strangers[number] = "the row ends before the column of the points: get the file again"
+            elif not alike and self.names[of_id[0]] and not _same(each["who"], *self.names[of_id[0]]):
+                strangers[number] = (
+                    f"in the file {each['id']} is {self.names[of_id[0]][0]!r}. Is it the submission of a group, or of "
+                    "another course? Enter these points yourself"
+                )
+            else:
+                rows[number] = of_id[0]
+        return rows, strangers
 
     def decimal(self):
         """The sign before decimals in this file: that of its own numbers."""
@@ -134,3 +165,16 @@ def _places(text, separator):
 
 def _value(cell):
     return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+
+
+def _plain(name):
+    """The letters and digits of a name, which is all that platforms leave of it everywhere."""
+    return "".join(c for c in unicodedata.normalize("NFKC", name).casefold() if c.isalnum())
+
+
+def _same(one, other):
+    """Whether two texts are the same name; also where a zip spoiled letters that are not ASCII."""
+    if sorted(map(_plain, one.split())) == sorted(map(_plain, other.split())) or _plain(one) == _plain(other):
+        return bool(_plain(one))
+    ascii_only = [re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (one, other)]
+    return not (one.isascii() and other.isascii()) and ascii_only[0] == ascii_only[1] != ""

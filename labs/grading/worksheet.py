@@ -4,8 +4,6 @@ grades/filled_NAME            the worksheet of Moodle or the gradebook of Canvas
 grades/feedback_moodle.zip    feedback of those whose submission came from Moodle
 """
 
-import re
-import unicodedata
 from collections import Counter
 from pathlib import Path
 
@@ -49,13 +47,14 @@ def give_back(out, made, most, path=None, column=None):
     if path is None:
         return _feedback(out, names)
     found = sheet(path, column)
-    rows, strangers = _rows(found, names)
+    rows, strangers = found.rows_of(names)
     feedback = _feedback(out, {number: each for number, each in names.items() if number not in strangers})
     told = _filled(out, found, rows, made, most, Path(path))
     told += [f"{number}, {names[number]['who']}: {why}." for number, why in sorted(strangers.items())]
     taken = set(rows.values())
     others = [f"{id} {''.join(found.names[at[0]])}".strip() for id, at in found.rows.items() if not taken & set(at)]
-    return told + [f"In the file, and no submission is theirs: {'; '.join(others)}."] * bool(others) + feedback
+    told += [f"In the file, and no submission is theirs: {'; '.join(others)}."] * bool(others) + feedback
+    return [line.replace("\n", r"\n") for line in told]  # names are in it
 
 
 def _filled(out, found, rows, made, most, path):
@@ -100,36 +99,6 @@ def _filled(out, found, rows, made, most, path):
     return told
 
 
-def _rows(found, names):
-    """({number of a submission: its row}, {number: why it has none})."""
-    rows, strangers = {}, {}
-    own = {number: each for number, each in names.items() if each["platform"] == found.platform}
-    twice = {id for id, count in Counter(each["id"] for each in own.values()).items() if count > 1}
-    alike = {_plain(each["who"]) for each in own.values()} <= {_plain(found.alike)}
-    if not alike and len(own) > 1:  # in some languages the two words for a participant differ
-        alike = len({_plain(each["who"]) for each in own.values()}) == 1
-    for number, each in names.items():
-        of_id = found.rows.get(each["id"].lstrip("0"), [])
-        if number not in own:
-            strangers[number] = f"not collected from {found.platform.capitalize()}: its row is not known"
-        elif each["id"] in twice:
-            strangers[number] = f"several submissions have the identifier {each['id']}: enter these points yourself"
-        elif each["id"].startswith("anon_"):
-            strangers[number] = "collected anonymously: the file does not say who that is"
-        elif len(of_id) != 1:
-            strangers[number] = f"the file has {len(of_id)} rows of {each['id']}"
-        elif len(found.table.rows[of_id[0]]) <= found.column:
-            strangers[number] = "the row ends before the column of the points: get the file again"
-        elif not alike and found.names[of_id[0]] and not _same(each["who"], *found.names[of_id[0]]):
-            strangers[number] = (
-                f"in the file {each['id']} is {found.names[of_id[0]][0]!r}. Is it the submission of a group, or of "
-                "another course? Enter these points yourself"
-            )
-        else:
-            rows[number] = of_id[0]
-    return rows, strangers
-
-
 def _feedback(out, names):
     """Write the zip with feedback; returns lines on it."""
     theirs = {number: each for number, each in names.items() if each["platform"] == "moodle"}
@@ -148,16 +117,3 @@ def _feedback(out, names):
         f"{target}: feedback for {len(found)}. Upload the worksheet first: Moodle counts feedback as grading, and "
         "keeps a grade that is younger than the worksheet."
     ]
-
-
-def _plain(name):
-    """The letters and digits of a name, which is all that platforms leave of it everywhere."""
-    return "".join(c for c in unicodedata.normalize("NFKC", name).casefold() if c.isalnum())
-
-
-def _same(one, other):
-    """Whether two texts are the same name; also where a zip spoiled letters that are not ASCII."""
-    if sorted(map(_plain, one.split())) == sorted(map(_plain, other.split())) or _plain(one) == _plain(other):
-        return bool(_plain(one))
-    ascii_only = [re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (one, other)]
-    return not (one.isascii() and other.isascii()) and ascii_only[0] == ascii_only[1] != ""

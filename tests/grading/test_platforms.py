@@ -153,7 +153,8 @@ def test_folders_of_the_same_name_deeper_down_make_nobody_one_student(tmp_path, 
 def test_of_two_files_at_canvas_the_one_with_the_later_number_counts(tmp_path, capsys):
     old, new = (submission({"report.json": b"%d" % n}) for n in (1, 2))
     names = {"kingada_4711_998_submission-1.zip": old, "kingada_4711_1002_submission.zip": new}
-    collected(tmp_path, capsys, names)
+    _, held, _ = collected(tmp_path, capsys, names | {"kingada_4711_1003_text.html": b"a file of that name"})
+    assert set(held) == {"kingada"}
     assert collect.contents(tmp_path / "grades/submissions/001.zip")["report.json"] == b"2"
 
 
@@ -163,7 +164,7 @@ def test_whom_to_write_to_stands_in_one_file_with_names_and_nowhere_else(tmp_pat
         "Bob Low_2_assignsubmission_file_/submission.zip": submission()[:99],
         "Cy Moe_3_assignsubmission_file_/final (new).zip": submission(),
         "Di Noe_4_assignsubmission_file_/submission.zip": zipped({}),
-        "Ed\x1bOx_5_assignsubmission_file_/x.rar": b"Rar!",
+        "Ed\x1b\nOx_5_assignsubmission_file_/x.rar": b"Rar!",
     }
     told, _, out = collected(tmp_path, capsys, entries)
     assert "write_to.txt: whom to write to, with names (4 damaged" in out
@@ -172,7 +173,7 @@ def test_whom_to_write_to_stands_in_one_file_with_names_and_nowhere_else(tmp_pat
         "Bob Low (2)",
         "Cy Moe (3)",
         "Di Noe (4)",
-        r"Ed\x1bOx (5)",
+        r"Ed\x1b\nOx (5)",
     ]
     assert [line.split(": ")[1] for line in lines] == ["damaged", "misnamed", "empty", "unreadable"]
     report = (tmp_path / "grades/collection.json").read_text() + out
@@ -375,11 +376,13 @@ def test_a_date_that_cannot_be_read_and_one_that_was_moved_leave_the_word_to_the
             "2 December 2025, 10:37",
         ),
         row("en", 4713, "Cy Moe", None, "2/12/2025, 10:37"),
+        row("en", 4714, "Di Noe", "3 days late", "4 December 2025, 10:37"),
     ]
     files.write(tmp_path / "w.csv", worksheet(ENGLISH, rows))
     words = ("--worksheet", str(tmp_path / "w.csv"), "--due", "2025-12-01T12:00")
-    told, _, _ = collected(tmp_path, capsys, moodle_export(*CLASS), *words)
+    told, _, _ = collected(tmp_path, capsys, moodle_export(*CLASS, ("Group of others", 4714)), *words)
     assert [line for line in told["Ada King"] if "late" in line] == ["late: the worksheet says '2 days late'"]
+    assert [line for line in told["Group of others"] if "late" in line] == ["late or not: unknown"]
     assert not any("late" in line for line in told["Bob Müller"] + told["Cy Moe"])
 
 
