@@ -369,6 +369,7 @@ def _release(args):
 
 
 GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
+COLUMN = option("--column", metavar="NAME", help="its column for the points, where several could be it")
 
 
 @command(
@@ -376,13 +377,16 @@ GRADES = option("--out", default="grades", help="folder of the grading (default:
     "brings submissions together under numbers; says what was damaged, late, double or left out",
     option("source", metavar="FROM", help="a folder with them, or the zip that Moodle or Canvas exports"),
     option("--due", metavar="WHEN", help="what came later is told, as 2026-12-01T12:00 (UTC, or with +01:00)"),
+    option("--worksheet", metavar="FILE", help="Moodle's grading worksheet, which says when each was handed in"),
+    COLUMN,
     GRADES,
 )
 def _grade_collect(args):
     _for_instructors()
-    from labs.grading import collect
+    from labs.grading import collect, worksheet
 
-    print(*collect.collect(args.source, args.out, collect.moment(args.due)), sep="\n")
+    due, sheet = collect.moment(args.due), args.worksheet and worksheet.of_hand_ins(args.worksheet, args.column)
+    print(*collect.collect(args.source, args.out, due, sheet), sep="\n")
     return 0
 
 
@@ -454,12 +458,20 @@ def _grade_mark(args):
     return 0
 
 
-@command("grade out", "grades.csv, feedback for each student, and the overview; says whose points moved", GRADES)
+@command(
+    "grade out",
+    "grades.csv, feedback for each student, the overview, what Moodle or Canvas takes back; says whose points moved",
+    option(
+        "--worksheet", metavar="FILE", help="Moodle's grading worksheet or Canvas' gradebook: a copy gets the points"
+    ),
+    COLUMN,
+    GRADES,
+)
 def _grade_out(args):
     _for_instructors()
     from labs.grading import results
 
-    print(*results.write(args.out), sep="\n")
+    print(*map(printable, results.write(args.out, args.worksheet, args.column)), sep="\n")
     return 0
 
 

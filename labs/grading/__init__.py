@@ -1,7 +1,11 @@
 """Grading: from a release to points, feedback and a grade sheet; instructors only, no student's tree holds this room.
 
 release     course.zip, what students get, and that it gives nothing away
-collect     submissions brought together under numbers, whatever comes in
+incoming    exports and folders read, whatever comes in
+collect     submissions brought together under numbers
+moodle, canvas  the files of each of these platforms: names in its export, its table of points
+worksheet   a platform's file with the points in it, and feedback as it takes it back
+table       a CSV file of which single cells are filled
 handed      a collected submission, opened
 finding     something in the evidence for a person to look at
 evidence    what each run says of itself

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from labs import files
 from labs.errors import UseError
-from labs.grading import check, collect, feedback, likeness, marks, points, rubric, sheet
+from labs.grading import check, collect, feedback, likeness, marks, points, rubric, sheet, worksheet
 
 
-def write(out):
+def write(out, platform=None, column=None):
     """Write all results into the folder `out`; returns lines: how many, and each total that is another than before.
 
-    Feedback whose content is as it was is not set again. Raises UseError where nothing was looked at.
+    Feedback whose content is as it was is not set again. platform, column: of worksheet.give_back. Raises UseError
+    where nothing was looked at, and as that does.
     """
     out = Path(out)
     found = check.results(out)
@@ -40,7 +41,7 @@ def write(out):
     files.write(out / "overview.pdf", feedback.overview(found, made, rules.most, collected))
     files.write(out / "alike.html", _alike(out, found).encode(errors="replace"))
     files.write(out / "points.json", json.dumps(totals, indent=1))
-    return told
+    return told + worksheet.give_back(out, made, rules.most, platform, column)
 
 
 def _alike(out, found):

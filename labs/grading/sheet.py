@@ -3,14 +3,16 @@ reader; a cell that a spreadsheet would run as a formula is made text."""
 
 import csv
 import io
+import re
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"]*[=+\-@＝＋－＠])""")
 
 
 def cell(value):
-    """A text as a cell: what begins like a formula gets an apostrophe in front (OWASP's advice on CSV injection)."""
-    text = str(value).replace("\0", "")
-    return f"'{text}" if text.lstrip().startswith(FORMULA) or text.startswith(FORMULA) else text
+    """A text as a cell: no control characters; what begins like a formula gets an apostrophe in front (OWASP's advice
+    on CSV injection), also behind a semicolon, which ends a cell where numbers have a comma."""
+    text = "".join(c if c.isprintable() else " " for c in str(value))
+    return _FORMULA.sub("'", text)
 
 
 def text(names, made, most, comments):

@@ -1,0 +1,76 @@
+"""Canvas' files: names in the zip of submissions, and the CSV file of the gradebook.
+
+Its importer knows columns by English names in every language: Student (or LastName, FirstName), ID, the SIS columns and
+Section come first, and an assignment is "Name (12345)". Numbers may have a comma.
+"""
+
+import re
+
+from labs.errors import UseError
+from labs.grading.table import Sheet, number
+
+# Canvas takes _123_ out of a student's name, so the first two numbers are its own: of the student, and of the file.
+_EXPORTED = re.compile(r"(?P<who>[^/]+?)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_(?P<rest>[^/]+)")
+_ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<who>anon_[^\W_]+)_(?P<file>\d+)_(?P<rest>[^/]+)")
+_TEXT = re.compile(r"(?P<who>[^/]+?)(?P<late>_LATE)?_(?P<id>\d+)_(?P<rest>(?:text|link)\.html)")
+_ANONYMOUS_TEXT = re.compile(r"(?P<late>LATE_)?(?P<who>anon_[^\W_]+)_(?P<rest>(?:text|link)\.html)")
+_ASSIGNMENT = re.compile(r"(?P<name>.*\S)\s*\((?P<id>\d+)\)", re.S)
+
+
+def exported(path):
+    """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
+    another platform's."""
+    for pattern in (_ANONYMOUS, _ANONYMOUS_TEXT, _EXPORTED, _TEXT):
+        if found := pattern.fullmatch(path):
+            break
+    else:
+        return None
+    says = found.groupdict()
+    late = "late" if says["late"] else ""  # Canvas says so of each that is
+    order = int(says.get("file") or 0)  # files get their numbers one after the other
+    says = {"platform": "canvas", "who": says["who"], "id": says.get("id") or says["who"], "rest": says["rest"]}
+    return says | {"beside": pattern in (_TEXT, _ANONYMOUS_TEXT), "late": late, "order": order}
+
+
+def is_gradebook(table):
+    """Whether a table begins as a gradebook does."""
+    head = [cell.strip() for cell in table.rows[0]] if table.rows else []
+    return (head[:2] == ["Student", "ID"] or head[:3] == ["LastName", "FirstName", "ID"]) and "Section" in head
+
+
+def sheet(table, column=None):
+    """The Sheet of a gradebook; None where the table is something else.
+
+    column: name or number of the assignment. Raises UseError: it is none or several of the columns.
+    """
+    if not is_gradebook(table):
+        return None
+    head = [cell.strip() for cell in table.rows[0]]
+    if table.encoding != "utf-8" or table.separator == "\t":
+        raise UseError(
+            f"The gradebook is {table.form}, as a spreadsheet saves it; Canvas reads UTF-8 with commas or semicolons. "
+            "Export it again."
+        )
+    points = next((row for row in table.rows[1:] if row[0].strip() == "Points Possible"), None)
+    if points is None:
+        raise UseError('The gradebook has no row "Points Possible": export it again from Canvas.')
+    of_id, first = head.index("ID"), head.index("Section") + 1
+    found = {}
+    for at in range(first, min(len(head), len(points))):
+        if (name := _ASSIGNMENT.fullmatch(head[at])) and number(points[at]) is not None:  # else it is read-only
+            found[at] = {head[at].casefold(), name["name"].casefold(), name["id"]}
+    if column is not None:
+        chosen = [at for at, names in found.items() if column.strip().casefold() in names]
+    else:
+        chosen = list(found)
+    if len(chosen) != 1:
+        asked = f"--column {column!r} is {len(chosen)} of them" if column is not None else "name one with --column"
+        raise UseError(
+            f"The gradebook has these assignments; {asked}: {', '.join(head[at] for at in found) or 'none'}."
+        )
+    rows = {}
+    for at, row in enumerate(table.rows):
+        if len(row) > of_id and re.fullmatch(r"\s*[0-9]+\s*", row[of_id]):
+            rows.setdefault(row[of_id].strip().lstrip("0"), []).append(at)
+    names = {at: [" ".join(table.rows[at][:of_id])] for of_one in rows.values() for at in of_one}
+    return Sheet("canvas", table, rows, names, chosen[0], number(points[chosen[0]]))

@@ -1,0 +1,173 @@
+"""Moodle's files of an assignment: names in the export, the grading worksheet, the zip of feedback that it takes back.
+
+The worksheet is in the language of the site, so nothing in it is known by its name. Moodle's importer
+(mod/assign/feedback/offline) looks for three columns: the identifier, the grade, and when the grade was changed.
+"""
+
+import re
+import unicodedata
+from datetime import datetime
+
+from labs.errors import UseError
+from labs.grading.table import Sheet, number
+from labs.report.archive import zipped
+
+# Moodle writes underscores of a name as spaces, so the first ones are its own; what follows is the student's to choose.
+_EXPORTED = re.compile(r"(?P<who>[^/_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_?/|_|$)(?P<rest>.*)", re.S)
+_IDENTIFIER = re.compile(r"\s*(?P<word>.*\D)(?P<id>\d+)\s*", re.S | re.A)
+_YEAR = re.compile(r"(?<!\d)20\d\d(?!\d)")
+_NUMBERS = re.compile(r"\d+")  # a date with its clock has three or more, how long somebody was late one or two
+_CLOCK = re.compile(r"(?<![\d.])(\d{1,2})\s?[:.h時时시]\s?(\d\d)(?![\d.])")
+_LASTS = re.compile(r"\d+\s*[^\W\d]")  # a number and its unit, as in "2 days 3 hours late"
+_AFTERNOON, _MORNING = ("pm", "p.m.", "下午", "午後", "오후"), ("am", "a.m.", "上午", "午前", "오전")
+_MONTHS = (  # in English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish, Danish, Norwegian, Polish
+    ("january", "januar", "janner", "janvier", "enero", "gennaio", "janeiro", "januari", "stycznia"),
+    ("february", "februar", "fevrier", "febrero", "febbraio", "fevereiro", "februari", "lutego"),
+    ("march", "marz", "mars", "marzo", "marco", "maart", "marts", "marca"),
+    ("april", "avril", "abril", "aprile", "kwietnia"),
+    ("may", "mai", "mayo", "maggio", "maio", "mei", "maj", "maja"),
+    ("june", "juni", "juin", "junio", "giugno", "junho", "czerwca"),
+    ("july", "juli", "juillet", "julio", "luglio", "julho", "lipca"),
+    ("august", "aout", "agosto", "augustus", "augusti", "sierpnia"),
+    ("september", "septembre", "septiembre", "settembre", "setembro", "wrzesnia"),
+    ("october", "oktober", "octobre", "octubre", "ottobre", "outubro", "pazdziernika"),
+    ("november", "novembre", "noviembre", "novembro", "listopada"),
+    ("december", "dezember", "decembre", "diciembre", "dicembre", "dezembro", "desember", "grudnia"),
+)
+
+
+def exported(path):
+    """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
+    another platform's."""
+    found = _EXPORTED.match(path)
+    if not found:
+        return None
+    says = {"platform": "moodle", "who": found["who"], "id": found["id"], "rest": found["rest"]}
+    return says | {"beside": found["kind"] == "onlinetext"}
+
+
+def sheet(table, column=None):
+    """The Sheet of a grading worksheet, in any language; None where the table is something else.
+
+    column: name of the column for the points, where several could be it. Raises UseError: none or several could be.
+    """
+    head, *rows = table.rows
+    rows = [row for row in rows if any(cell.strip() for cell in row)]
+    if not rows or len(head) < 3 or any(len(row) != len(head) for row in rows):
+        return None
+    columns = list(zip(*rows, strict=True))
+    identifier = next((at for at, cells in enumerate(columns) if _identifies(cells)), None)
+    if identifier is None:
+        return None
+    grade, most = _grade(head, columns, identifier, column)
+    dates = [at for at in range(grade + 1, len(head)) if all(_dated(cell) for cell in columns[at])]
+    if not dates:
+        raise UseError(
+            f"The worksheet has no column with dates behind {head[grade]!r}: Moodle takes none back without the one "
+            "that says when a grade was changed. Get the worksheet again and leave its columns as they are."
+        )
+    found = {}
+    for at, row in enumerate(table.rows[1:], 1):
+        if any(cell.strip() for cell in row):
+            found.setdefault(_IDENTIFIER.fullmatch(row[identifier])["id"].lstrip("0"), []).append(at)
+    named = slice(identifier + 1, min(identifier + 2, grade))  # the full name, or the status where nobody is named
+    names = {at: table.rows[at][named] for of_one in found.values() for at in of_one}
+    word = _IDENTIFIER.fullmatch(columns[identifier][0])["word"].strip()
+    late = None
+    if len(dates) > 1:  # the submission's stands before the grade's
+        late = {at: _late(table.rows[at], identifier, grade, dates[0]) for at in names}
+    return Sheet("moodle", table, found, names, grade, most, word, late)
+
+
+def packed(feedback):
+    """The bytes of a zip that "Upload multiple feedback files in a zip" takes back. feedback: {(id, who): PDF}.
+
+    Only the number in a name counts there. A name must not begin with a dot or a tilde, and its first underscore is
+    followed by the number. Files in no folder are what every version of Moodle reads.
+    """
+    contents = {}
+    for (id, who), pdf in feedback.items():
+        name = re.sub(r'[\x00-\x1f/\\:*?"<>|&`\']', "", who.encode(errors="ignore").decode()).replace("_", " ")
+        contents[f"{name.lstrip(' .~')[:60] or 'participant'}_{id}_assignsubmission_file_feedback.pdf"] = pdf
+    return zipped(contents)
+
+
+def when(text):
+    """The datetime that a date of Moodle says, as the site's clock shows it; None where its language is not known."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+    plain = unicodedata.normalize("NFC", plain)
+    year, clocks = _YEAR.findall(plain), list(_CLOCK.finditer(plain))
+    if len(year) != 1 or not clocks:
+        return None
+    clock = clocks[-1]
+    hour, minute = int(clock[1]), int(clock[2])
+    if any(word in plain for word in _AFTERNOON):
+        hour = hour % 12 + 12
+    elif any(word in plain for word in _MORNING):
+        hour %= 12
+    day = _YEAR.sub(" ", plain[: clock.start()] + " " + plain[clock.end() :])
+    numbers = [int(each) for each in re.findall(r"\d+", day)]
+    named = {at for at, names in enumerate(_MONTHS, 1) for word in re.findall(r"[^\W\d_]+", day) if word in names}
+    if len(named) == 1 and len(numbers) == 1:
+        month, day_of_month = *named, *numbers
+    elif not named and len(numbers) == 2 and re.search(r"20\d\d\s?[-./年년]", plain):
+        month, day_of_month = numbers
+    elif not named and len(numbers) == 2 and re.search(r"\d\.\s?\d{1,2}\.\s?20\d\d", plain):
+        day_of_month, month = numbers
+    else:  # also 2/12/2025, which is two days in a year
+        return None
+    try:
+        return datetime(int(year[0]), month, day_of_month, hour, minute)
+    except ValueError:
+        return None
+
+
+def _identifies(cells):
+    """Whether these cells are "Participant 123" in some language: one word, and another number in each."""
+    found = [_IDENTIFIER.fullmatch(cell) for cell in cells]
+    words = {each["word"].strip() for each in found if each}
+    return all(found) and len(words) == 1 and any(c.isalpha() for c in words.pop())
+
+
+def _dated(cell):
+    return cell.strip() == "-" or _has_date(cell)
+
+
+def _has_date(text):
+    return len(_NUMBERS.findall(text)) > 2
+
+
+def _grade(head, columns, identifier, name):
+    """(number of the column of the grades, the maximum): it stands before that of the maximum, which is one number
+    throughout, and behind that comes text (may the grade be changed?)."""
+    found = {}
+    for at in range(identifier + 2, len(head)):
+        grades, most = columns[at - 1], {number(cell) for cell in columns[at]}
+        behind = columns[at + 1] if at + 1 < len(head) else ()
+        if len(most) == 1 and None not in most and all(not c.strip() or number(c) is not None for c in grades):
+            if behind and all(c.strip() and number(c) is None for c in behind):
+                found[at - 1] = most.pop()
+    if name is not None:
+        named = [at for at, text in enumerate(head) if text.strip().casefold() == name.strip().casefold()]
+        if len(named) != 1:
+            raise UseError(f"--column: the worksheet has {len(named)} columns {name!r}; it has {', '.join(head)}.")
+        return named[0], found.get(named[0])
+    if len(found) != 1:
+        could = (
+            f"{', '.join(head[at] for at in found)} could be it" if found else "no column beside it says the maximum"
+        )
+        raise UseError(
+            f"Which column of the worksheet takes the points is not clear: {could}. Name it with --column; of "
+            f"{', '.join(head)}. (An assignment that is graded by a scale takes no points.)"
+        )
+    return next(iter(found.items()))
+
+
+def _late(row, identifier, grade, submitted):
+    """(how late, when, whether the due date was moved), as a row says; None where nothing was handed in."""
+    if row[submitted].strip() in ("-", ""):
+        return None
+    said = [part.strip() for cell in row[identifier + 1 : grade] for part in cell.split(" - ")[1:]]
+    moved = any(map(_has_date, said))
+    words = next((part for part in said if _LASTS.search(part) and not _has_date(part)), "")
+    return words, when(row[submitted]), moved
