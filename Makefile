@@ -172,8 +172,10 @@ test: setup ## Run every test, then the solution notebooks on the small preset; 
 
 test-more: setup ## What is too dear for `make test`: it says what and why
 	@$(ACTIVATE)
-	export MORE=1 FACTS=live WARM=1
-	python -m pytest tests/lessons tests/test_warm.py $(PARALLEL) $(ARGS)
+	export MORE=1 FACTS=live WARM=1 NOTEBOOKS_PRESET=test
+	python -m pytest tests/lessons tests/notebooks tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
+# Notebooks with the course's two networks, which have a part of their blocks in `make test` (tests/warm).
+WHOLE := 05 08
 
 test-quick: setup ## Run the tests that start no processes and train nothing, in about a minute
 	@$(ACTIVATE)
@@ -224,7 +226,7 @@ endif
 NBVAL = --nbval-lax --nbval-current-env --nbval-kernel-startup-timeout=60 --nbval-cell-timeout=$(2)
 define run-tests
 $(ACTIVATE)
-export NOTEBOOKS_PRESET=$(1)
+export NOTEBOOKS_PRESET=$(1) WARM=$${WARM:-1}
 python -m pytest $(TESTS) $(SOLUTIONS) $(if $(SOLUTIONS),$(call NBVAL,$(1),$(2))) $(PARALLEL) $(ARGS)
 endef
 

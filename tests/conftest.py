@@ -49,6 +49,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # over MPI spin while they wait, and a browser has time limits; the nodes of a practice cluster are there once.
 TOGETHER = {"alone": {"browser", "hvd", "needs_horovod"}, "cluster": {"cluster"}}
 ALONE = set().union(*TOGETHER.values())
+APART = {"test_student_notebooks"}  # files whose tests share nothing
 # Tests that start programs or train, by folder, file or fixture: `make test-quick` leaves them out. What is not named
 # here and is slow has the marker `slow` itself.
 SLOW = ALONE | {"measure", "models", "report", "training"}
@@ -81,6 +82,7 @@ SLOW |= {
 MORE = {
     "live": "scripts are tried out whose facts are recorded (facts.py), and the facts compared: 215 times",
     "warm": "the server of WARM=1 forks programs that do what cold ones do",
+    "whole": "notebooks 05 and 08 with all blocks of their networks, of which `make test` has a sixth",
 }
 
 
@@ -91,6 +93,8 @@ def more(item):
         return marker.args[0]
     if item.path.name == "test_warm.py":
         return MORE["warm"]
+    if item.path.suffix == ".ipynb":
+        return MORE["whole"] if os.environ.get("MORE") else None
     live = {"recorded_facts", "tried_out"} & {*getattr(item, "fixturenames", ())}
     return MORE["live"] if live and os.environ.get("MORE") else None
 
@@ -115,7 +119,8 @@ def pytest_collection_modifyitems(config, items):
     items[:] = wanted
     for item in items:
         names = named(item)
-        group = next((group for group, members in TOGETHER.items() if names & members), str(item.path))
+        of_its_file = item.nodeid if item.path.stem in APART else str(item.path)
+        group = next((group for group, members in TOGETHER.items() if names & members), of_its_file)
         item.add_marker(pytest.mark.xdist_group(group))
         if names & SLOW:
             item.add_marker(pytest.mark.slow)
@@ -125,7 +130,7 @@ def pytest_collection_modifyitems(config, items):
 
     def place(item):
         (group,) = item.get_closest_marker("xdist_group").args
-        return group in last, places.get(group, len(order))
+        return group in last, places.get(group, len(order)), item.get_closest_marker("slow") is None
 
     items.sort(key=place)
 

@@ -118,7 +118,7 @@ def test_largest_batch_is_kept_with_its_evidence(jobs):
     assert f"{found['largest']}" in job.out.read_text()
 
 
-def test_training_is_the_one_of_a_laptop(cluster, tmp_path, needs_horovod):
+def test_training_is_the_one_of_a_laptop(cluster, cold, tmp_path, needs_horovod):
     """The same 2 ranks on two nodes under srun, and on this machine under mpiexec."""
     arguments = "--epochs 2 --images 64 --network SmallCNN --seed 3".split()
     script = tmp_path / "same.sh"

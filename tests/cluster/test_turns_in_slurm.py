@@ -151,7 +151,7 @@ MODULE = ["-m", "labs.training.program", "--model=SmallCNN", "--strategy=horovod
 SIZES = "--epochs=EPOCHS --workers=RANKS --batch_size=32"
 
 
-def test_a_waiting_step_costs_under_a_hundredth_of_a_core(cluster, tmp_path):
+def test_a_waiting_step_costs_under_a_hundredth_of_a_core(cluster, cold, tmp_path):
     """Real ranks of Horovod over MPI, before their first turn: of each training all processes, its srun included."""
     go = tmp_path / "go"
     job = submit(cluster, tmp_path, *MODULE, last=SIZES.replace("EPOCHS", "2"), after=str(go))

@@ -85,7 +85,7 @@ def test_ladder_and_waits_say_their_intervals():
 
 
 @pytest.mark.slow
-def test_blocks_recompute_the_same_loss_with_less_memory(tmp_path):
+def test_blocks_recompute_the_same_loss_with_less_memory(cold, tmp_path):
     def run(mode, *more):
         options = ["--batch", 8, "--steps", 1, *more]
         return json.loads(program("recompute", mode, *options, folder=tmp_path, env=recompute.QUIET))

@@ -199,7 +199,7 @@ def test_a_network_whose_steps_do_not_grow_with_the_batch_is_left_out(capsys):
     assert "predicted by" not in pictures.pays(noisy, [FOUND], {2: {}}).alt
 
 
-def test_programs_on_ranks_give_what_the_notebook_takes(needs_horovod, tmp_path, monkeypatch):
+def test_programs_on_ranks_give_what_the_notebook_takes(cold, needs_horovod, tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     found = steps.measure(2, [2], rounds=2, steps=2, launcher="mpiexec", show=False)
     assert list(found["seconds"][2]) == ["alone 32", "alone 16", "together", "exchange"]

@@ -178,7 +178,7 @@ def all_rounds_are_there(found):
             assert [len(steps) for steps in rounds] == [2, 2] and min(map(min, rounds)) > 0
 
 
-def test_two_real_ranks(tmp_path, needs_horovod):
+def test_two_real_ranks(cold, tmp_path, needs_horovod):
     """The second batch is larger than the data set."""
     sizes = {"local_batch": 16, "others": (40,), "images": 32, "rounds": 2, "steps": 2}
     found = breakdown.measure("SmallCNN", runs=tmp_path, show=False, **sizes)

@@ -315,7 +315,7 @@ def test_layers_without_a_formula_are_named():
 # The cache
 
 
-def test_first_call_asks_a_process_and_the_second_a_file_and_neither_loads_tensorflow(cache):
+def test_first_call_asks_a_process_and_the_second_a_file_and_neither_loads_tensorflow(cold, cache):
     code = (
         "import sys; from labs.models import counts; found = counts.of('SmallCNN', 48, 7); "
         "print([m for m in ('tensorflow', 'keras') if m in sys.modules], found.multiply_adds); "

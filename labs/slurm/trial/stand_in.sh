@@ -52,22 +52,26 @@ python*)
     exit $status
     ;;
 scontrol)
-    node=0
-    while [ "$1 $2" = "show hostnames" ] && [ $node -lt "$SLURM_JOB_NUM_NODES" ]; do
+    node=0 lines=
+    case "$1 $2" in "show hostname" | "show hostnames") ;; *) exit 0 ;; esac
+    while [ $node -lt "$SLURM_JOB_NUM_NODES" ]; do
         node=$((node + 1))
-        echo node$node
+        lines="${lines}node$node
+"
     done
-    exit 0
+    printf %s "$lines" && exit 0 # at once: `| head -n 1` does not wait for more
     ;;
 nvidia-smi)
-    gpu=0
+    gpu=0 lines=
     case "$*" in *-L* | *--list-gpus* | *--query-gpu*) ;; *) exit 0 ;; esac
-    case "$*" in *csv) echo name ;; esac
+    case "$*" in *csv) lines="name
+" ;; esac
     while [ $gpu -lt "${SLURM_GPUS_ON_NODE:-0}" ]; do
-        echo "GPU $gpu"
+        lines="${lines}GPU $gpu
+"
         gpu=$((gpu + 1))
     done
-    exit 0
+    printf %s "$lines" && exit 0
     ;;
 sbatch) echo "Submitted batch job 1001" && exit 0 ;;
 *) exit 0 ;;
