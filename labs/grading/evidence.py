@@ -41,9 +41,12 @@ def findings(submission):
 
 
 def _report(submission):
-    """What the report itself would say."""
+    """What the report itself would say; of a run once, however many tasks it belongs to."""
+    told = set()
     for each in findings_of(submission.course):
-        if each.kind != "script changed":  # `_script` knows the script as it was before paths were taken out
+        # `_script` knows the script as it was before paths were taken out
+        if each.kind != "script changed" and (each.kind, each.text) not in told:
+            told.add((each.kind, each.text))
             yield Finding(each.kind, _SEVERITY.get(each.kind, "note"), each.task, each.text)
 
 

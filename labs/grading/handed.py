@@ -26,7 +26,7 @@ class Submission:
         for name, content in contents.items():
             files.write(self.root / name, content, lasting=False)
         self.runs = self.root / ("notebooks/runs" if not any(n.startswith("runs/") for n in contents) else "runs")
-        self.course = Course(self.root, self.root / "notebooks", self.runs)
+        self.course = Course(self.root, self.root / "notebooks", self.runs, given=self._given)
 
     @cached_property
     def records(self):
@@ -67,9 +67,28 @@ class Submission:
     @cached_property
     def manifest(self):
         """{path: {sha256, ...}} as the manifest says; {} where there is none."""
-        with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
-            named = json.loads(self.contents["manifest.json"])["files"]
-            return {name: entry for name, entry in named.items() if isinstance(entry, dict)}
+        named = self._json("manifest.json").get("files")
+        return {name: entry for name, entry in (named if isinstance(named, dict) else {}).items() if type(entry) is dict}
+
+    @cached_property
+    def _given(self):
+        """The names of the notebooks that the student was given, as the manifest says from the release's stamp, or else
+        as the report's tasks show; None where neither says it. What was handed in was given, whatever they say."""
+        with suppress(KeyError, TypeError):
+            named = self._json("manifest.json").get("release")
+            if named is None:  # of an older kit
+                report = self._json("report.json")
+                named = {"notebooks": [each["notebook"] for each in [*report["tasks"], *report["items"]]]}
+            return frozenset(map(str, named["notebooks"])) | {
+                Path(name).stem for name in self.contents if name.endswith(".ipynb")
+            }
+        return None
+
+    def _json(self, name):
+        """The dict that a file holds; {} where there is none."""
+        with suppress(KeyError, ValueError, RecursionError):
+            data = json.loads(self.contents[name])
+            return data if isinstance(data, dict) else {}
         return {}
 
 
