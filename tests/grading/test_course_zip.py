@@ -1,13 +1,17 @@
 """course.zip: complete, the same bytes each time, without what was not chosen, and without any solution."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import made_class
 import pytest
 
+from labs import files
 from labs.author import hidden
 from labs.cli import main
 from labs.course import release as course_release
@@ -76,15 +80,51 @@ def test_the_command_writes_it_and_names_the_notebooks(tmp_path, monkeypatch, ca
     assert "No site is called 'nowhere'" in capsys.readouterr().err and not (tmp_path / "d.zip").exists()
 
 
-def test_what_was_given_works_where_it_is_unpacked(tmp_path):
-    release.release(ROOT, tmp_path / "c.zip", notebooks="00,05", site="local")
-    with zipfile.ZipFile(tmp_path / "c.zip") as archive:
-        archive.extractall(tmp_path)
-    code = "from labs.checks import progress; print(*sorted({row['notebook'] for row in progress('notebooks')}))"
+@pytest.fixture(scope="module")
+def part(tmp_path_factory):
+    """The zip of a part of the course, as the command writes it."""
+    path = tmp_path_factory.mktemp("part") / "course.zip"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        assert main(["release", "--out", str(path), "--notebooks", "00-05,11", "--site", "local"]) == 0
+    return path
+
+
+def unpacked(path, folder):
+    """(the course of a zip in a folder, how to run a program there as its student does)."""
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(folder)
+    root = folder / "course"
+    environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    return root, {"cwd": root, "env": environment, "capture_output": True, "text": True}
+
+
+def test_what_was_given_works_where_it_is_unpacked(part, tmp_path):
+    _, settings = unpacked(part, tmp_path)
+    code = "from labs.checks import progress; print(*sorted({row['notebook'][:3] for row in progress('notebooks')}))"
     code += "; from labs.slurm import sites; print(*sites.names())"
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "course"), "PYTHONDONTWRITEBYTECODE": "1"}
-    settings = {"cwd": tmp_path / "course", "env": environment, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "-c", code], **settings)
-    assert done.stdout == "00_start_here 05_resnet50_scaling\nlocal\n", done.stderr
+    assert done.stdout == "00_ 01_ 02_ 02b 03_ 04_ 05_ 11_\nlocal\n", done.stderr
     made = subprocess.run(["make", "-n", "lab"], **settings)
     assert made.returncode == 0 and "notebooks/00_start_here.ipynb" in made.stdout, made.stderr
+
+
+def test_the_same_work_on_a_part_and_on_the_whole_gives_the_same_findings(part, whole, tmp_path, monkeypatch):
+    work, found = made_class.work(made_class.study(1), writer="one"), {}
+    for name, path in (("part", part), ("whole", whole)):
+        root, settings = unpacked(path, tmp_path / name)
+        for file, content in work.items():
+            files.write(root / file, content)
+        done = subprocess.run([sys.executable, "-m", "labs", "report"], **settings)
+        assert done.returncode == 0, done.stderr
+        (tmp_path / name / "in").mkdir()
+        shutil.copy(root / "report/submission.zip", tmp_path / name / "in/student.zip")
+        with monkeypatch.context() as patch:
+            patch.chdir(ROOT)
+            for words in (["collect", str(tmp_path / name / "in")], ["check", "--no-run"]):
+                assert main(["grade", *words, "--out", str(tmp_path / name / "grades")]) == 0
+        checked = json.loads((tmp_path / name / "grades/checked/001.json").read_text())
+        found[name] = checked["findings"], set(checked["tables"])
+    assert "T10" in found["whole"][1] and "T10" not in found["part"][1]  # T10 is a task of notebook 08
+    assert found["part"][0] == found["whole"][0]
+    assert [each for each in found["part"][0] if each["severity"] != "note"] == []
