@@ -138,6 +138,7 @@ def _evidence(submission, root):
     if submission.contents:
         found += looked("evidence", evidence.findings, submission)
         found += looked("report", numbers.findings, submission)
+        found += looked("answers", likeness.of_solutions, answers, root)
     result = {
         "progress": submission.course.progress,
         "steps": [],

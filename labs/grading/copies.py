@@ -6,6 +6,7 @@ their differences lie within a tenth of the run's spread; or if both hold the sa
 thousandth of it.
 """
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from labs import recorded
+from labs.checks import kept
 from labs.grading.finding import Finding
 from labs.report.form import digest
 from labs.results import record as records
@@ -123,6 +125,24 @@ def prints(submission):
         if len(text) >= _LONG:
             found[f"the answer to {id}"] = digest(" ".join(text.lower().split()).encode(errors="replace"))
     return found
+
+
+def untouched(contents):
+    """Whether nothing was done in a submission, {path: bytes}: no run and no script is there, no answer is written, and
+    no cell has run. Two of these are equal, and say nothing about each other."""
+    for name, content in contents.items():
+        if name.endswith((".py", ".sh")) or ("runs/" in name and not name.endswith("progress.json")):
+            return False
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            if name.endswith("progress.json") and json.loads(content)["items"]:
+                return False
+            if name.endswith(".ipynb"):
+                for cell in json.loads(content)["cells"]:
+                    answer = cell.get("metadata", {}).get("labs", {}).get("kind") == "answer"
+                    text = "".join(cell.get("source", ""))
+                    if cell.get("outputs") or (answer and kept.written(text) and kept.PLACEHOLDER not in text):
+                        return False
+    return True
 
 
 def equal_files(marks):

@@ -68,7 +68,9 @@ class Submission:
     def manifest(self):
         """{path: {sha256, ...}} as the manifest says; {} where there is none."""
         named = self._json("manifest.json").get("files")
-        return {name: entry for name, entry in (named if isinstance(named, dict) else {}).items() if type(entry) is dict}
+        return {
+            name: entry for name, entry in (named if isinstance(named, dict) else {}).items() if type(entry) is dict
+        }
 
     @cached_property
     def _given(self):
