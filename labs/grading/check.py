@@ -25,7 +25,6 @@ from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric
 from labs.grading.finding import SEVERITIES, Finding, looked
-from labs.results import collect as table
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
 AT_ONCE = 2  # notebooks, of one submission or of several
@@ -179,8 +178,7 @@ def _keep(out, number, key, pieces, notebooks):
 
 def _speedups(submission):
     """[source, workers, speedup, interval or None] of each run on more than one worker."""
-    held = [each.path for each in submission.course.held.values()]
-    for row in table.rows(held) if held else ():
+    for row in submission.course.rows(submission.course.held):
         if row["speedup"] and (row["workers"] or 1) > 1:
             yield [row["source"], row["workers"], row["speedup"], row["speedup_interval"]]
 

@@ -15,6 +15,8 @@ from labs.errors import LabsError
 from labs.grading import collect
 from labs.report import evidence
 from labs.report.course import Course
+from labs.report.form import digest
+from labs.results import log as logs
 from labs.results import record as records
 
 
@@ -23,6 +25,7 @@ class Submission:
 
     def __init__(self, number, contents, root):
         self.number, self.contents, self.root = number, contents, Path(root)
+        self._logged, self._digests = {}, {}
         for name, content in contents.items():
             files.write(self.root / name, content, lasting=False)
         self.runs = self.root / ("notebooks/runs" if not any(n.startswith("runs/") for n in contents) else "runs")
@@ -49,6 +52,22 @@ class Submission:
             except LabsError as problem:
                 found[path.stem] = str(problem).replace(str(self.root), "")
         return found
+
+    def logged(self, path):
+        """{workers: Runs} of a log; of one that many records share once. Empty where it holds no epochs."""
+        if path not in self._logged:
+            self._logged[path] = {}
+            with suppress(LabsError):
+                for run in logs.read(path):
+                    self._logged[path].setdefault(run.workers, []).append(run)
+        return self._logged[path]
+
+    def digests(self, name):
+        """SHA-256 of a file that was handed in, and of the same before paths were taken out of it, or None."""
+        if name not in self._digests:
+            before = self.manifest.get(name, {}).get("sha256_before_cleaning")
+            self._digests[name] = digest(self.contents[name]), before
+        return self._digests[name]
 
     @cached_property
     def tables(self):

@@ -15,6 +15,7 @@ from labs.course.release import Stamp, stamp_of
 from labs.errors import LabsError
 from labs.report.form import digest
 from labs.report.private import Private
+from labs.results import collect
 from labs.results import record as records
 from labs.results.record import Record
 from labs.results.run import Run, load_record
@@ -122,6 +123,17 @@ class Course:
             with suppress(OSError, ValueError, RecursionError):
                 found[path.name] = json.loads(files.read(path))
         return {name: data for name, data in found.items() if isinstance(data, dict)}
+
+    def rows(self, names):
+        """The rows of labs.results.collect of these runs together; once for the same ones, which several tasks show."""
+        key = tuple(names)
+        if key not in self._rows:
+            self._rows[key] = collect.rows([self.held[name].path for name in names]) if names else []
+        return self._rows[key]
+
+    @cached_property
+    def _rows(self):
+        return {}
 
     def matching(self, patterns, names):
         """Those of `names` that one of the regular expressions matches as a whole, in the order of the expressions."""
