@@ -6,6 +6,7 @@ handed      a collected submission, opened
 finding     something in the evidence for a person to look at
 evidence    what each run says of itself
 copies      runs and files that are somebody else's
+guessing    notebooks that try out what is right
 likeness    scripts and answers that are like somebody else's
 rerun       a sample, trained again in the sandbox
 numbers     the report's numbers, computed again from the records

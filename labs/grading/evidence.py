@@ -12,6 +12,7 @@ from statistics import fmean, median, pstdev
 from labs.costs.computation import BYTES, FLOPS
 from labs.costs.memory import KEPT
 from labs.errors import LabsError
+from labs.grading import guessing
 from labs.grading.finding import Finding, looked
 from labs.models import counts
 from labs.report.gather import findings_of
@@ -31,6 +32,7 @@ def findings(submission):
             found += looked(name, look, name, record)
         for look in (_log, _script):
             found += looked(name, look, submission, name, record)
+    found += looked("notebooks", guessing.findings, submission.contents)
     found += looked("runs", _versions, submission.records)
     for look in (_superlinear, _without_record, _report):
         found += looked("runs", look, submission)
