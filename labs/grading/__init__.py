@@ -18,10 +18,12 @@ again       functions called with inputs that no student has seen
 plain       whether code can be judged beside its judge
 check       all of this for every submission, kept by content
 rubric      what counts how much
+term        what stays when the kit or a submission changes
 marks       what a person has decided
 desk        a notebook: one question across all submissions, marked by keyboard
 points      points, of what was found, rubric and marks
 sheet       grades.csv
 feedback    PDF for students and instructors
+oral        three questions for a talk with each student
 results     all that comes out
 """

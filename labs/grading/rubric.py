@@ -1,7 +1,7 @@
 """What counts how much: grades/rubric.toml, written once from the tasks of the course, for the instructor to change.
 
-Checks are for practice: what is right lies in the students' tree. So in the first form, what takes work that can be seen
-has the larger part: each item of a written answer counts WRITTEN points, beside scripts and plots of own runs.
+Checks are for practice: what is right lies in the students' tree. So in the first form, what takes work that can be
+seen has the larger part: each item of a written answer counts WRITTEN points, beside scripts and plots of own runs.
 
 [checks]                  # points of each check; 0 leaves it out
 "05.6" = 1
