@@ -22,6 +22,7 @@ from labs.report.evidence import digits
 COUNT = 3
 RUNS, LINES, SENTENCES = 40, 60, 60  # that questions are drawn from, of one submission: the first ones
 LONGEST = 300
+UNLIKE = 0.03  # of the median: an epoch that differs by less is not asked about
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,8 @@ def _epochs(submission):
     for name, held in _runs(submission):
         epochs = _steady(held)
         middle = median(epoch.seconds for epoch in epochs)
-        for epoch in sorted(epochs, key=lambda each: -abs(each.seconds - middle))[: 3 if len(epochs) > 2 else 0]:
+        unlike = [epoch for epoch in epochs if len(epochs) > 2 and abs(epoch.seconds / middle - 1) >= UNLIKE]
+        for epoch in sorted(unlike, key=lambda each: -abs(each.seconds - middle))[:3]:
             text = (
                 f"Epoch {epoch.epoch + 1} of your run {name} took {epoch.seconds / middle:.2f} times the median: why?"
             )
