@@ -52,10 +52,7 @@ def prepare(shared):
             pytest.fail("out of time, or behind a cell that was", pytrace=False)
 
     IPyNbFile.setup, IPyNbFile.teardown = setup, teardown
-    IPyNbCell.setup, IPyNbCell.runtest = (
-        lambda self: None,
-        runtest,
-    )  # its own set-up excuses what follows a cell out of time
+    IPyNbCell.setup, IPyNbCell.runtest = lambda self: None, runtest  # its own set-up excuses what follows a cell out of time
 
 
 def by_length(items):
