@@ -18,7 +18,7 @@ from labs.report.private import Private
 from labs.results import collect
 from labs.results import record as records
 from labs.results.record import Record
-from labs.results.run import Run, load_record
+from labs.results.run import Run, of_file
 from labs.slurm import sites
 
 MOST_BYTES = 2**20  # of a log that are looked at, half of them at its end
@@ -105,7 +105,8 @@ class Course:
         found = {}
         for path in sorted(self.runs.glob("*.json")):
             with suppress(LabsError, OSError):
-                held = Held(path, files.read(path), records.load(path), load_record(path))
+                record = records.load(path)
+                held = Held(path, files.read(path), record, of_file(record, path))
                 if held.record.name == held.name or not files.later(held.name):
                     found[held.name] = held
         return found
