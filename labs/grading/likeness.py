@@ -104,7 +104,7 @@ def pairs(owned, root=HERE):
         every = {number: set(of_one[what]) for number, of_one in sorted(owned.items()) if of_one.get(what)}
         held = Counter(mark for marks in every.values() for mark in marks)
         rare = {number: {mark for mark in marks if held[mark] <= few} for number, marks in every.items()}
-        least = max(LEAST, _of_blanks(root, what))
+        least = max(3 * LEAST, _of_blanks(root, what)) if what.endswith(".py") else LEAST
         for one, other in combinations(every, 2):
             both, (shorter, longer) = every[one] & every[other], sorted((len(every[one]), len(every[other])))
             if not (len(both) >= least and len(both) >= WHOLE * longer):

@@ -97,6 +97,14 @@ def test_an_answer_that_many_have_is_found_at_all_of_them_and_at_nobody_else(gro
     assert "002 (" in found["001"][0].seen
 
 
+def test_one_way_to_fill_a_blank_that_many_found_is_nobodys_own():
+    blank = "learning_rate = 0.01 * args.n_gpus"
+    assert blank in script()
+    other = "learning_rate = 0.01\nfor step in range(1, args.n_gpus):\n    learning_rate = learning_rate + 0.01"
+    code = script().replace(blank, "number = args.n_gpus\n" + other.replace("args.n_gpus", "number"))
+    assert found(*((code, answer(seed)) for seed in range(12))) == []
+
+
 def test_code_that_no_blank_asks_for_is_found_also_in_a_group():
     theirs = [script() + (OWN, renamed(OWN))[n % 2] for n in range(6)]
     others = [script() for _ in range(14)]
