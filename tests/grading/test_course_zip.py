@@ -13,10 +13,11 @@ import pytest
 
 from labs import files
 from labs.author import hidden
+from labs.checks import tasks
 from labs.cli import main
 from labs.course import release as course_release
 from labs.errors import UseError
-from labs.grading import release
+from labs.grading import handed, release
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = "2026-01-02T03:04:05Z"
@@ -128,3 +129,27 @@ def test_the_same_work_on_a_part_and_on_the_whole_gives_the_same_findings(part, 
     assert "T10" in found["whole"][1] and "T10" not in found["part"][1]  # T10 is a task of notebook 08
     assert found["part"][0] == found["whole"][0]
     assert [each for each in found["part"][0] if each["severity"] != "note"] == []
+
+
+ITEMS = [{"notebook": "01_basic_concepts"}, {"notebook": "05_resnet50_scaling"}]
+GIVEN = [
+    ({"manifest.json": {"files": {}, "release": {"notebooks": ["05_resnet50_scaling"]}}}, {"05_resnet50_scaling"}),
+    ({"report.json": {"tasks": ITEMS[:1], "items": ITEMS}}, {"01_basic_concepts", "05_resnet50_scaling"}),
+    ({"manifest.json": {"release": {"notebooks": []}}, "notebooks/03_mirrored_strategy.ipynb": {}},
+     {"03_mirrored_strategy"}),
+]  # fmt: skip
+UNKNOWN = [
+    {},
+    {"manifest.json": 3},
+    {"manifest.json": {"release": 3}},
+    {"manifest.json": {"release": {"notebooks": 3}}},
+]
+UNKNOWN += [{"report.json": {"tasks": 3, "items": []}}, {"report.json": {"tasks": ["x"], "items": []}}]
+
+
+@pytest.mark.parametrize(("said", "given"), GIVEN + [(said, None) for said in UNKNOWN])
+def test_what_was_given_is_read_from_the_stamp_or_else_from_the_report(said, given, tmp_path):
+    contents = {name: json.dumps(content).encode() for name, content in said.items()}
+    lessons = {lesson.notebook for lesson in handed.Submission("001", contents, tmp_path).course.lessons}
+    every = {lesson.notebook for lesson in tasks.lessons().values() if not lesson.optional}
+    assert lessons == (every if given is None else given)
