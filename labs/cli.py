@@ -475,6 +475,21 @@ def _grade_out(args):
     return 0
 
 
+@command(
+    "grade oral",
+    "three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by them",
+    option("--seed", default="", metavar="WORD", help="another word gives other questions"),
+    GRADES,
+)
+def _grade_oral(args):
+    _for_instructors()
+    _needs_sources(".", "solutions", "the course", "notebooks/")
+    from labs.grading import oral
+
+    print(*oral.write(args.out, ".", args.seed), sep="\n")
+    return 0
+
+
 def _for_instructors():
     """Raise NotInThisTreeError in a student's tree."""
     if importlib.util.find_spec("labs.grading") is None:

@@ -48,6 +48,11 @@ class Stamp(BaseModel, frozen=True):
     def __str__(self):
         return f"{self.version} of {self.date[:10]}"
 
+    @property
+    def notebooks(self):
+        """The names of the notebooks that were given out, as 05_resnet50_scaling, in order."""
+        return [found[1] for name in sorted(self.files) if (found := re.fullmatch(r"notebooks/([^/]+)\.ipynb", name))]
+
     def age(self):
         """What is greater the newer the release is."""
         return tuple(map(int, self.version.split("."))), self.date

@@ -10,6 +10,7 @@ handed      a collected submission, opened
 finding     something in the evidence for a person to look at
 evidence    what each run says of itself
 copies      runs and files that are somebody else's
+guessing    notebooks that try out what is right
 likeness    scripts and answers that are like somebody else's
 rerun       a sample, trained again in the sandbox
 numbers     the report's numbers, computed again from the records
@@ -21,10 +22,12 @@ again       functions called with inputs that no student has seen
 plain       whether code can be judged beside its judge
 check       all of this for every submission, kept by content
 rubric      what counts how much
+term        what stays when the kit or a submission changes
 marks       what a person has decided
 desk        a notebook: one question across all submissions, marked by keyboard
 points      points, of what was found, rubric and marks
 sheet       grades.csv
 feedback    PDF for students and instructors
+oral        three questions for a talk with each student
 results     all that comes out
 """

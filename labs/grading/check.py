@@ -23,9 +23,8 @@ import numpy as np
 from labs import files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric
+from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric, term
 from labs.grading.finding import SEVERITIES, Finding, looked
-from labs.results import collect as table
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
 AT_ONCE = 2  # notebooks, of one submission or of several
@@ -59,13 +58,14 @@ def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=p
             for number in waiting
             for notebook in pieces
         }
+        of = {number: hashlib.sha256(found[number].read_bytes()).hexdigest() for number in waiting}
         seen = {number: {} for number in waiting}
         for done in as_completed(jobs):
             number = jobs.pop(done)
             notebook, piece = done.result()
             seen[number][notebook] = piece
             if len(seen[number]) == len(pieces):
-                report(_keep(out, number, keys[number], seen.pop(number), names))
+                report(_keep(out, number, keys[number], of[number], seen.pop(number), names))
     return len(waiting)
 
 
@@ -138,6 +138,7 @@ def _evidence(submission, root):
     if submission.contents:
         found += looked("evidence", evidence.findings, submission)
         found += looked("report", numbers.findings, submission)
+        found += looked("answers", likeness.of_solutions, answers, root)
     result = {
         "progress": submission.course.progress,
         "steps": [],
@@ -162,24 +163,27 @@ def _of_records(submission, result):
     return ()
 
 
-def _keep(out, number, key, pieces, notebooks):
-    """Keep what is found of a submission, from its pieces. Returns a line."""
-    result = {"key": key} | pieces[None] | {"checks": {}, "told": [], "seconds": {}}
+def _keep(out, number, key, of, pieces, notebooks):
+    """Keep what is found of a submission, from its pieces. of: SHA-256 of its file. Returns a line."""
+    before, moved = _kept(out, number), ""
+    result = {"key": key, "of": of} | pieces[None] | {"checks": {}, "told": [], "seconds": {}}
     for notebook in notebooks:
         if pieces.get(notebook):
             result["checks"][notebook], told, result["seconds"][notebook] = pieces[notebook]
             result["told"] += [f"{notebook}, {line}" for line in told]
+    if before.get("of") == of:  # the same work
+        result["checks"] = term.carried(before["checks"], result["checks"])
+        moved = term.moved(before["checks"], result["checks"])
     result["findings"] += [asdict(each) for each in _claims(result.pop("progress"), result["checks"])]
     files.write(Path(out, f"checked/{number}.json"), json.dumps(result, indent=1).encode(errors="replace"))
     states = Counter(each["state"] for of_one in result["checks"].values() for each in of_one.values())
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing run"
-    return f"{number}: {len(result['findings'])} findings; checks: {said}"
+    return f"{number}: {len(result['findings'])} findings; checks: {said}" + (f"; {moved}" if moved else "")
 
 
 def _speedups(submission):
     """[source, workers, speedup, interval or None] of each run on more than one worker."""
-    held = [each.path for each in submission.course.held.values()]
-    for row in table.rows(held) if held else ():
+    for row in submission.course.rows(submission.course.held):
         if row["speedup"] and (row["workers"] or 1) > 1:
             yield [row["source"], row["workers"], row["speedup"], row["speedup_interval"]]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from labs import files
 from labs.errors import UseError
 from labs.grading.incoming import handed_in
+from labs.grading import copies
 from labs.printed import printable
 from labs.report.archive import zipped
 
@@ -161,7 +162,7 @@ def _twins(out, report):
     """A line for each submission that is, to the last byte, that of another student."""
     by_content = {}
     for number, path in submissions(out).items():
-        if contents(path):
+        if (found := contents(path)) and not copies.untouched(found):
             by_content.setdefault(hashlib.sha256(path.read_bytes()).hexdigest(), []).append(number)
     for numbers in by_content.values():
         for number in numbers:

@@ -6,19 +6,23 @@ their differences lie within a tenth of the run's spread; or if both hold the sa
 thousandth of it.
 """
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
 from labs import recorded
+from labs.checks import kept
 from labs.grading.finding import Finding
 from labs.report.form import digest
 from labs.results import record as records
 
 LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # step times that two runs must share; of the spread, in order and in any order
 KIT = "the kit"
+FEW = 8  # runs that one finding names
 _LONG = 200  # characters of what two students do not have alike by chance
 
 
@@ -65,20 +69,37 @@ def alike(one, other):
     return float(np.exp(factor)) if np.max(np.abs(difference - factor)) <= within else None
 
 
-def _near(runs):
-    """Pairs of places of the runs that `alike` can take for copies, each run against all others at once: a class has
-    millions of pairs."""
+def _copies(runs):
+    """(place, place, factor) of the runs that are copies, each run against all others at once: a class has millions of
+    pairs. Of one owner's runs that are copies of each other, only pairs with the first one.
+
+    Where nine tenths of some differences lie within t of one number, all of them do but the same tenth at either end of
+    their order, at most: within 2 t of each other. Sorting single precision is the fastest way to see that.
+    """
     order = sorted(range(len(runs)), key=lambda place: len(runs[place].steps))
-    while len(order) > 1:
-        here, *order = order
-        one = runs[here].steps
-        others = np.stack([runs[place].steps[: len(one)] for place in order])
-        off = np.quantile(_from_median(one - others), 0.9, axis=1)
-        spread = np.maximum(np.median(_from_median(one[None])), np.median(_from_median(others), axis=1))
-        near = off <= np.maximum(CLOSE * spread, 1e-9)
-        equal = np.array([len(runs[place].steps) == len(one) for place in order])
-        near |= equal & (np.abs(np.ptp(one) - np.ptp(others, axis=1)) <= 2 * np.maximum(SAME * spread, 1e-9))
-        yield from (tuple(sorted((here, order[n]))) for n in np.flatnonzero(near))
+    numbers = {owner: number for number, owner in enumerate(dict.fromkeys(run.owner for run in runs))}
+    owner, again = np.array([numbers[run.owner] for run in runs]), np.zeros(len(runs), bool)
+    for length, group in groupby(order, key=lambda place: len(runs[place].steps)):
+        here = list(group)
+        order = order[len(here) :]
+        places = np.array(here + order)
+        steps = np.stack([runs[place].steps[:length] for place in places])
+        spread, width = np.median(_from_median(steps), axis=1), np.ptp(steps[: len(here)], axis=1)
+        steps, least = (steps - steps[:, :1]).astype(np.float32), length - 1 - int(0.9 * (length - 1))
+        for n, place in enumerate(here):
+            off = steps[n] - steps[n + 1 :]
+            off.sort(axis=1)
+            either = np.maximum(spread[n], spread[n + 1 :])
+            room = 2 * np.maximum(CLOSE * either, 1e-9) + 1e-6 * (1 + np.abs(off[:, 0]) + np.abs(off[:, -1]))
+            near = off[:, -1 - least] - off[:, least] <= room
+            equal = len(here) - n - 1  # of the same length: then the order may be another one
+            near[:equal] |= np.abs(width[n] - width[n + 1 :]) <= 2 * np.maximum(SAME * either[:equal], 1e-9)
+            others = places[n + 1 :][near]
+            others = others[(owner[others] != owner[place]) | ~(again[others] | again[place])]
+            for first, second in (sorted((place, int(other))) for other in others):
+                if (factor := alike(runs[first].steps, runs[second].steps)) is not None:
+                    again[second] |= owner[first] == owner[second]
+                    yield first, second, factor
 
 
 def _from_median(rows):
@@ -88,24 +109,27 @@ def _from_median(rows):
 def findings(runs):
     """{owner: findings} of some Series of all students. For who has the run that began earlier, by the dates in
     the records, a copy is a note."""
-    found, every = {}, [*runs, *kit()]
-    for first, second in sorted(_near(every), key=lambda pair: (pair[1] >= len(runs), pair)):
+    found, repeated, every = {}, {}, [*runs, *kit()]
+    for first, second, factor in sorted(_copies(every), key=lambda pair: (pair[1] >= len(runs), pair)):
         one, other = every[first], every[second]
         if one.owner == KIT or (other.owner == KIT and one.kind != "measured"):
             continue  # it says itself that it is recorded: the report's findings name it
-        if (factor := alike(one.steps, other.steps)) is None:
-            continue
         equal = abs(factor - 1) < 1e-6
         how = "equal to" if equal else f"{factor:.4g} times"
+        if one.owner == other.owner:
+            repeated.setdefault(first, []).append(f"{how} those of {other.name}")
+            continue
         for here, there, said in ((one, other, how), (other, one, how if equal else f"{1 / factor:.4g} times")):
-            kind = "repeated" if one.owner == other.owner else "recorded" if KIT in (one.owner, other.owner) else "copy"
-            of = there.name if there.owner in (here.owner, KIT) else f"{there.name} of submission {there.owner}"
+            kind = "recorded" if KIT in (one.owner, other.owner) else "copy"
+            of = there.name if there.owner == KIT else f"{there.name} of submission {there.owner}"
             seen = f"its step times are {said} those of {'the recorded run ' if kind == 'recorded' else ''}{of}"
             earlier = kind == "copy" and here.started and there.started and here.started < there.started
             severity = "note" if earlier else "serious"
             found.setdefault(here.owner, []).append(Finding(kind, severity, here.name, seen))
-            if kind == "repeated":
-                break
+    for first, said in repeated.items():
+        more = f" and of {len(said) - FEW} more" if len(said) > FEW else ""
+        seen = f"its step times are {', '.join(said[:FEW])}{more}"
+        found.setdefault(every[first].owner, []).append(Finding("repeated", "serious", every[first].name, seen))
     found.pop(KIT, None)
     return found
 
@@ -123,6 +147,24 @@ def prints(submission):
         if len(text) >= _LONG:
             found[f"the answer to {id}"] = digest(" ".join(text.lower().split()).encode(errors="replace"))
     return found
+
+
+def untouched(contents):
+    """Whether nothing was done in a submission, {path: bytes}: no run and no script is there, no answer is written, and
+    no cell has run. Two of these are equal, and say nothing about each other."""
+    for name, content in contents.items():
+        if name.endswith((".py", ".sh")) or ("runs/" in name and not name.endswith("progress.json")):
+            return False
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            if name.endswith("progress.json") and json.loads(content)["items"]:
+                return False
+            if name.endswith(".ipynb"):
+                for cell in json.loads(content)["cells"]:
+                    answer = cell.get("metadata", {}).get("labs", {}).get("kind") == "answer"
+                    text = "".join(cell.get("source", ""))
+                    if cell.get("outputs") or (answer and kept.written(text) and kept.PLACEHOLDER not in text):
+                        return False
+    return True
 
 
 def equal_files(marks):

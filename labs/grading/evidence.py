@@ -12,14 +12,12 @@ from statistics import fmean, median, pstdev
 from labs.costs.computation import BYTES, FLOPS
 from labs.costs.memory import KEPT
 from labs.errors import LabsError
+from labs.grading import guessing
 from labs.grading.finding import Finding, looked
 from labs.models import counts
-from labs.report.form import digest
 from labs.report.gather import findings_of
-from labs.results import collect as results
-from labs.results import log as logs
 
-FEW = 8  # steps: fewer say nothing about their spread
+FEW = 8  # steps: fewer say nothing about their spread; runs that one finding names
 CORE, GPU = 300e9, 3e15  # operations/s that nothing exceeds: a core (64 per cycle at 4 GHz), a GPU (matrix units, 2025)
 MOST_PIXELS = 1024  # per side: larger images are not counted
 WINOGRAD = 2.25  # times fewer multiplications (A. Lavin and S. Gray, CVPR 2016)
@@ -34,6 +32,7 @@ def findings(submission):
             found += looked(name, look, name, record)
         for look in (_log, _script):
             found += looked(name, look, submission, name, record)
+    found += looked("notebooks", guessing.findings, submission.contents)
     found += looked("runs", _versions, submission.records)
     for look in (_superlinear, _without_record, _report):
         found += looked("runs", look, submission)
@@ -41,9 +40,12 @@ def findings(submission):
 
 
 def _report(submission):
-    """What the report itself would say."""
+    """What the report itself would say; of a run once, however many tasks it belongs to."""
+    told = set()
     for each in findings_of(submission.course):
-        if each.kind != "script changed":  # `_script` knows the script as it was before paths were taken out
+        # `_script` knows the script as it was before paths were taken out
+        if each.kind != "script changed" and (each.kind, each.text) not in told:
+            told.add((each.kind, each.text))
             yield Finding(each.kind, _SEVERITY.get(each.kind, "note"), each.task, each.text)
 
 
@@ -91,11 +93,7 @@ def _log(submission, name, record):
     path = held and held.log(".out")
     if not path or not record.epochs:
         return
-    try:
-        runs = logs.read(path)
-    except LabsError:
-        return  # a script that prints no epochs
-    runs = [run for run in runs if run.workers == record.configuration.workers]
+    runs = submission.logged(path).get(record.configuration.workers, ())  # none: a script that prints no epochs
     if len(runs) != 1:
         return
     printed = [epoch for repeat in runs[0].repeats for epoch in repeat]
@@ -125,8 +123,7 @@ def _script(submission, name, record):
     place = f"notebooks/scripts/{script}"
     if not record.script_sha256 or place not in submission.contents:
         return
-    handed = {digest(submission.contents[place]), submission.manifest.get(place, {}).get("sha256_before_cleaning")}
-    if record.script_sha256 not in handed:
+    if record.script_sha256 not in submission.digests(place):
         yield Finding("script", "look", name, f"it was made with another {script} than the one that was handed in")
 
 
@@ -190,13 +187,13 @@ def _versions(records):
     for runs in studies.values():
         for what in ("versions", "machine"):
             if len({str(sorted(getattr(record, what).items(), key=str)) for _, record in runs}) > 1:
-                names = ", ".join(name for name, _ in runs)
+                more = f" and {len(runs) - FEW} more" if len(runs) > FEW else ""
+                names = ", ".join(name for name, _ in runs[:FEW]) + more
                 yield Finding("versions", "look", names, f"one study, and their {what} differ")
 
 
 def _superlinear(submission):
-    paths = [held.path for held in submission.course.held.values()]
-    for row in results.rows(paths) if paths else []:
+    for row in submission.course.rows(submission.course.held):
         interval, workers = row["speedup_interval"], row["workers"] or 1
         if interval and workers > 1 and interval[0] > 1.1 * workers:
             seen = f"a speedup of {row['speedup']:.3g} [{interval[0]:.3g}, {interval[1]:.3g}] on {workers} workers"
@@ -211,6 +208,5 @@ def _without_record(submission):
     for path in sorted(submission.runs.glob("*.out")):
         if path in shown or path.with_suffix(".json").exists():
             continue
-        with suppress(LabsError):
-            if logs.read(path):
-                yield Finding("no record", "note", path.stem, "a log without a record: its numbers are Keras' own")
+        if submission.logged(path):
+            yield Finding("no record", "note", path.stem, "a log without a record: its numbers are Keras' own")

@@ -18,6 +18,8 @@ HONEST = {
     "copy": "two students worked on one machine and share their runs, which the course may allow",
     "repeated": "a record was copied inside the folder, as a backup under another name",
     "alike": "two students worked together, which the course may allow, or took the same words from one source",
+    "solution": "a student who quotes the course's own text, or who learnt with an earlier year's solutions",
+    "guessing": "somebody who tried out how the checks work, and then answered on their own",
     "equal files": "two students worked together, which the course may allow",
     "progress": "the check was right once, and its cell was changed later, or needs what was not handed in",
     "report": "the report was made with another version of the kit, or before the last run",

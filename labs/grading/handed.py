@@ -15,6 +15,8 @@ from labs.errors import LabsError
 from labs.grading import collect
 from labs.report import evidence
 from labs.report.course import Course
+from labs.report.form import digest
+from labs.results import log as logs
 from labs.results import record as records
 
 
@@ -23,10 +25,11 @@ class Submission:
 
     def __init__(self, number, contents, root):
         self.number, self.contents, self.root = number, contents, Path(root)
+        self._logged, self._digests = {}, {}
         for name, content in contents.items():
             files.write(self.root / name, content, lasting=False)
         self.runs = self.root / ("notebooks/runs" if not any(n.startswith("runs/") for n in contents) else "runs")
-        self.course = Course(self.root, self.root / "notebooks", self.runs)
+        self.course = Course(self.root, self.root / "notebooks", self.runs, given=self._given)
 
     @cached_property
     def records(self):
@@ -34,7 +37,8 @@ class Submission:
         found = {}
         for path in sorted(self.runs.glob("*.json")):
             with suppress(LabsError):
-                found[path.stem] = records.load(path)
+                held = self.course.held.get(path.stem)
+                found[path.stem] = held.record if held else records.load(path)
         return found
 
     @cached_property
@@ -49,6 +53,22 @@ class Submission:
             except LabsError as problem:
                 found[path.stem] = str(problem).replace(str(self.root), "")
         return found
+
+    def logged(self, path):
+        """{workers: Runs} of a log; of one that many records share once. Empty where it holds no epochs."""
+        if path not in self._logged:
+            self._logged[path] = {}
+            with suppress(LabsError):
+                for run in logs.read(path):
+                    self._logged[path].setdefault(run.workers, []).append(run)
+        return self._logged[path]
+
+    def digests(self, name):
+        """SHA-256 of a file that was handed in, and of the same before paths were taken out of it, or None."""
+        if name not in self._digests:
+            before = self.manifest.get(name, {}).get("sha256_before_cleaning")
+            self._digests[name] = digest(self.contents[name]), before
+        return self._digests[name]
 
     @cached_property
     def tables(self):
@@ -67,9 +87,30 @@ class Submission:
     @cached_property
     def manifest(self):
         """{path: {sha256, ...}} as the manifest says; {} where there is none."""
-        with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
-            named = json.loads(self.contents["manifest.json"])["files"]
-            return {name: entry for name, entry in named.items() if isinstance(entry, dict)}
+        named = self._json("manifest.json").get("files")
+        return {
+            name: entry for name, entry in (named if isinstance(named, dict) else {}).items() if type(entry) is dict
+        }
+
+    @cached_property
+    def _given(self):
+        """The names of the notebooks that the student was given, as the manifest says from the release's stamp, or else
+        as the report's tasks show; None where neither says it. What was handed in was given, whatever they say."""
+        with suppress(KeyError, TypeError):
+            named = self._json("manifest.json").get("release")
+            if named is None:  # of an older kit
+                report = self._json("report.json")
+                named = {"notebooks": [each["notebook"] for each in [*report["tasks"], *report["items"]]]}
+            return frozenset(map(str, named["notebooks"])) | {
+                Path(name).stem for name in self.contents if name.endswith(".ipynb")
+            }
+        return None
+
+    def _json(self, name):
+        """The dict that a file holds; {} where there is none."""
+        with suppress(KeyError, ValueError, RecursionError):
+            data = json.loads(self.contents[name])
+            return data if isinstance(data, dict) else {}
         return {}
 
 

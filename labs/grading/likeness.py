@@ -2,8 +2,11 @@
 
 Winnowing (S. Schleimer, D. Wilkerson, A. Aiken, SIGMOD 2003): of every `WINDOW` neighbouring hashes of `GRAM` tokens
 the smallest is kept, so two texts that share GRAM + WINDOW - 1 tokens in a row share a fingerprint. In scripts every
-name is one token, every number another one, and comments are none: names that were changed hide nothing. Left out is
-what the course itself gives, and what more than a few submissions have: the usual way to fill a blank is nobody's own.
+name is one token, every number another one, and comments are left out: names that were changed hide nothing.
+
+Left out is what the course itself gives, and, where a part of a text is compared, what more than a few submissions
+have: the usual way to fill a blank is nobody's own. Texts that are equal as a whole are found however many have them:
+answers, since their words are free, and scripts where they share more than filling the blanks takes.
 """
 
 import hashlib
@@ -12,16 +15,23 @@ import keyword
 import re
 import tokenize
 from collections import Counter
+from functools import cache
 from html import escape
 from itertools import combinations
+from pathlib import Path
 
+from labs.author import regions, sources
+from labs.checks import kept
 from labs.grading import reference
 from labs.grading.finding import Finding
 from labs.printed import printable
 
 GRAM, WINDOW = {"script": 10, "answer": 5}, 4
 LEAST, SHARE = 8, 0.5  # fingerprints that two texts share, and of the shorter one's
+WHOLE = 0.8  # of the longer one's, where texts are equal as a whole
 COMMON = 0.15  # share of the submissions, though 3 of them are always a few
+FEW = 6  # others that one finding names
+HERE = str(Path(__file__).parents[2])  # the course of this kit
 
 
 def texts(contents, answers):
@@ -42,35 +52,84 @@ def prints(what, text):
 
 def own(contents, answers, root):
     """{what: sorted fingerprints} of a student's texts without what the course gives."""
-    given = {name: {mark for text in of for mark in prints(name, text)} for name, of in reference.scripts(root).items()}
-    held = set(prints("answers", " ".join(reference.criteria())))
-    found = {what: prints(what, text).keys() - given.get(what, held) for what, text in texts(contents, answers).items()}
+    given = {name: blank | complete for name, (blank, complete) in _of_scripts(root).items()}
+    told = _of_answers(root)[0]
+    found = {what: prints(what, text).keys() - given.get(what, told) for what, text in texts(contents, answers).items()}
     return {what: sorted(of) for what, of in found.items() if of}
 
 
-def pairs(owned):
+def of_solutions(answers, root):
+    """Findings where a written answer is that of the solutions. answers: {id: text}.
+
+    The solutions are compared here and nowhere else: their words stand in nothing that is kept or shown.
+    """
+    told, model = _of_answers(root)
+    for id, text in answers.items():
+        mine, theirs = prints("answer", text).keys() - told, model.get(id, set())
+        both, shorter = mine & theirs, min(len(mine), len(theirs))
+        if both and len(both) >= min(LEAST, len(theirs)) and len(both) >= SHARE * shorter:
+            seen = f"{len(both)} of its {len(mine)} fingerprints are those of the solution's answer"
+            yield Finding("solution", "look", f"the answer to {id}", seen)
+
+
+@cache
+def _of_scripts(root):
+    """{name: (fingerprints of the blank form, of the complete one)} of the course's scripts."""
+    return {name: tuple(set(prints(name, text)) for text in of) for name, of in reference.scripts(root).items()}
+
+
+@cache
+def _of_answers(root):
+    """(fingerprints of what students read: what a good answer holds, and the notebooks; {id: those of the solution's
+    answer without them})."""
+    read, model = [" ".join(reference.criteria())], {}
+    for name, path in sources.sources(Path(root)).items():
+        text = path.read_text(encoding="utf-8")
+        for form in (regions.blank, regions.strip_markers):
+            for head, _, cell in (each.partition("\n") for each in form(text, name).split("\n# %%")):
+                cell = re.sub(r"(?m)^# ?", "", cell)
+                if form is regions.blank and "[markdown]" in head:
+                    read.append(cell)
+                elif answer := re.search(r'"id": "(\w+)", "kind": "answer"', head):
+                    model[answer[1]] = kept.written(cell)
+    told = {mark for text in read for mark in prints("answer", text)}
+    return told, {id: set(prints("answer", text)) - told for id, text in model.items()}
+
+
+def pairs(owned, root=HERE):
     """(what, number, number, fingerprints of both, share of the shorter one's), the most alike first, of
-    {number: what `own` gave}."""
+    {number: what `own` gave}. root: of the course."""
     found, few = [], max(3, COMMON * len(owned))
     for what in sorted({what for of_one in owned.values() for what in of_one}):
-        held = Counter(mark for of_one in owned.values() for mark in of_one.get(what, ()))
-        rare = {n: {mark for mark in of_one.get(what, ()) if held[mark] <= few} for n, of_one in owned.items()}
-        for one, other in combinations(sorted(rare), 2):
-            both = rare[one] & rare[other]
-            if len(both) >= LEAST and (share := len(both) / min(len(rare[one]), len(rare[other]))) >= SHARE:
-                found.append((what, one, other, both, share))
+        every = {number: set(of_one[what]) for number, of_one in sorted(owned.items()) if of_one.get(what)}
+        held = Counter(mark for marks in every.values() for mark in marks)
+        rare = {number: {mark for mark in marks if held[mark] <= few} for number, marks in every.items()}
+        least = max(3 * LEAST, _of_blanks(root, what)) if what.endswith(".py") else LEAST
+        for one, other in combinations(every, 2):
+            both, (shorter, longer) = every[one] & every[other], sorted((len(every[one]), len(every[other])))
+            if not (len(both) >= least and len(both) >= WHOLE * longer):
+                both, shorter = rare[one] & rare[other], min(len(rare[one]), len(rare[other]))
+            if len(both) >= LEAST and len(both) >= SHARE * shorter:
+                found.append((what, one, other, both, len(both) / shorter))
     return sorted(found, key=lambda pair: (-pair[4], pair[:3]))
 
 
+def _of_blanks(root, what):
+    """How many fingerprints of a script change when its blanks are filled; 0 of what is no script of the course."""
+    blank, complete = _of_scripts(root).get(what, (set(), set()))
+    return len(complete - blank)
+
+
 def findings(found):
-    """{number: findings} of what `pairs` gave."""
-    made = {}
+    """{number: findings} of what `pairs` gave: one for each text, which names all others that are like it."""
+    like, made = {}, {}
     for what, one, other, both, share in found:
         for here, there in ((one, other), (other, one)):
-            seen = (
-                f"{len(both)} fingerprints are also those of submission {there}, {share:.0%} of the shorter text's own"
-            )
-            made.setdefault(here, []).append(Finding("alike", "look", what, seen))
+            like.setdefault((here, what), []).append(f"{there} ({len(both)}, {share:.0%} of the shorter text's own)")
+    for (number, what), others in like.items():
+        more = f" and {len(others) - FEW} more" if len(others) > FEW else ""
+        seen = f"it shares fingerprints with submission {', '.join(others[:FEW])}{more}"
+        made.setdefault(number, []).append(Finding("alike", "look", what, seen))
     return made
 
 
@@ -96,7 +155,7 @@ def _marked(what, text, both):
 
 
 def _code(text):
-    """(token, number of its line) of Python; of what is none its words."""
+    """(token, number of its line) of Python, up to where it is broken."""
     kinds = {tokenize.NUMBER: "0", tokenize.STRING: "''"}
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -9,20 +9,22 @@ from pydantic import BaseModel, Field, ValidationError
 
 from labs import files, schema
 from labs.errors import UseError
-from labs.grading import collect
+from labs.grading import collect, term
 
 
 class Marks(BaseModel, extra="forbid"):
     """The marks of one submission.
 
     items: {item of the rubric: share from 0 to 1}; checks: {check: share}, which overrule how it was judged;
-    comments: ids of the comment bank, or texts; confirmed: kinds of findings that take points off.
+    comments: ids of the comment bank, or texts; confirmed: kinds of findings that take points off; of: {item: digest of
+    the answer that was marked}.
     """
 
     items: dict[str, float] = {}
     checks: dict[str, float] = {}
     comments: list[str] = []
     confirmed: list[str] = []
+    of: dict[str, str] = {}
 
 
 class File(BaseModel, extra="forbid"):
@@ -65,6 +67,9 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=(), conf
             kept.pop(id, None)
             if share is not None:
                 kept[id] = share
+            if id in rubric.items:
+                answers = collect.kept(Path(out, f"checked/{number}.json")).get("answers", {})
+                of_one.of[id] = term.digest(answers.get(rubric.items[id][0]))
         kept = [each for each in of_one.comments if each not in without]
         of_one.comments = kept + [each for each in comments if each not in kept]
         of_one.confirmed += [each for each in confirm if each not in of_one.confirmed]

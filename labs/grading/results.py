@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labs import files
 from labs.errors import UseError
-from labs.grading import check, collect, feedback, likeness, marks, points, rubric, sheet, worksheet
+from labs.grading import check, collect, feedback, likeness, marks, points, rubric, sheet, term, worksheet
 
 
 def write(out, platform=None, column=None):
@@ -32,6 +32,8 @@ def write(out, platform=None, column=None):
     told = [f"{len(found)} submissions, {sum(line.open for each in made.values() for line in each)} items are open."]
     if missing := sorted(collect.submissions(out).keys() - found.keys()):
         told.append(f"Not looked at yet, so not in any of this: {', '.join(missing)}. Run `labs grade check`.")
+    for number, each in found.items():
+        told += term.waiting(number, each["checks"], decided[number].checks if number in decided else ())
     told += [f"{n}: {before[n]:g} -> {total:g} points" for n, total in totals.items() if before.get(n, total) != total]
     names, collected = collect.kept(out / "names.json"), collect.kept(out / "collection.json")
     for number, lines in made.items():

@@ -1,5 +1,8 @@
 """What counts how much: grades/rubric.toml, written once from the tasks of the course, for the instructor to change.
 
+Checks are for practice: what is right lies in the students' tree. So in the first form, what takes work that can be
+seen has the larger part: each item of a written answer counts WRITTEN points, beside scripts and plots of own runs.
+
 [checks]                  # points of each check; 0 leaves it out
 "05.6" = 1
 
@@ -28,6 +31,9 @@ from labs import files, schema
 from labs.checks import tasks
 from labs.errors import UseError
 from labs.printed import printable
+
+WRITTEN = 5  # points of an item of a written answer
+_KINDS = ("written answers", "scripts and plots of own runs", "choices", "other checks")
 
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -114,10 +120,19 @@ def add_comment(out, item, text):
 
 def _first(notebooks):
     """The text of a rubric that says what the tasks of the course say; optional lessons only where they are named."""
-    every = tasks.lessons().values()
-    lessons = [each for each in every if (each.notebook in notebooks if notebooks else not each.optional)]
-    items = [item for lesson in lessons for item in lesson.task]
-    lines = ["# What counts how much. Points are computed anew from this file each time.", "", "[checks]"]
+    every = tasks.lessons().items()
+    lessons = {name: of for name, of in every if (of.notebook in notebooks if notebooks else not of.optional)}
+    items = [item for lesson in lessons.values() for item in lesson.task]
+    lines = ["# What counts how much. Points are computed anew from this file each time. As it was written first:", "#"]
+    shares = _shares(lessons)
+    for kind, points in shares.items():
+        lines.append(f"# {kind:<30}{points:4g} points, {points / (sum(shares.values()) or 1):.0%}")
+    lines += [
+        "#",
+        "# What is right in checks and choices lies in the students' tree: they are practice.",
+        "",
+        "[checks]",
+    ]
     lines += [f"{json.dumps(item.id)} = {item.points}" for item in items if isinstance(item, tasks.Check)]
     lines += ["", "[findings]", "# copy = 5", "", "[comments]", '# "T5.1a" = "..."']
     for item in items:
@@ -125,6 +140,24 @@ def _first(notebooks):
             lines += ["", "[[answer]]", f"id = {json.dumps(item.id)}", "items = ["]
             for number, held in enumerate(item.holds, 1):
                 text = json.dumps(held, ensure_ascii=False)
-                lines.append(f'  {{ id = "{item.id}.{number}", points = 1, text = {text} }},')
+                lines.append(f'  {{ id = "{item.id}.{number}", points = {WRITTEN}, text = {text} }},')
             lines.append("]")
     return "\n".join(lines) + "\n"
+
+
+def _shares(lessons):
+    """{kind: points} of the items of some lessons, {folder: Lesson}, in the first form of a rubric."""
+    shares = dict.fromkeys(_KINDS, 0)
+    for folder, lesson in lessons.items():
+        about_scripts, questions = set(), tasks.LESSONS / folder / "questions.py"
+        if questions.exists():
+            for judge in questions.read_text(encoding="utf-8").split('@judges("')[1:]:
+                if re.search(r"\b(batch_)?scripts\.", judge):
+                    about_scripts.add(judge.partition('"')[0])
+        for item in lesson.task:
+            if item.kind == "answer":
+                shares[_KINDS[0]] += WRITTEN * len(item.holds)
+            elif isinstance(item, tasks.Check):
+                work = item.id in about_scripts or item.evidence != tasks.Evidence()
+                shares[_KINDS[1 if work else 2 if item.kind == "choice" else 3]] += item.points
+    return shares

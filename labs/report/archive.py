@@ -30,6 +30,9 @@ def pack(course, report, documents):
     for name, sha256 in original.items():  # paths and names were taken out of these
         entries[name]["sha256_before_cleaning"] = sha256
     manifest = {"version": 1, "files": dict(sorted(entries.items()))}
+    if course.stamp:  # which tasks there were to do
+        stamp = course.stamp
+        manifest["release"] = {"version": stamp.version, "date": stamp.date, "notebooks": stamp.notebooks}
     contents["manifest.json"] = form.as_json(manifest).encode()
     return zipped(contents)
 

@@ -11,12 +11,14 @@ from pathlib import Path
 from labs import files
 from labs.checks import kept, tasks
 from labs.course import CourseError, find, fresh_files
+from labs.course.release import Stamp, stamp_of
 from labs.errors import LabsError
 from labs.report.form import digest
 from labs.report.private import Private
+from labs.results import collect
 from labs.results import record as records
 from labs.results.record import Record
-from labs.results.run import Run, load_record
+from labs.results.run import Run, of_file
 from labs.slurm import sites
 
 MOST_BYTES = 2**20  # of a log that are looked at, half of them at its end
@@ -45,12 +47,15 @@ class Held:
 @dataclass
 class Course:
     """A course's work. folder: of the notebooks; runs: of the runs; fresh: {path below root: function that gives the
-    bytes that the student began with}, empty where there are none to compare with."""
+    bytes that the student began with}, empty where there are none to compare with; stamp: of the release, None where
+    there is none, as in a clone; given: the names of the notebooks that were given out, None for all."""
 
     root: Path
     folder: Path
     runs: Path
     fresh: dict = field(default_factory=dict)
+    stamp: Stamp | None = None
+    given: frozenset | None = None
 
     @cached_property
     def private(self):
@@ -62,8 +67,10 @@ class Course:
 
     @cached_property
     def lessons(self):
-        """The lessons of the course; optional ones where something of them was done."""
-        return [lesson for lesson in tasks.lessons().values() if not lesson.optional or self._begun(lesson)]
+        """The lessons that were given out; optional ones where something of them was done."""
+        known = tasks.lessons().values()
+        given = known if self.given is None else [each for each in known if each.notebook in self.given]
+        return [lesson for lesson in given if not lesson.optional or self._begun(lesson)]
 
     def _begun(self, lesson):
         path = self.folder / f"{lesson.notebook}.ipynb"
@@ -98,10 +105,16 @@ class Course:
         found = {}
         for path in sorted(self.runs.glob("*.json")):
             with suppress(LabsError, OSError):
-                held = Held(path, files.read(path), records.load(path), load_record(path))
+                record = records.load(path)
+                held = Held(path, files.read(path), record, of_file(record, path))
                 if held.record.name == held.name or not files.later(held.name):
                     found[held.name] = held
         return found
+
+    @cached_property
+    def _digests(self):
+        """{name of a script: SHA-256 of what stands there now, or None}."""
+        return {}
 
     @cached_property
     def measured(self):
@@ -111,6 +124,17 @@ class Course:
             with suppress(OSError, ValueError, RecursionError):
                 found[path.name] = json.loads(files.read(path))
         return {name: data for name, data in found.items() if isinstance(data, dict)}
+
+    def rows(self, names):
+        """The rows of labs.results.collect of these runs together; once for the same ones, which several tasks show."""
+        key = tuple(names)
+        if key not in self._rows:
+            self._rows[key] = collect.rows([self.held[name].path for name in names]) if names else []
+        return self._rows[key]
+
+    @cached_property
+    def _rows(self):
+        return {}
 
     def matching(self, patterns, names):
         """Those of `names` that one of the regular expressions matches as a whole, in the order of the expressions."""
@@ -157,10 +181,12 @@ class Course:
         """(name of the script that a run was made with, SHA-256 of what stands there now), None where not known."""
         if not record.command or record.command[0] == "-m":
             return (record.command[1] if record.command[1:] else None), None
-        path = self.folder / "scripts" / Path(record.command[0]).name
-        with suppress(OSError):
-            return path.name, digest(files.read(path))
-        return path.name, None
+        name = Path(record.command[0]).name
+        if name not in self._digests:  # of thousands of runs, most were made with one script
+            self._digests[name] = None
+            with suppress(OSError, ValueError):
+                self._digests[name] = digest(files.read(self.folder / "scripts" / name))
+        return name, self._digests[name]
 
 
 def look(start=".", runs=None):
@@ -175,10 +201,12 @@ def look(start=".", runs=None):
         root = start.parent  # notebooks that were copied somewhere
     folder = start if here else root / "notebooks"
     runs = Path(runs or os.environ.get("LABS_RUNS") or folder / "runs").absolute()
-    fresh = {}
+    fresh, stamp = {}, None
     with suppress(CourseError):
         fresh = fresh_files(root)
-    return Course(root, folder, runs, fresh)
+    with suppress(CourseError):
+        stamp = stamp_of(root)
+    return Course(root, folder, runs, fresh, stamp, stamp and frozenset(stamp.notebooks))
 
 
 def excerpt(path, most=MOST_BYTES):

@@ -52,6 +52,18 @@ def compile(folder, format="pdf", main="report.typ", **options):
     return typst.compile(str(folder / main), format=format, **options)
 
 
+def of_data(main, data, beside=None):
+    """The PDF, as bytes, that the Typst file `main` makes of `data`, which it reads as data.json. In its folder lie
+    parts.typ and the files `beside`, {name: text}."""
+    with tempfile.TemporaryDirectory(prefix="labs-document-") as name:
+        folder = Path(name)
+        for path in (Path(main), HERE / "parts.typ"):
+            shutil.copyfile(path, folder / path.name)
+        for file, text in ({"data.json": form.as_json(content.every(data))} | (beside or {})).items():
+            _write(folder / file, text)
+        return compile(folder, main=Path(main).name)
+
+
 def settable(folder, made, answer):
     """The markup of an answer as far as Typst sets it: with its formulas, without those that fail, or as plain text."""
     for text in (made, None):

@@ -45,8 +45,7 @@ def digits(value):
 def tables(course, item, names):
     """The tables of a task: its runs in numbers, then searches, breakdowns, and the comparison of two networks."""
     made, held = [], [course.held[name] for name in names]
-    if held:
-        rows = collect.rows([each.path for each in held])
+    if rows := course.rows(names):
         made += [_runs(rows, "Speed, without the first epoch of each training", _SPEED, True)]
         made += [_runs(rows, "What was learnt", _LEARNING, False)]
     for name, data in course.measured.items():
@@ -125,13 +124,14 @@ def _verdicts(runs, first, second):
 def figures(course, item, names):
     """(what report.json says of it, the matplotlib figure) for each figure of a task that its runs allow."""
     held = [course.held[name] for name in names if course.held[name].run.steady]
-    for number, (caption, figure) in enumerate(_drawn(item.evidence.figures if held else (), held), 1):
+    rows = course.rows([each.name for each in held])
+    for number, (caption, figure) in enumerate(_drawn(item.evidence.figures if held else (), held, rows), 1):
         runs = [row["source"] if isinstance(row, dict) else row.source for row in figure.runs]
         of = f"{caption} ({', '.join(run.removesuffix('.json') for run in runs)})"
         yield Figure(name=f"{item.id}-{number}", caption=of, alt=figure.alt, runs=runs), figure
 
 
-def _drawn(kinds, held):
+def _drawn(kinds, held, rows):
     """(caption, figure) of each kind that the runs allow."""
     pairs = _pairs([each.run for each in held])
     for kind in kinds:
@@ -143,11 +143,11 @@ def _drawn(kinds, held):
                     else:
                         yield "Every step", plots.steps(one, run)
         else:
-            for rows in _comparable(collect.rows([each.path for each in held])):
-                if kind == "scaling" and len(rows) > 1:
-                    yield "Epoch time, images per second and speedup", plots.scaling(rows)
-                if kind == "learning" and any(row["loss"] for row in rows):
-                    yield "Loss and accuracy by epoch", plots.learning(rows)
+            for group in _comparable(rows):
+                if kind == "scaling" and len(group) > 1:
+                    yield "Epoch time, images per second and speedup", plots.scaling(group)
+                if kind == "learning" and any(row["loss"] for row in group):
+                    yield "Loss and accuracy by epoch", plots.learning(group)
 
 
 def _pairs(runs):
@@ -191,10 +191,8 @@ def _quantity(course, what, name):
     if what == "median_step":
         return steps.quantile(*steps.distribution(course.held[name].run)), None
     study = course.held[name].run.study
-    together = [
-        held.path for other, held in course.held.items() if other == name or (study and held.run.study == study)
-    ]
-    row = next(row for row in collect.rows(together) if row["source"] == f"{name}.json")
+    together = [other for other, held in course.held.items() if other == name or (study and held.run.study == study)]
+    row = next(row for row in course.rows(together) if row["source"] == f"{name}.json")
     return row[what], row.get(f"{what}_interval")
 
 
@@ -259,7 +257,9 @@ def _cut(lines, most):
 def cited(answer, names):
     """Those of the runs that an answer names; one whose name is a word like others only as runs/NAME."""
     found = {}
-    for name in names:
+    for name in names if answer else ():
+        if name not in answer:
+            continue
         before = r"(?<![\w.-])" if re.search(r"[\d_]", name) else "runs/"
-        found[name] = re.search(rf"{before}{re.escape(name)}(?![\w-])", answer or "")
+        found[name] = re.search(rf"{before}{re.escape(name)}(?![\w-])", answer)
     return [name for name, there in found.items() if there]

@@ -3,12 +3,11 @@
 import json
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import combinations
 from pathlib import Path
 
 from labs import files
 from labs.report.form import Finding, digest
-from labs.results import collect, metrics
+from labs.results import metrics
 
 SEEN = ".answers.json"  # in the folder of the runs: when each answer was first seen as it is
 
@@ -18,7 +17,7 @@ def findings(course, tasks):
     written, found = _written(course), []
     for task in tasks:
         held = [course.held[name] for name in task.runs if name in course.held]
-        rows = collect.rows([each.path for each in held]) if held else []
+        rows = course.rows([each.name for each in held])
         for kind, texts in (
             ("script changed", _scripts(course, held)),
             ("answer older than its run", _older(held, written.get(task.id))),
@@ -98,21 +97,36 @@ def _not_measured(held):
 
 
 def _twice(held):
-    """Runs that are one run, or one training measured again, and stand as two."""
-    for one, other in combinations(held, 2):
-        times = [[epoch.seconds for epoch in each.record.epochs] for each in (one, other)]
-        if times[0] and times[0] == times[1]:
-            yield f"{one.name} and {other.name} hold the same times to the last digit: one of them is a copy."
-        elif _inputs(one) == _inputs(other) and times[0] and times[1] and not metrics.together(one.run, other.run):
+    """Runs that are one run, or one training measured again, and stand as two or more."""
+    by_times, by_inputs = {}, {}
+    for each in held:
+        if each.record.epochs:
+            by_times.setdefault(tuple(epoch.seconds for epoch in each.record.epochs), []).append(each)
+    for same in by_times.values():
+        if others := len(same) - 1:
+            copies = "one of them is a copy" if others == 1 else "all but one are copies"
+            yield f"{_and(same)} hold the same times to the last digit: {copies}."
+        by_inputs.setdefault(_inputs(same[0]), {}).setdefault(metrics.origin(same[0].run), same[0])
+    for measured in by_inputs.values():
+        if (times := len(measured)) > 1:
+            counted = (
+                "two times: that is one result, and not two" if times == 2 else f"{times} times: that is one result"
+            )
             yield (
-                f"{one.name} and {other.name} are the same training with the same settings and seed, measured at two "
-                "times: that is one result, and not two. Say which one you use."
+                f"{_and(measured.values())} are the same training with the same settings and seed, measured at "
+                f"{counted}. Say which one you use."
             )
 
 
+def _and(held):
+    names = [each.name for each in held]
+    return " and ".join(names) if len(names) == 2 else _join(names)
+
+
 def _inputs(held):
+    """What two measurements of one training have in common."""
     script = held.record.script_sha256 or (held.record.command or [""])[0]
-    return held.record.configuration, held.record.hardware, held.record.kind, script
+    return repr(held.record.configuration), held.record.hardware, held.record.kind, script
 
 
 def _oversubscribed(held):

@@ -105,11 +105,14 @@ def apart(run: Run, baseline: Run) -> str | None:
 
 def together(run: Run, other: Run) -> bool:
     """Whether two runs come from one study, one job, or one file: then equal ones are repeats of each other."""
-    if run.study or other.study:
-        return run.study == other.study
-    if run.job or other.job:
-        return run.job == other.job
-    return (run.source, run.folder) == (other.source, other.folder)
+    return origin(run) == origin(other)
+
+
+def origin(run: Run) -> tuple:
+    """What only runs have in common that are `together`: their study, else their job, else their file."""
+    if run.study:
+        return "study", run.study
+    return ("job", run.job) if run.job else ("file", run.source, run.folder)
 
 
 def scaling(run: Run, baseline: Run) -> str | None:
@@ -141,7 +144,7 @@ class Baselines:
             kinds.setdefault((alike, has.strategy, run.folder, steady), (place, run, steady))
             if steady:
                 batch = has.strategy, has.global_batch
-                self.near.setdefault((alike, _origin(run)), {}).setdefault(batch, []).append((place, run))
+                self.near.setdefault((alike, origin(run)), {}).setdefault(batch, []).append((place, run))
                 self.beside.setdefault((alike, run.folder), {}).setdefault(batch, []).append((place, run))
 
     def of(self, run: Run) -> Run:
@@ -151,7 +154,7 @@ class Baselines:
         if run.workers is None:
             raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give --workers.")
         alike, named = _alike(run), run.model is not None and run.hardware is not None
-        near = self.near.get((alike, _origin(run)), {})
+        near = self.near.get((alike, origin(run)), {})
         beside = self.beside.get((alike, run.folder), {}) if named else {}
         has = run.configuration
         batches = [batch for batch in dict.fromkeys([*near, *beside]) if batch[0] in (has.strategy, "single")]
@@ -195,13 +198,6 @@ class Baselines:
 def _alike(run):
     """What runs must have in common to be divided at all, besides the strategy."""
     return run.study, run.kind, run.hardware, run.configuration.training
-
-
-def _origin(run):
-    """What only runs have in common that are `together`."""
-    if run.study:
-        return "study", run.study
-    return ("job", run.job) if run.job else ("file", run.source, run.folder)
 
 
 def _merged(runs):

@@ -132,6 +132,11 @@ def from_record(record: Record, source: str | None = None) -> Run:
 
 def load_record(path) -> Run:
     """The run that a record file (runs/<name>.json) describes; errors are those of labs.results.record.load."""
-    run = from_record(records.load(path), Path(path).name)
+    return of_file(records.load(path), path)
+
+
+def of_file(record: Record, path) -> Run:
+    """The run that the record in a file describes."""
+    run = from_record(record, Path(path).name)
     run.folder = Path(path).resolve().parent
     return run

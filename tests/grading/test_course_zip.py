@@ -1,18 +1,23 @@
 """course.zip: complete, the same bytes each time, without what was not chosen, and without any solution."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import made_class
 import pytest
 
+from labs import files
 from labs.author import hidden
+from labs.checks import tasks
 from labs.cli import main
 from labs.course import release as course_release
 from labs.errors import UseError
-from labs.grading import release
+from labs.grading import handed, release
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = "2026-01-02T03:04:05Z"
@@ -76,15 +81,75 @@ def test_the_command_writes_it_and_names_the_notebooks(tmp_path, monkeypatch, ca
     assert "No site is called 'nowhere'" in capsys.readouterr().err and not (tmp_path / "d.zip").exists()
 
 
-def test_what_was_given_works_where_it_is_unpacked(tmp_path):
-    release.release(ROOT, tmp_path / "c.zip", notebooks="00,05", site="local")
-    with zipfile.ZipFile(tmp_path / "c.zip") as archive:
-        archive.extractall(tmp_path)
-    code = "from labs.checks import progress; print(*sorted({row['notebook'] for row in progress('notebooks')}))"
+@pytest.fixture(scope="module")
+def part(tmp_path_factory):
+    """The zip of a part of the course, as the command writes it."""
+    path = tmp_path_factory.mktemp("part") / "course.zip"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        assert main(["release", "--out", str(path), "--notebooks", "00-05,11", "--site", "local"]) == 0
+    return path
+
+
+def unpacked(path, folder):
+    """(the course of a zip in a folder, how to run a program there as its student does)."""
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(folder)
+    root = folder / "course"
+    environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    return root, {"cwd": root, "env": environment, "capture_output": True, "text": True}
+
+
+def test_what_was_given_works_where_it_is_unpacked(part, tmp_path):
+    _, settings = unpacked(part, tmp_path)
+    code = "from labs.checks import progress; print(*sorted({row['notebook'][:3] for row in progress('notebooks')}))"
     code += "; from labs.slurm import sites; print(*sites.names())"
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "course"), "PYTHONDONTWRITEBYTECODE": "1"}
-    settings = {"cwd": tmp_path / "course", "env": environment, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "-c", code], **settings)
-    assert done.stdout == "00_start_here 05_resnet50_scaling\nlocal\n", done.stderr
+    assert done.stdout == "00_ 01_ 02_ 02b 03_ 04_ 05_ 11_\nlocal\n", done.stderr
     made = subprocess.run(["make", "-n", "lab"], **settings)
     assert made.returncode == 0 and "notebooks/00_start_here.ipynb" in made.stdout, made.stderr
+
+
+def test_the_same_work_on_a_part_and_on_the_whole_gives_the_same_findings(part, whole, tmp_path, monkeypatch):
+    work, found = made_class.work(made_class.study(1), writer="one"), {}
+    for name, path in (("part", part), ("whole", whole)):
+        root, settings = unpacked(path, tmp_path / name)
+        for file, content in work.items():
+            files.write(root / file, content)
+        done = subprocess.run([sys.executable, "-m", "labs", "report"], **settings)
+        assert done.returncode == 0, done.stderr
+        (tmp_path / name / "in").mkdir()
+        shutil.copy(root / "report/submission.zip", tmp_path / name / "in/student.zip")
+        with monkeypatch.context() as patch:
+            patch.chdir(ROOT)
+            for words in (["collect", str(tmp_path / name / "in")], ["check", "--no-run"]):
+                assert main(["grade", *words, "--out", str(tmp_path / name / "grades")]) == 0
+        checked = json.loads((tmp_path / name / "grades/checked/001.json").read_text())
+        found[name] = checked["findings"], set(checked["tables"])
+    assert "T10" in found["whole"][1] and "T10" not in found["part"][1]  # T10 is a task of notebook 08
+    assert found["part"][0] == found["whole"][0]
+    assert [each for each in found["part"][0] if each["severity"] != "note"] == []
+
+
+ITEMS = [{"notebook": "01_basic_concepts"}, {"notebook": "05_resnet50_scaling"}]
+GIVEN = [
+    ({"manifest.json": {"files": {}, "release": {"notebooks": ["05_resnet50_scaling"]}}}, {"05_resnet50_scaling"}),
+    ({"report.json": {"tasks": ITEMS[:1], "items": ITEMS}}, {"01_basic_concepts", "05_resnet50_scaling"}),
+    ({"manifest.json": {"release": {"notebooks": []}}, "notebooks/03_mirrored_strategy.ipynb": {}},
+     {"03_mirrored_strategy"}),
+]  # fmt: skip
+UNKNOWN = [
+    {},
+    {"manifest.json": 3},
+    {"manifest.json": {"release": 3}},
+    {"manifest.json": {"release": {"notebooks": 3}}},
+]
+UNKNOWN += [{"report.json": {"tasks": 3, "items": []}}, {"report.json": {"tasks": ["x"], "items": []}}]
+
+
+@pytest.mark.parametrize(("said", "given"), GIVEN + [(said, None) for said in UNKNOWN])
+def test_what_was_given_is_read_from_the_stamp_or_else_from_the_report(said, given, tmp_path):
+    contents = {name: json.dumps(content).encode() for name, content in said.items()}
+    lessons = {lesson.notebook for lesson in handed.Submission("001", contents, tmp_path).course.lessons}
+    every = {lesson.notebook for lesson in tasks.lessons().values() if not lesson.optional}
+    assert lessons == (every if given is None else given)

@@ -11,6 +11,9 @@ import pytest
 from labs import recorded
 from labs.grading import copies, evidence, handed, numbers
 from labs.grading.finding import HONEST, SEVERITIES
+from labs.report import course
+from labs.results import collect, metrics
+from labs.results import log as logs
 from labs.results import record as records
 
 
@@ -279,7 +282,7 @@ def test_no_pair_that_is_alike_is_passed_over_among_many():
     runs = [copies.Series(str(n), "run", "measured", None, each) for n, each in enumerate(steps)]
     pairs = [(one, other) for other in range(len(runs)) for one in range(other)]
     alike = {pair for pair in pairs if copies.alike(*(steps[place] for place in pair)) is not None}
-    assert len(alike) >= 14 and alike <= set(copies._near(runs))
+    assert len(alike) >= 14 and alike == {pair[:2] for pair in copies._copies(runs)}
     assert {int(owner) for owner in copies.findings(runs)} == {place for pair in alike for place in pair}
 
 
@@ -309,3 +312,54 @@ def test_equal_files_and_answers_are_told_and_equal_scripts_are_not():
     found = copies.equal_files({number: copies.prints(Work) for number in ("001", "002")})
     names = {"ResNet50_w1.out", "ResNet50_w2.out", "the answer to T5"}
     assert {each.where for each in found["001"]} == names and all("002" in each.seen for each in found["001"])
+
+
+# ---- thousands of records -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """counted(owner, name): how often that function was called, as a list of one number."""
+
+    def counted(owner, name):
+        calls, real = [0], getattr(owner, name)
+
+        def count(*args, **options):
+            calls[0] += 1
+            return real(*args, **options)
+
+        monkeypatch.setattr(owner, name, count)
+        return calls
+
+    return counted
+
+
+def many(count, copied=False):
+    """A study of many runs on 2 workers, {name: Record}: each with noise of its own, or all of them copies."""
+    draw, (one, two) = random.Random(3), made_class.study(3).values()
+    runs = {"ResNet50_w1": one}
+    for number in range(2, count + 1):
+        runs[f"ResNet50_w{number}"] = record = two.model_copy(deep=True, update={"name": f"ResNet50_w{number}"})
+        for epoch in record.epochs if not copied else ():
+            epoch.step_seconds = [s * draw.uniform(0.9, 1.1) for s in epoch.step_seconds]
+            epoch.seconds = sum(epoch.step_seconds) + 0.001
+    return runs
+
+
+def test_the_work_grows_with_the_number_of_records_and_not_with_its_square(counted, tmp_path):
+    compared, rows = counted(metrics, "_row"), counted(collect, "_load")
+    log, digests = counted(logs, "read"), counted(course, "digest")
+    contents = made_class.written(many(120)) | {"notebooks/scripts/ResNet50.py": made_class.script().encode()}
+    submission = handed.Submission("001", contents, tmp_path)
+    found = evidence.findings(submission)
+    assert [each for each in found if each.severity == "serious"] == [] and submission.tables
+    assert (compared[0], rows[0], log[0], digests[0]) == (120, 120, 120, 1)
+
+
+def test_many_copies_of_one_run_are_compared_with_the_first_one_and_told_in_one_finding(counted, looked_at):
+    compared = counted(copies, "alike")
+    found = copies.findings(series("001", many(60, copied=True)))["001"]
+    assert [(each.kind, each.where) for each in found] == [("repeated", "ResNet50_w2")]
+    assert "and of 50 more" in found[0].seen and compared[0] < 120
+    twice = [each for each in looked_at(many(60, copied=True)) if each.kind == "counted twice"]
+    assert len(twice) == 1 and "55 more hold the same times to the last digit: all but one are copies." in twice[0].seen

@@ -1,11 +1,13 @@
 """Scripts and answers that are alike: renaming hides nothing; what the course gives, or all have, accuses nobody."""
 
+import json
 import random
 from pathlib import Path
 
 import pytest
-from made_class import script
+from made_class import notebook, script
 
+from labs.checks import kept
 from labs.grading import likeness
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,3 +86,50 @@ def test_pairs_are_shown_side_by_side_and_no_text_is_markup():
 def test_what_is_no_python_has_fingerprints_or_none(code):
     assert likeness.prints(NAME, code).keys() == likeness.prints(NAME, code).keys()
     assert isinstance(likeness.own({NAME: code.encode(errors="replace")}, {}, ROOT), dict)
+
+
+@pytest.mark.parametrize("group", [2, 4, 12, 20])
+def test_an_answer_that_many_have_is_found_at_all_of_them_and_at_nobody_else(group):
+    texts = [answer(1)] * group + [answer(seed) for seed in range(2, 22 - group)]
+    owned = {f"{n:03d}": likeness.own({}, {"T5": text}, ROOT) for n, text in enumerate(texts, 1)}
+    found = likeness.findings(likeness.pairs(owned))
+    assert sorted(found) == sorted(owned)[:group] and all(len(of_one) == 1 for of_one in found.values())
+    assert "002 (" in found["001"][0].seen
+
+
+def test_one_way_to_fill_a_blank_that_many_found_is_nobodys_own():
+    blank = "learning_rate = 0.01 * args.n_gpus"
+    assert blank in script()
+    other = "learning_rate = 0.01\nfor step in range(1, args.n_gpus):\n    learning_rate = learning_rate + 0.01"
+    code = script().replace(blank, "number = args.n_gpus\n" + other.replace("args.n_gpus", "number"))
+    assert found(*((code, answer(seed)) for seed in range(12))) == []
+
+
+def test_code_that_no_blank_asks_for_is_found_also_in_a_group():
+    theirs = [script() + (OWN, renamed(OWN))[n % 2] for n in range(6)]
+    others = [script() for _ in range(14)]
+    pairs = found(*((code, answer(seed)) for seed, code in enumerate(theirs + others)))
+    assert {number for what, *both in pairs for number in both if what == NAME} == {f"00{n}" for n in range(1, 7)}
+
+
+def model_answer(id="T5", name="05_resnet50_scaling"):
+    """The written answer of a solution."""
+    cells = json.loads(notebook(name, True))["cells"]
+    (source,) = ["".join(c["source"]) for c in cells if c["metadata"].get("labs", {}) | {"kind": "answer", "id": id}
+                 == c["metadata"].get("labs", {})]  # fmt: skip
+    return kept.written(source)
+
+
+@pytest.mark.parametrize(
+    "change", [str, str.upper, lambda text: f"{answer(3)} {text}", lambda text: text[: len(text) // 2]]
+)
+def test_the_solutions_own_words_are_found(change):
+    (one,) = likeness.of_solutions({"T5": change(model_answer()), "T1": answer(2)}, str(ROOT))
+    assert (one.kind, one.severity, one.where) == ("solution", "look", "the answer to T5") and one.honest
+
+
+def test_what_the_course_says_to_students_is_nobodys_own_in_an_answer():
+    read = json.loads(notebook("05_resnet50_scaling", False))["cells"]
+    text = max(("".join(cell["source"]) for cell in read if cell["cell_type"] == "markdown"), key=len)
+    assert list(likeness.of_solutions({"T5": text}, str(ROOT))) == []
+    assert found(("", text), ("", text)) == []

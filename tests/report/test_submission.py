@@ -8,6 +8,7 @@ import pytest
 import reported
 
 from labs import files, report
+from labs.cli import main
 from labs.report import archive, form
 from labs.report.private import hosts
 
@@ -126,3 +127,19 @@ def test_the_zip_has_no_dates_and_is_sorted():
     assert made == archive.zipped({"a/c": b"1", "b": b"2"})
     entries = zipfile.ZipFile(io.BytesIO(made)).infolist()
     assert [entry.filename for entry in entries] == ["a/c", "b"] and {e.date_time[0] for e in entries} == {1980}
+
+
+def test_a_record_that_says_odd_things_of_script_and_dates_stops_no_report(tmp_path, capsys):
+    from pdf import Pdf
+
+    (record, _), runs = reported.study().values(), {}
+    for number, mark in enumerate(("abc", "", "é" * 40, "0" * 64, "A" * 64, None, None), 1):
+        runs[f"ResNet50_w{number}"] = reported.changed(record, name=f"ResNet50_w{number}", script_sha256=mark)
+    runs["ResNet50_w1"].started, runs["ResNet50_w2"].finished = "2026-11-02T09:0é:00", ""
+    root = reported.keep(reported.course(tmp_path / "course"), runs)
+    path = root / "notebooks/runs/ResNet50_w7.json"
+    files.write(path, path.read_text().replace('"script_sha256": null', '"script_sha256": 17'))
+    assert main(["report", str(root), "--out", str(tmp_path / "out")]) == 0
+    text = Pdf(tmp_path / "out/report.pdf").text
+    assert text.count("no SHA-256") == 4 and "000000000000" in text and "not recorded" in text
+    assert "2026-11-02 09:0é" in text and "ResNet50_w7" not in text  # a number there is no record

@@ -1,0 +1,246 @@
+"""Questions for a talk with each student, drawn from their own records, scripts and answers: grades/oral.pdf.
+
+What somebody measured and wrote they can speak about. Three questions each, no two students the same one, and beneath
+what the records say, for the examiner. Nothing is judged by it, and no name stands in it.
+"""
+
+import hashlib
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import cache
+from pathlib import Path
+from statistics import median
+
+from labs import files
+from labs.errors import UseError
+from labs.grading import collect, handed, reference
+from labs.report import document
+from labs.report.evidence import digits
+
+COUNT = 3
+RUNS, LINES, SENTENCES = 40, 60, 60  # that questions are drawn from, of one submission: the first ones
+LONGEST = 300
+UNLIKE = 0.03  # of the median: an epoch that differs by less is not asked about
+
+
+@dataclass(frozen=True)
+class Question:
+    """kind: what it is about; text: what is asked, with the code or words it quotes; record: lines for the examiner."""
+
+    kind: str
+    text: str
+    quoted: str = ""
+    record: tuple = field(default=(), compare=False)
+
+    def like(self, other):
+        """Whether both ask about the same thing."""
+        return (self.kind, self.quoted) == (other.kind, other.quoted)
+
+
+def write(out, root=".", seed=""):
+    """Write oral.pdf into the folder `out`; returns lines. root: of the course; seed: another one, other questions.
+
+    Raises UseError where nothing is collected.
+    """
+    paths = collect.submissions(out)
+    if not paths:
+        raise UseError(f"{out} holds no submissions: run `labs grade collect` first.")
+    taken, drawn = set(), {}
+    for number, path in paths.items():
+        with handed.opened(number, path) as submission:
+            drawn[number] = draw(candidates(submission, str(Path(root).resolve())), taken, f"{seed} {number}")
+    told = {COUNT: "", 0: "Nothing of their own was handed in that a question could be drawn from."}
+    data = {
+        "title": "Questions for a talk with each student",
+        "students": [
+            {
+                "number": number,
+                "note": told.get(len(asked), "Nothing else was handed in that a question could be drawn from."),
+                "questions": [vars(each) | {"record": list(each.record)} for each in asked],
+            }
+            for number, asked in drawn.items()
+        ],
+    }
+    files.write(Path(out, "oral.pdf"), document.of_data(Path(__file__).with_name("oral.typ"), data))
+    few = [number for number, asked in drawn.items() if len(asked) < COUNT]
+    line = f"Wrote {Path(out, 'oral.pdf')}: {COUNT} questions for each of {len(drawn)} submissions"
+    return [line + (f", but fewer for {', '.join(few)}: little of their own was handed in." if few else ".")]
+
+
+def draw(asked, taken, seed):
+    """COUNT of some Questions, each of another kind where there are so many; none is in `taken`, the set of those that
+    others have, to which they are added. The same seed gives the same ones."""
+
+    def lot(question):
+        return hashlib.sha256(f"{seed} {question.text} {question.quoted}".encode(errors="replace")).digest()
+
+    chosen = []
+    for _ in range(COUNT):
+        free = [
+            each for each in asked if each not in taken and not any(each.like(other) for other in chosen if each.quoted)
+        ]
+        if not free:
+            break
+        kinds = {each.kind for each in chosen}
+        chosen.append(min(free, key=lambda each: (each.kind in kinds, lot(each))))
+        taken.add(chosen[-1])
+    return chosen
+
+
+def candidates(submission, root):
+    """All Questions that can be asked about a submission."""
+    found = []
+    for look in (_epochs, _steps, _warm_up, _settings, _speedups, _losses, _searches, _scripts, _answers):
+        with suppress(Exception):  # whatever a record holds, the other questions are asked
+            found += look(submission, root) if look is _scripts else look(submission)
+    return found
+
+
+def _runs(submission):
+    """(what to call it, Held) of the first runs that were measured."""
+    held = [each for each in submission.course.held.values() if each.record.kind == "measured" and each.run.steady]
+    for each in held[:RUNS]:
+        workers = each.run.workers
+        yield f"{each.name}" + (f", on {workers} worker{'' if workers == 1 else 's'}," if workers else ""), each
+
+
+def _steady(held):
+    return [epoch for epoch in held.record.epochs if epoch.epoch]
+
+
+def _seconds(epochs):
+    return ", ".join(f"{epoch.epoch + 1}: {digits(epoch.seconds)}" for epoch in epochs[:20])
+
+
+def _epochs(submission):
+    for name, held in _runs(submission):
+        epochs = _steady(held)
+        middle = median(epoch.seconds for epoch in epochs)
+        unlike = [epoch for epoch in epochs if len(epochs) > 2 and abs(epoch.seconds / middle - 1) >= UNLIKE]
+        for epoch in sorted(unlike, key=lambda each: -abs(each.seconds - middle))[:3]:
+            text = (
+                f"Epoch {epoch.epoch + 1} of your run {name} took {epoch.seconds / middle:.2f} times the median: why?"
+            )
+            record = [f"Seconds by epoch: {_seconds(held.record.epochs)}. Median without the first: {digits(middle)}."]
+            if epoch.others is not None:
+                record.append(f"Other programs took {epoch.others:.0%} of the cores meanwhile.")
+            if steps := epoch.step_seconds:
+                record.append(f"Its {len(steps)} steps: {digits(min(steps))} to {digits(max(steps))} s.")
+            yield Question("epoch", text, record=tuple(record))
+
+
+def _steps(submission):
+    for name, held in _runs(submission):
+        steps = [(s, e.epoch + 1, n) for e in _steady(held) for n, s in enumerate(e.step_seconds, 1)]
+        middle = median(seconds for seconds, _, _ in steps)
+        for seconds, epoch, number in sorted(steps, reverse=True)[:3]:
+            text = f"Step {number} of epoch {epoch} of {name} took {digits(seconds)} s, and the median of all steps is "
+            text += f"{digits(middle)} s. What can hold up one step, and who waits for it?"
+            of = [f"{digits(s)}" for s, e, _ in steps if e == epoch]
+            yield Question("step", text, record=(f"Seconds of the steps of epoch {epoch}: {', '.join(of[:24])}.",))
+
+
+def _warm_up(submission):
+    for name, held in _runs(submission):
+        first, rest = held.record.epochs[0], median(epoch.seconds for epoch in _steady(held))
+        text = f"The first epoch of {name} took {first.seconds / rest:.2f} times as long as the median of the others. "
+        text += "What happens in it, and what becomes of your speedup if it is counted in?"
+        record = f"First epoch {digits(first.seconds)} s, median of the others {digits(rest)} s."
+        yield Question("warm-up", text, record=(record,))
+
+
+def _settings(submission):
+    for name, held in _runs(submission):
+        has = held.run.configuration
+        if has.global_batch and has.local_batch and has.learning_rate and (has.workers or 1) > 1:
+            text = (
+                f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a learning "
+            )
+            text += (
+                f"rate of {has.learning_rate:g}. How do they belong together, and what would you take for 8 workers?"
+            )
+            record = f"{held.run.steps or 'unknown'} steps per epoch; {has.strategy}; {has.images or 'all'} images."
+            yield Question("settings", text, record=(record,))
+
+
+def _speedups(submission):
+    for row in submission.course.rows(submission.course.held)[:RUNS]:
+        if row["speedup"] and (row["workers"] or 1) > 1:
+            between = row["speedup_interval"]
+            of = digits(row["speedup"]) + (f" [{digits(between[0])}, {digits(between[1])}]" if between else "")
+            name = row["source"].removesuffix(".json")
+            text = f"The speedup of {name} is {of} on {row['workers']} workers. Where does the rest of "
+            text += f"{row['workers']} go, and how would you find out?"
+            speed = row["images_per_second"]
+            record = [f"Epoch {digits(row['epoch_seconds'])} s" + (f", {digits(speed)} images/s." if speed else ".")]
+            record += [f"Oversubscribed: {'yes' if row['oversubscribed'] else 'no'}.", *map(str, row["notes"][:3])]
+            yield Question("speedup", text, record=tuple(record))
+
+
+def _losses(submission):
+    ends = [(name, held, held.record.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
+    one = next((each for each in ends if each[1].run.workers == 1 and each[2] is not None), None)
+    for name, held, loss in ends if one else ():
+        if held.run.workers != 1 and loss is not None:
+            text = f"After the last epoch the loss is {one[2]:.4f} for {one[1].name}, on 1 worker, and {loss:.4f} for "
+            text += f"{name.rstrip(',')}. What is different for the optimizer?"
+            both = [(each.name, each.run.configuration, each.run.steps) for each in (one[1], held)]
+            record = tuple(
+                f"{who}: global batch {has.global_batch}, learning rate {has.learning_rate}, seed {has.seed}, {steps} "
+                "updates per epoch."
+                for who, has, steps in both
+            )
+            yield Question("loss", text, record=record)
+
+
+def _searches(submission):
+    for name, data in submission.course.measured.items():
+        if name.endswith(".maxbatch.json"):
+            text = f"For {data['model']} your search found {data['largest']} as the largest batch that fits, and "
+            text += f"{data['fails']} does not. What fills the memory, and what would half the precision change?"
+            trials = ", ".join(f"{each['batch']} {'fits' if each['fits'] else 'does not'}" for each in data["trials"])
+            yield Question("memory", text, record=(f"{name}, {data['device']}: {trials}."[:LONGEST],))
+
+
+_ASKED = ("What would happen without this line?", "Why does this line stand where it does, and not elsewhere?")
+
+
+def _scripts(submission, root):
+    """Of lines that a script has and its blank form has not."""
+    for name, (blank, _) in _fresh(root).items():
+        if name not in submission.contents:
+            continue
+        before, lines = blank.split("\n"), submission.contents[name].decode(errors="replace").split("\n")
+        made = [held.name for held in submission.course.held.values() if _made_with(submission, held, name)]
+        record = [f"The blank form of {Path(name).name} does not have it."]
+        record += [f"Runs that were made with this script: {', '.join(made[:6]) or 'none that is on record'}."]
+        matcher = SequenceMatcher(None, before, lines, autojunk=False)
+        changed = [n for tag, *_, begin, end in matcher.get_opcodes() if tag != "equal" for n in range(begin, end)]
+        for n in [n for n in changed if re.search(r"\w.*[(=.:]", lines[n].partition("#")[0])][:LINES]:
+            for asked in _ASKED:
+                text = f"Line {n + 1} of your {Path(name).name}. {asked}"
+                yield Question("script", text, lines[n].strip()[:LONGEST], tuple(record))
+
+
+@cache
+def _fresh(root):
+    return reference.scripts(root)
+
+
+def _made_with(submission, held, name):
+    script = submission.course.script_of(held.record)[0]
+    return script == Path(name).name and held.record.script_sha256 in submission.digests(name)
+
+
+def _answers(submission):
+    """Of sentences of the written answers, those with a number first."""
+    for task, text in submission.course.answers.items():
+        sentences = [" ".join(each.split()) for each in re.split(r"(?<=[.!?])\s+|\n\s*\n", text)]
+        sentences = [each for each in sentences if 30 <= len(each) <= LONGEST][:SENTENCES]
+        runs = submission.course.held
+        record = (f"Runs on record: {', '.join(list(runs)[:8]) or 'none'}.",)
+        for each in [each for each in sentences if re.search(r"\d", each)] or sentences:
+            asked = "From which run is this, and how was it computed?" if re.search(r"\d", each) else "How do you know?"
+            yield Question("answer", f"In {task} you write the following. {asked}", each, record)

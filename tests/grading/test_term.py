@@ -1,0 +1,173 @@
+"""In the middle of a term: a kit that judges otherwise, a late second hand-in; and who tried the checks out."""
+
+import json
+import random
+
+import pytest
+from conftest import ROOT
+
+from labs import files
+from labs.checks import tasks
+from labs.cli import main
+from labs.grading import check, guessing, judge, likeness, marks, points, rubric
+from labs.grading.judge import Result
+from labs.report.archive import zipped
+
+FIVE = "05_resnet50_scaling"
+WORDS = "ring server gradient slower core batch memory epoch worker sends twice bandwidth noise half more less".split()
+
+
+def answer(seed):
+    draw = random.Random(seed)
+    return " ".join(draw.choices(WORDS, k=80))
+
+
+def notebook(text, *code):
+    """Notebook 05 as bytes, with a written answer to T5 and cells of code, which did run."""
+    cells = [
+        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": s, "outputs": [{}]} for n, s in enumerate(code)
+    ]
+    mark = {"labs": {"id": "T5", "kind": "answer"}}
+    cells.append({"cell_type": "markdown", "id": "t5", "metadata": mark, "source": f"### T5: your answer\n{text}"})
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+@pytest.fixture
+def grade(tmp_path, monkeypatch, capsys):
+    """grade(*words) -> what the command prints; in the course, into a folder of its own."""
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "in").mkdir()
+
+    def grade(*words):
+        assert main(["grade", *map(str, words), "--out", str(tmp_path / "grades")]) == 0
+        return capsys.readouterr().out
+
+    return grade
+
+
+def hand_in(tmp_path, who, *cell_contents, text="mine", **more):
+    content = {f"notebooks/{FIVE}.ipynb": notebook(text, *cell_contents)} | more
+    files.write(tmp_path / f"in/{who}.zip", zipped(content))
+
+
+def numbers(tmp_path):
+    return {each["who"]: n for n, each in json.loads((tmp_path / "grades/names.json").read_text()).items()}
+
+
+def lines_of(tmp_path, number):
+    """{id: (points, open)} of grades.csv's total and the checks that are judged."""
+    found = check.results(tmp_path / "grades")[number]
+    rules, decided = rubric.load(tmp_path / "grades"), marks.load(tmp_path / "grades")
+    return {each.id: each for each in points.lines(found, rules, decided.get(number))}
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """judged(05.6=state, ...): from now on the kit judges so, as another kit would."""
+
+    def judged(**states):
+        found = {id[1:].replace("_", "."): Result(state, "outside", f"it is {state}.") for id, state in states.items()}
+        monkeypatch.setattr(judge, "judged", lambda *_: (found, []))
+        monkeypatch.setattr(check, "_kit", lambda root: str(states))
+
+    return judged
+
+
+def test_a_check_that_was_mended_gives_points_and_takes_none_without_a_person(tmp_path, grade, judged):
+    hand_in(tmp_path, "one")
+    grade("collect", tmp_path / "in")
+    judged(_05_5="right", _05_6="wrong", _05_7="right")
+    grade("check", "--notebooks", FIVE), grade("out")
+    before = json.loads((tmp_path / "grades/points.json").read_text())["001"]
+    judged(_05_5="right", _05_6="right", _05_7="wrong")
+    said = grade("check", "--notebooks", FIVE)
+    assert "right now, and not before: 05.6; not right any more, and kept until you decide: 05.7" in said
+    said = grade("out")
+    assert f"001: {before:g} -> {before + 1:g} points" in said
+    assert "001: 05.7 was right, and this kit says: it is wrong." in said and "labs grade mark 001 05.7 0" in said
+    assert (lines_of(tmp_path, "001")["05.7"].points, lines_of(tmp_path, "001")["05.7"].open) == (1, True)
+    judged(_05_5="right", _05_6="right", _05_7="wrong", _05_8="wrong")  # a third kit: it stays kept, and is told once
+    assert "05.7" not in grade("check", "--notebooks", FIVE)
+    grade("mark", "001", "05.7", 0)
+    said = grade("out")
+    assert f"001: {before + 1:g} -> {before:g} points" in said and "05.7" not in said
+    hand_in(tmp_path, "one", text="other work")
+    grade("collect", tmp_path / "in"), grade("check", "--notebooks", FIVE)
+    assert "fell" not in json.dumps(
+        check.results(tmp_path / "grades")["001"]["checks"]
+    )  # of other work nothing is kept
+
+
+def test_a_later_hand_in_keeps_the_marks_of_answers_that_are_the_same(tmp_path, grade):
+    hand_in(tmp_path, "one", text="My speedup\nis 1.6.")
+    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE)
+    grade("mark", "001", "T5.1", 1), grade("mark", "001", "T5.2", 0.5)
+    hand_in(tmp_path, "one", "x = 1", text="My speedup is  1.6.")  # another notebook, the same answer
+    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE)
+    assert [lines_of(tmp_path, "001")[f"T5.{n}"].points for n in (1, 2)] == [5, 2.5]
+    hand_in(tmp_path, "one", text="My speedup is 1.9.")
+    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE)
+    line = lines_of(tmp_path, "001")["T5.2"]
+    assert (line.points, line.open) == (0, True)
+    assert line.why == "its answer has changed since it was marked, 0.5 of it then: look at it again"
+    grade("mark", "001", "T5.2", 1)
+    assert lines_of(tmp_path, "001")["T5.2"].points == 5
+
+
+def found(tmp_path, grade):
+    """{who: {(kind, severity, where)}} of a class that was looked at, without notes."""
+    grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE)
+    results = check.results(tmp_path / "grades")
+    return {
+        who: {(each.kind, each.where) for each in results[n]["findings"] if each.severity != "note"} - {REPORT, PDF}
+        for who, n in numbers(tmp_path).items()
+    }
+
+
+REPORT, PDF = ("report", "report.json"), ("report", "report.pdf")  # which these do not hand in
+TRIES = {
+    "in a loop": ('for letter in "abcd":\n    check("05.11", letter)',),
+    "read": ("!cat ../labs/lessons/nb05/tasks.toml",),
+    "imported": ("from labs.checks import judging\njudging.judge_of('05.11')",),
+    "one by one": tuple(f'check("{id}", "{letter}")' for id in ("05.11", "05.14", "01.3") for letter in "abc"),
+}
+
+
+def test_who_tries_the_checks_out_or_has_the_solutions_words_is_named(tmp_path, grade):
+    for name, code in TRIES.items():
+        hand_in(tmp_path, name, *code, text=answer(name))
+    hand_in(tmp_path, "magics", "%matplotlib inline", 'check("05.11", "c")\ncheck("05.11", "a")', text=answer("m"))
+    for name in ("w", "x", "y", "z", "q"):
+        hand_in(tmp_path, f"group {name}", f"x = '{name}'", text=answer("theirs"))
+    own = likeness._of_answers(str(ROOT))[1]["T5"]
+    source = (ROOT / f"solutions/{FIVE}.py").read_text().partition('"id": "T5"')[2]
+    text = " ".join(line.lstrip("# ") for line in source.split("\n")[1:] if line.startswith("#") and "###" not in line)
+    hand_in(tmp_path, "solution", text=text)
+    files.write(tmp_path / "in/blank one.zip", zipped({f"notebooks/{FIVE}.ipynb": b'{"cells": []}'}))
+    files.write(tmp_path / "in/blank two.zip", zipped({f"notebooks/{FIVE}.ipynb": b'{"cells": []}'}))
+    seen = found(tmp_path, grade)
+    assert {who for who, each in seen.items() if ("guessing", f"notebooks/{FIVE}.ipynb") in each} == TRIES.keys()
+    assert {who for who, each in seen.items() if ("alike", "the answer to T5") in each} == {
+        f"group {name}" for name in "wxyzq"
+    }
+    assert {who for who, each in seen.items() if ("solution", "the answer to T5") in each} == {"solution"} and own
+    assert seen["magics"] == seen["blank one"] == seen["blank two"] == set()
+    assert "equal to the last byte" not in (tmp_path / "grades/collection.json").read_text()
+
+
+def test_the_courses_own_code_tries_nothing_out():
+    from labs.author import regions
+
+    for path in ROOT.glob("solutions/**/*.py"):
+        for form in (regions.strip_markers, regions.blank):
+            assert list(guessing.tried([form(path.read_text(), path.name)])) == [], path
+
+
+def test_the_first_rubric_gives_the_larger_part_to_work_that_can_be_seen(tmp_path):
+    whole = rubric.load(tmp_path / "whole")
+    written = sum(item.points for each in whole.answer for item in each.items)
+    choices = sum(points for id, points in whole.checks.items() if tasks.task(id).kind == "choice")
+    assert written > whole.most / 2 and choices < whole.most / 10
+    head = (tmp_path / "whole/rubric.toml").read_text().partition("\n\n")[0]
+    assert f"# written answers {written:18g} points, {written / whole.most:.0%}" in head
+    assert "they are practice" in head and "scripts and plots of own runs" in head
