@@ -1,6 +1,7 @@
 """Grading: from a release to points, feedback and a grade sheet; instructors only, no student's tree holds this room.
 
 release     course.zip, what students get, and that it gives nothing away
+store       the files of a grading, each with its schema
 collect     submissions brought together under numbers, whatever comes in
 handed      a collected submission, opened
 finding     something in the evidence for a person to look at
@@ -17,10 +18,14 @@ again       functions called with inputs that no student has seen
 plain       whether code can be judged beside its judge
 check       all of this for every submission, kept by content
 rubric      what counts how much
+pins        a comment on a mistake, for all who made it
 marks       what a person has decided
+disputes    what students dispute
+shown       what of a submission stands beside a question: code, scripts, logs, machines
 desk        a notebook: one question across all submissions, marked by keyboard
 points      points, of what was found, rubric and marks
 sheet       grades.csv
-feedback    PDF for students and instructors
+feedback    PDF for students: what to do next, each mistake
+overview    PDF for the instructor: findings, and all that is open
 results     all that comes out
 """

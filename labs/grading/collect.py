@@ -15,6 +15,7 @@ import os
 import re
 import stat
 import zipfile
+import zlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from pathlib import Path, PurePosixPath
 from labs import files
 from labs.course.release import unsafe
 from labs.errors import UseError
+from labs.grading import store
 from labs.printed import printable
 from labs.report.archive import zipped
 from labs.sandbox import written
@@ -121,18 +123,20 @@ def submission(out, number):
         raise UseError(f"There is no submission {number} in {out}.") from None
 
 
-def contents(path):
-    """{path: bytes} of a collected submission, which is a zip of ours."""
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+def contents(path, only=None):
+    """{path: bytes} of a collected submission, which is a zip of ours; of some paths only. Raises UseError for a
+    damaged one."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist() if only is None or name in only}
+    except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, zlib.error) as problem:
+        help = "delete it and run `labs grade collect` again, which writes it anew."
+        raise UseError(f"{path} is damaged: {problem}. Nothing was changed; {help}") from None
 
 
 def kept(path):
-    """What a JSON file of the grading holds, a dict; empty where there is none yet."""
-    try:
-        return json.loads(files.read(path))
-    except FileNotFoundError:
-        return {}
+    """What a JSON file of the grading holds, a dict; empty where there is none yet. Raises UseError."""
+    return store.read(path)
 
 
 def _order(handed):
