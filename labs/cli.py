@@ -499,7 +499,7 @@ def _grade_mark(args):
     if args.share is not None or args.comment or back:
         item = args.item if args.share is not None or back else None
         kept = marks.mark(args.out, args.number, rules, item, args.share, args.comment)
-    print(f"Kept of {args.number}:", *map(printable, kept.lines() or ["nothing"]), sep="\n  ")
+    print(f"Kept of {args.number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
     return 0
 
 
@@ -521,7 +521,11 @@ def _grade_pin(args):
     if args.comment is None:
         for each in pins.mistakes(found):
             if args.check in (None, each.check):
-                print(printable(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {each.hint}"))
+                print(
+                    printable(
+                        f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}"
+                    )
+                )
         return 0
     made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
     print(f"Pinned to {args.check}: {len(made.numbers)} submissions get it ({', '.join(made.numbers)}).")

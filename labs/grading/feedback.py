@@ -27,9 +27,10 @@ def page(number, who, found, made, rules, own, disputed, code, collected=()):
     disputed: {id: Dispute}, or None; code: {check: what the student wrote}; collected: what its collection told.
     """
     pinned = {id: pin.comment for id, pin in pins.pinned(rules.pin, found).items()}
-    waiting = [line for line in made if line.open]
+    waiting, unread = [line for line in made if line.open], not points.handed_in(found)
+    blank = [line for line in made if line.state == "not done" and line.id in rules.checks]
     off = [line for line in made if line.of == 0 and line.points < 0]
-    state = f"A person has not looked yet at {_count(len(waiting), 'item')}: the points can change." if waiting else ""
+    state = f"{_count(len(waiting), 'item')} still to be looked at by a person: the points can change."
     comments = [clean(rules.comments.get(each, each)) for each in own.comments]
     comments += [f"{titled(id, rules)}: {clean(text)}" for id, text in pinned.items()]
     said = [each.sentence for each in own.findings.values() if each.state == "confirmed" and each.sentence]
@@ -39,8 +40,9 @@ def page(number, who, found, made, rules, own, disputed, code, collected=()):
         "title": f"Feedback for {who}" if who else f"Feedback on submission {number}",
         "points": f"{points.total(made):g}",
         "most": f"{rules.most:g}",
-        "state": state,
-        "unread": clean(collected[0]) if collected and not points.handed_in(found) else "",
+        "state": state if waiting else "",
+        "unread": unread,
+        "collected": next((clean(line) for line in collected if not line.startswith("equal")), "") if unread else "",
         "good": _good(made, rules)[:GOOD],
         "steps": _steps(found, made, rules, pinned, own)[:STEPS],
         "comments": comments,
@@ -59,7 +61,7 @@ def page(number, who, found, made, rules, own, disputed, code, collected=()):
         ],
         "answers": _answers(made, rules),
         "right": _by_notebook([line for line in made if line.state == "right" and line.id in rules.checks], rules),
-        "left": _by_notebook([line for line in made if line.state == "not done" and line.id in rules.checks], rules),
+        "left": [] if unread else _by_notebook(blank, rules),
         "waiting": [f"{titled(line.id, rules)}: {line.of:g}" for line in waiting],
     }  # fmt: skip
 
@@ -79,6 +81,12 @@ def titled(id, rules):
     return f"A question of your instructor's ({id})"
 
 
+def _quoted(id, rules):
+    """The same, with its title in quotes, to stand inside of a sentence."""
+    title, _, number = titled(id, rules).rpartition(" ")
+    return f"“{title}” {number}"
+
+
 def _lesson(id):
     """The title of the notebook that an id belongs to."""
     return f"notebook {_course()[id][0].notebook.partition('_')[0]}, “{_course()[id][0].title}”"
@@ -91,6 +99,7 @@ def clean(text):
         text = before + after.strip().rpartition("\n")[2]
     text = _PATH.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], text)
     text = " ".join(text.split())
+    text = text[:1].upper() + text[1:]
     return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
 
 
@@ -116,11 +125,11 @@ def _good(made, rules):
             told |= {line.id for line in of_one}
     full = [line for line in made if line.state == "right" and line.of and line.points == line.of]
     for line in sorted((each for each in full if each.id in rules.items), key=lambda each: -each.of):
-        lines.append(f"In your answer to {titled(rules.items[line.id][0], rules)}: {clean(line.why)}")
+        lines.append(f"In your answer to {_quoted(rules.items[line.id][0], rules)}: {clean(line.why)}")
     best = sorted((each for each in full if each.id in rules.checks and each.id not in told), key=lambda each: -each.of)
     for line in best:
         why = _course()[line.id][1].why if line.id in _course() else ""
-        lines.append(f"{titled(line.id, rules)}. {why}".strip())
+        lines.append(f"{_quoted(line.id, rules)}: {why}".strip())
     return lines
 
 
@@ -129,16 +138,16 @@ def _steps(found, made, rules, pinned, own):
     steps, blank = [], {}
     for line in made:
         lost = line.of - line.points
-        if line.open or lost <= 0 or line.id in own.checks and line.state == "right":
+        if line.open or not line.of or lost <= 0 or line.id in own.checks and line.state == "right":
             continue
         if line.id in rules.checks and line.state == "wrong":
             why = clean(pinned.get(line.id) or line.why)
-            steps.append((lost, f"Mend {titled(line.id, rules)}", why))
+            steps.append((lost, f"Mend {_quoted(line.id, rules)}", why))
         elif line.id in rules.checks:
             blank.setdefault(_course()[line.id][0].notebook if line.id in _course() else "", []).append(line)
         elif line.state != "not done":
             comments = [rules.comments[each] for each in own.comments if each.rstrip(_LETTERS) == line.id != each]
-            answer = titled(rules.items[line.id][0], rules)
+            answer = _quoted(rules.items[line.id][0], rules)
             steps.append((lost, f"Say more in {answer}", clean(" ".join([rules.items[line.id][1].text, *comments]))))
     unwritten = {}
     for line in made:
@@ -146,7 +155,7 @@ def _steps(found, made, rules, pinned, own):
             unwritten.setdefault(rules.items[line.id][0], []).append(line.of)
     for answer, of in unwritten.items():
         where = f"It stands in {_lesson(answer)}." if answer in _course() else ""
-        steps.append((sum(of), f"Write your answer to {titled(answer, rules)}", f"Nothing is written yet. {where}"))
+        steps.append((sum(of), f"Write your answer to {_quoted(answer, rules)}", f"Nothing is written yet. {where}"))
     for notebook, lines in blank.items():
         steps.append((sum(line.of for line in lines), *_fill(notebook, lines, found, rules)))
     steps.sort(key=lambda step: -step[0])
@@ -159,7 +168,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def _fill(notebook, lines, found, rules):
     """(what to do, why) about questions of a notebook that have no answer."""
     where = _lesson(lines[0].id) if notebook else "the questions of your instructor's"
-    names = "; ".join(titled(line.id, rules) for line in lines[:NAMED])
+    names = "; ".join(_quoted(line.id, rules) for line in lines[:NAMED])
     names += f"; and {len(lines) - NAMED} more" if lines[NAMED:] else ""
     reasons = {line.why for line in lines}
     if reasons == {"the notebook was not handed in"}:
@@ -168,7 +177,7 @@ def _fill(notebook, lines, found, rules):
         told = next((line for line in found["told"] if line.startswith(f"{notebook}, cell")), "")
         stop = f" The first error: {clean(told.partition(', ')[2])}." if told else ""
         return f"Run {where}, from its first cell to its last", f"It stopped before: {names}.{stop}"
-    return f"Go on with {where}", f"{_count(len(lines), 'question')} without an answer: {names}."
+    return f"Go on with {where}", f"It has {_count(len(lines), 'question')} without an answer: {names}."
 
 
 def _answers(made, rules):

@@ -85,7 +85,7 @@ class Marks(BaseModel, extra="forbid"):
     def lines(self):
         """What is kept, a line each."""
         for id, share in (self.items | self.checks).items():
-            yield f"{id}: {share:g} of its points{self._by(id)}"
+            yield f"{id}: share {share:g}{self._by(id)}"
         for text in self.comments:
             yield f"comment: {text}{self._by(text)}"
         for kind, each in self.findings.items():

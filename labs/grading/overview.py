@@ -73,13 +73,16 @@ def pdf(found, made, rules, decided, disputed, collected):
 
 
 def waiting(made, rules):
-    """(what a person has to decide, the numbers of those whose it is) in the order of the rubric."""
+    """(title of a check or written answer that a person has to decide, the numbers of those whose it is), in the order
+    of the rubric."""
     found = {}
     for number, of_one in sorted(made.items()):
         for line in of_one:
-            if line.open:
-                found.setdefault(line.id, []).append(number)
-    return [(feedback.titled(id, rules), numbers) for id, numbers in found.items()]
+            id = rules.items[line.id][0] if line.id in rules.items else line.id
+            numbers = found.setdefault(id, [])
+            if line.open and number not in numbers:
+                numbers.append(number)
+    return [(feedback.titled(id, rules), numbers) for id, numbers in found.items() if numbers]
 
 
 def _same(pin, mistake):

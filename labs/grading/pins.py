@@ -81,7 +81,11 @@ def add(out, found, check, comment, number=None, share=0.0):
         raise UseError(f"{share} is no share of the points: give a number from 0 to 1.")
     if len(meant) != 1:
         said = "".join(f"\n  {len(each.numbers)} times, as in {each.numbers[0]}: {each.hint:.100}" for each in there)
-        problem = "Several mistakes were made" if len(meant) > 1 else f"{number or 'Nobody'} made no mistake"
+        problem = (
+            "Several mistakes were made"
+            if len(meant) > 1
+            else f"{f'{number} made no' if number else 'Nobody made a'} mistake"
+        )
         raise UseError(f"{problem} at {check}. {'Say whose is meant, with --of.' if there else ''}{said}".strip())
     pin = Pin(check=check, hint=meant[0].hint, comment=printable(comment), share=share)
     path = Path(out, "rubric.toml")
