@@ -2,6 +2,7 @@
 
 import json
 
+import made_grading
 import pytest
 
 from labs import files
@@ -205,3 +206,73 @@ def test_the_notebook_is_written_and_runs(out, capsys, monkeypatch):
     monkeypatch.chdir(out)
     exec("".join(code), {})
     assert "grading.ipynb" in capsys.readouterr().out
+
+
+@pytest.fixture
+def five(tmp_path, monkeypatch):
+    """The desk of a grading of five students, with what they handed in."""
+    monkeypatch.setenv("LABS_GRADER", "Grace")
+    return desk.Desk(made_grading.write(tmp_path / "five"))
+
+
+def ask(at, task):
+    while at.task != task:
+        at.press("+")
+
+
+def test_scripts_logs_and_machine_stand_beside_what_asks_for_them(five):
+    ask(five, "T5")
+    to(five, "001")
+    beside = five.beside.value
+    assert "1.61 [1.58, 1.64]" in beside and "+print(&#x27;mine&#x27;)" in beside and "-import" in beside
+    assert "Epoch 1/7" in beside and "ResNet50_w2: measured, 2 workers" in beside and "AMD EPYC" in beside
+    assert beside.count("<details open>") == 3  # the rubric asks for all three
+    to(five, "002")
+    assert "mine" not in five.beside.value
+
+
+def test_only_findings_of_the_question_stand_there_and_are_decided_there(five):
+    ask(five, "T5")
+    to(five, "002")
+    (row,) = five.decisions.children  # progress is about no run of this question
+    assert row.kind == "copy" and "serious, open: ResNet50_w1" in row.children[2].value
+    row.children[1].value = "As submission 001 has it."
+    row.children[0].value = "confirmed"
+    assert "names submission 001" in five.head.value and marks.load(five.out) == {}
+    row.children[1].value = "Measure your own run."
+    row.children[0].value = "confirmed"
+    kept = marks.load(five.out)["002"].findings["copy"]
+    assert (kept.state, kept.sentence, kept.by) == ("confirmed", "Measure your own run.", "Grace")
+    assert "confirmed (Grace, 20" in row.children[2].value
+    row.children[0].value = None
+    assert marks.load(five.out)["002"].findings == {}
+    ask(five, "05.13")
+    assert five.number == "005" and five.decisions.children == ()
+
+
+def test_a_question_that_nobody_has_answered_is_said_to_be_so(five):
+    assert five.task == "T1" and five.number is None and "nobody has handed in an answer" in five.head.value
+    five.press("1")
+    five.press(" ")
+    five.comment.value = "1 Why?"
+    assert marks.load(five.out) == {} and rubric.load(five.out).comments == {}
+
+
+def test_a_check_that_was_left_open_stands_there_with_its_code_and_who_marked_it(five):
+    ask(five, "05.13")
+    assert five.order == ["005"] and "import os\nepochs_together = 72" in five.answer.value
+    assert "imports &#x27;os&#x27;" in five.answer.value and "0 are done" in five.head.value
+    five.press("1")
+    assert marks.load(five.out)["005"].checks == {"05.13": 1.0} and "1 are done" in five.head.value
+    assert "2 of 2" in row(five, 0) and "(Grace, 20" in row(five, 0)
+
+
+def test_disputes_are_a_queue_and_their_answer_is_kept(five):
+    ask(five, "disputes")
+    assert five.card == ("002", "05.5") and "Speedup is new over old." in five.answer.value
+    assert "round_speedups" in five.answer.value and "0 are done" in five.head.value
+    five.press("1")
+    five.comment.value = "New over old is the slowdown."
+    kept = marks.load(five.out)["002"]
+    assert kept.replies["05.5"].text == "New over old is the slowdown." and kept.checks == {"05.5": 1.0}
+    assert "1 are done" in five.head.value and "Answered" in five.answer.value and five.comment.value == ""
