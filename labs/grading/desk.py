@@ -35,6 +35,7 @@ _CELLS = (
     "Run the cell below (Shift+Enter) and type into the field `keys`. Every key is kept at once, in `marks.json`.",
     'from labs.grading import desk; desk.show(".")',
 )
+_TIGHT = 'style="line-height: 1.3; margin: 0; padding: 0 0 0 1em"'
 # What an item of the rubric asks for, by its words: that part of the evidence is open, the others are folded.
 _ASKS = {
     "machines": r"machine|worker|where|hardware|ran\b",
@@ -75,18 +76,19 @@ class Desk:
         every = disputes.every(out)
         self.disputed = {number: each for number, each in every.items() if number in self.found}
         self.task, self._beside = task or next(iter(self._tasks()), None), {}
+        self._codes = {}
         if self.task not in self._tasks():
             raise UseError(f"The rubric has no written answer {self.task!r}; it has {', '.join(self._tasks())}.")
         self.said, self.place, self._drawing = "", 0, False
-        wide = {"layout": {"width": "50%"}, "style": {"description_width": "7em"}}
+        wide = {"layout": {"width": "50%"}, "style": {"description_width": "9em"}}
         self.keys = ipywidgets.Text(description="keys", placeholder="1 2 a .", **wide)
         self.comment = ipywidgets.Text(description="new comment", continuous_update=False, **wide)
         self.head, self.answer, self.beside, self.bank_list, self.foot = (ipywidgets.HTML() for _ in range(5))
         self.items, self.decisions = ipywidgets.VBox(), ipywidgets.VBox()
         for half in (self.answer, self.beside):
-            half.layout = {"width": "50%", "max_height": "20em", "overflow": "auto", "padding": "0 1em 0 0"}
-        self.items.layout = {"width": "65%", "max_height": "11em", "overflow": "auto"}
-        self.bank_list.layout = {"width": "35%", "max_height": "11em", "overflow": "auto"}
+            half.layout = {"width": "50%", "max_height": "18em", "overflow": "auto", "padding": "0 1em 0 0"}
+        self.items.layout = {"max_height": "14em", "overflow": "auto"}
+        self.bank_list.layout = {"width": "35%", "max_height": "14em", "overflow": "auto"}
         row = ipywidgets.HBox
         parts = [self.head, row([self.keys, self.comment]), row([self.items, self.bank_list])]
         parts += [row([self.answer, self.beside]), self.decisions, self.foot]
@@ -280,7 +282,7 @@ class Desk:
             self.items.children = self.decisions.children = ()
         else:
             self._draw_card(said)
-        self.foot.value = f"<p>{_text(HELP)}</p>"
+        self.foot.value = f'<p style="line-height: 1.3">{_text(HELP)}</p>'
 
     def _draw_card(self, said):
         (number, id), found, own = self.card, self.found[self.number], self._marks()
@@ -302,7 +304,8 @@ class Desk:
             f"{_text(f'; {own.stamps[key]}') if key in own.stamps else ''})</li>"
             for letter, (key, text) in self.bank.items()
         )
-        self.bank_list.value = f'<ul style="list-style: none; margin: 0; padding: 0">{rows}</ul>'
+        self.items.layout.width, self.bank_list.layout.display = ("65%", None) if rows else ("100%", "none")
+        self.bank_list.value = f'<ul style="list-style: none; margin: 0; padding: 0; line-height: 1.3">{rows}</ul>'
 
     def _answer(self, number, id, found, own):
         """What the student wrote, as HTML: an answer, or the code of a check; of a dispute its reason first."""
@@ -324,7 +327,9 @@ class Desk:
 
     def _code(self, number):
         """{check: what the student wrote} of a submission."""
-        return shown.code(collect.contents(collect.submission(self.out, number)))
+        if number not in self._codes:
+            self._codes[number] = shown.code(collect.contents(collect.submission(self.out, number)))
+        return self._codes[number]
 
     def _evidence(self, number, id, found):
         """Beside a question, as HTML: tables from the records, then scripts, logs and machines; what the rubric asks
@@ -366,12 +371,13 @@ class Desk:
             row.children[0].value = share if share in NAMES else None
             of = "open" if share is None else f"{share * row.item.points:g}"
             who = f" <i>({_text(by)})</i>" if by else ""
-            row.children[1].value = f"<b>{place}</b>: {of} of {row.item.points:g}: {_text(row.item.text)}{who}"
+            said = f"<b>{place}</b>: {of} of {row.item.points:g}: {_text(row.item.text)}{who}"
+            row.children[1].value = f'<div style="line-height: 1.3; padding-top: 4px">{said}</div>'
         self._drawing = False
 
     def _row(self, item):
         options = [(name, share) for share, name in NAMES.items()]
-        buttons = ipywidgets.ToggleButtons(options=options, value=None, style={"button_width": "3.5em"})
+        buttons = ipywidgets.ToggleButtons(options=options, value=None, style={"button_width": "4.5em"})
         buttons.layout = {"width": "auto", "flex": "0 0 auto"}
 
         def pressed(change):
@@ -379,7 +385,7 @@ class Desk:
                 self._do(self._mark, item.id, change["new"])
 
         buttons.observe(pressed, names="value")
-        row = ipywidgets.HBox([buttons, ipywidgets.HTML()])
+        row = ipywidgets.HBox([buttons, ipywidgets.HTML()], layout={"flex": "0 0 auto"})
         row.item = item
         return row
 
@@ -400,13 +406,15 @@ class Desk:
             row.children[0].value = decision.state if decision else None
             if decision and decision.sentence:
                 row.children[1].value = decision.sentence
-            row.children[2].value = f"<b>{_text(row.kind)}</b><ul>{''.join(lines)}</ul>"
+            row.children[2].value = f"<b>{_text(row.kind)}</b><ul {_TIGHT}>{''.join(lines)}</ul>"
         self._drawing = False
 
     def _decision(self, kind):
-        buttons = ipywidgets.ToggleButtons(options=DECISIONS, value=None, style={"button_width": "5em"})
+        buttons = ipywidgets.ToggleButtons(options=DECISIONS, value=None, style={"button_width": "6em"})
+        buttons.layout = {"width": "auto", "flex": "0 0 auto"}
         sentence = ipywidgets.Text(placeholder="sentence for the student", continuous_update=False)
-        row = ipywidgets.HBox([buttons, sentence, ipywidgets.HTML()])
+        said = ipywidgets.HTML(layout={"flex": "1 1 auto", "width": "auto"})
+        row = ipywidgets.HBox([buttons, sentence, said])
         row.kind, row.number = kind, self.number
 
         def decided(state):

@@ -85,7 +85,7 @@ def machines(submission, item):
             has, machine = record.configuration, record.machine
             gpus = machine.get("gpus") or []
             where = f"{machine.get('cores')} cores, {machine.get('cpu')}" + (f", {len(gpus)} GPUs" if gpus else "")
-            how = f"{has.workers} workers, {has.local_batch} images each, {has.repeats} repeats"
+            how = f"{has.workers} workers, local batch {has.local_batch}, repeats: {has.repeats}"
             yield f"{name}: {record.kind}, {how}; on {where}; started {record.started}"
 
 
