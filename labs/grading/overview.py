@@ -93,12 +93,16 @@ def states(findings, own):
     """(finding, what a person has said of it: open, or confirmed or dismissed, by whom and when)."""
     for each in findings:
         decision = own.findings.get(each.kind)
-        if decision is None:
-            yield each, "open"
-        elif decision.about and each.where not in decision.about:
-            yield each, f"new; others were {decision.state} ({decision})"
-        else:
+        if is_decided(each, own):
             yield each, f"{decision.state} ({decision})"
+        else:
+            yield each, f"new; others were {decision.state} ({decision})" if decision else "open"
+
+
+def is_decided(finding, own):
+    """Whether a person has said something of a finding; those of its kind elsewhere may have come later."""
+    decision = own.findings.get(finding.kind)
+    return decision is not None and (not decision.about or finding.where in decision.about)
 
 
 def _speedups(runs):

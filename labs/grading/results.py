@@ -74,8 +74,11 @@ def _waiting(found, made, rules, own, disputed):
     for said, numbers in overview.waiting(made, rules):
         shown = ", ".join(numbers[:FEW]) + (f" and {len(numbers) - FEW} more" if numbers[FEW:] else "")
         yield f"Open: {said}: {shown}"
-    states = {n: list(overview.states(each["findings"], own[n])) for n, each in found.items()}
-    waits = [n for n, of_one in states.items() if any(f.severity != "note" and "ed (" not in s for f, s in of_one)]
+    waits = [
+        number
+        for number, each in found.items()
+        if any(one.severity != "note" and not overview.is_decided(one, own[number]) for one in each["findings"])
+    ]
     if waits:
         yield f"Findings that nobody has confirmed or dismissed, in {', '.join(waits)}: students get nothing of them."
     for number, marked in own.items():

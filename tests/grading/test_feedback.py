@@ -69,6 +69,9 @@ def test_what_is_confirmed_or_dismissed_is_kept_with_who_and_when(out, grade):
     before = total(out, "001")
     assert "copy: dismissed (Grace," in grade("mark", "001", "--dismiss", "copy")[1]
     assert "001: " in grade("out")[1] and total(out, "001") == before + 5
+    path = out / "checked/001.json"
+    files.write(path, path.read_text().replace('ResNet50_w1", "seen', 'other", "seen'))
+    assert "Findings that nobody has confirmed or dismissed, in 001, 002" in grade("out")[1]  # a new one
     assert grade("mark", "001", "--reopen", "copy")[1] == "Kept of 001:\n  nothing\n"
 
 
