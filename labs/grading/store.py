@@ -33,7 +33,7 @@ class Judged(_Part):
 
     state: Literal["right", "wrong", "open"]
     how: Literal["outside", "inside", "person"]
-    text: str = ""
+    text: str
     code: str | None = None
 
 

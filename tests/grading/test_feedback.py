@@ -1,6 +1,7 @@
 """What a person decides, and what reaches students: through the command line, for five made students."""
 
 import json
+import random
 import re
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from labs import files
 from labs.cli import main
-from labs.grading import marks, points, rubric
+from labs.grading import feedback, marks, points, rubric
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 SENTENCE = "Your run on 1 worker is a scaled copy of another run: please measure your own."
@@ -174,6 +175,12 @@ def test_an_answer_that_was_changed_after_it_was_marked_is_open_again(out, grade
     assert line().open and line().points == 1 and line().why == "marked, and the answer was changed since"
 
 
+@pytest.fixture
+def no_pdf(monkeypatch):
+    """Without the PDFs, which take most of the time."""
+    monkeypatch.setattr(feedback, "set_pdf", lambda _, data, beside=None: repr(data).encode(errors="replace"))
+
+
 DAMAGED = ("names.json", "collection.json", "points.json", "marks.json", "checked/001.json", "rubric.toml")
 DAMAGE = {
     "empty": b"", "cut": None, "null": b"null", "list": b"[1]", "text": b'"x"', "number": b"7", "nan": b"NaN",
@@ -185,7 +192,7 @@ COMMANDS = (["out"], ["mark", "001", "T5.1", "1"], ["mark", "001", "--dismiss", 
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_file_is_one_line_that_says_what_to_do(out, grade, name):
+def test_a_damaged_file_is_one_line_that_says_what_to_do(out, grade, name, no_pdf):
     grade("mark", "001", "T5.1", "1")
     files.write(out / "points.json", '{"001": 3.5}')
     whole = (out / name).read_bytes()
@@ -209,3 +216,41 @@ def test_a_damaged_submission_is_one_line_too(out, grade):
     files.write(out / "submissions/001.zip", b"PK")
     code, _, problem = grade("out")
     assert code == 2 and "001.zip is damaged" in problem and "labs grade collect" in problem
+
+
+ODD = [None, True, 7, -1, 1e308, "", "x", "\ud800", [], {}, [[]], [None], {"": None}, 10**400, float("nan"), "drop"]
+
+
+def places(value, way=()):
+    """The ways to all parts of some JSON, of long lists to the first ones."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
+    for key, part in inside:
+        yield (*way, key)
+        yield from places(part, (*way, key))
+
+
+def changed(value, way, odd):
+    made = json.loads(json.dumps(value))
+    part = made
+    for key in way[:-1]:
+        part = part[key]
+    if odd == "drop":
+        del part[way[-1]]
+    else:
+        part[way[-1]] = odd
+    return made
+
+
+@pytest.mark.parametrize("name", DAMAGED[:-1])
+def test_no_value_in_a_file_gives_a_traceback(out, grade, name, no_pdf):
+    """What can be used is used; of all else one line tells the file."""
+    grade("mark", "002", "T5.1", "1", "--comment", "x", "--confirm", "copy")
+    grade("out")
+    whole, draw, refused = json.loads((out / name).read_text()), random.Random(name), 0
+    every = [(way, odd) for way in places(whole) for odd in ODD]
+    for way, odd in draw.sample(every, min(20, len(every))):
+        files.write(out / name, json.dumps(changed(whole, way, odd)), lasting=False)
+        code, _, problem = grade("out")
+        assert code == 0 or (code == 2 and f"{name} is damaged: " in problem and problem.count("\n") == 1), (way, odd)
+        refused += bool(code)
+    assert refused > 3
