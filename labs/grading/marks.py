@@ -19,7 +19,9 @@ from labs.grading import collect, store
 from labs.printed import printable
 
 Share = Annotated[float, Field(ge=0, le=1)]
-_NUMBER = re.compile(r"\b(0\d{2,})\b|(?:submission|student|number|no\.|#)\s*(\d{3,})\b", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?<![\w.,:-])(0\d{2,})(?![\w:]|[.,-]\d)|(?:submission|student|number|no\.|#)\s*(\d{3,})\b", re.IGNORECASE
+)
 _HELP = "put back a copy of it, or mend it: what people decided stands nowhere else."
 
 
@@ -209,13 +211,14 @@ def reply(out, number, id, text, disputed):
 
 
 def fit_to_read(out, number, text):
-    """A text that the student of submission `number` will read. Raises UseError where it gives another one away."""
+    """A text that the student of submission `number` will read (None: several). Raises UseError where it gives another
+    one away."""
     text = printable(text)
     others = collect.submissions(out).keys() - {number}
     named = {number or word for number, word in _NUMBER.findall(text)}
     if given := sorted(named & others):
         raise UseError(
-            f"The text names submission {given[0]}, and the student of {number} would read it. "
-            "Nothing was kept: write it without the number of another student."
+            f"The text names submission {given[0]}, and another student would read it. "
+            "Nothing was kept: write it without the number of anybody else."
         )
     return text

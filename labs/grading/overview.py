@@ -80,7 +80,7 @@ def waiting(made, rules):
         for line in of_one:
             id = rules.items[line.id][0] if line.id in rules.items else line.id
             numbers = found.setdefault(id, [])
-            if line.open and number not in numbers:
+            if line.open and line.why != points.NOT_JUDGED and number not in numbers:
                 numbers.append(number)
     return [(feedback.titled(id, rules), numbers) for id, numbers in found.items() if numbers]
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from labs import files
 from labs.errors import UseError
+from labs.grading import marks
 from labs.printed import printable
 
 _OWN = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[-+]?\d[\d.,]*(?:e[-+]?\d+)?", re.IGNORECASE)
@@ -87,7 +88,7 @@ def add(out, found, check, comment, number=None, share=0.0):
             else f"{f'{number} made no' if number else 'Nobody made a'} mistake"
         )
         raise UseError(f"{problem} at {check}. {'Say whose is meant, with --of.' if there else ''}{said}".strip())
-    pin = Pin(check=check, hint=meant[0].hint, comment=printable(comment), share=share)
+    pin = Pin(check=check, hint=meant[0].hint, comment=marks.fit_to_read(out, None, comment), share=share)
     path = Path(out, "rubric.toml")
     lines = [f"{key} = {_toml(value)}" for key, value in pin.model_dump().items()]
     with files.locked(path):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from labs.grading import pins
 from labs.grading.marks import Marks, digest
 
+NOT_JUDGED = "not judged yet"  # why a check is open for which `labs grade check` has run nothing
 # What a Line is about: nothing was done, or it is wrong, or right (also in part), or a person has still to decide.
 STATES = ("right", "wrong", "not done", "open")
 
@@ -61,7 +62,7 @@ def _check(id, of, judged, share, pin, handed):
     if not handed:
         return Line(id, 0.0, of, "nothing was handed in", state="not done")
     if judged is None:
-        return Line(id, 0.0, of, "not judged yet", open=True, state="open")
+        return Line(id, 0.0, of, NOT_JUDGED, open=True, state="open")
     if judged["how"] == "person":
         return Line(id, 0.0, of, judged["text"], open=True, state="open")
     if judged["state"] == "right":

@@ -57,6 +57,10 @@ def write(out):
     return told
 
 
+def _few(numbers):
+    return ", ".join(numbers[:FEW]) + (f" and {len(numbers) - FEW} more" if numbers[FEW:] else "")
+
+
 def who(name):
     """The student's own name, if the learning platform gave one; None where a folder's or nobody's is all there is."""
     known = name and name["platform"] in ("moodle", "canvas") and name["who"].strip()
@@ -71,16 +75,19 @@ def _comments(rules, own, found):
 
 def _waiting(found, made, rules, own, disputed):
     """Lines on what a person has still to do; whose it is stands in the overview, too."""
+    unjudged = {n: sum(line.why == points.NOT_JUDGED for line in lines) for n, lines in made.items()}
+    if numbers := [number for number, count in unjudged.items() if count]:
+        count = sum(unjudged.values())
+        yield f"Not judged yet, so open: {count} checks of {_few(numbers)}. `labs grade check` judges them."
     for said, numbers in overview.waiting(made, rules):
-        shown = ", ".join(numbers[:FEW]) + (f" and {len(numbers) - FEW} more" if numbers[FEW:] else "")
-        yield f"Open: {said}: {shown}"
+        yield f"Open: {said}: {_few(numbers)}"
     waits = [
         number
         for number, each in found.items()
         if any(one.severity != "note" and not overview.is_decided(one, own[number]) for one in each["findings"])
     ]
     if waits:
-        yield f"Findings that nobody has confirmed or dismissed, in {', '.join(waits)}: students get nothing of them."
+        yield f"Findings that nobody has confirmed or dismissed, in {_few(waits)}: students get nothing of them."
     for number, marked in own.items():
         for kind, each in marked.findings.items():
             if kind not in {finding.kind for finding in found[number]["findings"]}:

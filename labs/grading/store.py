@@ -32,7 +32,7 @@ class Judged(_Part):
     """How a check was judged (labs.grading.judge.Result); code: what the student wrote, where a person decides."""
 
     state: Literal["right", "wrong", "open"]
-    how: Literal["outside", "inside", "person"]
+    how: str
     text: str
     code: str | None = None
 

@@ -71,6 +71,7 @@ def test_a_damaged_file_of_the_student_is_one_line_and_is_not_written_over(cours
 @pytest.mark.parametrize(
     "content",
     [b"", b"{", b"null", b"[" * 99_999, b'{"disputes": 1}', b'{"disputes": {"05.3": {"reason": ""}}}', b"\xff\xfe"],
+    ids=["empty", "cut", "null", "deep", "number", "no reason", "binary"],
 )
 def test_what_somebody_else_wrote_into_it_is_no_dispute(tmp_path, content):
     files.write(tmp_path / "submissions/001.zip", zipped({f"runs/{dispute.FILE}": content}))

@@ -89,14 +89,15 @@ def test_a_text_for_a_student_names_no_other_submission(out, grade, named):
     for words in (["--confirm", "copy", "--sentence", named], ["--comment", named]):
         code, _, problem = grade("mark", "002", *words)
         assert code == 2 and "names submission 001" in problem and not (out / "marks.json").exists()
-    assert grade("mark", "002", "--comment", "As in your 002, 100 epochs, 1001 images")[0] == 0
+    assert grade("pin", "05.5", named)[0] == 2 and "[[pin]]" not in (out / "rubric.toml").read_text()
+    assert grade("mark", "002", "--comment", "As in your 002, 100 epochs, 1001 images, rate 0.001")[0] == 0
 
 
 def test_the_first_page_says_what_to_do_next(out, grade):
     grade("mark", "001", "T5.1", "1", "--comment", "Name the machine of each run.")
     grade("out")
     first = text(out, "001", 0)
-    assert first.startswith("Feedback for Ada Example ") and "of 59 points" in first
+    assert first.startswith("Feedback for Ada Example ") and "of 59 points so far." in first
     steps = first[first.index("What to do next") : first.index("What was good")]
     assert re.findall(r"\b(\d)\. (\w+)", steps) == [("1", "Write"), ("2", "Mend"), ("3", "Mend")]
     assert "Upside down" in steps and "All 14 questions of notebook 01" in first and "Name the machine" in first
