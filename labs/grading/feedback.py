@@ -17,6 +17,7 @@ from labs.report import content, document, form
 HERE = Path(__file__).parent
 STEPS, GOOD, NAMED = 3, 4, 3  # of the first page: next steps, what was good, questions that one line names
 LONGEST, MOST_LINES = 500, 24  # characters of a hint, lines of a student's code
+_CALL = re.compile(r"\s*^(?:\w+ = )?check\([^\n]*\)\s*\Z", re.MULTILINE)
 _PATH = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?(?:[/\\][\w.+@ -]*[\w.+@-]){2,}[/\\]?")
 
 
@@ -62,7 +63,7 @@ def page(number, who, found, made, rules, own, disputed, code, collected=()):
         "answers": _answers(made, rules),
         "right": _by_notebook([line for line in made if line.state == "right" and line.id in rules.checks], rules),
         "left": [] if unread else _by_notebook(blank, rules),
-        "waiting": [f"{titled(line.id, rules)}: {line.of:g}" for line in waiting],
+        "waiting": _by_notebook(waiting, rules),
     }  # fmt: skip
 
 
@@ -104,13 +105,14 @@ def clean(text):
 
 
 def _cut(code):
-    lines = code.split("\n")
+    """The first lines of a student's code, without the call of the check."""
+    lines = _CALL.sub("", code).split("\n")
     more = [f"... and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
     return "\n".join(line[:110] for line in lines[:MOST_LINES] + more)
 
 
 def _count(number, what):
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number:g} {what}" if number == 1 else f"{number:g} {what}s"
 
 
 def _good(made, rules):
@@ -138,7 +140,7 @@ def _steps(found, made, rules, pinned, own):
     steps, blank = [], {}
     for line in made:
         lost = line.of - line.points
-        if line.open or not line.of or lost <= 0 or line.id in own.checks and line.state == "right":
+        if line.open or not line.of or lost <= 0:
             continue
         if line.id in rules.checks and line.state == "wrong":
             why = clean(pinned.get(line.id) or line.why)
@@ -154,12 +156,12 @@ def _steps(found, made, rules, pinned, own):
         if line.id in rules.items and line.state == "not done":
             unwritten.setdefault(rules.items[line.id][0], []).append(line.of)
     for answer, of in unwritten.items():
-        where = f"It stands in {_lesson(answer)}." if answer in _course() else ""
+        where = f"Its cell is in {_lesson(answer)}." if answer in _course() else ""
         steps.append((sum(of), f"Write your answer to {_quoted(answer, rules)}", f"Nothing is written yet. {where}"))
     for notebook, lines in blank.items():
         steps.append((sum(line.of for line in lines), *_fill(notebook, lines, found, rules)))
     steps.sort(key=lambda step: -step[0])
-    return [{"points": f"{lost:g}", "do": do, "why": why} for lost, do, why in steps]
+    return [{"points": _count(lost, "point"), "do": do, "why": why} for lost, do, why in steps]
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -194,8 +196,9 @@ def _by_notebook(lines, rules):
     """One text for each notebook: its title, and the titles of some of its questions."""
     found = {}
     for line in lines:
-        where = _lesson(line.id) if line.id in _course() else "other questions"
-        found.setdefault(where, []).append(titled(line.id, rules))
+        id = rules.items[line.id][0] if line.id in rules.items else line.id
+        titles = found.setdefault(_lesson(id) if id in _course() else "other questions", [])
+        titles += [titled(id, rules)] if titled(id, rules) not in titles else []
     return [f"{where[0].upper()}{where[1:]}: {'; '.join(titles)}" for where, titles in found.items()]
 
 

@@ -6,7 +6,7 @@ from labs.grading import pins
 from labs.grading.marks import Marks, digest
 
 NOT_JUDGED = "not judged yet"  # why a check is open for which `labs grade check` has run nothing
-# What a Line is about: nothing was done, or it is wrong, or right (also in part), or a person has still to decide.
+# What a Line is about: nothing was done, or it is wrong, also in part, or right, or a person has still to decide.
 STATES = ("right", "wrong", "not done", "open")
 
 
@@ -58,7 +58,8 @@ def handed_in(found):
 
 def _check(id, of, judged, share, pin, handed):
     if share is not None:
-        return Line(id, share * of, of, "decided by a person", state=_state(share))
+        why = f"a person has given it {share * of:g} of {of:g} points"
+        return Line(id, share * of, of, why, state=_state(share))
     if not handed:
         return Line(id, 0.0, of, "nothing was handed in", state="not done")
     if judged is None:
@@ -72,7 +73,7 @@ def _check(id, of, judged, share, pin, handed):
 
 
 def _state(share):
-    return "right" if share else "wrong"
+    return "right" if share == 1 else "wrong"
 
 
 def total(made):

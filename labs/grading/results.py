@@ -112,8 +112,8 @@ def _alike(out, found):
 
 def _feedback(out, number, packed, given, collected):
     """Set the feedback on a submission, where its content is not that of the PDF that is there."""
-    contents = collect.contents(packed)
-    page = feedback.page(number, *given, shown.code(contents), collected)
+    written = shown.code(collect.contents(packed, shown.notebooks()))
+    page = feedback.page(number, *given, written, collected)
     code = "".join((feedback.HERE / name).read_text(encoding="utf-8") for name in ("feedback.py", "feedback.typ"))
     mark = hashlib.sha256(json.dumps([page, code]).encode(errors="replace")).hexdigest()
     path, kept = out / f"feedback/{number}.pdf", out / f"feedback/.{number}"

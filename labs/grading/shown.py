@@ -10,6 +10,7 @@ from pathlib import Path
 
 import labs
 from labs.blanks import BuildError
+from labs.checks import tasks
 from labs.errors import LabsError
 from labs.grading import reference
 from labs.report import evidence
@@ -18,6 +19,11 @@ from labs.results import record as records
 ROOT = Path(labs.__file__).resolve().parents[1]
 _CHECK = re.compile(r"\bcheck\(\s*[\"']([^\"']+)[\"']")
 MOST_RUNS = 12
+
+
+def notebooks():
+    """The paths of the course's notebooks in a submission."""
+    return [f"notebooks/{lesson.notebook}.ipynb" for lesson in tasks.lessons().values()]
 
 
 def code(contents):

@@ -110,7 +110,7 @@ def test_each_mistake_has_title_code_and_hint_and_no_path_or_traceback(out, grad
     grade("out")
     behind = text(out, "001", 1)
     mistake = behind[behind.index("The speedup of each round (05.5)") : behind.index("The slower of two")]
-    assert "return [p / one for one, p" in mistake and "round 1 took 4.25 s" in mistake
+    assert "return [p / one for one, p" in mistake and "round 1 took 4.25 s" in mistake and "check(" not in mistake
     assert "KeyError: 'a'" in behind and "Not decided yet" in behind
     for number in ("001", "002", "003", "005"):
         said = text(out, number)
