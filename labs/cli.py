@@ -328,6 +328,30 @@ def _report(args):
 
 
 @command(
+    "dispute",
+    "says against the points of a question what you have to say; handed in with the next report, a person answers",
+    option("task", nargs="?", metavar="TASK", help="as 05.3, or T5; without it, lists what you dispute"),
+    option("reason", nargs="?", metavar="REASON", help="in quotes: what you did, and why it is right"),
+    option("--withdraw", action="store_true", help="take the dispute about TASK back"),
+    option("--runs", metavar="DIR", help="folder of the runs (default: $LABS_RUNS, else runs beside the notebooks)"),
+)
+def _dispute(args):
+    from labs.checks import dispute
+    from labs.report import course
+
+    runs = course.look(".", args.runs).runs
+    if args.task is None:
+        every = dispute.kept(runs)
+    elif args.withdraw:
+        every = dispute.keep(runs, args.task, None)
+    else:
+        every = dispute.keep(runs, args.task, args.reason or "")
+        print("Kept. Now make the report (`labs report`) and hand in submission.zip: the dispute is in it.")
+    print(*(printable(f"{id}: {each.reason}") for id, each in every.items()), sep="\n")
+    return 0
+
+
+@command(
     "build",
     "notebooks from their sources in solutions/",
     option("names", nargs="*", help="such as 05_resnet50_scaling (default: all)"),
@@ -441,20 +465,74 @@ def _grade_desk(args):
 
 @command(
     "grade mark",
-    "keeps what a person decides of a submission: a share of an item's points, comments, a finding that is confirmed",
+    "keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student before",
     option("number", metavar="NUMBER", help="of the submission, as 007"),
     option("item", nargs="?", metavar="ITEM", help="of the rubric, as T5.1, or a check, as 05.6"),
-    option("share", nargs="?", type=float, metavar="SHARE", help="from 0 to 1; without one the mark is taken back"),
+    option("share", nargs="?", type=float, metavar="SHARE", help="from 0 to 1; ITEM alone takes the mark back"),
     option("--comment", action="append", default=[], metavar="TEXT", help="an id of the comment bank, or a text"),
-    option("--confirm", action="append", default=[], metavar="KIND", help="a kind of finding that takes points off"),
+    option("--confirm", action="append", default=[], metavar="KIND", help="a kind of finding that is true"),
+    option("--sentence", metavar="TEXT", help="with --confirm: all that the student reads of it"),
+    option("--dismiss", action="append", default=[], metavar="KIND", help="a kind of finding that means nothing"),
+    option("--reopen", action="append", default=[], metavar="KIND", help="a kind of finding, to be decided again"),
+    option("--answer", metavar="TEXT", help="to the student's dispute about ITEM"),
     GRADES,
 )
 def _grade_mark(args):
     _for_instructors()
-    from labs.grading import marks, rubric
+    from labs.grading import check, collect, disputes, marks, rubric
 
-    rules = rubric.load(args.out)
-    marks.mark(args.out, args.number, rules, args.item, args.share, args.comment, args.confirm)
+    rules, path = rubric.load(args.out), collect.submission(args.out, args.number)
+    if args.sentence and not args.confirm:
+        raise UseError("--sentence says what a student reads of a finding: name the kind with --confirm.")
+    if args.answer and not args.item:
+        raise UseError("--answer needs the ITEM that the student disputes, as 05.3.")
+    kept = marks.load(args.out).get(args.number, marks.Marks())
+    kinds = (args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)
+    if any(named for named, _ in kinds):
+        found = check.results(args.out).get(args.number)
+        if found is None:
+            raise UseError(f"Submission {args.number} was not looked at yet: run `labs grade check` first.")
+        for named, state in kinds:
+            if named:
+                sentence = args.sentence or "" if state == "confirmed" else ""
+                kept = marks.decide(args.out, args.number, found, named, state, sentence)
+    if args.answer:
+        disputed = disputes.of(collect.contents(path))
+        kept = marks.reply(args.out, args.number, args.item, args.answer, disputed)
+    back = args.item and args.share is None and not (args.answer or args.comment)
+    if args.share is not None or args.comment or back:
+        item = args.item if args.share is not None or back else None
+        kept = marks.mark(args.out, args.number, rules, item, args.share, args.comment)
+    print(f"Kept of {args.number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
+    return 0
+
+
+@command(
+    "grade pin",
+    "pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them",
+    option("check", nargs="?", metavar="CHECK", help="as 05.5"),
+    option("comment", nargs="?", metavar="COMMENT", help="what all who made the mistake read"),
+    option("--of", metavar="NUMBER", help="a submission with the mistake that is meant, where there are several"),
+    option("--share", type=float, default=0.0, metavar="SHARE", help="of the check's points, for all (default: 0)"),
+    GRADES,
+)
+def _grade_pin(args):
+    _for_instructors()
+    from labs.grading import check, pins, rubric
+
+    rubric.load(args.out)
+    found = check.results(args.out)
+    if args.comment is None:
+        for each in pins.mistakes(found):
+            if args.check in (None, each.check):
+                print(
+                    printable(
+                        f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}"
+                    )
+                )
+        return 0
+    made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
+    print(f"Pinned to {args.check}: {len(made.numbers)} submissions get it ({', '.join(made.numbers)}).")
     return 0
 
 

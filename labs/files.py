@@ -105,8 +105,8 @@ def no_name(name):
         return "holds characters that cannot be printed"
     if len(name.encode()) > 200:
         return "is longer than a file's name may be"
-    if name == "progress":
-        return "is that of your progress (progress.json)"
+    if name in ("progress", "disputes"):
+        return f"is that of your {name} ({name}.json)"
     return None
 
 

@@ -6,6 +6,7 @@ judging         check, judge, answered, and the decorator `judges` that binds a 
 prediction      predict, outcome, and both over all items
 reflection      reflect: what a written answer holds, ticked by the student
 student_code    a student's code while it is judged: its error with its line, and an end to what has none
+dispute         what a student says against the points of a task, for whoever grades
 kept            progress.json, and the progress over all items
 reading         what judges look at: numbers, the curves of a figure, a line of a file
 tryout          a training script tried out in a process of its own: what it does, as facts

@@ -1,6 +1,7 @@
 """Grading: from a release to points, feedback and a grade sheet; instructors only, no student's tree holds this room.
 
 release     course.zip, what students get, and that it gives nothing away
+store       the files of a grading, each with its schema
 incoming    exports and folders read, whatever comes in
 collect     submissions brought together under numbers
 moodle, canvas  the files of each of these platforms: names in its export, its table of points
@@ -23,11 +24,15 @@ plain       whether code can be judged beside its judge
 check       all of this for every submission, kept by content
 rubric      what counts how much
 term        what stays when the kit or a submission changes
+pins        a comment on a mistake, for all who made it
 marks       what a person has decided
+disputes    what students dispute
+shown       what of a submission stands beside a question: code, scripts, logs, machines
 desk        a notebook: one question across all submissions, marked by keyboard
 points      points, of what was found, rubric and marks
 sheet       grades.csv
-feedback    PDF for students and instructors
+feedback    PDF for students: what to do next, each mistake
+overview    PDF for the instructor: findings, and all that is open
 oral        three questions for a talk with each student
 results     all that comes out
 """

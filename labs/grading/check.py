@@ -23,7 +23,7 @@ import numpy as np
 from labs import files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric, term
+from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric, store, term
 from labs.grading.finding import SEVERITIES, Finding, looked
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
@@ -78,8 +78,9 @@ def results(out):
     """{number: what was found} of all that are collected, with the findings across students.
 
     Each is a dict {findings: [Finding], checks: {notebook: {id: {state, how, text}}}, answers: {id: text}, told, ...}.
+    Raises UseError for a damaged file; `check` looks again at whose it is.
     """
-    kept = {number: _kept(out, number) for number in collect.submissions(out)}
+    kept = {number: store.read(Path(out, f"checked/{number}.json")) for number in collect.submissions(out)}
     kept = {number: each for number, each in kept.items() if each}
     series = [
         copies.Series(number, name, kind, started, np.log(steps))
@@ -98,8 +99,8 @@ def results(out):
 
 
 def _kept(out, number):
-    with suppress(OSError, ValueError):
-        return json.loads(files.read(Path(out, f"checked/{number}.json")))
+    with suppress(UseError):
+        return store.read(Path(out, f"checked/{number}.json"))
     return {}
 
 

@@ -12,13 +12,14 @@ import hashlib
 import json
 import re
 import zipfile
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 
 from labs import files
 from labs.errors import UseError
+from labs.grading import copies, store
 from labs.grading.incoming import handed_in
-from labs.grading import copies
 from labs.printed import printable
 from labs.report.archive import zipped
 
@@ -134,18 +135,20 @@ def holds(out, number):
         return bool(archive.namelist())
 
 
-def contents(path):
-    """{path: bytes} of a collected submission, which is a zip of ours."""
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+def contents(path, only=None):
+    """{path: bytes} of a collected submission, which is a zip of ours; of some paths only. Raises UseError for a
+    damaged one."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist() if only is None or name in only}
+    except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, zlib.error) as problem:
+        help = "delete it and run `labs grade collect` again, which writes it anew."
+        raise UseError(f"{path} is damaged: {problem}. Nothing was changed; {help}") from None
 
 
 def kept(path):
-    """What a JSON file of the grading holds, a dict; empty where there is none yet."""
-    try:
-        return json.loads(files.read(path))
-    except FileNotFoundError:
-        return {}
+    """What a JSON file of the grading holds, a dict; empty where there is none yet. Raises UseError."""
+    return store.read(path)
 
 
 def _order(handed):

@@ -1,34 +1,47 @@
-"""The desk: a notebook in which one written question is graded across all submissions, by keyboard.
+"""The desk: a notebook in which answers are graded across all submissions, by keyboard.
 
-Answer and evidence stand side by side, in an order that says nothing about names; below them the rubric's items, as
-keys and as buttons, and the comment bank. Every key is kept at once (labs.grading.marks) and what others have marked
-is read with it. When rubric.toml has changed, all points are computed anew, and those that moved are told.
+Question by question: each written answer, then each check that was left for a person, with its code, then what students
+dispute. Keys and items stand on top, then answer and evidence side by side, in an order that says nothing about names.
+Every key is kept at once (labs.grading.marks) and what others have marked is read with it. When rubric.toml has
+changed, all points are computed anew, and those that moved are told.
 """
 
 import hashlib
 import html
+import re
 from pathlib import Path
 
 import ipywidgets
 
 from labs import files
 from labs.author import sources
+from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.grading import check, marks, points, rubric
+from labs.grading import check, collect, disputes, feedback, handed, marks, overview, points, rubric, shown
 from labs.printed import printable
 
 NEXT = {None: 1.0, 1.0: 0.5, 0.5: 0.0, 0.0: None}  # what a key makes of a mark
 NAMES = {1.0: "all", 0.5: "half", 0.0: "none"}
+DECISIONS = (("open", None), ("confirm", "confirmed"), ("dismiss", "dismissed"))
+DISPUTES = "disputes"
 HELP = (
     "Keys, in the field above: 1 to 9: an item, all its points; again: half, none, open. a to z: a comment. "
     "Full stop and comma: the next answer, the one before. Space: the next one that is open. + and -: other questions. "
-    "A new comment begins with the number of its item, and Enter keeps it: 2 Which run is it?"
+    "A new comment begins with the number of its item, and Enter keeps it: 2 Which run is it? "
+    "Of a dispute the comment is your answer, as it stands. A finding reaches its student as your sentence, once you "
+    "confirm it; nothing else of it does."
 )
 _CELLS = (
-    "# Grading by keyboard\n\nRun the cell below, and type into the field `keys`. Every key is kept at once, in "
-    "`marks.json`. Change `rubric.toml` as you like, also meanwhile; then press `.`.",
-    'from labs.grading import desk\n\ndesk.show(".")',
+    "Run the cell below (Shift+Enter) and type into the field `keys`. Every key is kept at once, in `marks.json`.",
+    'from labs.grading import desk; desk.show(".")',
 )
+_TIGHT = 'style="line-height: 1.3; margin: 0; padding: 0 0 0 1em"'
+# What an item of the rubric asks for, by its words: that part of the evidence is open, the others are folded.
+_ASKS = {
+    "machines": r"machine|worker|where|hardware|ran\b",
+    "logs": r"\.out|\.err|\blogs?\b|lines",
+    "scripts": r"script|\.py|\.sh",
+}
 
 
 def write(out):
@@ -43,16 +56,16 @@ def write(out):
 
 
 def show(out, task=None):
-    """Show the desk for a grading's folder, at a written task (default: the rubric's first one)."""
+    """Show the desk for a grading's folder, at a question (default: the rubric's first written task)."""
     from IPython.display import display
 
     display(Desk(out, task).box)
 
 
 class Desk:
-    """The desk as a widget, `box`. task: the question; number: of the submission that is shown.
+    """The desk as a widget, `box`. task: the question; number: of the submission that is shown, None without one.
 
-    Raises UseError: nothing was looked at, or the rubric has no such written task.
+    Raises UseError: nothing was looked at, or there is no such question.
     """
 
     def __init__(self, out, task=None):
@@ -60,52 +73,95 @@ class Desk:
         self.rules, self.decided = rubric.load(out), marks.load(out)
         if not self.found:
             raise UseError(f"{out} holds no results: run `labs grade check` first.")
-        self.task = task or next(iter(self._tasks()), None)
+        every = disputes.every(out)
+        self.disputed = {number: each for number, each in every.items() if number in self.found}
+        self.task, self._beside = task or next(iter(self._tasks()), None), {}
+        self._codes = {}
         if self.task not in self._tasks():
             raise UseError(f"The rubric has no written answer {self.task!r}; it has {', '.join(self._tasks())}.")
         self.said, self.place, self._drawing = "", 0, False
-        wide = {"layout": {"width": "40em"}, "style": {"description_width": "8em"}}
+        wide = {"layout": {"width": "50%"}, "style": {"description_width": "9em"}}
         self.keys = ipywidgets.Text(description="keys", placeholder="1 2 a .", **wide)
         self.comment = ipywidgets.Text(description="new comment", continuous_update=False, **wide)
-        self.head, self.answer, self.beside, self.foot = (ipywidgets.HTML() for _ in range(4))
-        self.items = ipywidgets.VBox()
+        self.head, self.answer, self.beside, self.bank_list, self.foot = (ipywidgets.HTML() for _ in range(5))
+        self.items, self.decisions = ipywidgets.VBox(), ipywidgets.VBox()
         for half in (self.answer, self.beside):
-            half.layout = {"width": "50%", "max_height": "28em", "overflow": "auto", "padding": "0 1em 0 0"}
-        sides = ipywidgets.HBox([self.answer, self.beside])
-        self.box = ipywidgets.VBox([self.head, sides, self.items, self.keys, self.comment, self.foot])
+            half.layout = {"width": "50%", "max_height": "18em", "overflow": "auto", "padding": "0 1em 0 0"}
+        self.items.layout = {"max_height": "14em", "overflow": "auto"}
+        self.bank_list.layout = {"width": "35%", "max_height": "14em", "overflow": "auto"}
+        row = ipywidgets.HBox
+        parts = [self.head, row([self.keys, self.comment]), row([self.items, self.bank_list])]
+        parts += [row([self.answer, self.beside]), self.decisions, self.foot]
+        self.box = ipywidgets.VBox(parts)
         self.keys.observe(self._typed, names="value")
         self.comment.observe(self._commented, names="value")
         self.draw()
 
     def _tasks(self):
-        return [each.id for each in self.rules.answer if each.items]
+        """The questions: written answers, checks that a person has to judge, and what is disputed."""
+        written = [each.id for each in self.rules.answer if each.items]
+        left = [id for id, of in self.rules.checks.items() if of and any(self._left(n, id) for n in self.found)]
+        return written + left + ([DISPUTES] if self.disputed else [])
+
+    def _left(self, number, id):
+        """How a check was judged, if that is left to a person, else None."""
+        for of_one in self.found[number]["checks"].values():
+            if id in of_one and of_one[id]["how"] == "person":
+                return of_one[id]
+        return None
+
+    @property
+    def cards(self):
+        """(number, id of what is graded) of all that this question deals out, in an order of its own: nobody's who has
+        handed in nothing to look at."""
+        if self.task == DISPUTES:
+            found = [(number, id) for number, each in self.disputed.items() for id in each]
+        elif self.task in self.rules.checks:
+            found = [(number, self.task) for number in self.found if self._left(number, self.task)]
+        else:
+            found = [(number, self.task) for number, each in self.found.items() if each["answers"].get(self.task)]
+        return sorted(found, key=lambda card: hashlib.sha256(f"{card[1]} {card[0]}".encode()).hexdigest())
 
     @property
     def order(self):
-        """The numbers of all submissions, in an order of this question's own."""
-        return sorted(self.found, key=lambda number: hashlib.sha256(f"{self.task} {number}".encode()).hexdigest())
+        """The numbers of the submissions in the order in which they are dealt out."""
+        return [number for number, _ in self.cards]
+
+    @property
+    def card(self):
+        """(number, id) of what is shown; (None, the question) where nobody has handed in anything."""
+        cards = self.cards
+        return cards[self.place % len(cards)] if cards else (None, self.task)
 
     @property
     def number(self):
-        return self.order[self.place]
+        return self.card[0]
 
     @property
     def asked(self):
-        """The rubric's items of this question."""
-        return next((each.items for each in self.rules.answer if each.id == self.task), [])
+        """What is marked here: items of the rubric, or a check as one of them."""
+        return self._asked(self.card[1])
+
+    def _asked(self, id):
+        if id in self.rules.checks:
+            return [rubric.Item(id=id, points=self.rules.checks[id], text=feedback.titled(id, self.rules))]
+        if id in self.rules.items:
+            return [self.rules.items[id][1]]
+        return next((each.items for each in self.rules.answer if each.id == id), [])
 
     @property
     def bank(self):
-        """{letter: (id, text)} of the comment bank's comments on this question."""
-        own = {id: text for id, text in self.rules.comments.items() if id.startswith(f"{self.task}.")}
+        """{letter: (id, text)} of the comment bank's comments on what is marked here."""
+        ids = {item.id for item in self.asked}
+        own = {id: text for id, text in self.rules.comments.items() if id[:-1] in ids}
         return dict(zip("abcdefghijklmnopqrstuvwxyz", sorted(own.items()), strict=False))
 
     def press(self, key):
         """Do what a key says, keep it, and draw."""
         item = self._item(key)
-        if item:
-            self._do(self._mark, item.id, NEXT.get(self._marks().items.get(item.id), 1.0))
-        elif key in self.bank:
+        if item and self.number:
+            self._do(self._mark, item.id, NEXT.get(self._share(item.id), 1.0))
+        elif key in self.bank and self.number:
             self._do(self._comment, self.bank[key][0])
         elif key in ".,":
             self._do(self._go, 1 if key == "." else -1)
@@ -131,9 +187,13 @@ class Desk:
     def _marks(self, number=None):
         return self.decided.get(number or self.number, marks.Marks())
 
+    def _share(self, id, own=None):
+        own = own or self._marks()
+        return own.items.get(id, own.checks.get(id))
+
     def _mark(self, id, share):
         now = marks.load(self.out).get(self.number, marks.Marks())
-        if now.items.get(id) != self._marks().items.get(id):
+        if self._share(id, now) != self._share(id):
             return f"Somebody else has marked {id} meanwhile. Look at it, and mark it again if you want another mark."
         marks.mark(self.out, self.number, self.rules, id, share)
         return None
@@ -143,21 +203,22 @@ class Desk:
         marks.mark(self.out, self.number, self.rules, **{"without" if there else "comments": [id]})
 
     def _go(self, steps):
-        self.place = (self.place + steps) % len(self.found)
+        self.place = (self.place + steps) % max(1, len(self.cards))
 
     def _ask(self, steps):
         known = self._tasks()
         self.task, self.place = known[(known.index(self.task) + steps) % len(known)], 0
 
-    def _open(self, number):
-        return bool(self.found[number]["answers"].get(self.task)) and any(
-            item.id not in self._marks(number).items for item in self.asked
-        )
+    def _open(self, number, id):
+        own = self._marks(number)
+        if self.task == DISPUTES:
+            return id in disputes.waits(self.disputed[number], own)
+        return any(self._share(item.id, own) is None for item in self._asked(id))
 
     def _to_open(self):
-        for _ in self.found:
+        for _ in self.cards:
             self._go(1)
-            if self._open(self.number):
+            if self._open(*self.card):
                 return None
         return f"Every answer to {self.task} is marked."
 
@@ -171,21 +232,34 @@ class Desk:
             self.press(key)
 
     def _commented(self, _):
-        """Put a new comment into the bank, for the item whose number stands in front, and on this answer."""
-        number, _, text = self.comment.value.strip().partition(" ")
-        if number:
+        """Answer the dispute that is shown; else put a new comment into the bank, for the item whose number stands in
+        front, and on this answer."""
+        text = self.comment.value.strip()
+        if text and self.number and self.task == DISPUTES:
+            self._do(self._reply, text)
+        elif text:
+            number, _, text = text.partition(" ")
             self._do(self._new_comment, self._item(number), text.strip())
 
+    def _reply(self, text):
+        marks.reply(self.out, self.number, self.card[1], text, self.disputed[self.number])
+        self._empty_fields()
+        return "Kept: it stands in the student's next feedback."
+
     def _new_comment(self, item, text):
-        if not (item and text):
+        if not (item and text and self.number):
             return "A new comment begins with the number of its item: 2 Which run is it?"
+        text = marks.fit_to_read(self.out, self.number, text)
         id = rubric.add_comment(self.out, item.id, text)
         marks.mark(self.out, self.number, self.rules, comments=[id])
+        self._empty_fields()
+        return f"Kept as {id}."
+
+    def _empty_fields(self):
         self.comment.value = ""
         self.keys.unobserve(self._typed, names="value")
         self.keys.value = ""  # nobody types there now; Shift+Tab would select what stands in it
         self.keys.observe(self._typed, names="value")
-        return f"Kept as {id}."
 
     def draw(self):
         """Read rubric and marks again, and show them."""
@@ -201,61 +275,175 @@ class Desk:
             self.rules = rules
             if self.task not in self._tasks():
                 self.task, self.place = next(iter(self._tasks())), 0
-        found, own = self.found[self.number], self._marks()
-        total = points.total(points.lines(found, self.rules, own))
-        done = sum(not self._open(number) for number in self.found)
+        said = f' <b role="status">{_text(self.said)}</b>'
+        if self.number is None:
+            self.head.value = f"<b>{_text(self.task)}</b>: nobody has handed in an answer.{said}"
+            self.answer.value = self.beside.value = self.bank_list.value = ""
+            self.items.children = self.decisions.children = ()
+        else:
+            self._draw_card(said)
+        self.foot.value = f'<p style="line-height: 1.3">{_text(HELP)}</p>'
+
+    def _draw_card(self, said):
+        (number, id), found, own = self.card, self.found[self.number], self._marks()
+        total, cards = points.total(points.lines(found, self.rules, own)), self.cards
+        done = sum(not self._open(*card) for card in cards)
+        question = self.task if self.task != DISPUTES else f"Dispute about {id}"
         self.head.value = (
-            f"<b>{_text(self.task)}, submission {self.number}</b> ({self.place + 1} of {len(self.found)}; {done} are "
-            f"done): {total:g} of {self.rules.most:g} points"
+            f"<b>{_text(question)}, submission {number}</b> ({self.place % len(cards) + 1} of {len(cards)}; {done} are "
+            f"done): {total:g} of {self.rules.most:g} points.{said}"
         )
-        self.answer.value = f"<b>Answer</b>{_pre(found['answers'].get(self.task) or '(no answer is written)')}"
-        self.beside.value = f"<b>Evidence</b>{_evidence(found, self.task)}"
+        self.answer.value = self._answer(number, id, found, own)
+        if (number, id) not in self._beside:
+            self._beside[number, id] = self._evidence(number, id, found)
+        self.beside.value = f"<b>Evidence</b>{self._beside[number, id]}"
         self._draw_items(own)
-        bank = "".join(
-            f"<li>{'<b>[x]</b>' if id in own.comments else '[ ]'} {letter}: {_text(text)} ({_text(id)})</li>"
-            for letter, (id, text) in self.bank.items()
+        self._draw_decisions(found, own)
+        rows = "".join(
+            f"<li>{'<b>[x]</b>' if key in own.comments else '[ ]'} {letter}: {_text(text)} ({_text(key)}"
+            f"{_text(f'; {own.stamps[key]}') if key in own.stamps else ''})</li>"
+            for letter, (key, text) in self.bank.items()
         )
-        said = f'<p role="status"><b>{_text(self.said)}</b></p>'
-        self.foot.value = f'{said}<ul style="list-style: none">{bank}</ul><p>{_text(HELP)}</p>'
+        self.items.layout.width, self.bank_list.layout.display = ("65%", None) if rows else ("100%", "none")
+        self.bank_list.value = f'<ul style="list-style: none; margin: 0; padding: 0; line-height: 1.3">{rows}</ul>'
+
+    def _answer(self, number, id, found, own):
+        """What the student wrote, as HTML: an answer, or the code of a check; of a dispute its reason first."""
+        parts = []
+        if self.task == DISPUTES:
+            answered = own.replies.get(id)
+            parts.append(f"<b>What the student says</b>{_pre(self.disputed[number][id].reason)}")
+            if answered and id not in disputes.waits(self.disputed[number], own):
+                parts.append(f"<b>Answered</b> ({_text(answered)}){_pre(answered.text)}")
+        written = id if id in found["answers"] else self.rules.items[id][0] if id in self.rules.items else None
+        if written:
+            parts.append(f"<b>Answer</b>{_pre(found['answers'].get(written) or '(no answer is written)')}")
+        else:
+            judged = next((of[id] for of in found["checks"].values() if id in of), None) or {"state": "", "text": ""}
+            code = judged.get("code") or self._code(number).get(id) or "(its cell is as students get it, or is missing)"
+            said = f"{judged['state']}. {judged['text']}".strip(". ") or "not judged"
+            parts.append(f"<b>{_text(feedback.titled(id, self.rules))}</b><p>{_text(said)}</p>{_pre(code)}")
+        return "".join(parts)
+
+    def _code(self, number):
+        """{check: what the student wrote} of a submission."""
+        if number not in self._codes:
+            self._codes[number] = shown.code(collect.contents(collect.submission(self.out, number), shown.notebooks()))
+        return self._codes[number]
+
+    def _evidence(self, number, id, found):
+        """Beside a question, as HTML: tables from the records, then scripts, logs and machines; what the rubric asks
+        for is open, the rest is folded."""
+        task = self.rules.items[id][0] if id in self.rules.items else id
+        parts = []
+        for caption, head, *rows in found["tables"].get(task, ()):
+            body = "".join(_row_of(row, "td") for row in rows)
+            parts.append(f"<table><caption>{_text(caption)}</caption>{_row_of(head, 'th')}{body}</table>")
+        item = next((each for of in tasks.lessons().values() for each in of.task if each.id == task), None)
+        if item:
+            wanted = " ".join([item.title, *(each.text for each in self._asked(task))])
+            with handed.opened(number, collect.submission(self.out, number)) as submission:
+                pieces = {
+                    "machines": [("Where the runs were made", "\n".join(shown.machines(submission, item)))],
+                    "logs": [(each.file, "\n".join(each.lines)) for each in shown.logs(submission, item)],
+                    "scripts": [
+                        (f"{name}: what was changed", "\n".join(lines))
+                        for name, lines in shown.changes(submission.contents, item.evidence)
+                    ],
+                }
+            for kind, made in pieces.items():
+                unfolded = " open" if re.search(_ASKS[kind], wanted, re.IGNORECASE) else ""
+                for head, text in made:
+                    if text:
+                        parts.append(f"<details{unfolded}><summary>{_text(head)}</summary>{_pre(text)}</details>")
+        return "".join(parts) or "<p>There is none.</p>"
 
     def _totals(self, rules):
         return {n: points.total(points.lines(each, rules, self._marks(n))) for n, each in self.found.items()}
 
     def _draw_items(self, own):
-        """The items as buttons, at the marks that are kept."""
+        """The items as buttons, at the marks that are kept, with who gave them."""
         self._drawing = True
         if [row.item for row in self.items.children] != self.asked:
             self.items.children = [self._row(item) for item in self.asked]
         for place, row in enumerate(self.items.children, 1):
-            share = own.items.get(row.item.id)
+            share, by = self._share(row.item.id, own), own.stamps.get(row.item.id)
             row.children[0].value = share if share in NAMES else None
             of = "open" if share is None else f"{share * row.item.points:g}"
-            row.children[1].value = f"<b>{place}</b>: {of} of {row.item.points:g}: {_text(row.item.text)}"
+            who = f" <i>({_text(by)})</i>" if by else ""
+            said = f"<b>{place}</b>: {of} of {row.item.points:g}: {_text(row.item.text)}{who}"
+            row.children[1].value = f'<div style="line-height: 1.3; padding-top: 4px">{said}</div>'
         self._drawing = False
 
     def _row(self, item):
         options = [(name, share) for share, name in NAMES.items()]
         buttons = ipywidgets.ToggleButtons(options=options, value=None, style={"button_width": "4.5em"})
+        buttons.layout = {"width": "auto", "flex": "0 0 auto"}
 
         def pressed(change):
             if not self._drawing and change["new"] is not None:
                 self._do(self._mark, item.id, change["new"])
 
         buttons.observe(pressed, names="value")
-        row = ipywidgets.HBox([buttons, ipywidgets.HTML()])
+        row = ipywidgets.HBox([buttons, ipywidgets.HTML()], layout={"flex": "0 0 auto"})
         row.item = item
         return row
 
+    def _draw_decisions(self, found, own):
+        """The findings of this question, each kind with what was decided of it, and the sentence for the student."""
+        here = [each for each in found["findings"] if self._is_here(each)]
+        kinds = list(dict.fromkeys(each.kind for each in here))
+        self._drawing = True
+        if [(row.number, row.kind) for row in self.decisions.children] != [(self.number, kind) for kind in kinds]:
+            self.decisions.children = [self._decision(kind) for kind in kinds]
+        for row in self.decisions.children:
+            lines = [
+                f"<li>{_text(f'{each.severity}, {state}: {each.where}, {each.seen} (honest: {each.honest})')}</li>"
+                for each, state in overview.states(here, own)
+                if each.kind == row.kind
+            ]
+            decision = own.findings.get(row.kind)
+            row.children[0].value = decision.state if decision else None
+            if decision and decision.sentence:
+                row.children[1].value = decision.sentence
+            row.children[2].value = f"<b>{_text(row.kind)}</b><ul {_TIGHT}>{''.join(lines)}</ul>"
+        self._drawing = False
 
-def _evidence(found, task):
-    """The tables that the records give, and the findings, as HTML."""
-    parts = []
-    for caption, head, *rows in found["tables"].get(task, ()):
-        body = "".join(_row_of(row, "td") for row in rows)
-        parts.append(f"<table><caption>{_text(caption)}</caption>{_row_of(head, 'th')}{body}</table>")
-    told = [each for each in found["findings"] if each.severity != "note" or each.where == task]
-    parts += [f"<p>{_text(f'{f.severity}: {f.where}, {f.seen} (honest: {f.honest})')}</p>" for f in told]
-    return "".join(parts) or "<p>There is none.</p>"
+    def _decision(self, kind):
+        buttons = ipywidgets.ToggleButtons(options=DECISIONS, value=None, style={"button_width": "6em"})
+        buttons.layout = {"width": "auto", "flex": "0 0 auto"}
+        sentence = ipywidgets.Text(placeholder="sentence for the student", continuous_update=False)
+        said = ipywidgets.HTML(layout={"flex": "1 1 auto", "width": "auto"})
+        row = ipywidgets.HBox([buttons, sentence, said])
+        row.kind, row.number = kind, self.number
+
+        def decided(state):
+            marks.decide(self.out, row.number, self.found[row.number], [kind], state, sentence.value)
+            return f"{kind}: {state or 'open again'}."
+
+        def pressed(change):
+            if not self._drawing:
+                self._do(decided, change["new"])
+
+        def written(_):
+            if not self._drawing and buttons.value == "confirmed":
+                self._do(decided, "confirmed")
+
+        buttons.observe(pressed, names="value")
+        sentence.observe(written, names="value")
+        return row
+
+    def _is_here(self, finding):
+        """Whether a finding is about the question that is shown: its answer, its runs, its files."""
+        id = self.card[1]
+        task = self.rules.items[id][0] if id in self.rules.items else id
+        item = next((each for of in tasks.lessons().values() for each in of.task if each.id == task), None)
+        places = {part.strip() for part in finding.where.replace("the answer to ", "").split(",")}
+        if task in places or item is None:
+            return task in places
+        stems = {re.sub(r"\.(out|err|json|maxbatch\.json|breakdown\.json)$", "", Path(place).name) for place in places}
+        of_runs = any(re.fullmatch(pattern, stem) for pattern in item.evidence.runs for stem in stems)
+        return of_runs or any(Path(place).name in (*item.evidence.scripts, *item.evidence.batch) for place in places)
 
 
 def _row_of(cells, tag):

@@ -1,111 +1,219 @@
-"""PDF for students and instructors: feedback on a submission, and the overview of all; tagged, as the report is."""
+"""PDF for students: on the first page what to do next, then each mistake. Tagged, as the report is.
 
+Of the findings only what a person has confirmed, in that person's own sentence, reaches a student; and nothing about
+anybody else.
+"""
+
+import re
 import shutil
 import tempfile
-from collections import Counter
+from functools import cache
 from pathlib import Path
-from statistics import fmean
 
-from labs.grading import points
+from labs.checks import tasks
+from labs.grading import pins, points
 from labs.report import content, document, form
 
 HERE = Path(__file__).parent
-MOST_HINTS, LONGEST = 20, 300
-MOST_SPEEDUPS = 12  # of one submission, in the figure of all
+STEPS, GOOD, NAMED = 3, 4, 3  # of the first page: next steps, what was good, questions that one line names
+LONGEST, MOST_LINES = 500, 24  # characters of a hint, lines of a student's code
+_CALL = re.compile(r"\s*^(?:\w+ = )?check\([^\n]*\)\s*\Z", re.MULTILINE)
+_PATH = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?(?:[/\\][\w.+@ -]*[\w.+@-]){2,}[/\\]?")
 
 
-def pdf(number, found, made, most, comments, collected):
-    """The feedback on a submission, as bytes. found: of check.results; made: its Lines; comments: texts; collected: the
-    lines of the collection's report."""
-    waiting = sum(line.open for line in made)
-    data = {
-        "title": f"Feedback on submission {number}",
+def page(number, who, found, made, rules, own, disputed, code, collected=()):
+    """All that stands in the feedback on a submission, as data for feedback.typ.
+
+    who: the student's name, or None; found: of check.results; made: its Lines; rules: the Rubric; own: its Marks;
+    disputed: {id: Dispute}, or None; code: {check: what the student wrote}; collected: what its collection told.
+    """
+    pinned = {id: pin.comment for id, pin in pins.pinned(rules.pin, found).items()}
+    waiting, unread = [line for line in made if line.open], not points.handed_in(found)
+    blank = [line for line in made if line.state == "not done" and line.id in rules.checks]
+    off = [line for line in made if line.of == 0 and line.points < 0]
+    state = f"{_count(len(waiting), 'item')} still to be looked at by a person: the points can change."
+    comments = [clean(rules.comments.get(each, each)) for each in own.comments]
+    comments += [f"{titled(id, rules)}: {clean(text)}" for id, text in pinned.items()]
+    said = [each.sentence for each in own.findings.values() if each.state == "confirmed" and each.sentence]
+    if off and not all(own.findings[line.id].sentence for line in off):
+        said.append("Points were taken off. Ask your instructor for the reason.")
+    return {
+        "title": f"Feedback for {who}" if who else f"Feedback on submission {number}",
         "points": f"{points.total(made):g}",
-        "most": f"{most:g}",
-        "state": f"Of these items {waiting} are not decided yet: see below." if waiting else "",
-        "lines": [[line.id, f"{line.points:g}", f"{line.of:g}", line.why[:LONGEST]] for line in made],
+        "most": f"{rules.most:g}",
+        "state": state if waiting else "",
+        "unread": unread,
+        "collected": next((clean(line) for line in collected if not line.startswith("equal")), "") if unread else "",
+        "good": _good(made, rules)[:GOOD],
+        "steps": _steps(found, made, rules, pinned, own)[:STEPS],
         "comments": comments,
-        "findings": [
-            {"where": f.where, "kind": f"{f.kind} ({f.severity})", "seen": f.seen[:LONGEST], "honest": f.honest}
-            for f in found["findings"]
-            if f.severity != "note"
+        "said": [clean(each) for each in said],
+        "off": f"{-sum(line.points for line in off):g}" if off else "",
+        "disputes": [_dispute(id, each, own, rules) for id, each in (disputed or {}).items()],
+        "mistakes": [
+            {
+                "title": titled(line.id, rules),
+                "code": _cut(code.get(line.id, "")),
+                "hint": clean(line.why),
+                "comment": clean(pinned.get(line.id, "")),
+            }
+            for line in made
+            if line.state == "wrong" and line.id in rules.checks
         ],
-        "told": found["told"],
-        "collected": [line[:LONGEST] for line in collected],
+        "answers": _answers(made, rules),
+        "right": _by_notebook([line for line in made if line.state == "right" and line.id in rules.checks], rules),
+        "left": [] if unread else _by_notebook(blank, rules),
+        "waiting": _by_notebook(waiting, rules),
     }  # fmt: skip
-    return _set("feedback", data)
 
 
-def overview(found, made, most, collected):
-    """The overview, as bytes. found, made: {number: ...}; collected: {number: lines}."""
-    lines = {id: [] for of_one in made.values() for id in (line.id for line in of_one)}
-    for of_one in made.values():
-        for line in of_one:
-            lines[line.id].append(line)
-    hints = Counter(
-        (id, each["text"])
-        for of_one in found.values()
-        for of_all in of_one["checks"].values()
-        for id, each in of_all.items()
-        if each["state"] == "wrong"
-    )
-    figure = _speedups({number: each["speedups"] for number, each in found.items() if each["speedups"]})
-    data = {
-        "title": "Overview of the submissions",
-        "count": len(found),
-        "most": f"{most:g}",
-        "rows": [
-            [
-                number,
-                f"{points.total(of_one):g}",
-                str(sum(line.open for line in of_one)),
-                str(len(found[number]["findings"])),
-                next((f"{f.severity}: {f.where}, {f.seen}"[:LONGEST] for f in found[number]["findings"]), ""),
-            ]
-            for number, of_one in sorted(made.items())
-        ],
-        "tasks": [
-            [id, f"{of[0].of:g}", f"{fmean(one.points / one.of for one in of):.2f}", f"{sum(one.open for one in of)}"]
-            for id, of in lines.items()
-            if of[0].of
-        ],
-        "hints": [[str(count), id, hint[:LONGEST]] for (id, hint), count in hints.most_common(MOST_HINTS)],
-        "alt": figure.alt if figure else None,
-        "collected": [[number, line[:LONGEST]] for number, of_one in sorted(collected.items()) for line in of_one],
+@cache
+def _course():
+    """{id: (lesson, item)} of the course."""
+    return {item.id: (lesson, item) for lesson in tasks.lessons().values() for item in lesson.task}
+
+
+def titled(id, rules):
+    """An id as a student reads it: the title of its task, or what the rubric asks for, with the id behind it."""
+    if id in rules.items:
+        return f"{rules.items[id][1].text.rstrip('.')} ({id})"
+    if id in _course():
+        return f"{_course()[id][1].title} ({id})"
+    return f"A question of your instructor's ({id})"
+
+
+def _quoted(id, rules):
+    """The same, with its title in quotes, to stand inside of a sentence."""
+    title, _, number = titled(id, rules).rpartition(" ")
+    return f"“{title}” {number}"
+
+
+def _lesson(id):
+    """The title of the notebook that an id belongs to."""
+    return f"notebook {_course()[id][0].notebook.partition('_')[0]}, “{_course()[id][0].title}”"
+
+
+def clean(text):
+    """A text without paths of a machine, without a traceback but for its last line, and not too long."""
+    before, trace, after = text.partition("Traceback (most recent call last)")
+    if trace:
+        text = before + after.strip().rpartition("\n")[2]
+    text = _PATH.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], text)
+    text = " ".join(text.split())
+    text = text[:1].upper() + text[1:]
+    return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
+
+
+def _cut(code):
+    """The first lines of a student's code, without the call of the check."""
+    lines = _CALL.sub("", code).split("\n")
+    more = [f"... and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
+    return "\n".join(line[:110] for line in lines[:MOST_LINES] + more)
+
+
+def _count(number, what):
+    return f"{number:g} {what}" if number == 1 else f"{number:g} {what}s"
+
+
+def _good(made, rules):
+    """What was good, a line each: whole notebooks, parts of answers, then the checks with the most points."""
+    lines, told, by_lesson = [], set(), {}
+    for line in made:
+        if line.id in rules.checks and line.id in _course():
+            by_lesson.setdefault(_course()[line.id][0].notebook, []).append(line)
+    for of_one in by_lesson.values():
+        if len(of_one) > 1 and all(line.state == "right" and line.points == line.of for line in of_one):
+            lines.append(f"All {len(of_one)} questions of {_lesson(of_one[0].id)} are right.")
+            told |= {line.id for line in of_one}
+    full = [line for line in made if line.state == "right" and line.of and line.points == line.of]
+    for line in sorted((each for each in full if each.id in rules.items), key=lambda each: -each.of):
+        lines.append(f"In your answer to {_quoted(rules.items[line.id][0], rules)}: {clean(line.why)}")
+    best = sorted((each for each in full if each.id in rules.checks and each.id not in told), key=lambda each: -each.of)
+    for line in best:
+        why = _course()[line.id][1].why if line.id in _course() else ""
+        lines.append(f"{_quoted(line.id, rules)}: {why}".strip())
+    return lines
+
+
+def _steps(found, made, rules, pinned, own):
+    """What to do next, with what it can bring: [{do, why, points}], the most points first."""
+    steps, blank = [], {}
+    for line in made:
+        lost = line.of - line.points
+        if line.open or not line.of or lost <= 0:
+            continue
+        if line.id in rules.checks and line.state == "wrong":
+            why = clean(pinned.get(line.id) or line.why)
+            steps.append((lost, f"Mend {_quoted(line.id, rules)}", why))
+        elif line.id in rules.checks:
+            blank.setdefault(_course()[line.id][0].notebook if line.id in _course() else "", []).append(line)
+        elif line.state != "not done":
+            comments = [rules.comments[each] for each in own.comments if each.rstrip(_LETTERS) == line.id != each]
+            answer = _quoted(rules.items[line.id][0], rules)
+            steps.append((lost, f"Say more in {answer}", clean(" ".join([rules.items[line.id][1].text, *comments]))))
+    unwritten = {}
+    for line in made:
+        if line.id in rules.items and line.state == "not done":
+            unwritten.setdefault(rules.items[line.id][0], []).append(line.of)
+    for answer, of in unwritten.items():
+        where = f"Its cell is in {_lesson(answer)}." if answer in _course() else ""
+        steps.append((sum(of), f"Write your answer to {_quoted(answer, rules)}", f"Nothing is written yet. {where}"))
+    for notebook, lines in blank.items():
+        steps.append((sum(line.of for line in lines), *_fill(notebook, lines, found, rules)))
+    steps.sort(key=lambda step: -step[0])
+    return [{"points": _count(lost, "point"), "do": do, "why": why} for lost, do, why in steps]
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def _fill(notebook, lines, found, rules):
+    """(what to do, why) about questions of a notebook that have no answer."""
+    where = _lesson(lines[0].id) if notebook else "the questions of your instructor's"
+    names = "; ".join(_quoted(line.id, rules) for line in lines[:NAMED])
+    names += f"; and {len(lines) - NAMED} more" if lines[NAMED:] else ""
+    reasons = {line.why for line in lines}
+    if reasons == {"the notebook was not handed in"}:
+        return f"Hand in {where}", f"It was not in your submission; {_count(len(lines), 'question')}: {names}."
+    if reasons == {"its cell was not reached"}:
+        told = next((line for line in found["told"] if line.startswith(f"{notebook}, cell")), "")
+        stop = f" The first error: {clean(told.partition(', ')[2])}." if told else ""
+        return f"Run {where}, from its first cell to its last", f"It stopped before: {names}.{stop}"
+    return f"Go on with {where}", f"It has {_count(len(lines), 'question')} without an answer: {names}."
+
+
+def _answers(made, rules):
+    """The written answers that were marked: [{title, rows: [what was asked for, points, of]}]."""
+    found = {}
+    for line in made:
+        if line.id in rules.items and line.state in ("right", "wrong") and not line.open:
+            item = rules.items[line.id]
+            found.setdefault(item[0], []).append([clean(item[1].text), f"{line.points:g}", f"{line.of:g}"])
+    return [{"title": titled(answer, rules), "rows": rows} for answer, rows in found.items()]
+
+
+def _by_notebook(lines, rules):
+    """One text for each notebook: its title, and the titles of some of its questions."""
+    found = {}
+    for line in lines:
+        id = rules.items[line.id][0] if line.id in rules.items else line.id
+        titles = found.setdefault(_lesson(id) if id in _course() else "other questions", [])
+        titles += [titled(id, rules)] if titled(id, rules) not in titles else []
+    return [f"{where[0].upper()}{where[1:]}: {'; '.join(titles)}" for where, titles in found.items()]
+
+
+def _dispute(id, disputed, own, rules):
+    answered = own.replies.get(id)
+    new = answered is None or answered.reason != disputed.reason
+    return {
+        "title": titled(id, rules),
+        "reason": clean(disputed.reason),
+        "answer": "" if new else clean(answered.text),
     }  # fmt: skip
-    return _set("overview", data, {"speedups.svg": document.svg(figure)} if figure else {})
 
 
-def _speedups(runs):
-    """Every speedup with its interval over the submissions; None where there is none."""
-    from labs.show import figure as figures
-
-    if not runs:
-        return None
-    figure, (axis,) = figures.new_figure(width=7.5)
-    said, marked = [], set()
-    for place, (number, of_one) in enumerate(sorted(runs.items())):
-        for source, workers, speedup, interval in of_one[:MOST_SPEEDUPS]:
-            ends = interval or (speedup, speedup)
-            style = {"fmt": figures.MARKERS[workers % 6], "color": figures.COLOURS[workers % 6], "capsize": 2}
-            label = None if workers in marked else f"{workers} workers"
-            marked.add(workers)
-            axis.errorbar(
-                place, speedup, [[max(0, speedup - ends[0])], [max(0, ends[1] - speedup)]], label=label, **style
-            )
-            said.append(
-                f"{number}, {source.removesuffix('.json')}: {speedup:.3g}"
-                + (f" [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else "")
-            )
-    axis.set_xticks(range(len(runs)), sorted(runs), rotation=90)
-    axis.set(xlabel="submission", ylabel="speedup (times)", ylim=(0, None))
-    axis.legend()
-    figures.stamp(figure, "measured", note="as the records say")
-    figure.alt = "Speedups by submission, with 95 % intervals. " + "; ".join(said) + "."
-    return figure
-
-
-def _set(name, data, beside=None):
+def set_pdf(name, data, beside=None):
+    """What Typst makes of NAME.typ beside this file with some data, as bytes. beside: {file: text} that it shows."""
     with tempfile.TemporaryDirectory(prefix="labs-feedback-") as folder:
         shutil.copyfile(HERE / f"{name}.typ", Path(folder, f"{name}.typ"))
         shutil.copyfile(document.HERE / "parts.typ", Path(folder, "parts.typ"))

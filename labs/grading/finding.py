@@ -1,8 +1,10 @@
 """A finding about the evidence: for a person, who decides. None takes a point by itself."""
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
-SEVERITIES = ("note", "look", "serious")
+Severity = Literal["note", "look", "serious"]
+SEVERITIES = get_args(Severity)
 
 # What an honest cause could be, by the kind of finding; a person reads it beside what was seen.
 HONEST = {
@@ -35,9 +37,10 @@ class Finding:
     """kind: a key of HONEST, or a kind of the report's own findings; where: the run, task or file; seen: a sentence."""
 
     kind: str
-    severity: str
+    severity: Severity
     where: str
     seen: str
+    __pydantic_config__: ClassVar = {"extra": "forbid"}  # where it is read from a file
 
     @property
     def honest(self):

@@ -1,30 +1,103 @@
 """What a person has decided: grades/marks.json. Every change is read, made and written whole under a lock, so that two
 who grade at once lose nothing of each other's."""
 
-import json
+import getpass
+import hashlib
 import math
+import os
+import re
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, model_validator
 
-from labs import files, schema
+from labs import files
 from labs.errors import UseError
-from labs.grading import collect, term
+from labs.grading import collect, store
+from labs.printed import printable
+
+Share = Annotated[float, Field(ge=0, le=1)]
+_NUMBER = re.compile(
+    r"(?<![\w.,:-])(0\d{2,})(?![\w:]|[.,-]\d)|(?:submission|student|number|no\.|#)\s*(\d{3,})\b", re.IGNORECASE
+)
+_HELP = "put back a copy of it, or mend it: what people decided stands nowhere else."
+
+
+class Stamp(BaseModel, extra="forbid"):
+    """Who decided something, and when (UTC); answer: the digest of the written answer that was marked."""
+
+    by: str = ""
+    when: str = ""
+    answer: str | None = None
+
+    def __str__(self):
+        return ", ".join(filter(None, (self.by, self.when[:16].replace("T", " "))))
+
+
+class Decision(Stamp):
+    """What a person says of all findings of one kind; the sentence is all that the student reads of them.
+
+    about: the places of the findings that there were.
+    """
+
+    state: Literal["confirmed", "dismissed"]
+    sentence: str = ""
+    about: list[str] = []
+
+
+class Reply(Stamp):
+    """The answer to a dispute; reason: the one that it answers."""
+
+    text: str
+    reason: str
 
 
 class Marks(BaseModel, extra="forbid"):
     """The marks of one submission.
 
     items: {item of the rubric: share from 0 to 1}; checks: {check: share}, which overrule how it was judged;
-    comments: ids of the comment bank, or texts; confirmed: kinds of findings that take points off; of: {item: digest of
-    the answer that was marked}.
+    comments: ids of the comment bank, or texts; findings: {kind: Decision}; replies: {what was disputed: Reply};
+    stamps: {item, check or comment: Stamp}.
     """
 
-    items: dict[str, float] = {}
-    checks: dict[str, float] = {}
+    items: dict[str, Share] = {}
+    checks: dict[str, Share] = {}
     comments: list[str] = []
-    confirmed: list[str] = []
-    of: dict[str, str] = {}
+    findings: dict[str, Decision] = {}
+    replies: dict[str, Reply] = {}
+    stamps: dict[str, Stamp] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_before(cls, data):
+        """What files of earlier kits call `confirmed`, a list of kinds."""
+        if not isinstance(data, dict) or not isinstance(data.get("confirmed"), list):
+            return data
+        data = dict(data)
+        kinds = {str(kind): {"state": "confirmed"} for kind in data.pop("confirmed")}
+        return data | {"findings": kinds | data.get("findings", {})}
+
+    @property
+    def confirmed(self):
+        """The kinds of findings that were confirmed."""
+        return [kind for kind, each in self.findings.items() if each.state == "confirmed"]
+
+    def lines(self):
+        """What is kept, a line each."""
+        for id, share in (self.items | self.checks).items():
+            yield f"{id}: share {share:g}{self._by(id)}"
+        for text in self.comments:
+            yield f"comment: {text}{self._by(text)}"
+        for kind, each in self.findings.items():
+            said = f': "{each.sentence}"' if each.sentence else ""
+            yield f"{kind}: {each.state} ({each}){said}"
+        for id, each in self.replies.items():
+            yield f"dispute on {id}: answered ({each}): {each.text}"
+
+    def _by(self, key):
+        return f" ({self.stamps[key]})" if key in self.stamps else ""
 
 
 class File(BaseModel, extra="forbid"):
@@ -36,41 +109,116 @@ class File(BaseModel, extra="forbid"):
 
 def load(out):
     """{number: Marks}. Raises UseError for a file that cannot be read."""
-    path = Path(out, "marks.json")
-    try:
-        return File.model_validate(json.loads(files.read(path))).marks
-    except FileNotFoundError:
-        return {}
-    except ValidationError as problem:
-        raise UseError(f"{path}: {schema.first_mistake(problem)}") from None
-    except ValueError as problem:
-        raise UseError(f"{path} cannot be read as JSON: {problem}. Its last whole state may be in a backup.") from None
+    kept = store.load(Path(out, "marks.json"), File.model_validate, _HELP)[1]
+    return kept.marks if kept else {}
 
 
-def mark(out, number, rubric, id=None, share=None, comments=(), without=(), confirm=()):
-    """Keep one mark: a share of an item or check (None takes it back), comments, also `without` some that were there,
-    confirmed kinds of findings.
+def grader():
+    """Who is at work: $LABS_GRADER, else the name of the account."""
+    name = os.environ.get("LABS_GRADER") or os.environ.get("JUPYTERHUB_USER")
+    with suppress(OSError, KeyError, ImportError):  # an account without a name, as in containers
+        name = name or getpass.getuser()
+    return printable(name or "somebody")[:60]
 
-    Raises UseError: no such submission, item or share.
-    """
+
+def digest(answer):
+    """The mark of a written answer: the same for the same words."""
+    return hashlib.sha256(" ".join(answer.split()).encode(errors="replace")).hexdigest()[:16]
+
+
+@contextmanager
+def _changing(out, number):
+    """The Marks of a submission, to be changed; they are written where this ends without an error."""
     collect.submission(out, number)
+    path = Path(out, "marks.json")
+    with files.locked(path):
+        marks = load(out)
+        yield marks.setdefault(number, Marks())
+        files.write(path, File(marks=dict(sorted(marks.items()))).model_dump_json(indent=1, exclude_defaults=True))
+
+
+def _now(**more):
+    return {"by": grader(), "when": datetime.now(UTC).isoformat(timespec="seconds")} | more
+
+
+def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
+    """Keep one mark: a share of an item or check (None takes it back), comments, also `without` some that were there.
+
+    Returns the Marks as they are kept. Raises UseError: no such submission, item or share; a comment that gives
+    another student away.
+    """
     if share is not None and not (math.isfinite(share) and 0 <= share <= 1):
         raise UseError(f"{share} is no share of the points: give a number from 0 to 1.")
     if id is not None and id not in rubric.items and id not in rubric.checks:
         raise UseError(f"The rubric has no item and no check {id!r}: items are as T5.1, checks as 05.6.")
-    path = Path(out, "marks.json")
-    with files.locked(path):
-        marks = load(out)
-        of_one = marks.setdefault(number, Marks())
+    comments = [fit_to_read(out, number, each) for each in comments]
+    with _changing(out, number) as kept:
         if id is not None:
-            kept = of_one.items if id in rubric.items else of_one.checks
-            kept.pop(id, None)
+            shares = kept.items if id in rubric.items else kept.checks
+            shares.pop(id, None), kept.stamps.pop(id, None)
             if share is not None:
-                kept[id] = share
-            if id in rubric.items:
-                answers = collect.kept(Path(out, f"checked/{number}.json")).get("answers", {})
-                of_one.of[id] = term.digest(answers.get(rubric.items[id][0]))
-        kept = [each for each in of_one.comments if each not in without]
-        of_one.comments = kept + [each for each in comments if each not in kept]
-        of_one.confirmed += [each for each in confirm if each not in of_one.confirmed]
-        files.write(path, File(marks=dict(sorted(marks.items()))).model_dump_json(indent=1))
+                answer = _answer(out, number, rubric.items[id][0]) if id in rubric.items else None
+                shares[id], kept.stamps[id] = share, Stamp(**_now(answer=answer))
+        new = [each for each in dict.fromkeys(comments) if each not in kept.comments]
+        kept.comments = [each for each in kept.comments if each not in without] + new
+        kept.stamps |= {each: Stamp(**_now()) for each in new}
+        kept.stamps = {key: each for key, each in kept.stamps.items() if key not in without}
+    return kept
+
+
+def _answer(out, number, id):
+    """The digest of a written answer as it is; None where it is not known."""
+    text = store.read(Path(out, f"checked/{number}.json")).get("answers", {}).get(id)
+    return digest(text) if text else None
+
+
+def decide(out, number, found, kinds, state, sentence=""):
+    """Keep what a person says of kinds of findings: "confirmed", "dismissed", or None, which leaves them open.
+
+    found: what was found about this submission. Returns the Marks. Raises UseError for a kind that it does not have.
+    """
+    places = {}
+    for each in found["findings"]:
+        places.setdefault(each.kind, []).append(each.where)
+    sentence = fit_to_read(out, number, sentence)
+    known = places.keys() | (load(out).get(number, Marks()).findings.keys() if state is None else set())
+    for kind in kinds:
+        if kind not in known:
+            has = "; ".join(f"{kind} ({', '.join(dict.fromkeys(of))})" for kind, of in places.items())
+            raise UseError(
+                f"Submission {number} has no finding of the kind {kind!r}, so nothing was kept. "
+                + (f"It has: {has}." if has else "Nothing was found in it.")
+            )
+    with _changing(out, number) as kept:
+        for kind in kinds:
+            before = kept.findings.pop(kind, None)
+            if state:
+                text = sentence or (before.sentence if before and state == "confirmed" else "")
+                about = list(dict.fromkeys(places[kind]))
+                kept.findings[kind] = Decision(state=state, sentence=text, about=about, **_now())
+    return kept
+
+
+def reply(out, number, id, text, disputed):
+    """Keep the answer to a dispute. disputed: {id: Dispute} of this submission. Returns the Marks. Raises UseError."""
+    if id not in disputed:
+        has = ", ".join(disputed) or "nothing"
+        raise UseError(f"Submission {number} disputes {has}, and not {id!r}: there is nothing to answer.")
+    text = fit_to_read(out, number, text)
+    with _changing(out, number) as kept:
+        kept.replies[id] = Reply(text=text, reason=disputed[id].reason, **_now())
+    return kept
+
+
+def fit_to_read(out, number, text):
+    """A text that the student of submission `number` will read (None: several). Raises UseError where it gives another
+    one away."""
+    text = printable(text)
+    others = collect.submissions(out).keys() - {number}
+    named = {number or word for number, word in _NUMBER.findall(text)}
+    if given := sorted(named & others):
+        raise UseError(
+            f"The text names submission {given[0]}, and another student would read it. "
+            "Nothing was kept: write it without the number of anybody else."
+        )
+    return text

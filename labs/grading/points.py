@@ -2,52 +2,81 @@
 
 from dataclasses import dataclass
 
-from labs.grading import term
-from labs.grading.marks import Marks
+from labs.grading import pins
+from labs.grading.marks import Marks, digest
+
+NOT_JUDGED = "not judged yet"  # why a check is open for which `labs grade check` has run nothing
+# What a Line is about: nothing was done, or it is wrong, also in part, or right, or a person has still to decide.
+STATES = ("right", "wrong", "not done", "open")
 
 
 @dataclass(frozen=True)
 class Line:
-    """Points for one check or item of the rubric, of how many, and why in a sentence. open: a person has to decide."""
+    """Points for one check or item of the rubric, of how many, and why in a sentence. open: a person has to decide;
+    state: one of STATES."""
 
     id: str
     points: float
     of: float
     why: str
     open: bool = False
+    state: str = "right"
 
 
 def lines(found, rubric, marks=None):
     """A Line for each check and item of the rubric. found: of check.results; marks: of this submission, or None."""
     marks = marks or Marks()
     judged = {id: each for of_one in found["checks"].values() for id, each in of_one.items()}
-    made = [_check(id, of, judged.get(id), marks.checks.get(id)) for id, of in rubric.checks.items() if of]
+    pinned, handed = pins.pinned(rubric.pin, found), handed_in(found)
+    made = [
+        _check(id, of, judged.get(id), marks.checks.get(id), pinned.get(id), handed)
+        for id, of in rubric.checks.items()
+        if of
+    ]
     for id, (answer, item) in rubric.items.items():
-        share, why = marks.items.get(id), "not marked yet"
-        if share is not None and marks.of.get(id, now := term.digest(found["answers"].get(answer))) != now:
-            share, why = None, f"its answer has changed since it was marked, {share:g} of it then: look at it again"
-        if share is None and not found["answers"].get(answer):
-            made.append(Line(id, 0.0, item.points, "no answer is written"))
-        elif share is None:
-            made.append(Line(id, 0.0, item.points, why, open=True))
+        share, text = marks.items.get(id), found["answers"].get(answer)
+        marked = marks.stamps[id].answer if id in marks.stamps else None
+        if share is not None and marked and text and marked != digest(text):
+            why = "marked, and the answer was changed since"
+            made.append(Line(id, share * item.points, item.points, why, open=True, state="open"))
+        elif share is not None:
+            made.append(Line(id, share * item.points, item.points, item.text, state=_state(share)))
+        elif text:
+            made.append(Line(id, 0.0, item.points, "not marked yet", open=True, state="open"))
         else:
-            made.append(Line(id, share * item.points, item.points, item.text))
+            made.append(Line(id, 0.0, item.points, "no answer is written", state="not done"))
     for kind in marks.confirmed:
         if off := rubric.findings.get(kind, 0.0):
-            made.append(Line(kind, -off, 0.0, "a finding that was confirmed"))
+            made.append(Line(kind, -off, 0.0, marks.findings[kind].sentence or "a finding that was confirmed"))
     return made
 
 
-def _check(id, of, judged, share):
+def handed_in(found):
+    """Whether there was anything to look at: a submission that is empty or damaged has nothing that could be open."""
+    return any(found.get(key) for key in ("checks", "answers", "findings", "prints", "alike", "steps", "tables"))
+
+
+def _check(id, of, judged, share, pin, handed):
     if share is not None:
-        return Line(id, share * of, of, "decided by a person")
+        why = f"a person has given it {share * of:g} of {of:g} points"
+        return Line(id, share * of, of, why, state=_state(share))
+    if not handed:
+        return Line(id, 0.0, of, "nothing was handed in", state="not done")
     if judged is None:
-        return Line(id, 0.0, of, "not judged")
+        return Line(id, 0.0, of, NOT_JUDGED, open=True, state="open")
     if "fell" in judged:
-        return Line(id, of, of, f"right as it was judged first; now: {judged['fell']}", open=True)
+        why = f"right as it was judged first; now: {judged['fell']}"
+        return Line(id, of, of, why, open=True, state="open")
     if judged["how"] == "person":
-        return Line(id, 0.0, of, judged["text"], open=True)
-    return Line(id, of if judged["state"] == "right" else 0.0, of, judged["text"] or judged["state"])
+        return Line(id, 0.0, of, judged["text"], open=True, state="open")
+    if judged["state"] == "right":
+        return Line(id, of, of, judged["text"] or "right")
+    state = "wrong" if judged["state"] == "wrong" else "not done"
+    return Line(id, pin.share * of if pin else 0.0, of, judged["text"] or judged["state"], state=state)
+
+
+def _state(share):
+    return "right" if share == 1 else "wrong"
 
 
 def total(made):

@@ -19,7 +19,7 @@ from statistics import fmean, stdev
 from labs import files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.grading import collect, handed
+from labs.grading import collect, handed, store
 from labs.grading.finding import Finding
 from labs.results import intervals, metrics, run
 from labs.sandbox.walls import WORK
@@ -72,7 +72,7 @@ def findings(out):
     found = {}
     for path in sorted(Path(out, "rerun").glob("*.json")):
         number = path.stem.partition("-")[0]
-        found.setdefault(number, []).extend(Finding(**each) for each in json.loads(files.read(path))["findings"])
+        found.setdefault(number, []).extend(Finding(**each) for each in store.read(path)["findings"])
     return found
 
 

@@ -15,6 +15,12 @@ items = [ { id = "T5.1", points = 1, text = "..." } ]
 
 [findings]                # points off for each finding of a kind that a person has confirmed
 copy = 0
+
+[[pin]]                   # what `labs grade pin` keeps: a comment on a mistake, for all who made it
+check = "05.5"
+hint = "Upside down: ..."
+comment = "Which of the two is the baseline?"
+share = 0.5               # of the check's points, for all of them; without it 0
 """
 
 import json
@@ -30,6 +36,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from labs import files, schema
 from labs.checks import tasks
 from labs.errors import UseError
+from labs.grading.pins import Pin
 from labs.printed import printable
 
 WRITTEN = 5  # points of an item of a written answer
@@ -60,6 +67,7 @@ class Rubric(BaseModel, extra="forbid"):
     answer: list[Answer] = []
     comments: dict[str, str] = {}
     findings: dict[str, Points] = {}
+    pin: list[Pin] = []
 
     @field_validator("answer")
     @classmethod
@@ -87,9 +95,12 @@ def load(out, notebooks=None):
     try:
         return Rubric.model_validate(tomllib.loads(files.read(path).decode()))
     except ValidationError as problem:
-        raise UseError(f"{path}: {schema.first_mistake(problem)}") from None
-    except ValueError as problem:
-        raise UseError(f"{path} cannot be read as TOML: {problem}.") from None
+        mistake = schema.first_mistake(problem)
+    except OSError as problem:
+        mistake = f"it cannot be read ({problem.strerror})."
+    except (ValueError, RecursionError) as problem:
+        mistake = f"it is not TOML ({problem})."
+    raise UseError(f"{path} is damaged: {mistake} Nothing was changed; mend that line: it holds what you decided.")
 
 
 def add_comment(out, item, text):

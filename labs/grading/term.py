@@ -4,9 +4,6 @@ A check that was mended may judge the same work otherwise. Who gains has the poi
 person has decided. And a mark is about an answer: it stays with a later submission where that answer is the same one.
 """
 
-import hashlib
-
-
 def carried(before, after):
     """The checks of a submission as they are judged now, {notebook: {id: result}}, where none falls by itself: what was
     right of the same work stays so, and `fell` says what the kit finds now.
@@ -49,8 +46,3 @@ def waiting(number, checks, decided=()):
 
 def _right(result):
     return result["state"] == "right" and result["how"] != "person"
-
-
-def digest(answer):
-    """What is kept with a mark: by it the answer is known again, whatever its lines and blanks."""
-    return hashlib.sha256(" ".join((answer or "").split()).encode(errors="replace")).hexdigest()[:16]

@@ -8,6 +8,7 @@ import zipfile
 from contextlib import suppress
 
 from labs import files
+from labs.checks import dispute
 from labs.report import form
 from labs.report.course import excerpt
 
@@ -70,8 +71,7 @@ def _work(course, report):
         for item in lesson.task:
             evidence = item.evidence
             yield from ((course.root / label, code) for label, _ in course.scripts(evidence))
-    progress = course.runs / "progress.json"
-    yield progress, record
+    yield from ((course.runs / name, record) for name in ("progress.json", dispute.FILE))
     for held in course.held.values():
         yield held.path, record
         yield from ((path, log) for path in (held.log(".out"), held.log(".err")) if path)

@@ -13,6 +13,7 @@ from labs.report.archive import zipped
 
 from . import lab
 
+SCREEN = {"width": 1366, "height": 768}
 TASKS, NUMBERS, SHARES = ("T1", "T5", "T6", "T7", "T8"), ("001", "002", "003", "004"), (1.0, 0.5, 0.0, None)
 
 
@@ -44,6 +45,7 @@ def grades(course):
 @pytest.fixture(scope="module")
 def opened(grades, address, chromium):
     notebook = lab.Notebook(chromium, address, "grading", "grades")
+    notebook.page.set_viewport_size(SCREEN)
     notebook.run()
     return notebook
 
@@ -54,6 +56,16 @@ def field(notebook, label):
 
 def items(grades):
     return {number: of_one.items for number, of_one in marks.load(grades).items()}
+
+
+def test_keys_items_and_answer_are_on_the_first_screen(opened, kept):
+    page = opened.page
+    seen = [field(opened, "keys"), field(opened, "new comment"), page.get_by_text("Speedup with its interval").first]
+    seen += [page.get_by_text("the ring waits for its slowest worker").first]
+    boxes = [each.bounding_box() for each in seen]
+    page.screenshot(path=kept / "12_desk_first_screen.png")
+    assert all(box and box["y"] > 0 and box["y"] + box["height"] < SCREEN["height"] - 30 for box in boxes), boxes
+    assert all(box["x"] + box["width"] < SCREEN["width"] for box in boxes), boxes
 
 
 def test_five_answers_of_four_students_are_graded_by_keyboard(opened, grades, kept):

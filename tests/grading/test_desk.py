@@ -2,6 +2,7 @@
 
 import json
 
+import made_grading
 import pytest
 
 from labs import files
@@ -27,7 +28,7 @@ items = [ { id = "T6.1", points = 4, text = "Plot" } ]
 @pytest.fixture
 def out(tmp_path):
     files.write(tmp_path / "rubric.toml", RUBRIC)
-    for number in ("001", "002", "003"):
+    for number in ("001", "002", "003", "004"):
         answers = {"T6": "a <b>plot</b>"} | ({} if number == "003" else {"T5": f"of {number}"})
         table = ["Speed", ["run", "speedup"], ["ResNet50_w2", "1.61 [1.58, 1.64]"]]
         found = {"key": number, "checks": {}, "answers": answers, "findings": [], "told": [], "speedups": []}
@@ -67,30 +68,31 @@ def test_answer_and_evidence_stand_side_by_side_and_no_text_is_markup(at):
     assert at.task == "T5"
 
 
-def test_every_submission_is_met_once_and_space_goes_to_what_is_open(at, out):
+def test_every_answer_is_met_once_and_space_goes_to_what_is_open(at, out):
+    """003 has written nothing, so it is not dealt out."""
     met = [at.number]
-    for _ in range(2):
+    for _ in range(3):
         at.press(".")
         met.append(at.number)
-    assert sorted(met) == ["001", "002", "003"]
+    assert sorted(met[:3]) == ["001", "002", "004"] and met[3] == met[0]
     at.press(",")
-    assert at.number == met[1]
-    for number in ("001", "002"):
+    assert at.number == met[2]
+    for number in ("001", "002", "004"):
         at.press(" ")
         while at.number != number:
             at.press(" ")
         at.press("1")
         at.press("2")
     at.press(" ")
-    assert "Every answer to T5 is marked." in at.foot.value and "3 are done" in at.head.value
+    assert "Every answer to T5 is marked." in at.head.value and "3 are done" in at.head.value
 
 
 def test_a_letter_puts_a_comment_on_and_takes_it_off(at, out):
     number = at.number
     at.press("a")
-    assert marks.load(out)[number].comments == ["T5.1a"] and "[x]" in at.foot.value
+    assert marks.load(out)[number].comments == ["T5.1a"] and "[x]" in at.bank_list.value
     at.press("a")
-    assert marks.load(out)[number].comments == [] and "[x]" not in at.foot.value
+    assert marks.load(out)[number].comments == [] and "[x]" not in at.bank_list.value
 
 
 def test_a_new_comment_goes_into_the_bank_for_all(at, out):
@@ -98,10 +100,10 @@ def test_a_new_comment_goes_into_the_bank_for_all(at, out):
     assert marks.load(out)[at.number].comments == ["T5.2a"]
     assert rubric.load(out).comments["T5.2a"] == 'Say "where" \\ and <why>.'
     at.press(".")
-    assert "b: Say &quot;where&quot; \\ and &lt;why&gt;. (T5.2a)" in at.foot.value
+    assert "b: Say &quot;where&quot; \\ and &lt;why&gt;. (T5.2a)" in at.bank_list.value
     for text in ("no number", "9 no such item", "1"):
         at.comment.value = text
-        assert "begins with the number of its item" in at.foot.value
+        assert "begins with the number of its item" in at.head.value
     assert sorted(rubric.load(out).comments) == ["T5.1a", "T5.2a"]
 
 
@@ -116,14 +118,14 @@ def test_a_change_of_the_rubric_moves_the_points_and_is_told(at, out):
     at.press("1")
     files.write(out / "rubric.toml", RUBRIC.replace("points = 2", "points = 7"))
     at.press("2")
-    assert "The rubric has changed. Points: 001: 3 -&gt; 8." in at.foot.value and "8 of 14 points" in at.head.value
+    assert "The rubric has changed. Points: 001: 3 -&gt; 8." in at.head.value and "8 of 14 points" in at.head.value
     for text in ("[checks", "[checks]"):
         files.write(out / "rubric.toml", text)
         at.press("2")
     assert at.task == "T5"
     files.write(out / "rubric.toml", "[checks")
     at.press("2")
-    assert "rubric.toml" in at.foot.value and "of 14 points" in at.head.value  # the last one that can be read
+    assert "rubric.toml" in at.head.value and "of 14 points" in at.head.value  # the last one that can be read
 
 
 def test_what_another_grader_marks_is_seen_and_not_lost(at, out):
@@ -140,7 +142,7 @@ def test_a_mark_that_was_not_seen_is_not_written_over(at, out):
     to(at, "001")
     marks.mark(out, "001", rubric.load(out), "T5.1", 0.0)
     at.press("1")
-    assert "Somebody else has marked T5.1 meanwhile." in at.foot.value and "0 of 2" in row(at, 0)
+    assert "Somebody else has marked T5.1 meanwhile." in at.head.value and "0 of 2" in row(at, 0)
     assert marks.load(out)["001"].items == {"T5.1": 0.0}
     at.press("1")
     assert marks.load(out)["001"].items == {}
@@ -171,7 +173,7 @@ def test_keys_that_are_typed_fast_are_each_taken_once(at, out):
     assert kept[third].items == {"T5.2": 1.0} and len({first, at.number, third}) == 3
     at.keys.value = "12"  # keys that are taken back
     at.keys.value = ""
-    assert marks.load(out) == kept and at.number != third and "taken back" in at.foot.value
+    assert marks.load(out) == kept and at.number != third and "taken back" in at.head.value
     at.keys.value = "."
     assert at.number == third
     at.keys.value = "2"  # in the place of what was selected
@@ -180,13 +182,13 @@ def test_keys_that_are_typed_fast_are_each_taken_once(at, out):
 
 def test_what_is_no_key_is_told(at, out):
     at.press("9")
-    assert "no key here" in at.foot.value and marks.load(out) == {}
+    assert "no key here" in at.head.value and marks.load(out) == {}
 
 
 def test_a_mark_that_cannot_be_kept_is_told(at, out):
     files.write(out / "marks.json", "{")
     at.press("1")
-    assert "marks.json" in at.foot.value and "0 of 2" not in row(at, 0) and (out / "marks.json").read_text() == "{"
+    assert "marks.json" in at.head.value and "0 of 2" not in row(at, 0) and (out / "marks.json").read_text() == "{"
     with pytest.raises(UseError, match=r"marks\.json"):
         desk.Desk(out, "T5")
 
@@ -204,3 +206,73 @@ def test_the_notebook_is_written_and_runs(out, capsys, monkeypatch):
     monkeypatch.chdir(out)
     exec("".join(code), {})
     assert "grading.ipynb" in capsys.readouterr().out
+
+
+@pytest.fixture
+def five(tmp_path, monkeypatch):
+    """The desk of a grading of five students, with what they handed in."""
+    monkeypatch.setenv("LABS_GRADER", "Grace")
+    return desk.Desk(made_grading.write(tmp_path / "five"))
+
+
+def ask(at, task):
+    while at.task != task:
+        at.press("+")
+
+
+def test_scripts_logs_and_machine_stand_beside_what_asks_for_them(five):
+    ask(five, "T5")
+    to(five, "001")
+    beside = five.beside.value
+    assert "1.61 [1.58, 1.64]" in beside and "+print(&#x27;mine&#x27;)" in beside and "-import" in beside
+    assert "Epoch 1/7" in beside and "ResNet50_w2: measured, 2 workers" in beside and "AMD EPYC" in beside
+    assert beside.count("<details open>") == 3  # the rubric asks for all three
+    to(five, "002")
+    assert "mine" not in five.beside.value
+
+
+def test_only_findings_of_the_question_stand_there_and_are_decided_there(five):
+    ask(five, "T5")
+    to(five, "002")
+    (row,) = five.decisions.children  # progress is about no run of this question
+    assert row.kind == "copy" and "serious, open: ResNet50_w1" in row.children[2].value
+    row.children[1].value = "As submission 001 has it."
+    row.children[0].value = "confirmed"
+    assert "names submission 001" in five.head.value and marks.load(five.out) == {}
+    row.children[1].value = "Measure your own run."
+    row.children[0].value = "confirmed"
+    kept = marks.load(five.out)["002"].findings["copy"]
+    assert (kept.state, kept.sentence, kept.by) == ("confirmed", "Measure your own run.", "Grace")
+    assert "confirmed (Grace, 20" in row.children[2].value
+    row.children[0].value = None
+    assert marks.load(five.out)["002"].findings == {}
+    ask(five, "05.13")
+    assert five.number == "005" and five.decisions.children == ()
+
+
+def test_a_question_that_nobody_has_answered_is_said_to_be_so(five):
+    assert five.task == "T1" and five.number is None and "nobody has handed in an answer" in five.head.value
+    five.press("1")
+    five.press(" ")
+    five.comment.value = "1 Why?"
+    assert marks.load(five.out) == {} and rubric.load(five.out).comments == {}
+
+
+def test_a_check_that_was_left_open_stands_there_with_its_code_and_who_marked_it(five):
+    ask(five, "05.13")
+    assert five.order == ["005"] and "import os\nepochs_together = 72" in five.answer.value
+    assert "imports &#x27;os&#x27;" in five.answer.value and "0 are done" in five.head.value
+    five.press("1")
+    assert marks.load(five.out)["005"].checks == {"05.13": 1.0} and "1 are done" in five.head.value
+    assert "2 of 2" in row(five, 0) and "(Grace, 20" in row(five, 0)
+
+
+def test_disputes_are_a_queue_and_their_answer_is_kept(five):
+    ask(five, "disputes")
+    assert five.card == ("002", "05.5") and "Speedup is new over old." in five.answer.value
+    assert "round_speedups" in five.answer.value and "0 are done" in five.head.value
+    five.press("1")
+    five.comment.value = "New over old is the slowdown."
+    kept = marks.load(five.out)["002"]
+    assert kept.replies["05.5"].text == "New over old is the slowdown." and kept.checks == {"05.5": 1.0}
+    assert "1 are done" in five.head.value and "Answered" in five.answer.value and five.comment.value == ""

@@ -9,7 +9,7 @@ from labs import files
 from labs.checks import tasks
 from labs.cli import main
 from labs.errors import UseError
-from labs.grading import feedback, marks, points, results, rubric, sheet
+from labs.grading import marks, overview, points, results, rubric, sheet
 from labs.grading.finding import Finding
 from labs.report.archive import zipped
 
@@ -51,7 +51,7 @@ def out(tmp_path):
 
 
 def lines(out, number):
-    read = json.loads((out / f"checked/{number}.json").read_text()) | {"findings": []}
+    read = json.loads((out / f"checked/{number}.json").read_text())
     return {each.id: each for each in points.lines(read, rubric.load(out), marks.load(out).get(number))}
 
 
@@ -62,7 +62,8 @@ def test_points_come_from_checks_marks_and_confirmed_findings(out):
     assert (first["05.6"].points, first["05.7"].points, first["05.3"].points) == (2, 0, 0)
     assert first["05.7"].why == "Upside down" and first["T5.1"].open and not lines(out, "002")["T5.1"].open
     marks.mark(out, "001", rules, "T5.1", 0.5, comments=["T5.1a", "Well done."])
-    marks.mark(out, "001", rules, confirm=["copy"])
+    copied = {"findings": [Finding("copy", "serious", "w1", "equal")]}
+    marks.decide(out, "001", copied, ["copy"], "confirmed", "These are not your runs.")
     now = lines(out, "001")
     assert (now["T5.1"].points, now["copy"].points) == (1, -4)
     assert points.total(now.values()) == 0 and points.total(first.values()) == 2  # never below 0
@@ -78,11 +79,12 @@ def test_what_only_a_person_can_judge_gives_no_point_until_then(out):
 
 
 def test_a_change_of_the_rubric_is_told_old_against_new(out):
-    assert results.write(out) == ["2 submissions, 3 items are open."]
-    assert results.write(out) == ["2 submissions, 3 items are open."]
+    first = results.write(out)
+    assert first[0] == "2 submissions, 5 items are open." and not [line for line in first if "->" in line]
+    assert results.write(out) == first
     before = (out / "feedback/002.pdf").stat().st_mtime_ns
     files.write(out / "rubric.toml", RUBRIC.replace('"05.6" = 2', '"05.6" = 5'))
-    assert results.write(out)[1:] == ["001: 2 -> 5 points"]
+    assert [line for line in results.write(out) if "->" in line] == ["001: 2 -> 5 points"]
     assert (out / "feedback/002.pdf").stat().st_mtime_ns != before  # the points that can be had are others
     assert "T5.1a" not in (out / "grades.csv").read_text()
     marks.mark(out, "001", rubric.load(out), comments=["T5.1a"])
@@ -92,7 +94,7 @@ def test_a_change_of_the_rubric_is_told_old_against_new(out):
 
 def test_one_submission_of_a_thousand_runs_does_not_fill_the_overview():
     runs = {"001": [["a.json", 2, 1.5, None]], "002": [[f"r{n}.json", n, 1.5, None] for n in range(2, 1000)]}
-    assert feedback._speedups(runs).alt.count(": 1.5") == 1 + feedback.MOST_SPEEDUPS
+    assert overview._speedups(runs).alt.count(": 1.5") == 1 + overview.MOST_SPEEDUPS
 
 
 def test_what_was_not_looked_at_is_named(out):
@@ -109,7 +111,7 @@ def test_two_who_mark_at_once_lose_nothing(out):
             for id in ("T5.1", "T5.2", "05.6")
             for share in (0.0, 0.25, 0.5, 1.0)
         ]
-        assert [job.result() for job in jobs] == [None] * 24
+        assert all(job.result() for job in jobs)
     kept = marks.load(out)
     assert [len(kept[number].comments) for number in ("001", "002")] == [12, 12]
     assert [sorted(kept[number].items) for number in ("001", "002")] == [["T5.1", "T5.2"]] * 2

@@ -125,7 +125,7 @@ def _fails(subject):
         if re.search(rf"(?:^|[\s;]){re.escape(name)}\s+=|=\s", subject.lines[(line or 1) - 1]):
             fix = "Write name=value without blanks around the =."
         elif name.startswith("-") and line and re.search(r"\\\s+$", subject.lines[line - 2]):
-            fix = f"Remove the blanks behind the \\ that ends line {line - 1}: it joins two lines only as the last character."
+            fix = f"Remove the blanks behind the \\ that ends line {line - 1}: it must be the last character."
         elif re.match(r"[\d(]|.*\*", name):
             fix = "$(...) runs a program; $((...)) computes."
         yield finding("no_command", line, name=name, fix=fix)

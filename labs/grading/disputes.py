@@ -1,0 +1,28 @@
+"""What students dispute, read from what they handed in, and which of it a person has not answered yet."""
+
+from labs.checks import dispute
+from labs.grading import collect
+
+_PLACES = tuple(f"{runs}/{dispute.FILE}" for runs in ("notebooks/runs", "runs"))
+
+
+def of(contents):
+    """{id: Dispute} in the files of a submission; a file that is not one holds no disputes."""
+    for place in _PLACES:
+        if place in contents:
+            try:
+                return dispute.read(contents[place])
+            except ValueError:
+                return {}
+    return {}
+
+
+def every(out):
+    """{number: {id: Dispute}} of all collected submissions that dispute something."""
+    found = {number: of(collect.contents(path, _PLACES)) for number, path in collect.submissions(out).items()}
+    return {number: each for number, each in found.items() if each}
+
+
+def waits(disputed, own):
+    """The ids of one submission's disputes to which `own`, its marks, hold no answer yet."""
+    return [id for id, each in disputed.items() if id not in own.replies or own.replies[id].reason != each.reason]

@@ -1,0 +1,115 @@
+"""The files of a grading, each with its schema: of a damaged one a line says what is wrong, and what to do."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from labs import files, schema
+from labs.errors import UseError
+from labs.grading.finding import Finding
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _Part(BaseModel):
+    """What a newer kit has added stays."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Who(_Part):
+    """A student, as the learning platform names them."""
+
+    who: str
+    id: str
+    platform: str
+
+
+class Judged(_Part):
+    """How a check was judged (labs.grading.judge.Result); code: what the student wrote, where a person decides."""
+
+    state: Literal["right", "wrong", "open"]
+    how: str
+    text: str
+    code: str | None = None
+
+
+class Checked(_Part):
+    """What was found about a submission (labs.grading.check)."""
+
+    key: str
+    checks: dict[str, dict[str, Judged]]
+    answers: dict[str, str]
+    findings: list[Finding]
+    told: list[str]
+    steps: list[tuple[str, str, str | None, list[Positive]]]
+    prints: dict[str, str]
+    alike: dict[str, list[str]]
+    speedups: list[tuple[str, int, Number, tuple[Number, Number] | None]]
+    tables: dict[str, list[Annotated[list[str | list[str]], Field(min_length=2)]]]
+
+
+class Rerun(_Part):
+    """What came of a script that was trained again (labs.grading.rerun)."""
+
+    lines: list[str]
+    findings: list[Finding]
+
+
+_AGAIN = "delete it and run `labs grade {}` again, which writes it anew."
+# By name or folder: what the file holds, and what helps where it is damaged.
+_KINDS = {
+    "names.json": (dict[str, Who], "put back a copy of it: without it no number can be told to a student."),
+    "collection.json": (dict[str, list[str]], _AGAIN.format("collect")),
+    "points.json": (dict[str, Number], "delete it; all that is lost is whose points moved since the last time."),
+    "checked": (Checked, _AGAIN.format("check")),
+    "rerun": (Rerun, _AGAIN.format("rerun")),
+}
+
+
+def read(path):
+    """What a JSON file of the grading holds, a dict; empty where there is none. Raises UseError for a damaged one."""
+    path = Path(path)
+    model, help = _KINDS.get(path.name) or _KINDS[path.parent.name]
+    return load(path, TypeAdapter(model).validate_python, help)[0] or {}
+
+
+def load(path, validate, help):
+    """(the JSON in a file, what `validate` makes of it); (None, None) where there is none.
+
+    Raises UseError with a line that ends with `help`, which says what to do about a damaged file.
+    """
+    try:
+        content = files.read(path)
+    except FileNotFoundError:
+        return None, None
+    except OSError as problem:
+        raise UseError(f"{path} cannot be read: {problem.strerror}. Make it a readable file, or {help}") from None
+    try:
+        data = json.loads(content)
+        return data, validate(_encodable(data) if _odd(content) else data)
+    except ValidationError as problem:
+        mistake = schema.first_mistake(problem)
+    except (ValueError, RecursionError) as problem:
+        mistake = f"it is not JSON ({problem})."
+    raise UseError(f"{path} is damaged: {mistake} Nothing was changed; {help}") from None
+
+
+def _odd(content):
+    """Whether texts in some JSON may hold halves of characters, as names of files and what students paste do."""
+    try:
+        return b"\\ud" in content.lower() or not content.decode()
+    except UnicodeDecodeError:
+        return True
+
+
+def _encodable(value):
+    """The value with texts that an encoding can write, which pydantic asks for."""
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_encodable(each) for each in value]
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
