@@ -37,7 +37,7 @@ def lines(found, rubric, marks=None):
         share, text = marks.items.get(id), found["answers"].get(answer)
         marked = marks.stamps[id].answer if id in marks.stamps else None
         if share is not None and marked and text and marked != digest(text):
-            why = "marked, and the answer was changed since"
+            why = f"marked with {share:g}, and the answer was changed since: look at it again"
             made.append(Line(id, share * item.points, item.points, why, open=True, state="open"))
         elif share is not None:
             made.append(Line(id, share * item.points, item.points, item.text, state=_state(share)))

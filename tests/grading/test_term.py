@@ -108,8 +108,8 @@ def test_a_later_hand_in_keeps_the_marks_of_answers_that_are_the_same(tmp_path, 
     hand_in(tmp_path, "one", text="My speedup is 1.9.")
     grade("collect", tmp_path / "in"), grade("check", "--no-run", "--notebooks", FIVE)
     line = lines_of(tmp_path, "001")["T5.2"]
-    assert (line.points, line.open) == (0, True)
-    assert line.why == "its answer has changed since it was marked, 0.5 of it then: look at it again"
+    assert (line.points, line.open) == (2.5, True)  # kept until somebody has looked
+    assert line.why == "marked with 0.5, and the answer was changed since: look at it again"
     grade("mark", "001", "T5.2", 1)
     assert lines_of(tmp_path, "001")["T5.2"].points == 5
 
