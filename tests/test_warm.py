@@ -63,7 +63,8 @@ def test_a_forked_program_is_what_a_cold_one_is(tmp_path, end):
     assert code == ENDS[end]
     assert "warm" not in err and ("ValueError: no" in err) == end.startswith("raise")
     if end.startswith("raise"):
-        assert (code, out, err) == ran(tmp_path, PROGRAM + end, WARM_SERVER="")
+        *cold, told = ran(tmp_path, PROGRAM + end, WARM_SERVER="")
+        assert [code, out] == cold and told.endswith(err)  # before it stands TensorFlow's greeting
         assert "program.py ['program.py'" in out and "given b'abc' 3.0" in out
 
 
@@ -88,3 +89,14 @@ def test_another_environment_starts_cold(tmp_path):
     text, environment = "import os\nprint(os.getpid())\nimport tensorflow", os.environ | {"TF_ENABLE_ONEDNN_OPTS": "0"}
     process = start(tmp_path, text, env=environment)
     assert int(process.communicate()[0]) == process.pid
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_what_is_printed_leaves_at_once_or_in_lines(tmp_path, unbuffered):
+    text = "import os, time\nimport tensorflow\nprint(1)\nos.write(1, b'2')\n"
+    told = ran(tmp_path, text, PYTHONUNBUFFERED=unbuffered)[1]
+    assert (
+        told
+        == ("1\n2" if unbuffered else "21\n")
+        == ran(tmp_path, text, PYTHONUNBUFFERED=unbuffered, WARM_SERVER="")[1]
+    )

@@ -160,7 +160,8 @@ def _connected(path):
 def _start(path):
     """Start the server, and wait until it listens."""
     here = os.path.dirname(os.path.abspath(__file__))
-    environment = {name: value for name, value in os.environ.items() if name not in ("WARM_SERVER", "PYTHONPATH")}
+    own = ("WARM_SERVER", "PYTHONPATH", "PYTHONUNBUFFERED")  # of the first program, or of each when it is forked
+    environment = {name: value for name, value in os.environ.items() if name not in own}
     ready, done = os.pipe()
     with open(f"{path}.log", "ab") as log:
         subprocess.Popen(

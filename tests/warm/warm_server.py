@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import gc
 import importlib
+import io
 import json
 import os
 import resource
@@ -218,8 +219,8 @@ def become(request, fds):
     rest = [place for place in sys.path if place != own and place not in named]
     sys.path[:] = [*([] if safe else [first]), *dict.fromkeys(named), *rest]
     if os.environ.get("PYTHONUNBUFFERED") or "-u" in request["words"][1:3]:
-        sys.stdout.reconfigure(write_through=True)
-        sys.stderr.reconfigure(write_through=True)
+        raw, told = open(1, "wb", 0, closefd=False), sys.stdout
+        sys.stdout = sys.__stdout__ = io.TextIOWrapper(raw, told.encoding, told.errors, write_through=True)
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE")) or "-B" in request["words"][1:4]
     for name in ("warm_client", "__mp_main__"):
         sys.modules.pop(name, None)
