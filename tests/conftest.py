@@ -86,6 +86,9 @@ MORE = {
 }
 
 
+REASONS = set()  # of the tests that are run
+
+
 def more(item):
     """Why a test is one of `make test-more`, or None."""
     marker = item.get_closest_marker("more")
@@ -99,8 +102,10 @@ def more(item):
     return MORE["live"] if live and os.environ.get("MORE") else None
 
 
-def pytest_report_header(config):
-    return [f"make test-more: {reason}" for reason in MORE.values()] if os.environ.get("MORE") else []
+def pytest_terminal_summary(terminalreporter):
+    if os.environ.get("MORE"):
+        for reason in REASONS:
+            terminalreporter.line(f"make test-more: {reason}")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -114,6 +119,7 @@ def pytest_collection_modifyitems(config, items):
         return {*place.parts[1:-1], place.stem.removeprefix("test_"), *getattr(item, "fixturenames", ()), *lesson}
 
     wanted = [item for item in items if bool(more(item)) == bool(os.environ.get("MORE"))]
+    REASONS.update(more(item) for item in wanted)
     kept = set(wanted)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = wanted
