@@ -83,6 +83,19 @@ def written(text):
     return [source for _, source in kept], told
 
 
+def about(sources, id, names):
+    """Those of some cells' sources that call the check `id`, or bind one of the names that it is called with."""
+    found = []
+    for source in sources:
+        try:
+            tree = magics.tree(magics.without(source))
+        except magics.UNFIT:
+            continue
+        if f'"{id}"' in source or f"'{id}'" in source or names & set(_bound(tree)):
+            found.append(source)
+    return found
+
+
 MOST, FEW = 500, 8  # code cells; lines that say the same of several: all are shown in the feedback
 _BUILTINS = set(dir(builtins))
 

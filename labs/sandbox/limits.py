@@ -42,7 +42,7 @@ class Limits:
         return [f"--{name}={number}" for name, number in numbers.items()]
 
     def passed(self, proc, folders):
-        """(The name of a limit that is reached or None, seconds of processor time of what is there and has ended there).
+        """(The name of a limit that is reached or None, seconds of processor time of what runs there or has ended).
 
         proc: an open folder, the sandbox's own /proc: its processes and no others. folders: those it can write.
         """

@@ -87,7 +87,9 @@ def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, hea
         ended = inside.watch(limits, started + limits.seconds)
         status, seconds = inside.status(), time.monotonic() - started
         found, left = written.collect(inside.work, limits.disk, limits.files)
-    return Outcome(None if ended else status, ended, bytes(inside.out), bytes(inside.err), seconds, found, left, inside.computed)
+    return Outcome(
+        None if ended else status, ended, bytes(inside.out), bytes(inside.err), seconds, found, left, inside.computed
+    )
 
 
 @functools.cache

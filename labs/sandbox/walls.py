@@ -62,8 +62,8 @@ def become(user):
 def options(given, read_only, size):
     """Bubblewrap's options.
 
-    given: {path inside: (descriptor of its contents, whether it is a program)}, not below WRITTEN. read_only: {path here: path inside}.
-    size: bytes of each folder that can be written.
+    given: {path inside, not below WRITTEN: (descriptor of its contents, whether it is a program)}. read_only: {path
+    here: path inside}. size: bytes of each folder that can be written.
     """
     words = ["--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--hostname", "sandbox"]
