@@ -406,10 +406,9 @@ def _grade_check(args):
 
     if not args.no_run and (missing := sandbox.missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
-    say = lambda line: print(printable(line), flush=True)  # noqa: E731
-    count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=say)
+    count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=_say)
     for line in check.left_open(check.results(args.out)):
-        say(line)
+        _say(line)
     print(f"{count} looked at; the others are as they were.")
     return 0
 
@@ -425,7 +424,8 @@ def _grade_rerun(args):
     _for_instructors()
     from labs.grading import rerun
 
-    print(*map(printable, rerun.rerun(args.out, args.number, args.task)), sep="\n")
+    for line in rerun.rerun(args.out, args.number, args.task, report=_say):
+        _say(line)
     return 0
 
 
@@ -464,6 +464,11 @@ def _grade_out(args):
 
     print(*results.write(args.out), sep="\n")
     return 0
+
+
+def _say(line):
+    """Print a line at once, also into a pipe."""
+    print(printable(line), flush=True)
 
 
 def _for_instructors():

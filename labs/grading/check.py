@@ -29,6 +29,7 @@ from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric
 from labs.grading.finding import SEVERITIES, Finding, looked
+from labs.printed import about
 from labs.results import collect as table
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
@@ -119,14 +120,6 @@ def _look_at(waiting, out, found, root, at_once, report):
     finally:
         pool.shutdown(cancel_futures=True)
         handed.remove_what_was_left()
-
-
-def about(seconds):
-    """A time that is left, in words."""
-    for unit, name in ((3600, "h"), (60, "min")):
-        if seconds >= 1.5 * unit:
-            return f"about {seconds / unit:.0f} {name}"
-    return f"about {max(seconds, 1):.0f} s"
 
 
 def _mortal():

@@ -143,13 +143,13 @@ class Plain:
                 if ast.dump(node) not in said and (why := _odd(node, *given, set() if id in self.typed else {id})):
                     return f"{why}, so a person must look"
         for name, *texts in self.scripts:
-            if why := _of_script(*texts):
+            if why := of_script(*texts):
                 return f"{name}: {why}, so a person must look"
         return None
 
 
-def _of_script(changed, fresh, complete=""):
-    """The same of a script: its text beside those of its fresh and its complete form."""
+def of_script(changed, fresh, complete=""):
+    """What is not plain in a script, or None: its text beside those of its fresh and its complete form."""
     try:
         before, after, whole = magics.tree(fresh), magics.tree(changed), magics.tree(complete)
     except magics.UNFIT:
