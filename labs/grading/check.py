@@ -100,7 +100,8 @@ def _look_at(waiting, out, found, root, at_once, report):
         done = 0
         for job in as_completed(jobs):
             number, piece, made = job.result()
-            files.write(_path(out, number, piece), json.dumps(made, indent=1).encode(errors="replace"))
+            if made["key"] or _kept(out, number, piece).get("submission") != made["submission"]:  # or it stays
+                files.write(_path(out, number, piece), json.dumps(made, indent=1).encode(errors="replace"))
             del waiting[number][piece]
             left -= 1
             if not waiting[number]:
@@ -224,7 +225,7 @@ def _look(number, path, root, notebook, kept):
         begin = time.monotonic()
         try:
             found, told = judge.judged(submission, root, notebook, kept["key"])
-        except Exception as problem:  # of the sandbox or of this machine: no fault of the student's, and tried again
+        except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
             said = f"{type(problem).__name__}: {problem}"[:200]
             found, told, kept = judge.unjudged(submission, root, notebook, said), [said], kept | {"key": ""}
         seconds = round(time.monotonic() - begin, 1)

@@ -219,7 +219,8 @@ def _doubts(made, turns, seconds, computed):
         said, passed = map(sum, zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
         inner = [turn - 1.5 * epoch.seconds for epoch, turn in zip(epochs, took, strict=False) if epoch.epoch == 1]
         if said > passed + LATE or inner and fmean(inner) > AROUND:
-            yield f"the record of {name} says {said:.3g} s for all epochs but the first, and {passed:.3g} s passed outside"
+            told = f"says {said:.3g} s for all epochs but the first, and {passed:.3g} s passed outside"
+            yield f"the record of {name} {told}"
     total = sum(epoch.seconds for epochs in made.values() for epoch in epochs)
     if total > seconds:
         yield f"the records tell of {total:.3g} s in turns, and {seconds:.3g} s passed outside"

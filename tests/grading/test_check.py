@@ -139,7 +139,11 @@ def test_a_sandbox_that_fails_is_open_for_a_person_and_tried_again(fails, needs_
     with pytest.MonkeyPatch.context() as monkey:
         monkey.setattr(judge, "judged", lambda *_: ({"01.15": judge.Result("right", "outside")}, []))
         graded(tmp_path)
-    assert of(tmp_path, "001")["01.15"]["state"] == "right"
+    with pytest.MonkeyPatch.context() as monkey:
+        monkey.setattr(check, "_kit", lambda _: "newer")
+        monkey.setattr(judge, "judged", no_sandbox)
+        graded(tmp_path)
+    assert of(tmp_path, "001")["01.15"]["state"] == "right"  # what was found before stays
 
 
 def test_judging_what_was_sent_has_an_end(run, monkeypatch):
