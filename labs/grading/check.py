@@ -92,13 +92,8 @@ def _look_at(waiting, out, found, root, at_once, report):
     left = pieces = sum(map(len, waiting.values()))
     pool = ProcessPoolExecutor(at_once, multiprocessing.get_context("fork"), _mortal)
     try:
-        jobs = [
-            pool.submit(_look, number, found[number], root, piece, kept)
-            for number, of_one in waiting.items()
-            for piece, kept in of_one.items()
-        ]
-        done = 0
-        for job in as_completed(jobs):
+        done, each = 0, [(number, piece, kept) for number, all in waiting.items() for piece, kept in all.items()]
+        for job in as_completed([pool.submit(_look, n, found[n], root, piece, kept) for n, piece, kept in each]):
             number, piece, made = job.result()
             if made["key"] or _kept(out, number, piece).get("submission") != made["submission"]:  # or it stays
                 files.write(_path(out, number, piece), json.dumps(made, indent=1).encode(errors="replace"))

@@ -161,7 +161,7 @@ def judged(submission, root, notebook, seed):
     return {id: each if each.how != "person" else replace(each, code=rest[id].code) for id, each in made.items()}, told
 
 
-NOT_HANDED_IN = "the notebook was not handed in"
+NOT_HANDED_IN, NOT_DONE = "the notebook was not handed in", "not done"
 
 
 def unjudged(submission, root, notebook, why):
@@ -203,6 +203,8 @@ def _replayed(submission, root, notebook, seed, clock, found, told):
     and TooLong with what was found until then, and SandboxError."""
     asked, failed = reference.asked(root, notebook), 0
     student, cells, damage = _student(submission, root, notebook)
+    if damage and not cells:  # an accident on its way, perhaps
+        raise Gone(damage[0])
     told += damage
     found |= {id: _batch(submission, id, each.batch) for id, each in asked.items() if each.batch}
     talk = Talk(
@@ -217,7 +219,7 @@ def _replayed(submission, root, notebook, seed, clock, found, told):
             message = talk.hear()
             if "done" in message:
                 break
-            if message.get("error"):
+            if message.get("error") and not _of_a_blank(message["error"], found):
                 failed += 1
                 if failed <= plain.FEW:
                     told.append(f"cell {str(message.get('cell'))[:4]}: {str(message['error'])[:200]}")
@@ -240,6 +242,12 @@ def _replayed(submission, root, notebook, seed, clock, found, told):
         talk.close()
         if failed > plain.FEW:
             told.append(f"{failed - plain.FEW} more cells ended in an error")
+
+
+def _of_a_blank(error, found):
+    """Whether a cell has failed since it needs what was not done: replay goes on behind a blank as behind an answer."""
+    blank = any(each.text == NOT_DONE for each in found.values())
+    return blank and ("NoneType" in str(error) or "ellipsis" in str(error))
 
 
 def _student(submission, root, notebook):
@@ -330,7 +338,7 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
     if len(answers) != len(asked.names):
         return Result("open", "person", "not judged: its call of `check` was changed, and not understood")
     if any(isinstance(answer, wire.Blank) for answer in answers):
-        return Result("open", "outside", "not done")
+        return Result("open", "outside", NOT_DONE)
     try:
         given = [
             _whole(answer) if own else _trusted(submission, id, name, answer)

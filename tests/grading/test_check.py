@@ -28,6 +28,7 @@ HONEST = [
     BEHIND_A_WRONG_ONE,
 ]  # fmt: skip
 ODD = [START, "import os\n" + FRACTION, CALL]  # right, and not plain
+BLANK = ['check("01.1", ...)', 'if answered("01.1"):\n    None + 1', "1 / 0"]
 
 
 def handed_in(out, number, cells, **more):
@@ -50,7 +51,7 @@ def grades(needs_sandbox, tmp_path_factory):
     out = tmp_path_factory.mktemp("grades")
     many = {f"notebooks/runs/n{n}.err": b"" for n in range(4999)}
     handed_in(out, "001", HONEST, **many)
-    handed_in(out, "002", ODD)
+    handed_in(out, "002", ODD + BLANK)
     printed = []
     with pytest.MonkeyPatch.context() as monkey:
         monkey.setattr("builtins.print", lambda *words, **_: printed.append(" ".join(map(str, words))))
@@ -70,6 +71,10 @@ def test_five_thousand_files_magics_and_typed_calls_leave_a_notebook_as_it_is(gr
 def test_what_stands_behind_a_wrong_answer_is_judged(grades):
     found = of(grades[0], "001")
     assert (found["01.6"]["state"], found["01.9"]["state"]) == ("wrong", "right")
+
+
+def test_a_cell_that_fails_is_told_but_where_it_needs_what_was_not_done(grades):
+    assert check.results(grades[0])["002"]["told"] == [f"{ONE}, cell 5: ZeroDivisionError: division by zero"]
 
 
 def test_a_check_that_is_left_to_a_person_has_its_code_and_is_told_with_whose_it_is(grades):
@@ -158,6 +163,12 @@ def test_judging_what_was_sent_has_an_end(run, monkeypatch):
     monkeypatch.setattr(judge.judging, "judge", endless)
     found, told = run(ONE, START, 'check("01.15", 27)')
     assert (found["01.15"].state, found["01.15"].how) == ("open", "person") and "takes too long" in told[-1]
+
+
+@pytest.mark.parametrize("text", [b"", b"<<<<<<< HEAD\n{", b'{"worksheets": []}'])
+def test_a_notebook_that_cannot_be_read_is_open_for_a_person(run, text):
+    found, told = run(ONE, **{f"notebooks/{ONE}.ipynb": text})
+    assert {(each.state, each.how) for each in found.values()} == {("open", "person")} and "cannot be read" in told[0]
 
 
 def inside(process):
