@@ -149,7 +149,7 @@ def results(out):
     again = rerun.findings(out)
     for number, each in kept.items():
         each |= _judged(out, number, each, asked)
-        own = [Finding(**found) for found in each["findings"]] + list(_claims(each["claimed"], each["checks"]))
+        own = [Finding(**found) for found in each["findings"]] + list(_claims(each.get("claimed", ()), each["checks"]))
         found = [one for of in (across, equal, alike, again) for one in of.get(number, [])] + own
         each["findings"] = sorted(found, key=lambda one: SEVERITIES.index(one.severity), reverse=True)
     return kept
@@ -158,16 +158,16 @@ def results(out):
 def _judged(out, number, evidence, asked):
     """{checks, told, seconds} of the notebooks of a submission that were run, and of what the rubric asks for besides.
 
-    evidence: what is kept of it; asked: {notebook: ids of checks}.
+    evidence: what is kept of it, by an older kit with its checks; asked: {notebook: ids of checks}.
     """
-    made = {"checks": {}, "told": [], "seconds": {}}
+    made = {"checks": dict(evidence["checks"]), "told": list(evidence["told"]), "seconds": {}}
     for lesson in tasks.lessons().values():
         name = lesson.notebook
         piece = _kept(out, number, name)
-        if piece and piece["submission"] == evidence["submission"]:
+        if piece and piece["submission"] == evidence.get("submission"):
             made["checks"][name], made["seconds"][name] = piece["checks"], piece["seconds"]
             made["told"] += [f"{name}, {line}" for line in piece["told"]]
-        elif name in asked:
+        elif name in asked and "notebooks" in evidence:
             if name in evidence["notebooks"]:
                 said = {"how": "person", "text": "not judged: it was not run yet (`labs grade check`)"}
             else:
@@ -197,7 +197,7 @@ def _kept(out, number, notebook=None):
     """What is kept of a submission's evidence, or of one of its notebooks; {} where nothing can be read."""
     with suppress(OSError, ValueError, RecursionError):
         kept = json.loads(files.read(_path(out, number, notebook)))
-        return kept if isinstance(kept, dict) and "submission" in kept else {}
+        return kept if isinstance(kept, dict) and "key" in kept else {}
     return {}
 
 
@@ -236,6 +236,8 @@ def _evidence(submission, root):
         found += looked("report", numbers.findings, submission)
     said = submission.course.progress
     result = {
+        "checks": {},  # stand in files of their own
+        "told": [],
         "claimed": [id for id, each in said.items() if each.get("state") == "right"],
         "notebooks": [Path(name).stem for name in submission.contents if name.endswith(".ipynb")],
         "steps": [],
