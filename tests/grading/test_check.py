@@ -131,11 +131,11 @@ def gone(*_, **__):
     return sandbox.Outcome(137, None, b"", b"", 0.0, {}, {})
 
 
-@pytest.mark.parametrize("fails", [no_sandbox, gone, OSError(24, "Too many open files")])
+@pytest.mark.parametrize("fails", [no_sandbox, gone])
 def test_a_sandbox_that_fails_is_open_for_a_person_and_tried_again(fails, needs_sandbox, tmp_path, capsys):
     handed_in(tmp_path, "001", HONEST)
     with pytest.MonkeyPatch.context() as monkey:
-        monkey.setattr(sandbox, "run", fails) if callable(fails) else monkey.setattr(judge, "_files", fails)
+        monkey.setattr(sandbox, "run", fails)
         graded(tmp_path, "--notebooks", ONE)
     found = of(tmp_path, "001")
     assert len(found) == 14
