@@ -421,7 +421,7 @@ def _grade_collect(args):
         "--notebooks",
         nargs="+",
         metavar="NAME",
-        help="those given out, as 05_resnet50_scaling (default: all but optional ones)",
+        help="those given out, as 05_resnet50_scaling (default: those of the last time, or all but optional ones)",
     ),
     option("--no-run", action="store_true", help="run nothing of the students'"),
     GRADES,
@@ -434,7 +434,9 @@ def _grade_check(args):
 
     if not args.no_run and (missing := sandbox.missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
-    count = check.check(args.out, ".", args.notebooks, execute=not args.no_run)
+    count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=_say)
+    for line in check.left_open(check.results(args.out)):
+        _say(line)
     print(f"{count} looked at; the others are as they were.")
     return 0
 
@@ -450,7 +452,8 @@ def _grade_rerun(args):
     _for_instructors()
     from labs.grading import rerun
 
-    print(*map(printable, rerun.rerun(args.out, args.number, args.task)), sep="\n")
+    for line in rerun.rerun(args.out, args.number, args.task, report=_say):
+        _say(line)
     return 0
 
 
@@ -568,6 +571,11 @@ def _grade_oral(args):
     return 0
 
 
+def _say(line):
+    """Print a line at once, also into a pipe."""
+    print(printable(line), flush=True)
+
+
 def _for_instructors():
     """Raise NotInThisTreeError in a student's tree."""
     if importlib.util.find_spec("labs.grading") is None:
@@ -634,6 +642,10 @@ def _drop_output():
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _ended(number, _):
+    raise KeyboardInterrupt(number)
+
+
 def main(argv=None):
     """Run the `labs` command; returns its exit code. LabsErrors become one line; any other error is a bug and shows."""
     for stream in (sys.stdout, sys.stderr):  # where it cannot show a letter, as in ASCII, it shows its number
@@ -641,7 +653,7 @@ def main(argv=None):
             stream.reconfigure(errors="backslashreplace")
     args = parser().parse_args(argv)
     if argv is None:  # the command itself: told to end, as by scancel, it ends what it has started as at an interrupt
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, _ended)
     try:
         _check_counts(args)
         code = args.function(args)
@@ -664,6 +676,6 @@ def main(argv=None):
             print(f"labs {args.name}: the output cannot be written: {problem.strerror}.", file=sys.stderr)
             return 1
         raise
-    except KeyboardInterrupt:
-        print(f"labs {args.name}: interrupted; what was measured so far is kept.", file=sys.stderr)
-        return 1
+    except KeyboardInterrupt as stop:
+        print(f"labs {args.name}: interrupted; what was finished so far is kept.", file=sys.stderr)
+        return 128 + (stop.args or [signal.SIGINT])[0]  # as a shell tells that a signal ended a program

@@ -27,3 +27,11 @@ def finite(value):
 def as_json(value, indent=1):
     """The value as JSON text, with null for what is no finite number."""
     return json.dumps(finite(value), indent=indent, allow_nan=False)
+
+
+def about(seconds):
+    """A time that is left, in words."""
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= 1.5 * unit:
+            return f"about {seconds / unit:.0f} {name}"
+    return f"about {max(seconds, 1):.0f} s"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -69,7 +70,8 @@ def test_what_the_user_can_mend_is_one_line_and_any_other_error_is_a_bug(monkeyp
     for error, code, says in (
         (WrongUse("a wrong number"), 2, "a wrong number"),
         (LabsError("it broke"), 1, "it broke"),
-        (KeyboardInterrupt(), 1, "interrupted; what was measured so far is kept."),
+        (KeyboardInterrupt(), 130, "interrupted; what was finished so far is kept."),
+        (KeyboardInterrupt(signal.SIGTERM), 143, "interrupted; what was finished so far is kept."),
     ):
         assert call_with(error) == (code, "", f"labs doctor: {says}\n")
     for error in (ValueError("a bug"), OSError(2, "a file of the kit's own"), RuntimeError("another")):

@@ -129,7 +129,7 @@ def judge(id, *answers):
 
 
 _OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
-_NOT_TRIED = "not tried out."
+NOT_TRIED = "not tried out."
 _NAN = "NaN is no answer: it is what comes of 0/0 or of infinity - infinity. Where does it come from?"
 
 
@@ -150,7 +150,7 @@ def outlived(judged, answers):
     try:
         return student_code.limited(judged)
     except NotTried as problem:
-        return "open", f"{_NOT_TRIED} {problem}"
+        return "open", f"{NOT_TRIED} {problem}"
     except NotDone as problem:
         return "open", f"not done yet. {problem}"
     except KeyboardInterrupt:
@@ -238,7 +238,7 @@ def check(id, *answers, without=None):
         raise tasks.TaskError(f"{id}: without={without!r} is no reason; known are {', '.join(CAN_BE_MISSING)}.")
     state, text = judge(id, *answers)
     kept.keep(tasks.task(id), state, answers)
-    RIGHT[id] = state == "right" or text.startswith(_NOT_TRIED)
+    RIGHT[id] = state == "right" or text.startswith(NOT_TRIED)
     show(id, state, text)
     excused = state == "open" and without is not None and find_spec(without) is None
     if state != "right" and not excused:

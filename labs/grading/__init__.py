@@ -20,6 +20,7 @@ inside      what runs in the sandbox: a notebook in replay
 wire, drawn values and figures as JSON between the two
 reference   what the solutions say of a check
 again       functions called with inputs that no student has seen
+magics      cells without what belongs to a session
 plain       whether code can be judged beside its judge
 check       all of this for every submission, kept by content
 rubric      what counts how much

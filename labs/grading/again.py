@@ -1,6 +1,7 @@
 """A student's function and the right one, called with inputs that no student has seen."""
 
 import copy
+import itertools
 import random
 
 import numpy as np
@@ -8,33 +9,67 @@ import numpy as np
 from labs.grading.wire import Unfit
 
 TRIES, CALLS = 3, 8  # variants of a call; calls of the judge that are varied
+ATTEMPTS = 6  # to draw a variant whose right answer is another one
 NEAR = 1e-3  # relative: as exact as a formula must be
 
 
-def differs(theirs, right, calls, seed):
+def differs(theirs, right, calls, seed, id=None):
     """Whether a student's function gives anything else than the right one, for variants of the judge's own calls.
 
-    calls: tuples of arguments; seed: of the draw, so that it is the same each time. Inputs for which the right
-    function has no answer say nothing.
+    calls: tuples of arguments; seed: of the draw, so that it is the same each time; id: of the check. Inputs for which
+    the right function has no answer say nothing.
     """
-    draw = random.Random(seed)
-    for arguments in calls[:CALLS]:
-        for _ in range(TRIES):
-            varied = _varied(arguments, draw)
-            try:
-                wanted = right(*copy.deepcopy(varied))
-            except Exception:
-                continue
-            if not _same(theirs(*varied), wanted):
-                return True
-    return False
+    variants = drawn(right, calls, seed, id)
+    return any(not _same(theirs(*arguments), wanted) for arguments, wanted, _ in variants)
+
+
+def drawn(right, calls, seed, id=None):
+    """[(other arguments, the right answer to them, whether it is another one than to the judge's own)].
+
+    At least in half of them it is, if there are such at all: or a function that returns what it has returned to the
+    judge is right for others, too. They are looked for by ever greater changes.
+    """
+    draw, other, same = random.Random(seed), [], []
+    for vary in [OWN[id]] if id in OWN else [_varied, _one_by_one, _mixed]:
+        for arguments in calls[:CALLS]:
+            before = _answer(right, arguments)
+            for _ in range(TRIES):
+                found = _one(right, arguments, before, vary, draw)
+                if found:
+                    (other if found[2] else same).append(found)
+        if other and len(other) >= len(same):
+            break
+        del same[max(len(other), TRIES) :]
+    made = other + same[: len(other) or TRIES]
+    draw.shuffle(made)  # who counts the calls knows no answer
+    return made
+
+
+def _one(right, arguments, before, vary, draw):
+    """A variant of a call with another right answer, if one is found in some attempts; else any; else None."""
+    found = None
+    for _ in range(ATTEMPTS):
+        made = vary(arguments, draw)
+        if wanted := _answer(right, made):
+            found = made, wanted[0], not (before and _same(wanted[0], before[0]))
+            if found[2]:
+                break
+    return found
+
+
+def _answer(right, arguments):
+    """(What the right function returns,), or None where it has no answer."""
+    try:
+        return (right(*copy.deepcopy(arguments)),)
+    except Exception:
+        return None
 
 
 def _varied(arguments, draw):
     """Other arguments of their kinds: the order of numbers stays (the lower end of an interval is below the upper one),
     and so does the ratio of two arrays."""
     scale = draw.uniform(0.6, 1.6)
-    made = [_vary(each, draw, scale) for each in arguments]
+    made = [_vary(each, draw, lambda value: value * scale) for each in arguments]
     places = [place for place, each in enumerate(arguments) if isinstance(each, float)]
     values = iter(sorted(made[place] for place in places))
     for place in sorted(places, key=lambda place: arguments[place]):
@@ -42,22 +77,60 @@ def _varied(arguments, draw):
     return made
 
 
-def _vary(value, draw, scale):
-    """Another value of that kind: other numbers, also in what a list or dict holds. All numbers of a list change by one
-    factor, since points of a line must stay on one; whole ones stay, since they may be places; so do 0 and 1, which are
-    often special."""
+def _one_by_one(arguments, draw):
+    """The same, with each number of a list or array changed by itself."""
+    return [_vary(each, draw, lambda value: value * draw.uniform(0.6, 1.6)) for each in arguments]
+
+
+def _mixed(arguments, draw):
+    """The same numbers in each list and array, in another order."""
+    return [_shuffled(each, draw) for each in arguments]
+
+
+def _shuffled(value, draw):
+    if isinstance(value, np.ndarray):
+        flat = value.ravel().tolist()
+        draw.shuffle(flat)
+        return np.array(flat, value.dtype).reshape(value.shape)
+    if type(value) in (list, tuple):
+        made = [_shuffled(each, draw) for each in value]
+        draw.shuffle(made)
+        return type(value)(made)
+    return copy.deepcopy(value)
+
+
+def _vary(value, draw, number):
+    """Another value of that kind: other numbers, also in what a list or dict holds, where `number` gives another float:
+    one factor for all keeps points on their line. Whole ones in a list stay, since they may be places; so do 0 and 1,
+    which are often special."""
     if isinstance(value, float):
         return value * draw.uniform(0.6, 1.6)
     if isinstance(value, int) and not isinstance(value, bool) and value > 1:
         return value * draw.choice((2, 3))
     if type(value) in (list, tuple):
-        of_list = {int: copy.copy, float: lambda each: each * scale}
-        return type(value)(of_list.get(type(each), lambda e: _vary(e, draw, scale))(each) for each in value)
+        of_list = {int: copy.copy, float: number}
+        return type(value)(of_list.get(type(each), lambda e: _vary(e, draw, number))(each) for each in value)
     if isinstance(value, dict):
-        return {key: _vary(each, draw, scale) for key, each in value.items()}
+        return {key: _vary(each, draw, number) for key, each in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return (value * scale).astype(value.dtype)
+        return np.array([number(each) for each in value.ravel().tolist()], value.dtype).reshape(value.shape)
     return copy.deepcopy(value)
+
+
+def _gradients(arguments, draw):
+    """Of 02.12: gradients of some workers, each of which computes one after the other, and one among them."""
+    work = [
+        (worker, begin, end)
+        for worker in range(draw.randint(2, 4))
+        for begin, end in itertools.pairwise(
+            itertools.accumulate(draw.uniform(0.5, 4) for _ in range(draw.randint(3, 5)))
+        )
+    ]
+    made = [type(arguments[1])(*each, -1) for each in sorted(work, key=lambda each: each[2])]
+    return [made, draw.choice(made)]
+
+
+OWN = {"02.12": _gradients}  # of what no number may be changed by itself
 
 
 def _same(one, other):

@@ -1,7 +1,10 @@
 """Every submission looked at: evidence, numbers, checks again; kept by content, so that nothing is done twice.
 
-    grades/checked/007.json   what was found about submission 007, and of which bytes, by which kit
+    grades/checked/007.json                           the evidence of submission 007, and of which bytes, by which kit
+    grades/replayed/007-05_resnet50_scaling.json      one of its notebooks in replay: how each check was judged
+    grades/notebooks.json                             those that count, as they were named the last time
 
+What was found stays until something newer of the same submission and notebook replaces it, whatever else is asked for.
 A kill at any moment loses what was being done, and nothing that was finished: each file is written whole.
 """
 
@@ -13,6 +16,7 @@ import signal
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
@@ -25,6 +29,7 @@ from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric, store, term
 from labs.grading.finding import SEVERITIES, Finding, looked
+from labs.printed import about
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
 AT_ONCE = 2  # notebooks, of one submission or of several
@@ -35,53 +40,112 @@ _KIT = Path(__file__).parents[1]
 def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=print):
     """Look at every collected submission that was not looked at as it is; returns how many were.
 
-    root: of the course, with solutions; notebooks: names of those that count (default: all but optional ones); execute:
-    whether students' notebooks are run, in the sandbox. report: called with a line for each.
-    Raises UseError where nothing is collected.
+    root: of the course, with solutions; notebooks: names of those that count (default: those of the last time, or all
+    but optional ones); execute: whether students' notebooks are run, in the sandbox. report: called with a line for
+    each. Raises UseError where nothing is collected. Where it is interrupted, what was begun is ended.
     """
     found = collect.submissions(out)
     if not found:
         raise UseError(f"{out} holds no submissions: run `labs grade collect` first.")
     handed.remove_what_was_left()
-    known = [lesson.notebook for lesson in tasks.lessons().values()]
-    if unknown := set(notebooks or ()) - set(known):
-        raise UseError(f"There is no notebook {min(unknown)}; there are {', '.join(known)}.")
+    names = counting(out, notebooks)
     rubric.load(out, notebooks)  # the first one is about these notebooks
-    names = tuple(notebooks or (lesson.notebook for lesson in tasks.lessons().values() if not lesson.optional))
-    keys = {number: _key(path, root, names, execute) for number, path in found.items()}
-    waiting = [number for number in found if _kept(out, number).get("key") != keys[number]]
     longest = sorted(names, key=lambda name: Path(root, "solutions", f"{name}.py").stat().st_size, reverse=True)
-    pieces = (*(longest if execute else ()), None)  # so that none is left alone at the end
-    with ProcessPoolExecutor(at_once, multiprocessing.get_context("fork"), _mortal) as pool:
-        jobs = {
-            pool.submit(_look, number, found[number], str(Path(root).resolve()), notebook, keys[number]): number
-            for number in waiting
-            for notebook in pieces
-        }
-        of = {number: hashlib.sha256(found[number].read_bytes()).hexdigest() for number in waiting}
-        seen = {number: {} for number in waiting}
-        for done in as_completed(jobs):
-            number = jobs.pop(done)
-            notebook, piece = done.result()
-            seen[number][notebook] = piece
-            if len(seen[number]) == len(pieces):
-                report(_keep(out, number, keys[number], of[number], seen.pop(number), names))
+    pieces = (*(longest if execute and not sandbox.missing() else ()), None)  # so that none is left alone at the end
+    waiting = {}
+    for number, path in found.items():
+        bytes_of = hashlib.sha256(path.read_bytes()).hexdigest()
+        for piece in pieces:
+            key = hashlib.sha256(f"{bytes_of} {_kit(root)} {piece}".encode()).hexdigest()
+            if _kept(out, number, piece).get("key") != key:
+                waiting.setdefault(number, {})[piece] = {"key": key, "submission": bytes_of}
+    if waiting:
+        _look_at(waiting, out, found, str(Path(root).resolve()), at_once, report)
     return len(waiting)
 
 
+def counting(out, notebooks=None):
+    """The names of the notebooks that count: those given, which are kept for the next time; else those of the last
+    time; else all but optional ones. Raises UseError for a name that no notebook has."""
+    path, lessons = Path(out, "notebooks.json"), tasks.lessons().values()
+    known = [lesson.notebook for lesson in lessons]
+    if unknown := set(notebooks or ()) - set(known):
+        raise UseError(f"There is no notebook {min(unknown)}; there are {', '.join(known)}.")
+    if notebooks:
+        files.write(path, json.dumps(list(dict.fromkeys(notebooks)), indent=1))
+        return tuple(dict.fromkeys(notebooks))
+    try:
+        kept = json.loads(files.read(path))
+    except FileNotFoundError:
+        return tuple(lesson.notebook for lesson in lessons if not lesson.optional)
+    except (OSError, ValueError, RecursionError):
+        kept = None
+    if not (isinstance(kept, list) and kept and all(name in known for name in kept)):
+        raise UseError(f"{path} is damaged: it names no notebooks. Name them: `labs grade check --notebooks ...`")
+    return tuple(kept)
+
+
+def _look_at(waiting, out, found, root, at_once, report):
+    """Look at {number: {piece: what to keep with it}}, several pieces at once, and keep what is found."""
+    began, beside = time.monotonic(), multiprocessing.active_children()
+    left, moved = sum(map(len, waiting.values())), {number: [] for number in waiting}
+    pieces = left
+    pool = ProcessPoolExecutor(at_once, multiprocessing.get_context("fork"), _mortal)
+    try:
+        done, each = 0, [(number, piece, kept) for number, all in waiting.items() for piece, kept in all.items()]
+        for job in as_completed([pool.submit(_look, n, found[n], root, piece, kept) for n, piece, kept in each]):
+            number, piece, made = job.result()
+            before = _kept(out, number, piece)
+            same = before.get("submission") == made["submission"]
+            if piece and same:
+                now = term.carried({piece: before["checks"]}, {piece: made["checks"]})
+                moved[number].append(term.moved({piece: before["checks"]}, now))
+                made["checks"] = now[piece]
+            if made["key"] or not same:  # else what was found stays
+                files.write(_path(out, number, piece), json.dumps(made, indent=1).encode(errors="replace"))
+            del waiting[number][piece]
+            left -= 1
+            if not waiting[number]:
+                done += 1
+                rest = (time.monotonic() - began) / (pieces - left) * left
+                said = "; ".join(filter(None, [_line(out, number), *moved[number]]))
+                report(f"{said} ({done} of {len(waiting)}{f', time left {about(rest)}' if left else ''})")
+    except BaseException as problem:
+        for worker in set(multiprocessing.active_children()).difference(beside):  # with it ends its sandbox
+            worker.kill()
+            worker.join(2)
+        if isinstance(problem, BrokenProcessPool):
+            raise LabsError(
+                "A process that looked at submissions was killed, as where memory runs out. What is finished is kept: "
+                "run it again, with less beside it."
+            ) from None
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        handed.remove_what_was_left()
+
+
 def _mortal():
-    """A worker ends when the process that started it does, also where that is killed."""
+    """A worker ends when the process that started it does, also where that is killed, and only then."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a terminal sends it to all processes of the command
+        signal.signal(number, lambda *_: None)
 
 
 def results(out):
     """{number: what was found} of all that are collected, with the findings across students.
 
-    Each is a dict {findings: [Finding], checks: {notebook: {id: {state, how, text}}}, answers: {id: text}, told, ...}.
+    Each is a dict {findings: [Finding], checks: {notebook: {id: {state, how, text, code}}}, answers: {id: text}, told,
+    ...}. A check that counts and was not judged yet is open for a person, and is no wrong one.
     Raises UseError for a damaged file; `check` looks again at whose it is.
     """
-    kept = {number: store.read(Path(out, f"checked/{number}.json")) for number in collect.submissions(out)}
+    kept = {number: store.read(_path(out, number)) for number in collect.submissions(out)}
     kept = {number: each for number, each in kept.items() if each}
+    asked = {}
+    for id in rubric.load(out).checks:
+        with suppress(LabsError):
+            asked.setdefault(tasks.find(id)[0], []).append(id)
+    asked = {tasks.lessons()[lesson].notebook: ids for lesson, ids in asked.items()}
     series = [
         copies.Series(number, name, kind, started, np.log(steps))
         for number, each in kept.items()
@@ -92,22 +156,56 @@ def results(out):
     alike = likeness.findings(likeness.pairs({number: each["alike"] for number, each in kept.items()}))
     again = rerun.findings(out)
     for number, each in kept.items():
-        own = [Finding(**found) for found in each["findings"]]
+        each |= _judged(out, number, each, asked)
+        own = [Finding(**found) for found in each["findings"]] + list(_claims(each.get("claimed", ()), each["checks"]))
         found = [one for of in (across, equal, alike, again) for one in of.get(number, [])] + own
         each["findings"] = sorted(found, key=lambda one: SEVERITIES.index(one.severity), reverse=True)
     return kept
 
 
-def _kept(out, number):
+def _judged(out, number, evidence, asked):
+    """{checks, told, seconds} of the notebooks of a submission that were run, and of what the rubric asks for besides.
+
+    evidence: what is kept of it, by an older kit with its checks; asked: {notebook: ids of checks}.
+    """
+    made = {"checks": dict(evidence["checks"]), "told": list(evidence["told"]), "seconds": {}}
+    for lesson in tasks.lessons().values():
+        name = lesson.notebook
+        piece = store.read(_path(out, number, name))
+        if piece and piece["submission"] == evidence.get("submission"):
+            made["checks"][name], made["seconds"][name] = piece["checks"], piece["seconds"]
+            made["told"] += [f"{name}, {line}" for line in piece["told"]]
+        elif name in asked and "notebooks" in evidence:
+            if name in evidence["notebooks"]:
+                said = {"how": "person", "text": "not judged: it was not run yet (`labs grade check`)"}
+            else:
+                said = {"how": "outside", "text": judge.NOT_HANDED_IN}
+            made["checks"][name] = {id: {"state": "open", "code": ""} | said for id in asked[name]}
+    return made
+
+
+def left_open(found):
+    """Lines on the checks that a person has to decide, and whose they are. found: of `results`."""
+    whose = {}
+    for number, each in found.items():
+        for of_one in each["checks"].values():
+            for id, check in of_one.items():
+                if check["how"] == "person":
+                    whose.setdefault(id, {}).setdefault(check["text"], []).append(number)
+    for id, reasons in sorted(whose.items()):
+        for text, who in reasons.items():
+            yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
+
+
+def _path(out, number, notebook=None):
+    return Path(out, f"checked/{number}.json" if notebook is None else f"replayed/{number}-{notebook}.json")
+
+
+def _kept(out, number, notebook=None):
+    """What is kept of a submission's evidence, or of one of its notebooks; {} where nothing can be read."""
     with suppress(UseError):
-        return store.read(Path(out, f"checked/{number}.json"))
+        return store.read(_path(out, number, notebook))
     return {}
-
-
-def _key(path, root, notebooks, execute):
-    """What a result depends on: the submission's bytes, the code and the tasks of the kit, and what is asked for."""
-    asked = json.dumps([notebooks, execute, execute and sandbox.missing()])
-    return hashlib.sha256(path.read_bytes() + _kit(root).encode() + asked.encode()).hexdigest()
 
 
 @cache
@@ -120,16 +218,20 @@ def _kit(root):
     return digest.hexdigest()
 
 
-def _look(number, path, root, notebook, key):
-    """(notebook, what is found in this piece of a submission): its evidence where notebook is None."""
+def _look(number, path, root, notebook, kept):
+    """(number, notebook, what is found in this piece of a submission, to be kept): its evidence where notebook is
+    None. kept: what is kept with it."""
     with handed.opened(number, path) as submission:
         if notebook is None:
-            return notebook, _evidence(submission, root)
-        if not submission.contents:
-            return notebook, None
+            return number, None, kept | _evidence(submission, root)
         begin = time.monotonic()
-        found, told = judge.judged(submission, root, notebook, key)
-        return notebook, (judge.as_data(found), told, round(time.monotonic() - begin, 1))
+        try:
+            found, told = judge.judged(submission, root, notebook, kept["key"])
+        except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
+            said = f"{type(problem).__name__}: {problem}"[:200]
+            found, told, kept = judge.unjudged(submission, root, notebook, said), [said], kept | {"key": ""}
+        seconds = round(time.monotonic() - begin, 1)
+        return number, notebook, kept | {"checks": judge.as_data(found), "told": told, "seconds": seconds}
 
 
 def _evidence(submission, root):
@@ -140,8 +242,12 @@ def _evidence(submission, root):
         found += looked("evidence", evidence.findings, submission)
         found += looked("report", numbers.findings, submission)
         found += looked("answers", likeness.of_solutions, answers, root)
+    said = submission.course.progress
     result = {
-        "progress": submission.course.progress,
+        "checks": {},  # stand in files of their own
+        "told": [],
+        "claimed": [id for id, each in said.items() if each.get("state") == "right"],
+        "notebooks": [Path(name).stem for name in submission.contents if name.endswith(".ipynb")],
         "steps": [],
         "prints": copies.prints(submission),
         "answers": answers,
@@ -164,22 +270,13 @@ def _of_records(submission, result):
     return ()
 
 
-def _keep(out, number, key, of, pieces, notebooks):
-    """Keep what is found of a submission, from its pieces. of: SHA-256 of its file. Returns a line."""
-    before, moved = _kept(out, number), ""
-    result = {"key": key, "of": of} | pieces[None] | {"checks": {}, "told": [], "seconds": {}}
-    for notebook in notebooks:
-        if pieces.get(notebook):
-            result["checks"][notebook], told, result["seconds"][notebook] = pieces[notebook]
-            result["told"] += [f"{notebook}, {line}" for line in told]
-    if before.get("of") == of:  # the same work
-        result["checks"] = term.carried(before["checks"], result["checks"])
-        moved = term.moved(before["checks"], result["checks"])
-    result["findings"] += [asdict(each) for each in _claims(result.pop("progress"), result["checks"])]
-    files.write(Path(out, f"checked/{number}.json"), json.dumps(result, indent=1).encode(errors="replace"))
-    states = Counter(each["state"] for of_one in result["checks"].values() for each in of_one.values())
+def _line(out, number):
+    """A line on what was found about a submission."""
+    evidence = _kept(out, number)
+    checks = [_kept(out, number, lesson.notebook).get("checks", {}) for lesson in tasks.lessons().values()]
+    states = Counter(each["state"] for of_one in checks for each in of_one.values())
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing run"
-    return f"{number}: {len(result['findings'])} findings; checks: {said}" + (f"; {moved}" if moved else "")
+    return f"{number}: {len(evidence['findings'])} findings; checks: {said}"
 
 
 def _speedups(submission):
@@ -189,17 +286,17 @@ def _speedups(submission):
             yield [row["source"], row["workers"], row["speedup"], row["speedup_interval"]]
 
 
-def _claims(progress, checks):
+def _claims(claimed, checks):
     """A finding where progress.json calls checks right that are not; a function that is right for the notebook's own
     numbers was."""
     judged = {id: each for of_one in checks.values() for id, each in of_one.items()}
-    claimed = [
+    wrong = [
         id
-        for id, each in judged.items()
-        if progress.get(id, {}).get("state") == "right"
-        and each["state"] != "right"
-        and each["how"] != "person"
-        and each["text"] != judge.OTHER_INPUTS
+        for id in claimed
+        if id in judged
+        and judged[id]["state"] != "right"
+        and judged[id]["how"] != "person"
+        and judged[id]["text"] != judge.OTHER_INPUTS
     ]
-    if claimed:
-        yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(claimed)}")
+    if wrong:
+        yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(wrong)}")

@@ -59,6 +59,7 @@ def main():
 
     run_cell = InteractiveShell.instance().run_cell
     signal.signal(signal.SIGPROF, _too_long)
+    outside.say({"begun": 1})  # what ends it before is no fault of the notebook
     for number, source in enumerate(task["cells"]):
         problem = None
         limit(SECONDS)
@@ -83,18 +84,19 @@ def _too_long(number, frame):
 
 
 def replace_check(outside):
-    """`check` sends its answers out and waits for how they are judged."""
+    """`check` sends its answers out and waits until they are judged. Whatever the judge says, the notebook goes on as
+    if it was right: what was submitted behind a wrong answer is looked at, too."""
     from labs import checks
     from labs.checks import judging, student_code
 
     def check(id, *answers, without=None):
         left = limit(0)  # a conversation is not broken off in the middle
         try:
-            outcome = judging.Outcome(conversation(id, answers))
+            conversation(id, answers)
         finally:
             limit(left)
-        judging.RIGHT[id] = bool(outcome)
-        return outcome
+        judging.RIGHT[id] = True
+        return judging.Outcome("right")
 
     def conversation(id, answers):
         functions = []
@@ -107,8 +109,8 @@ def replace_check(outside):
         outside.say({"check": str(id), "answers": [wire.packed(answer, slot) for answer in given]})
         while True:
             asked = outside.hear()
-            if "state" in asked:
-                return asked["state"]
+            if "judged" in asked:
+                return
             try:
                 if "judge" in asked:
                     state, text = judging.judge(id, *answers)

@@ -5,16 +5,17 @@ Each check is judged in one of three ways, and its result says in which:
     outside    its answers came out as JSON; functions were called through the pipe, also with inputs of our own
     inside     an answer cannot leave its process (a model, a data set, a script): the kit's judge ran beside it in the
                sandbox, and counts only where all that the student wrote is plain code (labs.grading.plain)
-    person     neither: whoever grades decides
+    person     neither, or the sandbox failed: whoever grades decides
 """
 
 import contextlib
 import copy
 import os
 import queue
+import signal
 import sys
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -31,6 +32,8 @@ from labs.sandbox.walls import WORK
 
 LIMITS = sandbox.Limits(seconds=300, memory=3 << 30, processes=400, disk=512 << 20, output=16 << 20)
 MESSAGES = 2000  # that one notebook may send
+CPU_SECONDS = 120  # of this process, for judging one notebook
+LONGEST = 20_000  # characters of the code that a person sees beside an open check
 EXAMPLE = {"alone": 0.8, "together": 0.9, "exchange": 1.0, "input": 1.0}  # notebook 05's, where nothing was measured
 OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it take all it needs from its arguments?"
 
@@ -39,16 +42,22 @@ OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it
 class Result:
     """How a check was judged: state right, wrong or open; how: outside, inside or person; text: the hint.
 
-    Where a person decides, the state is what was said in the sandbox, and gives no points.
+    Where a person decides, the state is what was said in the sandbox, and gives no points; code is what the student
+    wrote for this check. Open and not left to a person is what was not done.
     """
 
     state: str
     how: str
     text: str = ""
+    code: str = ""
 
 
 class Gone(Exception):
     """The sandbox has ended; the text says how."""
+
+
+class TooLong(BaseException):
+    """Judging takes longer than it may: what was sent makes it."""
 
 
 class Untrusted(Exception):
@@ -94,6 +103,13 @@ class Talk:
         line, _, self._rest = self._rest.partition(b"\n")
         return wire.read(line)
 
+    def begin(self):
+        """The first message. Raises SandboxError where there is none."""
+        try:
+            return self.hear()
+        except Gone as end:
+            raise sandbox.SandboxError(str(end)) from None
+
     def ask(self, message):
         """The answer to a message, which bears its number: what else is said meanwhile is none. Raises Gone."""
         self._asked += 1
@@ -101,11 +117,6 @@ class Talk:
         while (answer := self.hear()).get("to") != self._asked:
             pass
         return answer
-
-    @property
-    def slow(self):
-        """Whether it was stopped by the clock: on a busy machine that says nothing about the student."""
-        return getattr(self.outcome, "ended", None) == "time"
 
     def _end(self):
         if isinstance(self.outcome, LabsError):
@@ -126,45 +137,89 @@ class Raised(Exception):
 def judged(submission, root, notebook, seed):
     """({id: Result}, lines on what happened) of the checks of one notebook of a Submission.
 
-    root: of the course; seed: of our own inputs. Without a sandbox every check is left to a person.
+    root: of the course; seed: of our own inputs. Without a sandbox every check is left to a person. Raises SandboxError
+    where it failed before the notebook began.
     """
-    asked = reference.asked(root, notebook)
     text = submission.contents.get(f"notebooks/{notebook}.ipynb")
     if text is None:
-        return {id: Result("open", "outside", "the notebook was not handed in") for id in asked}, []
+        return dict.fromkeys(reference.asked(root, notebook), Result("open", "outside", NOT_HANDED_IN)), []
     if missing := sandbox.missing():
-        return {id: Result("open", "person", f"not judged again: {missing}") for id in asked}, []
-    (cells, told), failed = plain.cells(text), 0
-    fresh = reference.scripts(root)
-    scripts = [
-        (name, submission.contents[name].decode(errors="replace"), *fresh.get(name, ("", "")))
-        for name in sorted(submission.contents)
-        if name.startswith("notebooks/scripts/")
-    ]
-    complete, form = reference.forms(root, notebook)
-    student = plain.Plain(form, reference.blanks(root, notebook), text, scripts, tuple(complete.values()))
-    found = {id: _batch(submission, id, each.batch) for id, each in asked.items() if each.batch}
-    files = _files(submission, root)
-    task = {"folder": f"{WORK}/notebooks", "cells": cells}
-    environment = {
-        "PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent),
-        "MPLBACKEND": "Agg",
-        "PYTHONNOUSERSITE": "1",
-    }
-    environment |= {"LABS_RUNS": f"{WORK}/{submission.runs.relative_to(submission.root)}", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    if preset := next(each.replay for each in tasks.lessons().values() if each.notebook == notebook):
-        environment["LABS_PRESET"] = preset
-    environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
+        return unjudged(submission, root, notebook, missing), []
+    found, told, stopped = {}, [], None
+    try:
+        with _clock() as clock:
+            _replayed(submission, root, notebook, seed, clock, found, told)
+    except Gone as end:
+        stopped = str(end)
+    except TooLong:
+        stopped = "to judge what was sent takes too long"
+    if stopped:
+        told.append(stopped)
+    rest = unjudged(submission, root, notebook, stopped or "")
+    unreached = None if stopped else Result("open", "outside", "its cell was not reached")
+    made = {id: found.get(id, unreached or rest[id]) for id in rest}
+    return {id: each if each.how != "person" else replace(each, code=rest[id].code) for id, each in made.items()}, told
+
+
+NOT_HANDED_IN, NOT_DONE = "the notebook was not handed in", "not done"
+
+
+def unjudged(submission, root, notebook, why):
+    """{id: Result} of a notebook that was handed in: a person has to decide all of them, for the reason `why`."""
+    written, _ = plain.written(submission.contents.get(f"notebooks/{notebook}.ipynb", b""))
+    made = {}
+    for id, each in reference.asked(root, notebook).items():
+        code = plain.about(written, id, {name for name in each.names if name})
+        if each.batch:
+            code = [path.read_text(errors="replace") for path in sorted(submission.root.glob(f"slurm/*/{each.batch}"))]
+        made[id] = Result("open", "person", f"not judged: {why}"[:300], "\n\n".join(code)[:LONGEST])
+    return made
+
+
+@contextlib.contextmanager
+def _clock():
+    """Raise TooLong in here when CPU_SECONDS of this process are spent, and then each second, since the kit's judge
+    takes any exception for the student's. Gives a list that is empty until then."""
+    rang = []
+    if threading.current_thread() is not threading.main_thread():
+        yield rang
+        return
+
+    def ring(*_):
+        rang.append(True)
+        raise TooLong
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS, 1)
+    try:
+        yield rang
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _replayed(submission, root, notebook, seed, clock, found, told):
+    """Run a notebook in replay: put into `found` the Result of each of its checks, and lines into `told`. Raises Gone
+    and TooLong with what was found until then, and SandboxError."""
+    asked, failed = reference.asked(root, notebook), 0
+    student, cells, damage = _student(submission, root, notebook)
+    if damage and not cells:  # an accident on its way, perhaps
+        raise Gone(damage[0])
+    told += damage
+    found |= {id: _batch(submission, id, each.batch) for id, each in asked.items() if each.batch}
     talk = Talk(
-        [sys.executable, "-m", "labs.grading.inside"], task,
-        files=files, read_only=sandbox.interpreter(), env=environment, limits=LIMITS,
+        [sys.executable, "-m", "labs.grading.inside"], {"folder": f"{WORK}/notebooks", "cells": cells},
+        files=_files(submission, root), read_only=sandbox.interpreter(), env=_environment(submission, notebook),
+        limits=LIMITS,
     )  # fmt: skip
     try:
+        if "begun" not in talk.begin():
+            raise sandbox.SandboxError("the notebook did not begin")
         for _ in range(MESSAGES):
             message = talk.hear()
             if "done" in message:
                 break
-            if message.get("error"):
+            if message.get("error") and not _of_a_blank(message["error"], found):
                 failed += 1
                 if failed <= plain.FEW:
                     told.append(f"cell {str(message.get('cell'))[:4]}: {str(message['error'])[:200]}")
@@ -177,15 +232,44 @@ def judged(submission, root, notebook, seed):
                         raise
                     except Exception as problem:  # what was sent can be anything, and is judged in this process
                         found[id] = Result("open", "person", f"not judged: {type(problem).__name__}: {problem}"[:300])
-                talk.say({"state": found[id].state if id in found else "open"})
-    except Gone as end:
-        told.append(str(end))
+                    if clock:
+                        del found[id]
+                        raise TooLong
+                talk.say({"judged": 1})
+        else:
+            raise Gone(f"it sent more than {MESSAGES} messages")
     finally:
         talk.close()
-    if failed > plain.FEW:
-        told.append(f"{failed - plain.FEW} more cells ended in an error")
-    unreached = Result("open", "person" if talk.slow else "outside", "its cell was not reached")
-    return {id: found.get(id, unreached) for id in asked}, told
+        if failed > plain.FEW:
+            told.append(f"{failed - plain.FEW} more cells ended in an error")
+
+
+def _of_a_blank(error, found):
+    """Whether a cell has failed since it needs what was not done: replay goes on behind a blank as behind an answer."""
+    blank = any(each.text == NOT_DONE for each in found.values())
+    return blank and ("NoneType" in str(error) or "ellipsis" in str(error))
+
+
+def _student(submission, root, notebook):
+    """(the Plain of what a student wrote, the sources of the cells to run, lines on what is damaged)."""
+    text, fresh = submission.contents[f"notebooks/{notebook}.ipynb"], reference.scripts(root)
+    scripts = [
+        (name, submission.contents[name].decode(errors="replace"), *fresh.get(name, ("", "")))
+        for name in sorted(submission.contents)
+        if name.startswith("notebooks/scripts/")
+    ]
+    complete, form = reference.forms(root, notebook)
+    typed = {id for id, each in reference.asked(root, notebook).items() if all(each.own)}
+    student = plain.Plain(form, reference.blanks(root, notebook), text, scripts, tuple(complete.values()), typed)
+    return student, *plain.cells(text)
+
+
+def _environment(submission, notebook):
+    made = {"PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent), "MPLBACKEND": "Agg", "PYTHONNOUSERSITE": "1"}
+    made |= {"LABS_RUNS": f"{WORK}/{submission.runs.relative_to(submission.root)}", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    if preset := next(each.replay for each in tasks.lessons().values() if each.notebook == notebook):
+        made["LABS_PRESET"] = preset
+    return made | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
 
 
 def _files(submission, root):
@@ -211,7 +295,12 @@ def _batch(submission, id, name):
         return Result("open", "outside", f"no {name} was handed in")
     results = [judging.judge(id, path) for path in paths]
     state, text = next((each for each in results if each[0] == "right"), results[0])
-    return Result(state, "outside", text.replace(str(submission.root), ""))
+    return _of_judge(state, "outside", text.replace(str(submission.root), ""))
+
+
+def _of_judge(state, how, text):
+    """A Result of what the kit's judge says: what it could not try out is not what was not done."""
+    return Result(state, "person" if state == "open" and text.startswith(judging.NOT_TRIED) else how, text)
 
 
 def _judge(talk, submission, root, notebook, id, message, student, seed):
@@ -247,9 +336,9 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
     packed = message.get("answers")
     answers = [wire.unpacked(each, function) for each in packed] if isinstance(packed, list) else []
     if len(answers) != len(asked.names):
-        return Result("open", "outside", "its call of `check` was changed, and not understood")
+        return Result("open", "person", "not judged: its call of `check` was changed, and not understood")
     if any(isinstance(answer, wire.Blank) for answer in answers):
-        return Result("open", "outside", "not done")
+        return Result("open", "outside", NOT_DONE)
     try:
         given = [
             _whole(answer) if own else _trusted(submission, id, name, answer)
@@ -261,17 +350,17 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
     except Raised as problem:
         return Result("wrong", "outside", f"your function raises {problem}")
     except Untrusted:
-        return _inside(talk, student, message)
+        return _inside(talk, student, id)
     if (
         state == "right"
         and not tasks.task(id).several
-        and _hard_coded(root, notebook, asked, packed, function, calls, f"{seed}{id}")
+        and _hard_coded(root, notebook, asked, packed, function, calls, seed, id)
     ):
         return Result("wrong", "outside", OTHER_INPUTS)
-    return Result(state, "outside", text)
+    return _of_judge(state, "outside", text)
 
 
-def _hard_coded(root, notebook, asked, packed, function, calls, seed):
+def _hard_coded(root, notebook, asked, packed, function, calls, seed, id):
     """Whether one of the functions gives the right values for the judge's inputs only."""
     right = reference.functions(root, notebook)
     for position, name in enumerate(asked.names):
@@ -279,7 +368,7 @@ def _hard_coded(root, notebook, asked, packed, function, calls, seed):
         if number is None or not asked.own[position] or not callable(right.get(name)):
             continue
         try:
-            if again.differs(function(number), right[name], list(calls.get(number, ())), seed):
+            if again.differs(function(number), right[name], list(calls.get(number, ())), f"{seed}{id}", id):
                 return True
         except (Raised, Untrusted):
             return True
@@ -316,15 +405,15 @@ def _trusted(submission, id, name, answer):
     raise Untrusted
 
 
-def _inside(talk, student, message):
+def _inside(talk, student, id):
     """What the kit's judge says in the sandbox, where only plain code ran beside it."""
     answer = talk.ask({"judge": 1}).get("judged")
     if not (isinstance(answer, list) and len(answer) == 2 and answer[0] in ("right", "wrong", "open")):
         return Result("open", "person", "not judged: it gave no answer")
     state, text = answer[0], str(answer[1])[:500]
-    if state == "right" and (why := student.why_not()):
+    if state == "right" and (why := student.why_not(id)):
         return Result("right", "person", f"not judged: {why}")
-    return Result(state, "inside", text)
+    return _of_judge(state, "inside", text)
 
 
 def as_data(results):

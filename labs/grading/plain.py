@@ -16,8 +16,9 @@ import json
 import math
 import statistics
 import string
-import warnings
 from functools import cache, cached_property
+
+from labs.grading import magics
 
 REACHING = set(
     "eval exec compile open breakpoint globals locals vars getattr setattr delattr memoryview __import__ "
@@ -54,7 +55,13 @@ def known():
 
 
 def cells(text):
-    """(sources of the code cells of a notebook as bytes, lines on what is damaged): of cells with one id the first."""
+    """(sources of the code cells of a notebook as bytes, as they are run; lines on what is damaged)."""
+    sources, told = written(text)
+    return list(map(magics.without, sources)), told
+
+
+def written(text):
+    """The same, as they are written: of cells with one id the first."""
     try:
         found = json.loads(text)["cells"]
         code = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "code"]
@@ -76,15 +83,21 @@ def cells(text):
     return [source for _, source in kept], told
 
 
+def about(sources, id, names):
+    """Those of some cells' sources that call the check `id`, or bind one of the names that it is called with."""
+    found = []
+    for source in sources:
+        try:
+            tree = magics.tree(magics.without(source))
+        except magics.UNFIT:
+            continue
+        if f'"{id}"' in source or f"'{id}'" in source or names & set(_bound(tree)):
+            found.append(source)
+    return found
+
+
 MOST, FEW = 500, 8  # code cells; lines that say the same of several: all are shown in the feedback
 _BUILTINS = set(dir(builtins))
-
-
-def _tree(source):
-    """The syntax tree of pure Python: a line with % or ! is none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(source)
 
 
 class Plain:
@@ -92,12 +105,12 @@ class Plain:
 
     fresh: {id of the cell: source}; blanks: names that it leaves open; text: of the student's, as bytes; scripts:
     (name, text, fresh text, complete text) of those that were handed in, which its judges start; complete: the sources
-    of the complete notebook's cells.
+    of the complete notebook's cells; typed: the ids of checks whose every argument a student writes.
     """
 
-    def __init__(self, fresh, blanks, text, scripts=(), complete=()):
+    def __init__(self, fresh, blanks, text, scripts=(), complete=(), typed=()):
         self.fresh, self.blanks, self.sources, self.scripts = fresh, blanks, cells(text)[0], scripts
-        self.complete = complete
+        self.complete, self.typed = complete, typed
 
     @cached_property
     def _given(self):
@@ -105,40 +118,42 @@ class Plain:
         and the attributes that a solution may reach."""
         said, bound, modules, reached = set(), set(), set(), set()
         for source in self.fresh.values():
-            tree = _tree(source)
+            tree = magics.tree(source)
             said.update(ast.dump(node) for node in tree.body)
             modules.update(_imported(tree))
             bound.update(_bound(tree), _BUILTINS & {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
         reaching, own = REACHING | _LEADING & bound, set(self.blanks)
         for source in (*self.fresh.values(), *self.complete):
-            tree = _tree(source)
+            tree = magics.tree(source)
             reached.update(_reached(tree))
             own.update(name for node in tree.body if ast.dump(node) not in said for name in _bound(node))
         return said, bound - own, reaching, modules, reached - _WAYS | known()
 
-    def why_not(self):
-        """What is not plain, as the end of a sentence; None where all is."""
+    def why_not(self, id=None):
+        """What is not plain, as the end of a sentence; None where all is. id: of the check that is judged: a call of
+        its own whose arguments are written out is plain where a student writes them all, and of another check anyway.
+        """
         said, *given = self._given
         for source in self.sources:
             try:
-                tree = _tree(source)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return "a cell is no Python, as one with % or !"
+                tree = magics.tree(source)
+            except magics.UNFIT:
+                return "a cell is not Python"
             for node in tree.body:
-                if ast.dump(node) not in said and (why := _odd(node, *given)):
+                if ast.dump(node) not in said and (why := _odd(node, *given, set() if id in self.typed else {id})):
                     return f"{why}, so a person must look"
         for name, *texts in self.scripts:
-            if why := _of_script(*texts):
+            if why := of_script(*texts):
                 return f"{name}: {why}, so a person must look"
         return None
 
 
-def _of_script(changed, fresh, complete=""):
-    """The same of a script: its text beside those of its fresh and its complete form."""
+def of_script(changed, fresh, complete=""):
+    """What is not plain in a script, or None: its text beside those of its fresh and its complete form."""
     try:
-        before, after, whole = _tree(fresh), _tree(changed), _tree(complete)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "it is no Python"
+        before, after, whole = magics.tree(fresh), magics.tree(changed), magics.tree(complete)
+    except magics.UNFIT:
+        return "it is not Python"
     said = {ast.dump(node) for node in before.body}
     reaching = REACHING | _LEADING & set(_bound(before))
     reached = (set(_reached(before)) | set(_reached(whole)) | known()) - _WAYS
@@ -179,15 +194,18 @@ def _bound(tree):
 _SCOPES = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def _odd(tree, bound, reaching, modules, reached):
+def _odd(tree, bound, reaching, modules, reached, asked=(None,)):
     """What in a statement is not plain, or None. bound: names not to bind; reaching: not to use; modules: to import;
-    reached: attributes."""
+    reached: attributes; asked: ids of checks that are not to be called even with what is written out (None: of all)."""
     for name in (*_bound(tree), *_bound_by_text(tree)):
         if name in bound:
             return f"it binds the notebook's own name {name!r:.40}"
     if _sets_item(tree):
         return "it sets an item of what it did not make"
+    neutral = {call.func for call in ast.walk(tree) if _written_out(call, asked)}
     for node in ast.walk(tree):
+        if node in neutral:
+            continue
         if isinstance(node, ast.Name) and (node.id in reaching or node.id.startswith("__")):
             return f"it uses {node.id!r:.40}"
         if isinstance(node, ast.Attribute) and not _formats(node):
@@ -201,6 +219,16 @@ def _odd(tree, bound, reaching, modules, reached):
                 if name not in modules | MODULES and (isinstance(node, ast.Import) or not _offers(module, last)):
                     return f"it imports {name!r:.40}"
     return None
+
+
+def _written_out(node, asked):
+    """Whether it is a call as `check("05.13", 10)`: it says what anybody could have typed there."""
+    match node:
+        case ast.Call(func=ast.Name(id="check" | "predict" | "outcome"), args=[ast.Constant(value=id), *values]):
+            literal = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.USub, ast.UAdd, ast.Load)
+            parts = [part for value in (*values, *node.keywords) for part in ast.walk(value)]
+            return None not in asked and id not in asked and all(isinstance(p, (*literal, ast.keyword)) for p in parts)
+    return False
 
 
 def _bound_by_text(tree):

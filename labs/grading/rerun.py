@@ -5,6 +5,9 @@ those that were handed in.
 
 1 worker and the most workers that this machine has cores for train in turns, REPEATS times for EPOCHS epochs, on the
 images of the run that was handed in where these are few, else on IMAGES of the digits.
+
+The script writes its record itself, and can write anything. So its times are held against those that are taken outside:
+of each turn, as the kit's own process in the sandbox gives it, of the whole sandbox, and of the processors.
 """
 
 import json
@@ -12,6 +15,8 @@ import math
 import os
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, stdev
@@ -19,26 +24,39 @@ from statistics import fmean, stdev
 from labs import files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.grading import collect, handed, store
+from labs.grading import collect, handed, plain, reference, store
 from labs.grading.finding import Finding
+from labs.printed import about
 from labs.results import intervals, metrics, run
+from labs.results import record as records
 from labs.sandbox.walls import WORK
 
 EPOCHS, REPEATS, IMAGES, PIXELS = 3, 3, 512, 64
 HERE = ("digits", "synthetic")  # data sets that the sandbox has
 LIMITS = sandbox.Limits(seconds=1500, memory=6 << 30, processes=600, disk=256 << 20, output=1 << 20)
+LATE, AROUND = 0.5, 1.0  # seconds: by which two clocks may differ; around an epoch in its turn
+COMPUTING = 0.3  # of its time, at least, for which a training keeps one core busy
 TURNS = """
 import json, sys
 from labs import jobs
-with jobs.Turns(show=False) as turns:
+class Told(jobs.Turns):
+    told = None
+    def _give(self):
+        super()._give()
+        now = [self._turn and self._turn.job.name, self._round, self._place]
+        if now != self.told:
+            self.told = now
+            print(json.dumps(now), flush=True)
+with Told(show=False, explain=False) as turns:
     for script, arguments, options in json.loads(sys.argv[1]):
         turns.start(script, *arguments, **options)
 """
 
 
-def rerun(out, number, task):
+def rerun(out, number, task, root=".", report=print):
     """Train the script of a task of one submission again; returns lines that compare it with what was handed in.
 
+    root: of the course, whose scripts the student's is held against; report: called with a line for each epoch.
     Raises UseError: no such submission or task, no runs of it whose script was handed in, no sandbox.
     """
     if missing := sandbox.missing():
@@ -49,14 +67,29 @@ def rerun(out, number, task):
         sample = _sample(submission, item)
         if not sample:
             raise UseError(f"{number} has no runs for {task} of its own on 1 and more workers, with their script.")
-        said = _train(submission, sample, Path(folder))
-        if said:
-            lines, found = [said], [Finding("rerun", "look", task, said)]
+        lines, found = _read(submission, sample, root)
+        said, doubts = _train(submission, sample, Path(folder), report)
+        if said or doubts:
+            doubts = [said] if said else [f"{each}: it is not compared with what was handed in" for each in doubts]
+            lines, found = lines + doubts, found + [Finding("rerun", "look", task, each) for each in doubts]
         else:
-            lines, found = _compared(submission, sample, Path(folder))
+            compared = _compared(submission, sample, Path(folder))
+            lines, found = lines + compared[0], found + compared[1]
     kept = {"lines": lines, "findings": [asdict(each) for each in found]}
     files.write(Path(out, f"rerun/{number}-{task}.json"), json.dumps(kept, indent=1))
     return lines
+
+
+def _read(submission, sample, root):
+    """(lines, findings) on scripts that do more than compute, so that their records can hold anything."""
+    course, lines, found = submission.course, [], []
+    for script in dict.fromkeys(course.script_of(course.held[name].record)[0] for name in sample):
+        name = f"notebooks/scripts/{script}"
+        text = submission.contents[name].decode(errors="replace")
+        if why := plain.of_script(text, *reference.scripts(root).get(name, ("", ""))):
+            lines.append(f"{script} is not plain: {why}; read it before you believe its record")
+            found.append(Finding("rerun", "note", script, lines[-1]))
+    return lines, found
 
 
 def item_of(task):
@@ -104,8 +137,35 @@ def _small(record):
     return [str(word) for pair in options.items() for word in pair], same
 
 
-def _train(submission, sample, folder):
-    """Train into the folder. Returns None, or why it did not train, as a sentence."""
+class _Clock:
+    """Takes the time of each turn: `turns` is {name: [seconds of each of its turns]}."""
+
+    def __init__(self, of, report):
+        self.turns, self._rest, self._now, self._of, self._report = {}, b"", None, of, report
+        self._began = time.monotonic()
+
+    def heard(self, piece):
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            with suppress(ValueError, TypeError):
+                name, _, _ = json.loads(line)
+                self.told(name if isinstance(name, str) else None)
+        self._rest = self._rest[:1000]
+
+    def told(self, name):
+        now = time.monotonic()
+        if self._now:
+            before, since = self._now
+            self.turns.setdefault(before, []).append(now - since)
+            done = sum(map(len, self.turns.values()))
+            if done < self._of:
+                left = (now - self._began) / done * (self._of - done)
+                self._report(f"{done} of {self._of} epochs, time left {about(left)}")
+        self._now = (name, now) if name else None
+
+
+def _train(submission, sample, folder, report):
+    """Train into the folder. Returns (None or why it did not train, what is doubtful about the records), sentences."""
     jobs = []
     for name in sample:
         record = submission.course.held[name].record
@@ -122,20 +182,50 @@ def _train(submission, sample, folder):
     environment = {"PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent), "LABS_RUNS": f"{WORK}/runs"}
     environment["LABS_PATIENCE"] = os.environ.get("LABS_PATIENCE", "")
     words = [sys.executable, "-c", TURNS, json.dumps(jobs)]
-    done = sandbox.run(words, files=given, read_only=sandbox.interpreter(), env=environment, limits=LIMITS)
+    clock = _Clock(len(sample) * EPOCHS * REPEATS, report)
+    done = sandbox.run(
+        words, files=given, read_only=sandbox.interpreter(), env=environment, limits=LIMITS, heard=clock.heard
+    )
+    clock.told(None)
     for name, content in done.files.items():
         if name.startswith("runs/"):
             files.write(folder / Path(name).name, content)
     if done.ended:
-        return f"it was stopped at its limit of {done.ended}"
+        return f"it was stopped at its limit of {done.ended}", []
     for name in sample:
         try:
             if not run.load_record(folder / f"{name}.json").steady:
-                return f"{name} did not train for more than an epoch"
+                return f"{name} did not train for more than an epoch", []
         except LabsError:
             said = (done.files.get(f"runs/{name}.err", b"") or done.stderr).decode(errors="replace").strip()
-            return f"{name} left no record: {(said.splitlines() or ['nothing was said'])[-1][:200]}"
-    return None
+            return f"{name} left no record: {(said.splitlines() or ['nothing was said'])[-1][:200]}", []
+    made = {name: records.load(folder / f"{name}.json").epochs for name in sample}
+    return None, list(_doubts(made, clock.turns, done.seconds, done.computed))
+
+
+def _doubts(made, turns, seconds, computed):
+    """What in records does not agree with the clock outside, as sentences.
+
+    made: {name: its Epochs}; turns: {name: seconds of each of its turns}; seconds: that the sandbox stood; computed: of
+    the processors' time in it. An epoch fills its turn but for what is done around it: half of it, and AROUND. The
+    first of a training compiles, the last one ends its process or begins another training.
+    """
+    for name, epochs in made.items():
+        took = turns.get(name, [])
+        if len(took) < len(epochs):
+            yield f"the record of {name} tells of {len(epochs)} epochs, and it took {len(took)} turns for them"
+            continue
+        pairs = [(epoch.seconds, turn) for epoch, turn in zip(epochs, took, strict=False) if epoch.epoch > 0]
+        said, passed = map(sum, zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
+        inner = [turn - 1.5 * epoch.seconds for epoch, turn in zip(epochs, took, strict=False) if epoch.epoch == 1]
+        if said > passed + LATE or inner and fmean(inner) > AROUND:
+            told = f"says {said:.3g} s for all epochs but the first, and {passed:.3g} s passed outside"
+            yield f"the record of {name} {told}"
+    total = sum(epoch.seconds for epochs in made.values() for epoch in epochs)
+    if total > seconds:
+        yield f"the records tell of {total:.3g} s in turns, and {seconds:.3g} s passed outside"
+    elif computed < COMPUTING * total:
+        yield f"the records tell of {total:.3g} s of training, and the processors worked for {computed:.3g} s"
 
 
 def _compared(submission, sample, folder):

@@ -52,6 +52,16 @@ class Checked(_Part):
     tables: dict[str, list[Annotated[list[str | list[str]], Field(min_length=2)]]]
 
 
+class Replayed(_Part):
+    """One of its notebooks in replay: how each check was judged (labs.grading.check)."""
+
+    key: str
+    submission: str
+    checks: dict[str, Judged]
+    told: list[str]
+    seconds: Number
+
+
 class Rerun(_Part):
     """What came of a script that was trained again (labs.grading.rerun)."""
 
@@ -66,6 +76,7 @@ _KINDS = {
     "collection.json": (dict[str, list[str]], _AGAIN.format("collect")),
     "points.json": (dict[str, Number], "delete it; all that is lost is whose points moved since the last time."),
     "checked": (Checked, _AGAIN.format("check")),
+    "replayed": (Replayed, _AGAIN.format("check")),
     "rerun": (Rerun, _AGAIN.format("rerun")),
 }
 

@@ -4,6 +4,7 @@ A check that was mended may judge the same work otherwise. Who gains has the poi
 person has decided. And a mark is about an answer: it stays with a later submission where that answer is the same one.
 """
 
+
 def carried(before, after):
     """The checks of a submission as they are judged now, {notebook: {id: result}}, where none falls by itself: what was
     right of the same work stays so, and `fell` says what the kit finds now.

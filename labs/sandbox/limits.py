@@ -18,7 +18,7 @@ import os
 from dataclasses import dataclass
 
 SPARE = 4 << 30  # bytes of address space that a program reserves and does not use (TensorFlow)
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,19 @@ class Limits:
         return [f"--{name}={number}" for name, number in numbers.items()]
 
     def passed(self, proc, folders):
-        """The name of a limit that is reached, or None.
+        """(The name of a limit that is reached or None, seconds of processor time of what runs there or has ended).
 
         proc: an open folder, the sandbox's own /proc: its processes and no others. folders: those it can write.
         """
-        tasks, resident, numbers = 0, 0, [name for name in os.listdir(proc) if name.isdecimal()]
+        tasks, resident, ticks, numbers = 0, 0, 0, [name for name in os.listdir(proc) if name.isdecimal()]
         for number in numbers:
             fields = _read(proc, f"{number}/stat").rpartition(")")[2].split()
             if fields:
                 tasks, resident = tasks + int(fields[17]), resident + int(fields[21]) * _PAGE
+                ticks += sum(map(int, fields[11:15]))  # its own, and of its children that have ended
+        return self._reached(tasks, resident, proc, numbers, folders), ticks / _TICKS
+
+    def _reached(self, tasks, resident, proc, numbers, folders):
         if tasks >= self.processes:
             return "processes"
         if resident > self.memory and sum(_shared_out(proc, number) for number in numbers) > self.memory:

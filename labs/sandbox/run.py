@@ -11,10 +11,10 @@ import shutil
 import signal
 import subprocess
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from labs.errors import LabsError
-from labs.sandbox import calls, walls, written
+from labs.sandbox import calls, given, walls, written
 from labs.sandbox.limits import Limits
 
 _PAUSE = 0.05  # seconds between two looks at the limits
@@ -33,6 +33,7 @@ class Outcome:
     status: its exit status, 128 + the number of the signal that ended it; None if it was stopped. ended: the name of
     the limit that stopped it, or None. stdout, stderr: bytes, cut at the limit. seconds: of wall clock. files:
     {path: bytes} of the regular files in its folder, also of those given; left: {path: why} of what else is there.
+    computed: seconds of processor time of all its processes, as far as they were seen from outside.
     """
 
     status: int | None
@@ -42,6 +43,7 @@ class Outcome:
     seconds: float
     files: dict = field(repr=False)
     left: dict = field(repr=False)
+    computed: float = 0.0
 
 
 def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, heard=None):
@@ -51,18 +53,19 @@ def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, hea
     begins with #! is a program; folders that it may read, as a list or as {path here: path inside} (if we are root,
     only what everybody may read); variables besides walls.ENVIRONMENT; its standard input, in bytes or an open pipe;
     the Limits; `heard`, a function that gets each piece of its standard output when it comes.
-    Raises SandboxError: there is no sandbox on this machine, or a folder cannot be shown in it.
+    Raises SandboxError: there is no sandbox on this machine, or a folder or file cannot be shown in it.
     """
     if platform.machine() != "x86_64":
         raise SandboxError(f"the sandbox is made for x86-64, not for {platform.machine()}")
     if not (bubble := shutil.which("bwrap")):
         raise SandboxError("bubblewrap (bwrap) is not installed")
     limits, user = limits or Limits(), walls.user()
-    given = {os.path.join(walls.WORK, path): text for path, text in (files or {}).items()} | walls.etc(user)
-    texts = {path: text.encode() if isinstance(text, str) else text for path, text in given.items()}
+    texts = {path: text.encode() if isinstance(text, str) else text for path, text in (files or {}).items()}
+    below, beside = walls.parted(texts)
     read_only = read_only if isinstance(read_only, dict) else {path: path for path in read_only}
     with contextlib.ExitStack() as stack:
-        handles = {path: (_memory(stack, text), text.startswith(b"#!")) for path, text in texts.items()}
+        beside |= {path: text.encode() for path, text in walls.etc(user).items()}
+        handles = {path: (_memory(stack, text), text.startswith(b"#!")) for path, text in beside.items()}
         refused, (report, told), (gate, key) = _memory(stack, calls.program()), _pipe(stack), _pipe(stack)
         command = [bubble, *walls.options(handles, read_only, limits.disk), "--seccomp", refused]
         command += ["--json-status-fd", told.fileno(), "--block-fd", gate.fileno(), "--"]
@@ -73,16 +76,20 @@ def run(argv, *, files=None, read_only=(), env=None, stdin=b"", limits=None, hea
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=walls.ENVIRONMENT | (env or {}),
+            process_group=0,  # Ctrl-C in a terminal is ours to hear: we end it
             pass_fds=(refused, told.fileno(), gate.fileno(), *(handle for handle, _ in handles.values())),
         )
         told.close()
         started = time.monotonic()
         inside = _Inside(stack.enter_context(process), report, stack, heard)
+        limits = replace(limits, files=limits.files + inside.place(below))
         key.close()  # the program begins
         ended = inside.watch(limits, started + limits.seconds)
         status, seconds = inside.status(), time.monotonic() - started
         found, left = written.collect(inside.work, limits.disk, limits.files)
-    return Outcome(None if ended else status, ended, bytes(inside.out), bytes(inside.err), seconds, found, left)
+    return Outcome(
+        None if ended else status, ended, bytes(inside.out), bytes(inside.err), seconds, found, left, inside.computed
+    )
 
 
 @functools.cache
@@ -121,7 +128,7 @@ class _Inside:
     def __init__(self, process, report, stack, heard=None):
         """Wait until bubblewrap has made it. report: what bubblewrap says. `stack` ends it. Raises SandboxError."""
         self.process, self.report, self.out, self.err = process, report, bytearray(), bytearray()
-        self.heard = heard or (lambda piece: None)
+        self.heard, self.computed = heard or (lambda piece: None), 0.0
         stack.callback(process.kill)  # where bubblewrap does not come so far
         first = report.readline()
         try:
@@ -143,10 +150,17 @@ class _Inside:
         """Its folders, opened when it has a root of its own: they outlive it."""
         while os.path.samefile(f"/proc/{number}/root", "/") or not os.path.isdir(f"/proc/{number}/root{walls.WORK}"):
             time.sleep(0.001)
-        for folder in (walls.WORK, "/proc", "/tmp", "/dev/shm"):
+        for folder in (walls.WORK, "/proc", walls.WRITTEN, "/dev/shm"):
             handle = os.open(f"/proc/{number}/root{folder}", _FOLDER)
             stack.callback(os.close, handle)
             yield handle
+
+    def place(self, files):
+        """Write {path below /tmp: bytes} into it; returns how many files and folders that are. Raises SandboxError."""
+        try:
+            return given.place(self.written[0], files)
+        except (OSError, ValueError) as problem:
+            raise SandboxError(f"a file cannot be put into it: {problem}") from None
 
     def watch(self, limits, until):
         """Read what it prints until nothing of it is left. Ends it at a limit, whose name is returned, or None."""
@@ -169,7 +183,8 @@ class _Inside:
                 now = time.monotonic()
                 if not ended and now - looked > _PAUSE:
                     looked = now
-                    ended = "time" if now > until else limits.passed(self.proc, self.written)
+                    reached, computed = limits.passed(self.proc, self.written)
+                    ended, self.computed = "time" if now > until else reached, max(self.computed, computed)
                 if ended:
                     self._end()
         return ended

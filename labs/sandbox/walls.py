@@ -16,7 +16,8 @@ from pathlib import Path
 
 import psutil
 
-WORK = "/tmp/work"  # where it starts
+WRITTEN = "/tmp"  # what lies below it can be written
+WORK = f"{WRITTEN}/work"  # where it starts
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp/home",
@@ -61,8 +62,8 @@ def become(user):
 def options(given, read_only, size):
     """Bubblewrap's options.
 
-    given: {path inside: (descriptor of its contents, whether it is a program)}. read_only: {path here: path inside}.
-    size: bytes of each folder that can be written.
+    given: {path inside, not below WRITTEN: (descriptor of its contents, whether it is a program)}. read_only: {path
+    here: path inside}. size: bytes of each folder that can be written.
     """
     words = ["--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--hostname", "sandbox"]
@@ -78,9 +79,18 @@ def options(given, read_only, size):
     for here, inside in read_only.items():
         words += [*_way(inside, "0755"), "--ro-bind", str(here), str(inside)]
     for path, (handle, is_program) in given.items():
-        words += [*_way(path, "0777" if path.startswith("/tmp/") else "0755")]
-        words += ["--perms", "0777" if is_program else "0666", "--file", str(handle), path]
+        words += [*_way(path, "0755"), "--perms", "0777" if is_program else "0666", "--file", str(handle), path]
     return [*words, "--chdir", WORK, "--remount-ro", "/dev", "--remount-ro", "/"]
+
+
+def parted(files):
+    """{path below WRITTEN: content} and {path elsewhere: content} of files at relative or absolute paths inside."""
+    below, beside = {}, {}
+    for path, content in files.items():
+        path = os.path.normpath(os.path.join(WORK, path))
+        inner = path.removeprefix(f"{WRITTEN}/")
+        (beside if inner == path else below)[inner] = content
+    return below, beside
 
 
 def etc(user):

@@ -12,7 +12,7 @@ import pytest
 from made_class import script
 
 from labs.author import sources
-from labs.grading import plain, reference
+from labs.grading import magics, plain, reference
 from labs.sandbox.walls import WORK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,7 +109,7 @@ def test_what_is_right_beside_it_stays_right(what, run):
 
 def test_many_cells_that_fail_hide_nothing_of_what_happened(run):
     _, told = run(NOTEBOOK, *["1 / 0"] * 60, "import os; os._exit(0)")
-    assert len(told) == plain.FEW + 2 and "process ended" in told[-2] and told[-1] == "52 more cells ended in an error"
+    assert len(told) == plain.FEW + 2 and "process ended" in told[-1] and told[-2] == "52 more cells ended in an error"
 
 
 ANSWERS = {
@@ -261,7 +261,12 @@ AROUND = [
     "def f(rows): pass\nrows[0] = 1",
     "getattr(jobs, 'x')",
     "class A: pass",
-    "%matplotlib inline",
+    "%time getattr(jobs, 'x')",
+    "%%capture\n%%time\nfrom labs import checks",
+    "check('05.13', mine)",
+    "check('05.13', [jobs.folder()])",
+    "check(*['05.13', 10])",
+    "get_ipython().run_cell('1')",
     "[jobs := 1]",
     "[(jobs := 1) for _ in (0,)]",
     "def f(x=(jobs := 1)): pass",
@@ -295,6 +300,15 @@ AROUND = [
     "figure.savefig('scripts/a.py')",
 ]
 PLAIN = [
+    "%matplotlib inline",
+    "!ls; rm scripts/ResNet50.py",
+    "files = !ls\nif files:\n  %time print(files)\n?print",
+    "%%writefile scripts/a.py\nfrom labs import checks",
+    "%%bash\nrm -r runs",
+    "from __future__ import barry_as_FLUFL\n1 <> getattr(jobs, 'x')",
+    "check('05.13', 10)",
+    "found = check('05.13', [-1.5, 'a'], without='horovod')",
+    "predict('05.1', 3)",
     "import math, numpy as np",
     "from statistics import mean",
     "def f(chunks):\n  found = {}\n  chunks[0][1] = found['a'] = 1\n  return found",
@@ -317,7 +331,35 @@ def test_what_reaches_around_the_judge_is_not_plain_and_what_computes_is(code):
     fresh = {"a": imports + "rows = jobs.folder()\nprint(rows)\nmine = ..."}
     cells = [{"cell_type": "code", "id": "a", "source": fresh["a"]}, {"cell_type": "code", "id": "b", "source": code}]
     student = plain.Plain(fresh, frozenset({"mine"}), json.dumps({"cells": cells}).encode())
-    assert (student.why_not() is None) == (code in PLAIN), student.why_not()
+    assert (student.why_not("05.3") is None) == (code in PLAIN), student.why_not("05.3")
+
+
+def test_a_check_that_is_judged_beside_its_answer_is_called_with_what_the_notebook_computes():
+    text = json.dumps({"cells": [{"cell_type": "code", "id": "b", "source": "check('05.3', 'x')"}]}).encode()
+    assert plain.Plain({}, frozenset(), text).why_not("05.3") and not plain.Plain({}, frozenset(), text).why_not("05.6")
+    assert plain.Plain({}, frozenset(), text, typed={"05.3"}).why_not("05.3") is None
+
+
+LEFT = {
+    "%matplotlib inline\nx = 1": "x = 1",
+    "%%time\nx = 1\n!ls": "x = 1\npass",
+    "files = !ls": "files = []",
+    "%timeit f()": "pass",
+    'text = """\n%time x\n!ls\n"""\n%pip install x': "pass",
+    "%%html\n<b>x": "pass",
+    "x = (5\n% 3)": "x = (5\n% 3)",
+    "x = = 3": "raise SyntaxError",
+    "%x\n" * 9000: "raise SyntaxError",
+    "a\0b": "raise SyntaxError",
+    "(" * 500: "raise SyntaxError",
+}
+
+
+@pytest.mark.parametrize("source", LEFT, ids=[str(n) for n in range(len(LEFT))])
+def test_what_belongs_to_a_session_is_not_run_and_the_rest_is_python(source):
+    ran = magics.without(source)
+    assert LEFT[source] in ran and "get_ipython" not in ran
+    magics.tree(ran)
 
 
 @pytest.mark.parametrize("notebook", [Path(name).stem for name in sorted(sources.sources(ROOT))])

@@ -52,7 +52,7 @@ def trained(needs_sandbox, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     with handed.opened("001", kept(folder, work(planned(), tiny(made_class.script())))) as submission:
         sample = rerun._sample(submission, rerun.item_of("T5"))
-        assert rerun._train(submission, sample, folder) is None
+        assert rerun._train(submission, sample, folder, print) == (None, [])
     found = {name: records.load(folder / f"{name}.json") for name in sample}
     for name, record in found.items():
         record.command = planned()[name].command
@@ -72,7 +72,8 @@ def again(folder, runs, script=None):
 
 
 def test_what_was_trained_agrees_with_itself(trained, tmp_path):
-    (speedup, *losses), found = again(tmp_path, trained)
+    (plain, speedup, *losses), found = again(tmp_path, trained)
+    assert plain.startswith("ResNet50.py is not plain: ")  # its network is another one
     assert speedup.startswith("ResNet50_w2: its speedup was ")  # whether it agrees is a matter of times
     assert len(losses) == 2 and losses[0].startswith("ResNet50_w1: its loss was ")
     assert all(line.endswith(": it does") for line in losses) and not [each for each in found if "loss" in each.seen]
@@ -85,8 +86,10 @@ def test_a_loss_and_a_speedup_that_were_made_up_are_told(trained, tmp_path, caps
         epoch.seconds *= 0.001  # so much that no disturbed round explains it
     kept(tmp_path, work(runs, tiny(made_class.script())))
     assert main(["grade", "rerun", "001", "T5", "--out", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.count("IT DOES NOT") == 2
-    found = rerun.findings(tmp_path)["001"]
+    said = capsys.readouterr().out
+    assert said.count("IT DOES NOT") == 2
+    assert "\n1 of 18 epochs, time left about " in f"\n{said}" and "17 of 18 epochs" in said
+    _, *found = rerun.findings(tmp_path)["001"]
     assert [(each.kind, each.severity, each.where) for each in found] == [("rerun", "look", "ResNet50_w2")] * 2
     assert all(each.honest and " would agree" in each.seen for each in found)
 
@@ -105,11 +108,62 @@ FAILS = {
 def test_a_script_that_does_not_train_is_told(what, needs_sandbox, tmp_path):
     code, said = FAILS[what]
     lines, found = again(tmp_path, planned(), code + "\n" + made_class.script())
-    assert said in lines[0] and [(each.kind, each.severity) for each in found] == [("rerun", "look")]
+    assert said in lines[-1] and [(each.kind, each.severity) for each in found if each.severity != "note"] == [
+        ("rerun", "look")
+    ]
+
+
+INVENTED = """
+import json, os, sys
+workers = sys.argv[sys.argv.index("--n_gpus") + 1]
+record = json.loads(RECORDS[workers])
+open(f"{os.environ['LABS_RUNS']}/ResNet50_w{workers}.json", "w").write(json.dumps(record))
+os._exit(0)
+"""
+
+
+def test_a_record_that_no_training_wrote_is_not_compared(needs_sandbox, tmp_path, capsys):
+    runs = planned()
+    for record in runs.values():
+        record.epochs = [
+            epoch.model_copy(update={"repeat": repeat, "epoch": n})
+            for repeat in range(3)
+            for n, epoch in enumerate(record.epochs[:3])
+        ]
+    written = {str(record.configuration.workers): record.model_dump_json() for record in runs.values()}
+    kept(tmp_path, work(runs, INVENTED.replace("RECORDS", repr(written)) + made_class.script()))
+    assert main(["grade", "rerun", "001", "T5", "--out", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("ResNet50.py is not plain: ") and not any("it does" in line for line in lines)
+    assert lines[1] == "the record of ResNet50_w1 tells of 9 epochs, and it took 0 turns for them: " + DOUBTED
+    assert {each.severity for each in rerun.findings(tmp_path)["001"]} == {"note", "look"}
+
+
+DOUBTED = "it is not compared with what was handed in"
+
+
+@pytest.mark.parametrize(
+    ("turn", "seconds", "computed", "said"),
+    [
+        (1.1, 30, 25, []),
+        (0.6, 30, 25, ["the record of a says 6 s for all epochs but the first, and 3.6 s passed outside"]),
+        (3.0, 30, 25, ["the record of a says 6 s for all epochs but the first, and 18 s passed outside"]),
+        (1.1, 8, 25, ["the records tell of 9 s in turns, and 8 s passed outside"]),
+        (1.1, 30, 2, ["the records tell of 9 s of training, and the processors worked for 2 s"]),
+    ],
+)
+def test_a_record_is_held_against_the_clock_outside(turn, seconds, computed, said):
+    epochs = [records.Epoch(repeat=repeat, epoch=n, seconds=1.0) for repeat in range(3) for n in range(3)]
+    assert list(rerun._doubts({"a": epochs}, {"a": [turn] * 9}, seconds, computed)) == said
+
+
+def test_a_script_that_only_computes_is_believed(tmp_path):
+    with handed.opened("001", kept(tmp_path, work(planned(), made_class.script()))) as submission:
+        assert rerun._read(submission, ["ResNet50_w1"], made_class.ROOT) == ([], [])
 
 
 def test_what_a_script_says_last_is_no_command_to_the_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(rerun, "rerun", lambda *_: ["ResNet50_w1 left no record: \x1b]0;x\x07"])
+    monkeypatch.setattr(rerun, "rerun", lambda *_, **__: ["ResNet50_w1 left no record: \x1b]0;x\x07"])
     assert main(["grade", "rerun", "001", "T5"]) == 0
     assert capsys.readouterr().out == "ResNet50_w1 left no record: \\x1b]0;x\\x07\n"
 

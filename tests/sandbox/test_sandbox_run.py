@@ -89,3 +89,22 @@ def test_why_there_is_no_sandbox(monkeypatch, tmp_path, bwrap, reason):
     monkeypatch.setenv("PATH", str(tmp_path))
     said = sandbox.missing.__wrapped__()
     assert reason in said and "\n" not in said
+
+
+def test_ten_thousand_files_can_be_given(run):
+    files = {f"a/{n // 1000}/{n}.txt": "x" for n in range(10_000)}
+    done = run(["sh", "-c", "find a -type f | wc -l; echo y >>a/9/9999.txt"], files, files=100)
+    assert (done.status, done.ended, done.stdout) == (0, None, b"10000\n"), done.stderr
+    assert len(done.files) == 10_000 and done.files["a/9/9999.txt"] == b"xy\n"
+
+
+def test_a_file_that_cannot_be_given_is_said():
+    for files in ({"a": "", "a/b": ""}, {"x" * 300: ""}, {"a\0": ""}):
+        with pytest.raises(sandbox.SandboxError, match="a file cannot be put into it"):
+            sandbox.run(["true"], files=files)
+
+
+def test_the_processor_time_of_what_has_ended_is_counted():
+    done = sandbox.run(["sh", "-c", "timeout -s KILL 1 sh -c 'while :; do :; done'; sleep 0.2"])
+    assert 0.2 < done.computed <= done.seconds + 0.1
+    assert sandbox.run(["sleep", "0.5"]).computed < 0.2
