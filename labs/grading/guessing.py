@@ -26,7 +26,7 @@ def findings(contents):
     """A finding for each notebook and script of a submission, {path: bytes}, in which this is done."""
     for name, content in contents.items():
         if name.endswith(".ipynb"):
-            seen = list(tried(plain.cells(content)[0]))
+            seen = list(tried(plain.written(content)[0]))
         elif name.endswith(".py"):
             seen = list(tried([content.decode(errors="replace")]))
         else:
