@@ -21,8 +21,9 @@ import socket
 import subprocess
 import sys
 
-# Modules that import TensorFlow, or what is as dear: kernels, and what jobs start with -m.
-MODULES = re.compile(r"ipykernel_launcher$|labs\.(checks\.tryout|lessons|measure|training)\b")
+# Modules that import TensorFlow, or what is as dear: kernels, and what jobs start with -m. What measures the memory of
+# its own process starts cold.
+MODULES = re.compile(r"ipykernel_launcher$|labs\.(checks\.tryout|lessons(?!\.nb10\.recompute)|measure|training)\b")
 COMMANDS = re.compile(r"import json, sys; from labs\.models import counts; counts\.answer\(")
 IMPORTS = re.compile(
     r"(?m)^\s*(?:import|from)\s+(?:tensorflow|keras|horovod|labs\.(?:training|hvd|models|measure))\b"

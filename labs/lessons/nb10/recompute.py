@@ -123,10 +123,9 @@ def _memory(when):
 
     if devices.gpus():
         return tf.config.experimental.get_memory_info("GPU:0")["current" if when == "now" else "peak"]
+    what = "VmRSS" if when == "now" else "VmHWM"
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    # Pages of the libraries' files, which Linux takes and brings back as it likes, are no tensors.
-    what, files = ("VmRSS" if when == "now" else "VmHWM"), "RssFile"
-    return 1024 * (int(lines[what].split()[0]) - int(lines[files].split()[0]))
+    return 1024 * int(lines[what].split()[0])
 
 
 if __name__ == "__main__":
