@@ -12,7 +12,6 @@ memory         the largest batch that fits
 machine        machines as data: labs/machines/*.toml
 anchor         rates of a machine's file correct its roofline
 chosen         the constants that were chosen by data
-published      how they are chosen, and predictions against published efficiencies
 observe        runs as the fit sees them
 least_squares  lines through measured seconds
 fit            parameters from runs and from an all-reduce benchmark

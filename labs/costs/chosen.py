@@ -1,6 +1,6 @@
 """The constants that were chosen by data, all of them: chosen.toml, written by benchmarks/published.py --write.
 
-labs.costs.published says how each one is chosen.
+That file says how each one is chosen.
 """
 
 from dataclasses import dataclass

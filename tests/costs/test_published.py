@@ -10,7 +10,8 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from labs.costs import CostError, load, predict, published
+from benchmarks import published
+from labs.costs import CostError, load, predict
 from labs.costs.anchor import CARRIED, NONE, SIZES, anchored
 from labs.costs.chosen import CHOSEN, FILE
 from labs.costs.computation import roofline, values
