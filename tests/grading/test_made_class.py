@@ -23,11 +23,7 @@ from labs.report.archive import zipped
 
 ROOT = Path(__file__).resolve().parents[2]
 HONEST = ("Honest One", "Honest Two", "Honest Three", "Wrong Ways", "=cmd|'calc'!A0")
-REPLAYED = (
-    *HONEST,
-    "Half Done",
-    "Forged Progress",
-)  # the others are about evidence: their notebooks are those of these
+REPLAYED = (*HONEST, "Half Done", "Forged Progress")  # the others are about evidence
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +41,7 @@ def grades(export, needs_sandbox, tmp_path_factory):
     replayed, judged = {numbers(out)[who] for who in REPLAYED}, judge.judged
 
     def judged_or_right(submission, root, notebook, seed):
-        if submission.number in replayed:
+        if submission.number in replayed or not submission.contents:
             return judged(submission, root, notebook, seed)
         return {id: judge.Result("right", "outside") for id in reference.asked(root, notebook)}, []
 
