@@ -74,10 +74,10 @@ def states(of_one):
 
 
 def test_the_class_is_20_and_names_stand_in_one_file_alone(grades):
-    """But for a student's own feedback, which nobody else gets."""
+    """But for a student's own feedback, which nobody else gets, and what goes back to the platform."""
     names = numbers(grades)
     assert len(names) == 20 and sorted(names.values()) == sorted(collect.submissions(grades))
-    own = ("names.json", "grades.csv", f"{names['Honest One']}.pdf")
+    own = ("names.json", "grades.csv", "feedback_moodle.zip", f"{names['Honest One']}.pdf")
     for path in grades.rglob("*"):
         if path.is_file() and path.name not in own:
             assert b"Honest One" not in path.read_bytes(), path
