@@ -168,6 +168,7 @@ ANSWERS = {
             (lambda n, rank, size: list(range(rank, n, size)),),
             (lambda n, rank, size: numbers(n).shuffle(10, seed=1).shard(size, rank),),
             (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(10),),
+            (lambda n, rank, size: numbers(n).shuffle(n // 3, seed=1).shard(size, rank),),
             (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank).repeat(),),
         ],
         secret=r"seed=1|reshuffle|\bseed\b",
