@@ -47,7 +47,7 @@ JSON = option("--json", action="store_true", help="print JSON instead of text")
 
 
 def command(words, text, *options):
-    """Decorator: the function, which takes the options and returns the exit code, becomes `labs WORDS`."""
+    """Decorator: the function, which takes the options and returns the exit code (None is 0), becomes `labs WORDS`."""
 
     def register(function):
         COMMANDS[tuple(words.split())] = function, text, options
@@ -131,7 +131,6 @@ def _study(args):
     else:
         print(table)
         print("Plots:", *pictures)
-    return 0
 
 
 @command(
@@ -150,7 +149,6 @@ def _results(args):
     known = {name: getattr(args, name) for name in ("images", "model", "workers", "global_batch")}
     rows = collect.rows(args.files, **known)
     print(as_json({"runs": rows}) if args.json else collect.table(rows))
-    return 0
 
 
 @command(
@@ -171,7 +169,6 @@ def _maxbatch(args):
     asked = {name: getattr(args, name) for name in ("image_size", "memory", "bisect", "start", "limit")}
     result = maxbatch.search(args.model, **asked, runs=args.out)
     print(as_json(result) if args.json else maxbatch.table(result))
-    return 0
 
 
 @command(
@@ -255,13 +252,12 @@ def _slurm_sites(args):
     found = [sites.load(id) for id in sites.names()]
     if args.json:
         print(as_json([dict(site) | {"personal": sorted(site.personal)} for site in found]))
-        return 0
+        return
     for site in found:
         mark = "*" if site.id == sites.default() else " "
         size = f"{site.gpus} GPUs and {site.cpus} CPUs a node, by {site.launcher}"
         print(f"{mark} {site.id:<16} {site.name}: {size}; {site.about}")
     print("* is the one in use; another: export LABS_SITE=<site>")
-    return 0
 
 
 @command(
@@ -281,7 +277,6 @@ def _reset(args):
     else:
         fresh = course.fresh_files(root)
     print(*course.reset(root, args.names, fresh, args.progress), sep="\n")
-    return 0
 
 
 @command(
@@ -297,7 +292,6 @@ def _update(args):
     from labs import course
 
     print(*course.update(course.find(), args.release, args.older, args.dry_run), sep="\n")
-    return 0
 
 
 @command(
@@ -316,7 +310,7 @@ def _report(args):
     made = report.make(args.out, start=args.folder, runs=args.runs, name=args.name, machine=args.machine)
     if args.json:
         print(as_json(made.report.model_dump(mode="json")))
-        return 0
+        return
     print(f"Wrote {made.pdf}, {made.json} and {made.zip}. Hand in {made.zip.name}; look at the report first.")
     for head, lines in (
         ("Missing:", made.report.missing),
@@ -324,7 +318,6 @@ def _report(args):
     ):
         if lines:
             print(head, *map(printable, lines), sep="\n- ")
-    return 0
 
 
 @command(
@@ -348,7 +341,6 @@ def _dispute(args):
         every = dispute.keep(runs, args.task, args.reason or "")
         print("Kept. Now make the report (`labs report`) and hand in submission.zip: the dispute is in it.")
     print(*(printable(f"{id}: {each.reason}") for id, each in every.items()), sep="\n")
-    return 0
 
 
 @command(
@@ -389,7 +381,6 @@ def _release(args):
 
     given = release.release(".", args.out, args.site, args.notebooks, criteria=not args.no_criteria)
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
-    return 0
 
 
 GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
@@ -406,12 +397,10 @@ COLUMN = option("--column", metavar="NAME", help="its column for the points, whe
     GRADES,
 )
 def _grade_collect(args):
-    _for_instructors()
     from labs.grading import collect, worksheet
 
     due, sheet = collect.moment(args.due), args.worksheet and worksheet.of_hand_ins(args.worksheet, args.column)
     print(*collect.collect(args.source, args.out, due, sheet), sep="\n")
-    return 0
 
 
 @command(
@@ -427,7 +416,6 @@ def _grade_collect(args):
     GRADES,
 )
 def _grade_check(args):
-    _for_instructors()
     _needs_sources(".", "solutions", "the course", "notebooks/")
     from labs import sandbox
     from labs.grading import check
@@ -438,7 +426,6 @@ def _grade_check(args):
     for line in check.left_open(check.results(args.out)):
         _say(line)
     print(f"{count} looked at; the others are as they were.")
-    return 0
 
 
 @command(
@@ -449,21 +436,17 @@ def _grade_check(args):
     GRADES,
 )
 def _grade_rerun(args):
-    _for_instructors()
     from labs.grading import rerun
 
     for line in rerun.rerun(args.out, args.number, args.task, report=_say):
         _say(line)
-    return 0
 
 
 @command("grade desk", "writes the notebook in which written answers are graded by keyboard", GRADES)
 def _grade_desk(args):
-    _for_instructors()
     from labs.grading import desk
 
     print(f"Wrote {desk.write(args.out)}: open it in JupyterLab.")
-    return 0
 
 
 @command(
@@ -481,7 +464,6 @@ def _grade_desk(args):
     GRADES,
 )
 def _grade_mark(args):
-    _for_instructors()
     from labs.grading import check, collect, disputes, marks, rubric
 
     rules, path = rubric.load(args.out), collect.submission(args.out, args.number)
@@ -507,7 +489,6 @@ def _grade_mark(args):
         item = args.item if args.share is not None or back else None
         kept = marks.mark(args.out, args.number, rules, item, args.share, args.comment)
     print(f"Kept of {args.number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
-    return 0
 
 
 @command(
@@ -520,7 +501,6 @@ def _grade_mark(args):
     GRADES,
 )
 def _grade_pin(args):
-    _for_instructors()
     from labs.grading import check, pins, rubric
 
     rubric.load(args.out)
@@ -528,15 +508,11 @@ def _grade_pin(args):
     if args.comment is None:
         for each in pins.mistakes(found):
             if args.check in (None, each.check):
-                print(
-                    printable(
-                        f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}"
-                    )
-                )
-        return 0
+                hint = " ".join(each.hint.split())
+                _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {hint}")
+        return
     made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
     print(f"Pinned to {args.check}: {len(made.numbers)} submissions get it ({', '.join(made.numbers)}).")
-    return 0
 
 
 @command(
@@ -549,11 +525,9 @@ def _grade_pin(args):
     GRADES,
 )
 def _grade_out(args):
-    _for_instructors()
     from labs.grading import results
 
     print(*map(printable, results.write(args.out, args.worksheet, args.column)), sep="\n")
-    return 0
 
 
 @command(
@@ -563,23 +537,15 @@ def _grade_out(args):
     GRADES,
 )
 def _grade_oral(args):
-    _for_instructors()
     _needs_sources(".", "solutions", "the course", "notebooks/")
     from labs.grading import oral
 
     print(*oral.write(args.out, ".", args.seed), sep="\n")
-    return 0
 
 
 def _say(line):
     """Print a line at once, also into a pipe."""
     print(printable(line), flush=True)
-
-
-def _for_instructors():
-    """Raise NotInThisTreeError in a student's tree."""
-    if importlib.util.find_spec("labs.grading") is None:
-        raise NotInThisTreeError("Grading is not in this tree: it is in the instructors' own.")
 
 
 def _needs_sources(root, folder, what, yours):
@@ -656,7 +622,9 @@ def main(argv=None):
         signal.signal(signal.SIGTERM, _ended)
     try:
         _check_counts(args)
-        code = args.function(args)
+        if args.name == "grade" and importlib.util.find_spec("labs.grading") is None:
+            raise NotInThisTreeError("Grading is not in this tree: it is in the instructors' own.")
+        code = args.function(args) or 0
         if sys.stdout:  # None where it was closed
             sys.stdout.flush()
         return code
