@@ -16,13 +16,12 @@ import numpy as np
 
 from labs import recorded
 from labs.checks import kept
-from labs.grading.finding import Finding
+from labs.grading.finding import Finding, few
 from labs.report.form import digest
 from labs.results import record as records
 
 LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # step times that two runs must share; of the spread, in order and in any order
 KIT = "the kit"
-FEW = 8  # runs that one finding names
 _LONG = 200  # characters of what two students do not have alike by chance
 
 
@@ -127,8 +126,7 @@ def findings(runs):
             severity = "note" if earlier else "serious"
             found.setdefault(here.owner, []).append(Finding(kind, severity, here.name, seen))
     for first, said in repeated.items():
-        more = f" and of {len(said) - FEW} more" if len(said) > FEW else ""
-        seen = f"its step times are {', '.join(said[:FEW])}{more}"
+        seen = f"its step times are {few(said)}"
         found.setdefault(every[first].owner, []).append(Finding("repeated", "serious", every[first].name, seen))
     found.pop(KIT, None)
     return found

@@ -328,7 +328,7 @@ class Desk:
     def _code(self, number):
         """{check: what the student wrote} of a submission."""
         if number not in self._codes:
-            self._codes[number] = shown.code(collect.contents(collect.submission(self.out, number), shown.notebooks()))
+            self._codes[number] = shown.code(collect.submission(self.out, number))
         return self._codes[number]
 
     def _evidence(self, number, id, found):

@@ -13,11 +13,11 @@ from labs.costs.computation import BYTES, FLOPS
 from labs.costs.memory import KEPT
 from labs.errors import LabsError
 from labs.grading import guessing
-from labs.grading.finding import Finding, looked
+from labs.grading.finding import Finding, few, looked
 from labs.models import counts
 from labs.report.gather import findings_of
 
-FEW = 8  # steps: fewer say nothing about their spread; runs that one finding names
+LEAST = 8  # steps: fewer say nothing about their spread
 CORE, GPU = 300e9, 3e15  # operations/s that nothing exceeds: a core (64 per cycle at 4 GHz), a GPU (matrix units, 2025)
 MOST_PIXELS = 1024  # per side: larger images are not counted
 WINOGRAD = 2.25  # times fewer multiplications (A. Lavin and S. Gray, CVPR 2016)
@@ -130,7 +130,7 @@ def _script(submission, name, record):
 def _spread(name, record):
     """Measured times are never quite equal, and a clock gives more digits than a person types."""
     steps = [seconds for epoch in record.epochs if epoch.epoch for seconds in epoch.step_seconds]
-    if len(steps) < FEW:
+    if len(steps) < LEAST:
         return
     second = [b - a for a, b in pairwise([b - a for a, b in pairwise(steps)])]
     if len(set(steps)) < len(steps) / 2:
@@ -187,8 +187,7 @@ def _versions(records):
     for runs in studies.values():
         for what in ("versions", "machine"):
             if len({str(sorted(getattr(record, what).items(), key=str)) for _, record in runs}) > 1:
-                more = f" and {len(runs) - FEW} more" if len(runs) > FEW else ""
-                names = ", ".join(name for name, _ in runs[:FEW]) + more
+                names = few([name for name, _ in runs])
                 yield Finding("versions", "look", names, f"one study, and their {what} differ")
 
 

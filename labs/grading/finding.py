@@ -47,6 +47,11 @@ class Finding:
         return HONEST.get(self.kind, "see what the report says about it")
 
 
+def few(names, most=8):
+    """The first of some names, and how many more there are, for one line: nobody reads hundreds."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
 def looked(where, look, *given):
     """The findings of one look. Where it cannot go to its end, what it has found stays and one more finding says so:
     whatever was handed in stops neither the other looks nor anybody else's grading."""

@@ -23,14 +23,13 @@ from pathlib import Path
 from labs.author import regions, sources
 from labs.checks import kept
 from labs.grading import reference
-from labs.grading.finding import Finding
+from labs.grading.finding import Finding, few
 from labs.printed import printable
 
 GRAM, WINDOW = {"script": 10, "answer": 5}, 4
 LEAST, SHARE = 8, 0.5  # fingerprints that two texts share, and of the shorter one's
 WHOLE = 0.8  # of the longer one's, where texts are equal as a whole
 COMMON = 0.15  # share of the submissions, though 3 of them are always a few
-FEW = 6  # others that one finding names
 HERE = str(Path(__file__).parents[2])  # the course of this kit
 
 
@@ -127,8 +126,7 @@ def findings(found):
         for here, there in ((one, other), (other, one)):
             like.setdefault((here, what), []).append(f"{there} ({len(both)}, {share:.0%} of the shorter text's own)")
     for (number, what), others in like.items():
-        more = f" and {len(others) - FEW} more" if len(others) > FEW else ""
-        seen = f"it shares fingerprints with submission {', '.join(others[:FEW])}{more}"
+        seen = f"it shares fingerprints with submission {few(others)}"
         made.setdefault(number, []).append(Finding("alike", "look", what, seen))
     return made
 

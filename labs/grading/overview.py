@@ -1,8 +1,10 @@
 """PDF for the instructor: points, findings and what was decided about them, mistakes, and what waits for a person."""
 
+from pathlib import Path
 from statistics import fmean
 
-from labs.grading import disputes, feedback, pins, points
+from labs.grading import disputes, feedback, pins, points, term
+from labs.grading.finding import few
 from labs.grading.marks import Marks
 from labs.report import document
 
@@ -69,7 +71,8 @@ def pdf(found, made, rules, decided, disputed, collected):
         "alt": figure.alt if figure else None,
         "collected": [[number, line[:LONGEST]] for number, of_one in sorted(collected.items()) for line in of_one],
     }  # fmt: skip
-    return feedback.set_pdf("overview", data, {"speedups.svg": document.svg(figure)} if figure else {})
+    beside = {"speedups.svg": document.svg(figure)} if figure else {}
+    return document.of_data(Path(__file__).with_name("overview.typ"), data, beside)
 
 
 def waiting(made, rules):
@@ -83,6 +86,37 @@ def waiting(made, rules):
             if line.open and line.why != points.NOT_JUDGED and number not in numbers:
                 numbers.append(number)
     return [(feedback.titled(id, rules), numbers) for id, numbers in found.items() if numbers]
+
+
+def still_open(found, made, rules, own, disputed):
+    """Lines on what a person has still to do, of the arguments of `pdf`; own: {number: Marks} of all."""
+    for number, each in found.items():
+        yield from term.waiting(number, each["checks"], own[number].checks)
+    unjudged = {n: sum(line.why == points.NOT_JUDGED for line in lines) for n, lines in made.items()}
+    if numbers := [number for number, count in unjudged.items() if count]:
+        count = sum(unjudged.values())
+        yield f"Not judged yet, so open: {count} checks of {few(numbers)}. `labs grade check` judges them."
+    for said, numbers in waiting(made, rules):
+        yield f"Open: {said}: {few(numbers)}"
+    waits = [
+        number
+        for number, each in found.items()
+        if any(one.severity != "note" and not is_decided(one, own[number]) for one in each["findings"])
+    ]
+    if waits:
+        yield f"Findings that nobody has confirmed or dismissed, in {few(waits)}: students get nothing of them."
+    for number, marked in own.items():
+        for kind, each in marked.findings.items():
+            if kind not in {finding.kind for finding in found[number]["findings"]}:
+                yield f"{number}: {kind} was {each.state}, and is not found any more: look again, or --reopen it."
+            elif each.state == "confirmed" and not each.sentence:
+                yield (
+                    f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it: "
+                    f'labs grade mark {number} --confirm "{kind}" --sentence "..."'
+                )
+    for number, each in disputed.items():
+        if ids := disputes.waits(each, own[number]):
+            yield f"{number} disputes {', '.join(ids)}: not answered yet; see the desk."
 
 
 def _same(pin, mistake):
