@@ -231,7 +231,8 @@ def _look(number, path, root, notebook, kept):
             said = f"{type(problem).__name__}: {problem}"[:200]
             found, told, kept = judge.unjudged(submission, root, notebook, said), [said], kept | {"key": ""}
         seconds = round(time.monotonic() - begin, 1)
-        return number, notebook, kept | {"checks": judge.as_data(found), "told": told, "seconds": seconds}
+        checks = {id: asdict(result) for id, result in found.items()}
+        return number, notebook, kept | {"checks": checks, "told": told, "seconds": seconds}
 
 
 def _evidence(submission, root):

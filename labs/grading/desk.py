@@ -123,11 +123,6 @@ class Desk:
         return sorted(found, key=lambda card: hashlib.sha256(f"{card[1]} {card[0]}".encode()).hexdigest())
 
     @property
-    def order(self):
-        """The numbers of the submissions in the order in which they are dealt out."""
-        return [number for number, _ in self.cards]
-
-    @property
     def card(self):
         """(number, id) of what is shown; (None, the question) where nobody has handed in anything."""
         cards = self.cards

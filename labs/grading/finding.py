@@ -57,8 +57,7 @@ def looked(where, look, *given):
     whatever was handed in stops neither the other looks nor anybody else's grading."""
     found = []
     try:
-        for each in look(*given):
-            found.append(each)
+        found.extend(look(*given))
     except Exception as problem:
         seen = f"{look.__name__.strip('_')} could not be looked at to the end: {type(problem).__name__}: {problem}"
         found.append(Finding("stopped", "look", where, seen[:300]))

@@ -15,7 +15,7 @@ import queue
 import signal
 import sys
 import threading
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -414,7 +414,3 @@ def _inside(talk, student, id):
     if state == "right" and (why := student.why_not(id)):
         return Result("right", "person", f"not judged: {why}")
     return _of_judge(state, "inside", text)
-
-
-def as_data(results):
-    return {id: asdict(result) for id, result in results.items()}

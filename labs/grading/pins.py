@@ -7,7 +7,6 @@ Hints are the same where only their numbers and quoted words differ, which come 
 import json
 import math
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from labs import files
 from labs.errors import UseError
-from labs.grading import marks
+from labs.grading import marks, store
 from labs.printed import printable
 
 _OWN = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[-+]?\d[\d.,]*(?:e[-+]?\d+)?", re.IGNORECASE)
@@ -93,11 +92,7 @@ def add(out, found, check, comment, number=None, share=0.0):
     lines = [f"{key} = {_toml(value)}" for key, value in pin.model_dump().items()]
     with files.locked(path):
         text = files.read(path).decode().rstrip("\n") + "\n\n" + "\n".join(["[[pin]]", *lines]) + "\n"
-        try:
-            tomllib.loads(text)
-        except ValueError as problem:
-            raise UseError(f"{path} takes no [[pin]] at its end ({problem}): write its pins as [[pin]].") from None
-        files.write(path, text)
+        store.write_toml(path, text, f"{path} takes no [[pin]] at its end: write its pins as [[pin]].")
     return meant[0]
 
 

@@ -1,6 +1,7 @@
 """The files of a grading, each with its schema: of a damaged one a line says what is wrong, and what to do."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -88,8 +89,8 @@ def read(path):
     return load(path, TypeAdapter(model).validate_python, help)[0] or {}
 
 
-def load(path, validate, help):
-    """(the JSON in a file, what `validate` makes of it); (None, None) where there is none.
+def load(path, validate, help, form="JSON"):
+    """(the data in a file, what `validate` makes of it); (None, None) where there is none. form: JSON, or TOML.
 
     Raises UseError with a line that ends with `help`, which says what to do about a damaged file.
     """
@@ -100,13 +101,22 @@ def load(path, validate, help):
     except OSError as problem:
         raise UseError(f"{path} cannot be read: {problem.strerror}. Make it a readable file, or {help}") from None
     try:
-        data = json.loads(content)
+        data = json.loads(content) if form == "JSON" else tomllib.loads(content.decode())
         return data, validate(_encodable(data) if _odd(content) else data)
     except ValidationError as problem:
         mistake = schema.first_mistake(problem)
     except (ValueError, RecursionError) as problem:
-        mistake = f"it is not JSON ({problem})."
+        mistake = f"it is not {form} ({problem})."
     raise UseError(f"{path} is damaged: {mistake} Nothing was changed; {help}") from None
+
+
+def write_toml(path, text, otherwise):
+    """Replace a TOML file. Raises UseError, with the text `otherwise`, where it would not be TOML any more."""
+    try:
+        tomllib.loads(text)
+    except ValueError:
+        raise UseError(otherwise) from None
+    files.write(path, text)
 
 
 def _odd(content):
