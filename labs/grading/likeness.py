@@ -98,12 +98,15 @@ def _of_answers(root):
 def pairs(owned, root=HERE):
     """(what, number, number, fingerprints of both, share of the shorter one's), the most alike first, of
     {number: what `own` gave}. root: of the course."""
-    found, few = [], max(3, COMMON * len(owned))
+    found, most = [], max(3, COMMON * len(owned))
     for what in sorted({what for of_one in owned.values() for what in of_one}):
         every = {number: set(of_one[what]) for number, of_one in sorted(owned.items()) if of_one.get(what)}
         held = Counter(mark for marks in every.values() for mark in marks)
-        rare = {number: {mark for mark in marks if held[mark] <= few} for number, marks in every.items()}
-        least = max(3 * LEAST, _of_blanks(root, what)) if what.endswith(".py") else LEAST
+        rare = {number: {mark for mark in marks if held[mark] <= most} for number, marks in every.items()}
+        blank, complete = _of_scripts(root).get(what, (set(), set()))
+        least = (
+            max(3 * LEAST, len(complete - blank)) if what.endswith(".py") else LEAST
+        )  # more than filling blanks takes
         for one, other in combinations(every, 2):
             both, (shorter, longer) = every[one] & every[other], sorted((len(every[one]), len(every[other])))
             if not (len(both) >= least and len(both) >= WHOLE * longer):
@@ -111,12 +114,6 @@ def pairs(owned, root=HERE):
             if len(both) >= LEAST and len(both) >= SHARE * shorter:
                 found.append((what, one, other, both, len(both) / shorter))
     return sorted(found, key=lambda pair: (-pair[4], pair[:3]))
-
-
-def _of_blanks(root, what):
-    """How many fingerprints of a script change when its blanks are filled; 0 of what is no script of the course."""
-    blank, complete = _of_scripts(root).get(what, (set(), set()))
-    return len(complete - blank)
 
 
 def findings(found):

@@ -6,14 +6,12 @@ from labs.grading import pins
 from labs.grading.marks import Marks, digest
 
 NOT_JUDGED = "not judged yet"  # why a check is open for which `labs grade check` has run nothing
-# What a Line is about: nothing was done, or it is wrong, also in part, or right, or a person has still to decide.
-STATES = ("right", "wrong", "not done", "open")
 
 
 @dataclass(frozen=True)
 class Line:
     """Points for one check or item of the rubric, of how many, and why in a sentence. open: a person has to decide;
-    state: one of STATES."""
+    state: right, wrong (also in part), not done, or open."""
 
     id: str
     points: float

@@ -64,13 +64,8 @@ def _feedback(path, page):
     code = "".join(Path(path).read_text(encoding="utf-8") for path in (feedback.__file__, feedback.FORM))
     mark = hashlib.sha256(json.dumps([page, code]).encode(errors="replace")).hexdigest()
     kept = path.with_name(f".{path.stem}")
-    if path.exists() and _text(kept) == mark:
-        return
+    with suppress(OSError):
+        if path.exists() and kept.read_bytes() == mark.encode():
+            return
     files.write(path, document.of_data(feedback.FORM, page))
     files.write(kept, mark)
-
-
-def _text(path):
-    with suppress(OSError, UnicodeDecodeError):
-        return path.read_text(encoding="utf-8")
-    return None
