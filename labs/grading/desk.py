@@ -338,13 +338,11 @@ class Desk:
         if item:
             wanted = " ".join([item.title, *(each.text for each in self._asked(task))])
             with handed.opened(number, collect.submission(self.out, number)) as submission:
+                changes = shown.changes(submission.contents, item.evidence)
                 pieces = {
                     "machines": [("Where the runs were made", "\n".join(shown.machines(submission, item)))],
                     "logs": [(each.file, "\n".join(each.lines)) for each in shown.logs(submission, item)],
-                    "scripts": [
-                        (f"{name}: what was changed", "\n".join(lines))
-                        for name, lines in shown.changes(submission.contents, item.evidence)
-                    ],
+                    "scripts": [(f"{name}: what was changed", "\n".join(lines)) for name, lines in changes],
                 }
             for kind, made in pieces.items():
                 unfolded = " open" if re.search(_ASKS[kind], wanted, re.IGNORECASE) else ""

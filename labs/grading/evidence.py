@@ -57,11 +57,10 @@ def _clock(name, record):
             seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
             yield Finding("clock", "serious", name, seen)
             break
-    validated = [any(key.startswith("val_") for key in e.metrics) for e in record.epochs]  # an epoch's time holds it
     unfilled = [
-        1 - sum(e.step_seconds) / e.seconds
-        for e, also in zip(record.epochs, validated, strict=True)
-        if e.step_seconds and not also
+        1 - sum(each.step_seconds) / each.seconds
+        for each in record.epochs  # the time of one with a validation holds that, too
+        if each.step_seconds and not any(key.startswith("val_") for key in each.metrics)
     ]
     if unfilled and median(unfilled) > 0.25:
         yield Finding("clock", "look", name, f"the steps fill only {1 - median(unfilled):.0%} of their epochs")

@@ -62,7 +62,7 @@ def page(number, packed, who, found, made, rules, own, disputed, collected=()):
         "right": _by_notebook([line for line in made if line.state == "right" and line.id in rules.checks], rules),
         "left": [] if unread else _by_notebook(blank, rules),
         "waiting": _by_notebook(waiting, rules),
-    }  # fmt: skip
+    }
 
 
 def comments(found, rules, own):
@@ -209,8 +209,4 @@ def _by_notebook(lines, rules):
 def _dispute(id, disputed, own, rules):
     answered = own.replies.get(id)
     new = answered is None or answered.reason != disputed.reason
-    return {
-        "title": titled(id, rules),
-        "reason": clean(disputed.reason),
-        "answer": "" if new else clean(answered.text),
-    }  # fmt: skip
+    return {"title": titled(id, rules), "reason": clean(disputed.reason), "answer": "" if new else clean(answered.text)}

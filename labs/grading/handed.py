@@ -88,9 +88,8 @@ class Submission:
     def manifest(self):
         """{path: {sha256, ...}} as the manifest says; {} where there is none."""
         named = self._json("manifest.json").get("files")
-        return {
-            name: entry for name, entry in (named if isinstance(named, dict) else {}).items() if type(entry) is dict
-        }
+        entries = named.items() if isinstance(named, dict) else ()
+        return {name: entry for name, entry in entries if type(entry) is dict}
 
     @cached_property
     def _given(self):
@@ -101,9 +100,8 @@ class Submission:
             if named is None:  # of an older kit
                 report = self._json("report.json")
                 named = {"notebooks": [each["notebook"] for each in [*report["tasks"], *report["items"]]]}
-            return frozenset(map(str, named["notebooks"])) | {
-                Path(name).stem for name in self.contents if name.endswith(".ipynb")
-            }
+            there = {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
+            return frozenset(map(str, named["notebooks"])) | there
         return None
 
     def _json(self, name):

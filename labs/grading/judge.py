@@ -351,12 +351,9 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
         return Result("wrong", "outside", f"your function raises {problem}")
     except Untrusted:
         return _inside(talk, student, id)
-    if (
-        state == "right"
-        and not tasks.task(id).several
-        and _hard_coded(root, notebook, asked, packed, function, calls, seed, id)
-    ):
-        return Result("wrong", "outside", OTHER_INPUTS)
+    if state == "right" and not tasks.task(id).several:
+        if _hard_coded(root, notebook, asked, packed, function, calls, seed, id):
+            return Result("wrong", "outside", OTHER_INPUTS)
     return _of_judge(state, "outside", text)
 
 

@@ -103,10 +103,8 @@ def pairs(owned, root=HERE):
         every = {number: set(of_one[what]) for number, of_one in sorted(owned.items()) if of_one.get(what)}
         held = Counter(mark for marks in every.values() for mark in marks)
         rare = {number: {mark for mark in marks if held[mark] <= most} for number, marks in every.items()}
-        blank, complete = _of_scripts(root).get(what, (set(), set()))
-        least = (
-            max(3 * LEAST, len(complete - blank)) if what.endswith(".py") else LEAST
-        )  # more than filling blanks takes
+        blank, complete = _of_scripts(root).get(what, (set(), set()))  # filling blanks gives all the same ones
+        least = max(3 * LEAST, len(complete - blank)) if what.endswith(".py") else LEAST
         for one, other in combinations(every, 2):
             both, (shorter, longer) = every[one] & every[other], sorted((len(every[one]), len(every[other])))
             if not (len(both) >= least and len(both) >= WHOLE * longer):

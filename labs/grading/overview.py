@@ -5,15 +5,14 @@ from statistics import fmean
 
 from labs.grading import disputes, feedback, pins, points, term
 from labs.grading.finding import few
-from labs.grading.marks import Marks
 from labs.report import document
 
 MOST_HINTS, LONGEST = 20, 300
 MOST_SPEEDUPS = 12  # of one submission, in the figure of all
 
 
-def pdf(found, made, rules, decided, disputed, collected):
-    """The overview, as bytes. found, made: {number: ...}; rules: the Rubric; decided: {number: Marks};
+def pdf(found, made, rules, own, disputed, collected):
+    """The overview, as bytes. found, made: {number: ...}; rules: the Rubric; own: {number: Marks};
     disputed: {number: {id: Dispute}}; collected: {number: lines}."""
     lines = {}
     for of_one in made.values():
@@ -56,21 +55,19 @@ def pdf(found, made, rules, decided, disputed, collected):
         "findings": [
             [number, each.severity, f"{each.where}, {each.kind}: {each.seen}"[:LONGEST], each.honest, state]
             for number, of_one in sorted(found.items())
-            for each, state in states(of_one["findings"], decided.get(number) or Marks())
+            for each, state in states(of_one["findings"], own[number])
             if each.severity != "note"
         ],
         "waiting": [[said, ", ".join(numbers)] for said, numbers in waiting(made, rules)],
         "disputes": [
             [number, feedback.titled(id, rules), each[id].reason[:LONGEST]]
             for number, each in sorted(disputed.items())
-            for id in disputes.waits(each, decided.get(number) or Marks())
+            for id in disputes.waits(each, own[number])
         ],
-        "told": [
-            [number, line[:LONGEST]] for number, of_one in sorted(found.items()) for line in of_one["told"]
-        ],
+        "told": [[number, line[:LONGEST]] for number, of_one in sorted(found.items()) for line in of_one["told"]],
         "alt": figure.alt if figure else None,
         "collected": [[number, line[:LONGEST]] for number, of_one in sorted(collected.items()) for line in of_one],
-    }  # fmt: skip
+    }
     beside = {"speedups.svg": document.svg(figure)} if figure else {}
     return document.of_data(Path(__file__).with_name("overview.typ"), data, beside)
 
@@ -89,7 +86,7 @@ def waiting(made, rules):
 
 
 def still_open(found, made, rules, own, disputed):
-    """Lines on what a person has still to do, of the arguments of `pdf`; own: {number: Marks} of all."""
+    """Lines on what a person has still to do, of the arguments of `pdf`."""
     for number, each in found.items():
         yield from term.waiting(number, each["checks"], own[number].checks)
     unjudged = {n: sum(line.why == points.NOT_JUDGED for line in lines) for n, lines in made.items()}
@@ -153,13 +150,10 @@ def _speedups(runs):
             style = {"fmt": figures.MARKERS[workers % 6], "color": figures.COLOURS[workers % 6], "capsize": 2}
             label = None if workers in marked else f"{workers} workers"
             marked.add(workers)
-            axis.errorbar(
-                place, speedup, [[max(0, speedup - ends[0])], [max(0, ends[1] - speedup)]], label=label, **style
-            )
-            said.append(
-                f"{number}, {source.removesuffix('.json')}: {speedup:.3g}"
-                + (f" [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else "")
-            )
+            reach = [[max(0, speedup - ends[0])], [max(0, ends[1] - speedup)]]
+            axis.errorbar(place, speedup, reach, label=label, **style)
+            within = f" [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else ""
+            said.append(f"{number}, {source.removesuffix('.json')}: {speedup:.3g}{within}")
     axis.set_xticks(range(len(runs)), sorted(runs), rotation=90)
     axis.set(xlabel="submission", ylabel="speedup (times)", ylim=(0, None))
     axis.legend()
