@@ -28,7 +28,7 @@ from labs import files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric, store, term
-from labs.grading.finding import SEVERITIES, Finding, looked
+from labs.grading.finding import SEVERITIES, Finding, by_id, looked
 from labs.printed import about
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
@@ -141,11 +141,7 @@ def results(out):
     """
     kept = {number: store.read(_path(out, number)) for number in collect.submissions(out)}
     kept = {number: each for number, each in kept.items() if each}
-    asked = {}
-    for id in rubric.load(out).checks:
-        with suppress(LabsError):
-            asked.setdefault(tasks.find(id)[0], []).append(id)
-    asked = {tasks.lessons()[lesson].notebook: ids for lesson, ids in asked.items()}
+    counted = rubric.load(out).checks
     series = [
         copies.Series(number, name, kind, started, np.log(steps))
         for number, each in kept.items()
@@ -156,31 +152,31 @@ def results(out):
     alike = likeness.findings(likeness.pairs({number: each["alike"] for number, each in kept.items()}))
     again = rerun.findings(out)
     for number, each in kept.items():
-        each |= _judged(out, number, each, asked)
+        each |= _judged(out, number, each, counted)
         own = [Finding(**found) for found in each["findings"]] + list(_claims(each.get("claimed", ()), each["checks"]))
         found = [one for of in (across, equal, alike, again) for one in of.get(number, [])] + own
         each["findings"] = sorted(found, key=lambda one: SEVERITIES.index(one.severity), reverse=True)
     return kept
 
 
-def _judged(out, number, evidence, asked):
+def _judged(out, number, evidence, counted):
     """{checks, told, seconds} of the notebooks of a submission that were run, and of what the rubric asks for besides.
 
-    evidence: what is kept of it, by an older kit with its checks; asked: {notebook: ids of checks}.
+    evidence: what is kept of it, by an older kit with its checks; counted: the ids of the checks that count.
     """
     made = {"checks": dict(evidence["checks"]), "told": list(evidence["told"]), "seconds": {}}
     for lesson in tasks.lessons().values():
-        name = lesson.notebook
+        name, ids = lesson.notebook, [item.id for item in lesson.task if item.id in counted]
         piece = store.read(_path(out, number, name))
         if piece and piece["submission"] == evidence.get("submission"):
             made["checks"][name], made["seconds"][name] = piece["checks"], piece["seconds"]
             made["told"] += [f"{name}, {line}" for line in piece["told"]]
-        elif name in asked and "notebooks" in evidence:
+        elif ids and "notebooks" in evidence:
             if name in evidence["notebooks"]:
                 said = {"how": "person", "text": "not judged: it was not run yet (`labs grade check`)"}
             else:
                 said = {"how": "outside", "text": judge.NOT_HANDED_IN}
-            made["checks"][name] = {id: {"state": "open", "code": ""} | said for id in asked[name]}
+            made["checks"][name] = {id: {"state": "open", "code": ""} | said for id in ids}
     return made
 
 
@@ -188,10 +184,9 @@ def left_open(found):
     """Lines on the checks that a person has to decide, and whose they are. found: of `results`."""
     whose = {}
     for number, each in found.items():
-        for of_one in each["checks"].values():
-            for id, check in of_one.items():
-                if check["how"] == "person":
-                    whose.setdefault(id, {}).setdefault(check["text"], []).append(number)
+        for id, judged in by_id(each["checks"]).items():
+            if judged["how"] == "person":
+                whose.setdefault(id, {}).setdefault(judged["text"], []).append(number)
     for id, reasons in sorted(whose.items()):
         for text, who in reasons.items():
             yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
@@ -290,7 +285,7 @@ def _speedups(submission):
 def _claims(claimed, checks):
     """A finding where progress.json calls checks right that are not; a function that is right for the notebook's own
     numbers was."""
-    judged = {id: each for of_one in checks.values() for id, each in of_one.items()}
+    judged = by_id(checks)
     wrong = [
         id
         for id in claimed

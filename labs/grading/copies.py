@@ -83,7 +83,8 @@ def _copies(runs):
         order = order[len(here) :]
         places = np.array(here + order)
         steps = np.stack([runs[place].steps[:length] for place in places])
-        spread, width = np.median(_from_median(steps), axis=1), np.ptp(steps[: len(here)], axis=1)
+        from_median = np.abs(steps - np.median(steps, axis=1, keepdims=True))
+        spread, width = np.median(from_median, axis=1), np.ptp(steps[: len(here)], axis=1)
         steps, least = (steps - steps[:, :1]).astype(np.float32), length - 1 - int(0.9 * (length - 1))
         for n, place in enumerate(here):
             off = steps[n] - steps[n + 1 :]
@@ -99,10 +100,6 @@ def _copies(runs):
                 if (factor := alike(runs[first].steps, runs[second].steps)) is not None:
                     again[second] |= owner[first] == owner[second]
                     yield first, second, factor
-
-
-def _from_median(rows):
-    return np.abs(rows - np.median(rows, axis=1, keepdims=True))
 
 
 def findings(runs):

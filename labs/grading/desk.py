@@ -18,6 +18,7 @@ from labs.author import sources
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import check, collect, disputes, feedback, handed, marks, overview, points, rubric, shown
+from labs.grading.finding import by_id
 from labs.printed import printable
 
 NEXT = {None: 1.0, 1.0: 0.5, 0.5: 0.0, 0.0: None}  # what a key makes of a mark
@@ -105,10 +106,8 @@ class Desk:
 
     def _left(self, number, id):
         """How a check was judged, if that is left to a person, else None."""
-        for of_one in self.found[number]["checks"].values():
-            if id in of_one and of_one[id]["how"] == "person":
-                return of_one[id]
-        return None
+        judged = by_id(self.found[number]["checks"]).get(id)
+        return judged if judged and judged["how"] == "person" else None
 
     @property
     def cards(self):
@@ -314,7 +313,7 @@ class Desk:
         if written:
             parts.append(f"<b>Answer</b>{_pre(found['answers'].get(written) or '(no answer is written)')}")
         else:
-            judged = next((of[id] for of in found["checks"].values() if id in of), None) or {"state": "", "text": ""}
+            judged = by_id(found["checks"]).get(id, {"state": "", "text": ""})
             code = judged.get("code") or self._code(number).get(id) or "(its cell is as students get it, or is missing)"
             said = f"{judged['state']}. {judged['text']}".strip(". ") or "not judged"
             parts.append(f"<b>{_text(feedback.titled(id, self.rules))}</b><p>{_text(said)}</p>{_pre(code)}")

@@ -171,10 +171,9 @@ def _possible(name, record):
 @cache
 def _facts(model, image_size):
     """What a network needs (labs.models.counts); None for one that cannot be counted."""
-    try:
+    with suppress(LabsError):
         return counts.of(model, image_size, 10)
-    except LabsError:
-        return None
+    return None
 
 
 def _versions(records):

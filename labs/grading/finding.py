@@ -47,6 +47,11 @@ class Finding:
         return HONEST.get(self.kind, "see what the report says about it")
 
 
+def by_id(checks):
+    """{id: how it was judged} of the checks of all notebooks, {notebook: {id: how it was judged}}."""
+    return {id: judged for of_one in checks.values() for id, judged in of_one.items()}
+
+
 def few(names, most=8):
     """The first of some names, and how many more there are, for one line: nobody reads hundreds."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")

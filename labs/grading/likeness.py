@@ -21,7 +21,7 @@ from itertools import combinations
 from pathlib import Path
 
 from labs.author import regions, sources
-from labs.checks import kept
+from labs.checks import kept, tasks
 from labs.grading import reference
 from labs.grading.finding import Finding, few
 from labs.printed import printable
@@ -81,7 +81,8 @@ def _of_scripts(root):
 def _of_answers(root):
     """(fingerprints of what students read: what a good answer holds, and the notebooks; {id: those of the solution's
     answer without them})."""
-    read, model = [" ".join(reference.criteria())], {}
+    items = [item for lesson in tasks.lessons().values() for item in lesson.task]
+    read, model = [" ".join(text for item in items for text in getattr(item, "holds", ()))], {}
     for name, path in sources.sources(Path(root)).items():
         text = path.read_text(encoding="utf-8")
         for form in (regions.blank, regions.strip_markers):

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from labs import files
 from labs.errors import UseError
 from labs.grading import marks, store
+from labs.grading.finding import by_id
 from labs.printed import printable
 
 _OWN = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[-+]?\d[\d.,]*(?:e[-+]?\d+)?", re.IGNORECASE)
@@ -56,17 +57,16 @@ def mistakes(found):
     """All Mistakes in {number: what was found}, the most frequent first."""
     made = {}
     for number, of_one in sorted(found.items()):
-        for of_all in of_one["checks"].values():
-            for id, judged in of_all.items():
-                if _is_mistake(judged):
-                    made.setdefault((id, form(judged["text"])), (judged["text"], []))[1].append(number)
+        for id, judged in by_id(of_one["checks"]).items():
+            if _is_mistake(judged):
+                made.setdefault((id, form(judged["text"])), (judged["text"], []))[1].append(number)
     every = [Mistake(id, hint, tuple(numbers)) for (id, _), (hint, numbers) in made.items()]
     return sorted(every, key=lambda each: -len(each.numbers))
 
 
 def pinned(pins, found):
     """{check: Pin} of what was found about one submission; of several pins on a mistake the last one counts."""
-    judged = {id: each for of_one in found["checks"].values() for id, each in of_one.items()}
+    judged = by_id(found["checks"])
     return {pin.check: pin for pin in pins if pin.check in judged and pin.fits(pin.check, judged[pin.check])}
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from labs.grading import pins
+from labs.grading.finding import by_id
 from labs.grading.marks import Marks, digest
 
 NOT_JUDGED = "not judged yet"  # why a check is open for which `labs grade check` has run nothing
@@ -24,7 +25,7 @@ class Line:
 def lines(found, rubric, marks=None):
     """A Line for each check and item of the rubric. found: of check.results; marks: of this submission, or None."""
     marks = marks or Marks()
-    judged = {id: each for of_one in found["checks"].values() for id, each in of_one.items()}
+    judged = by_id(found["checks"])
     pinned, handed = pins.pinned(rubric.pin, found), handed_in(found)
     made = [
         _check(id, of, judged.get(id), marks.checks.get(id), pinned.get(id), handed)

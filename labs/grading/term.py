@@ -4,6 +4,8 @@ A check that was mended may judge the same work otherwise. Who gains has the poi
 person has decided. And a mark is about an answer: it stays with a later submission where that answer is the same one.
 """
 
+from labs.grading.finding import by_id
+
 
 def carried(before, after):
     """The checks of a submission as they are judged now, {notebook: {id: result}}, where none falls by itself: what was
@@ -22,8 +24,7 @@ def carried(before, after):
 
 def moved(before, after):
     """What `carried` gave beside what was before, as a line on the checks that are judged otherwise; "" for none."""
-    was = {id: each for of_one in before.values() for id, each in of_one.items()}
-    now = {id: each for of_one in after.values() for id, each in of_one.items()}
+    was, now = by_id(before), by_id(after)
     rose = [id for id, each in now.items() if id in was and _right(each) and not _right(was[id])]
     fell = [id for id, each in now.items() if "fell" in each and "fell" not in was.get(id, {})]
     said = [f"right now, and not before: {', '.join(rose)}"] if rose else []
@@ -36,13 +37,12 @@ def waiting(number, checks, decided=()):
 
     decided: ids of those for which somebody has.
     """
-    for of_one in checks.values():
-        for id, each in of_one.items():
-            if "fell" in each and id not in decided:
-                yield (
-                    f"{number}: {id} was right, and this kit says: {each['fell']:.120} Its points stay until you "
-                    f"decide: labs grade mark {number} {id} 0 takes them, 1 keeps them."
-                )
+    for id, each in by_id(checks).items():
+        if "fell" in each and id not in decided:
+            yield (
+                f"{number}: {id} was right, and this kit says: {each['fell']:.120} Its points stay until you "
+                f"decide: labs grade mark {number} {id} 0 takes them, 1 keeps them."
+            )
 
 
 def _right(result):
