@@ -260,7 +260,8 @@ def _of_records(submission, result):
     for each in copies.series(submission.number, submission.records):
         result["steps"].append([each.name, each.kind, each.started, np.exp(each.steps).tolist()])
     with suppress(LabsError):
-        result["speedups"] = list(_speedups(submission))
+        wanted = ("source", "workers", "speedup", "speedup_interval")
+        result["speedups"] = [[row[each] for each in wanted] for row in submission.speedups]
         for (task, caption), rows in submission.tables.items():
             result["tables"].setdefault(task, []).append([caption, *rows])
     return ()
@@ -273,13 +274,6 @@ def _line(out, number):
     states = Counter(each["state"] for of_one in checks for each in of_one.values())
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing run"
     return f"{number}: {len(evidence['findings'])} findings; checks: {said}"
-
-
-def _speedups(submission):
-    """[source, workers, speedup, interval or None] of each run on more than one worker."""
-    for row in submission.course.rows(submission.course.held):
-        if row["speedup"] and (row["workers"] or 1) > 1:
-            yield [row["source"], row["workers"], row["speedup"], row["speedup_interval"]]
 
 
 def _claims(claimed, checks):

@@ -71,6 +71,12 @@ class Submission:
         return self._digests[name]
 
     @cached_property
+    def speedups(self):
+        """The rows of labs.results.collect for its runs on more than one worker that have a speedup."""
+        rows = self.course.rows(self.course.held)
+        return [row for row in rows if row["speedup"] and (row["workers"] or 1) > 1]
+
+    @cached_property
     def tables(self):
         """{(task, caption): [columns, *rows]}, in texts, of all tables that the report has, from the records."""
         course, made = self.course, {}

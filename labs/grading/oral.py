@@ -33,10 +33,6 @@ class Question:
     quoted: str = ""
     record: tuple = field(default=(), compare=False)
 
-    def like(self, other):
-        """Whether both ask about the same thing."""
-        return (self.kind, self.quoted) == (other.kind, other.quoted)
-
 
 def write(out, root=".", seed=""):
     """Write oral.pdf into the folder `out`; returns lines. root: of the course; seed: another one, other questions.
@@ -77,9 +73,8 @@ def draw(asked, taken, seed):
 
     chosen = []
     for _ in range(COUNT):
-        free = [
-            each for each in asked if each not in taken and not any(each.like(other) for other in chosen if each.quoted)
-        ]
+        about = {(each.kind, each.quoted) for each in chosen if each.quoted}
+        free = [each for each in asked if each not in taken and (each.kind, each.quoted) not in about]
         if not free:
             break
         kinds = {each.kind for each in chosen}
@@ -158,17 +153,16 @@ def _settings(submission):
 
 
 def _speedups(submission):
-    for row in submission.course.rows(submission.course.held)[:RUNS]:
-        if row["speedup"] and (row["workers"] or 1) > 1:
-            between = row["speedup_interval"]
-            of = digits(row["speedup"]) + (f" [{digits(between[0])}, {digits(between[1])}]" if between else "")
-            name = row["source"].removesuffix(".json")
-            text = f"The speedup of {name} is {of} on {row['workers']} workers. Where does the rest of "
-            text += f"{row['workers']} go, and how would you find out?"
-            speed = row["images_per_second"]
-            record = [f"Epoch {digits(row['epoch_seconds'])} s" + (f", {digits(speed)} images/s." if speed else ".")]
-            record += [f"Oversubscribed: {'yes' if row['oversubscribed'] else 'no'}.", *map(str, row["notes"][:3])]
-            yield Question("speedup", text, record=tuple(record))
+    for row in submission.speedups[:RUNS]:
+        between = row["speedup_interval"]
+        of = digits(row["speedup"]) + (f" [{digits(between[0])}, {digits(between[1])}]" if between else "")
+        name = row["source"].removesuffix(".json")
+        text = f"The speedup of {name} is {of} on {row['workers']} workers. Where does the rest of "
+        text += f"{row['workers']} go, and how would you find out?"
+        speed = row["images_per_second"]
+        record = [f"Epoch {digits(row['epoch_seconds'])} s" + (f", {digits(speed)} images/s." if speed else ".")]
+        record += [f"Oversubscribed: {'yes' if row['oversubscribed'] else 'no'}.", *map(str, row["notes"][:3])]
+        yield Question("speedup", text, record=tuple(record))
 
 
 def _losses(submission):

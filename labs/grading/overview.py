@@ -48,7 +48,7 @@ def pdf(found, made, rules, own, disputed, collected):
                 str(len(each.numbers)),
                 feedback.titled(each.check, rules),
                 each.hint[:LONGEST],
-                next((pin.comment for pin in rules.pin if _same(pin, each)), ""),
+                next((pin.comment for pin in rules.pin if pin.is_about(each.check, each.hint)), ""),
             ]
             for each in pins.mistakes(found)[:MOST_HINTS]
         ],
@@ -114,10 +114,6 @@ def still_open(found, made, rules, own, disputed):
     for number, each in disputed.items():
         if ids := disputes.waits(each, own[number]):
             yield f"{number} disputes {', '.join(ids)}: not answered yet; see the desk."
-
-
-def _same(pin, mistake):
-    return pin.check == mistake.check and pins.form(pin.hint) == pins.form(mistake.hint)
 
 
 def states(findings, own):

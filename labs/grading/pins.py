@@ -30,9 +30,9 @@ class Pin(BaseModel, extra="forbid"):
     comment: str
     share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
-    def fits(self, id, judged):
-        """Whether a check was judged to be this mistake."""
-        return id == self.check and _is_mistake(judged) and form(judged["text"]) == form(self.hint)
+    def is_about(self, check, hint):
+        """Whether it is about the mistake that got such a hint at a check."""
+        return check == self.check and form(hint) == form(self.hint)
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ def mistakes(found):
 
 def pinned(pins, found):
     """{check: Pin} of what was found about one submission; of several pins on a mistake the last one counts."""
-    judged = by_id(found["checks"])
-    return {pin.check: pin for pin in pins if pin.check in judged and pin.fits(pin.check, judged[pin.check])}
+    hints = {id: judged["text"] for id, judged in by_id(found["checks"]).items() if _is_mistake(judged)}
+    return {pin.check: pin for pin in pins if pin.check in hints and pin.is_about(pin.check, hints[pin.check])}
 
 
 def add(out, found, check, comment, number=None, share=0.0):

@@ -127,12 +127,8 @@ def _first(notebooks):
     shares = _shares(lessons)
     for kind, points in shares.items():
         lines.append(f"# {kind:<30}{points:4g} points, {points / (sum(shares.values()) or 1):.0%}")
-    lines += [
-        "#",
-        "# What is right in checks and choices lies in the students' tree: they are practice.",
-        "",
-        "[checks]",
-    ]
+    lines += ["#", "# What is right in checks and choices lies in the students' tree: they are practice."]
+    lines += ["", "[checks]"]
     lines += [f"{json.dumps(item.id)} = {item.points}" for item in items if isinstance(item, tasks.Check)]
     lines += ["", "[findings]", "# copy = 5", "", "[comments]", '# "T5.1a" = "..."']
     for item in items:
