@@ -46,11 +46,18 @@ def count(*names, least=1, **settings):
 JSON = option("--json", action="store_true", help="print JSON instead of text")
 
 
+GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
+
+
 def command(words, text, *options):
-    """Decorator: the function, which takes the options and returns the exit code (None is 0), becomes `labs WORDS`."""
+    """Decorator: the function, which takes the options and returns the exit code (None is 0), becomes `labs WORDS`.
+
+    All commands `labs grade` have the option GRADES, too.
+    """
 
     def register(function):
-        COMMANDS[tuple(words.split())] = function, text, options
+        of_group = (GRADES,) if words.startswith("grade ") else ()
+        COMMANDS[tuple(words.split())] = function, text, options + of_group
         return function
 
     return register
@@ -282,9 +289,7 @@ def _reset(args):
 @command(
     "update",
     "a newer release of the course; your answers, scripts and runs stay",
-    option(
-        "release", metavar="RELEASE", help="the zip that the instructor gave out, or the folder that it was unpacked to"
-    ),
+    option("release", metavar="RELEASE", help="the zip that the instructor gave out, or the folder it was unpacked to"),
     option("--older", action="store_true", help="also a release that is older than this course"),
     option("--dry-run", action="store_true", help="only say what would change"),
 )
@@ -362,8 +367,8 @@ def _build(args):
     if args.student:
         students.student_tree(".", args.student, holds=not args.no_holds)
         print(f"The tree for students is in {args.student}.")
-        return 0
-    build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)
+    else:
+        build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)
     return 0
 
 
@@ -383,7 +388,6 @@ def _release(args):
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
 
 
-GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
 COLUMN = option("--column", metavar="NAME", help="its column for the points, where several could be it")
 
 
@@ -394,7 +398,6 @@ COLUMN = option("--column", metavar="NAME", help="its column for the points, whe
     option("--due", metavar="WHEN", help="what came later is told, as 2026-12-01T12:00 (UTC, or with +01:00)"),
     option("--worksheet", metavar="FILE", help="Moodle's grading worksheet, which says when each was handed in"),
     COLUMN,
-    GRADES,
 )
 def _grade_collect(args):
     from labs.grading import collect, worksheet
@@ -413,7 +416,6 @@ def _grade_collect(args):
         help="those given out, as 05_resnet50_scaling (default: those of the last time, or all but optional ones)",
     ),
     option("--no-run", action="store_true", help="run nothing of the students'"),
-    GRADES,
 )
 def _grade_check(args):
     _needs_sources(".", "solutions", "the course", "notebooks/")
@@ -433,7 +435,6 @@ def _grade_check(args):
     "trains a student's script again, small and in the sandbox; compares speedup and loss with what was handed in",
     option("number", metavar="NUMBER", help="of the submission, as 007"),
     option("task", metavar="TASK", help="as T5"),
-    GRADES,
 )
 def _grade_rerun(args):
     from labs.grading import rerun
@@ -442,7 +443,7 @@ def _grade_rerun(args):
         _say(line)
 
 
-@command("grade desk", "writes the notebook in which written answers are graded by keyboard", GRADES)
+@command("grade desk", "writes the notebook in which written answers are graded by keyboard")
 def _grade_desk(args):
     from labs.grading import desk
 
@@ -461,7 +462,6 @@ def _grade_desk(args):
     option("--dismiss", action="append", default=[], metavar="KIND", help="a kind of finding that means nothing"),
     option("--reopen", action="append", default=[], metavar="KIND", help="a kind of finding, to be decided again"),
     option("--answer", metavar="TEXT", help="to the student's dispute about ITEM"),
-    GRADES,
 )
 def _grade_mark(args):
     from labs.grading import check, collect, disputes, marks, rubric
@@ -498,7 +498,6 @@ def _grade_mark(args):
     option("comment", nargs="?", metavar="COMMENT", help="what all who made the mistake read"),
     option("--of", metavar="NUMBER", help="a submission with the mistake that is meant, where there are several"),
     option("--share", type=float, default=0.0, metavar="SHARE", help="of the check's points, for all (default: 0)"),
-    GRADES,
 )
 def _grade_pin(args):
     from labs.grading import check, pins, rubric
@@ -518,11 +517,8 @@ def _grade_pin(args):
 @command(
     "grade out",
     "grades.csv, feedback for each student, the overview, what Moodle or Canvas takes back; says whose points moved",
-    option(
-        "--worksheet", metavar="FILE", help="Moodle's grading worksheet or Canvas' gradebook: a copy gets the points"
-    ),
+    option("--worksheet", metavar="FILE", help="Moodle's worksheet or Canvas' gradebook: a copy gets the points"),
     COLUMN,
-    GRADES,
 )
 def _grade_out(args):
     from labs.grading import results
@@ -534,7 +530,6 @@ def _grade_out(args):
     "grade oral",
     "three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by them",
     option("--seed", default="", metavar="WORD", help="another word gives other questions"),
-    GRADES,
 )
 def _grade_oral(args):
     _needs_sources(".", "solutions", "the course", "notebooks/")

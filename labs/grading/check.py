@@ -69,20 +69,13 @@ def counting(out, notebooks=None):
     time; else all but optional ones. Raises UseError for a name that no notebook has."""
     path, lessons = Path(out, "notebooks.json"), tasks.lessons().values()
     known = [lesson.notebook for lesson in lessons]
-    if unknown := set(notebooks or ()) - set(known):
-        raise UseError(f"There is no notebook {min(unknown)}; there are {', '.join(known)}.")
+    named = tuple(dict.fromkeys(notebooks or store.read(path)))
+    if unknown := set(named) - set(known):
+        whose = "" if notebooks else f", which {path} names"
+        raise UseError(f"There is no notebook {min(unknown)}{whose}. Name with --notebooks some of {', '.join(known)}.")
     if notebooks:
-        files.write(path, json.dumps(list(dict.fromkeys(notebooks)), indent=1))
-        return tuple(dict.fromkeys(notebooks))
-    try:
-        kept = json.loads(files.read(path))
-    except FileNotFoundError:
-        return tuple(lesson.notebook for lesson in lessons if not lesson.optional)
-    except (OSError, ValueError, RecursionError):
-        kept = None
-    if not (isinstance(kept, list) and kept and all(name in known for name in kept)):
-        raise UseError(f"{path} is damaged: it names no notebooks. Name them: `labs grade check --notebooks ...`")
-    return tuple(kept)
+        files.write(path, json.dumps(named, indent=1))
+    return named or tuple(lesson.notebook for lesson in lessons if not lesson.optional)
 
 
 def _look_at(waiting, out, found, root, at_once, report):

@@ -12,6 +12,7 @@ from labs.errors import UseError
 from labs.grading.finding import Finding
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Names = Annotated[list[str], Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -76,6 +77,7 @@ _KINDS = {
     "names.json": (dict[str, Who], "put back a copy of it: without it no number can be told to a student."),
     "collection.json": (dict[str, list[str]], _AGAIN.format("collect")),
     "points.json": (dict[str, Number], "delete it; all that is lost is whose points moved since the last time."),
+    "notebooks.json": (Names, "name those that count again: `labs grade check --notebooks ...`"),
     "checked": (Checked, _AGAIN.format("check")),
     "replayed": (Replayed, _AGAIN.format("check")),
     "rerun": (Rerun, _AGAIN.format("rerun")),
@@ -83,7 +85,7 @@ _KINDS = {
 
 
 def read(path):
-    """What a JSON file of the grading holds, a dict; empty where there is none. Raises UseError for a damaged one."""
+    """What a JSON file of the grading holds, a dict or a list; {} where there is none. Raises UseError."""
     path = Path(path)
     model, help = _KINDS.get(path.name) or _KINDS[path.parent.name]
     return load(path, TypeAdapter(model).validate_python, help)[0] or {}
