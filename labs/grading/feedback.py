@@ -152,9 +152,9 @@ def _steps(found, made, rules, pinned, own):
         elif line.id in rules.checks:
             blank.setdefault(_course()[line.id][0].notebook if line.id in _course() else "", []).append(line)
         elif line.state != "not done":
-            comments = [rules.comments[each] for each in own.comments if each.rstrip(_LETTERS) == line.id != each]
+            given = [rules.comments[each] for each in own.comments if each in rules.comments and each[:-1] == line.id]
             answer = _quoted(rules.items[line.id][0], rules)
-            steps.append((lost, f"Say more in {answer}", clean(" ".join([rules.items[line.id][1].text, *comments]))))
+            steps.append((lost, f"Say more in {answer}", clean(" ".join([rules.items[line.id][1].text, *given]))))
     unwritten = {}
     for line in made:
         if line.id in rules.items and line.state == "not done":
@@ -166,9 +166,6 @@ def _steps(found, made, rules, pinned, own):
         steps.append((sum(line.of for line in lines), *_fill(notebook, lines, found, rules)))
     steps.sort(key=lambda step: -step[0])
     return [{"points": _count(lost, "point"), "do": do, "why": why} for lost, do, why in steps]
-
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def _fill(notebook, lines, found, rules):
