@@ -91,9 +91,8 @@ def _look_at(waiting, out, found, root, at_once, report):
             before = _kept(out, number, piece)
             same = before.get("submission") == made["submission"]
             if piece and same:
-                now = term.carried({piece: before["checks"]}, {piece: made["checks"]})
-                moved[number].append(term.moved({piece: before["checks"]}, now))
-                made["checks"] = now[piece]
+                made["checks"] = term.carried(before["checks"], made["checks"])
+                moved[number].append(term.moved(before["checks"], made["checks"]))
             if made["key"] or not same:  # else what was found stays
                 files.write(_path(out, number, piece), json.dumps(made, indent=1).encode(errors="replace"))
             del waiting[number][piece]

@@ -13,7 +13,6 @@ import stat
 import zipfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from labs.course.release import unsafe
@@ -54,7 +53,7 @@ class Handed:
     rest: str = ""
     late: str | None = None
     order: int = 0
-    stamp: float = 0.0
+    stamp: float | tuple = 0.0
     beside: bool = False
     contents: dict = field(default_factory=dict, repr=False)
     told: list = field(default_factory=list)
@@ -102,7 +101,7 @@ def handed_in(source):
         found = []
         for entry in entries:
             path = entry.filename.removeprefix(around)
-            handed = _handed_by(path, stamp=_stamp(entry))
+            handed = _handed_by(path, stamp=entry.date_time)
             if why := unsafe(path):
                 handed.saying(
                     f"{handed.file}: its path {why}; its content was read nevertheless, to no path of its own"
@@ -236,14 +235,6 @@ def _around(paths):
 
 def _base(name):
     return PurePosixPath(name.replace("\\", "/")).name
-
-
-def _stamp(entry):
-    """The date of an entry, for an order only."""
-    try:
-        return datetime(*entry.date_time, tzinfo=UTC).timestamp()
-    except ValueError:
-        return 0.0
 
 
 def _opened(handed, opened, deeper=True):

@@ -8,25 +8,23 @@ from labs.grading.finding import by_id
 
 
 def carried(before, after):
-    """The checks of a submission as they are judged now, {notebook: {id: result}}, where none falls by itself: what was
-    right of the same work stays so, and `fell` says what the kit finds now.
+    """The checks of a notebook as they are judged now, {id: result}, where none falls by itself: what was right of the
+    same work stays so, and `fell` says what the kit finds now.
 
-    before: the checks of the same submission as they were judged before, by the same kit or an earlier one.
+    before: the checks of the same notebook as they were judged before, by the same kit or an earlier one.
     """
-    made = {notebook: dict(of_one) for notebook, of_one in after.items()}
-    for notebook, of_one in made.items():
-        for id, was in before.get(notebook, {}).items():
-            now = of_one.get(id, {"state": "open", "how": "person", "text": "this kit has no such check"})
-            if _right(was) and not _right(now):
-                of_one[id] = was | {"fell": now["text"] or now["state"]}
+    made = dict(after)
+    for id, was in before.items():
+        now = made.get(id, {"state": "open", "how": "person", "text": "this kit has no such check"})
+        if _right(was) and not _right(now):
+            made[id] = was | {"fell": now["text"] or now["state"]}
     return made
 
 
 def moved(before, after):
     """What `carried` gave beside what was before, as a line on the checks that are judged otherwise; "" for none."""
-    was, now = by_id(before), by_id(after)
-    rose = [id for id, each in now.items() if id in was and _right(each) and not _right(was[id])]
-    fell = [id for id, each in now.items() if "fell" in each and "fell" not in was.get(id, {})]
+    rose = [id for id, each in after.items() if id in before and _right(each) and not _right(before[id])]
+    fell = [id for id, each in after.items() if "fell" in each and "fell" not in before.get(id, {})]
     said = [f"right now, and not before: {', '.join(rose)}"] if rose else []
     said += [f"not right any more, and kept until you decide: {', '.join(fell)}"] if fell else []
     return "; ".join(said)
