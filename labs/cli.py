@@ -233,7 +233,7 @@ def _slurm_render(args):
 
     if args.check:
         return _told(render.check(root), "Batch scripts, sources and sites agree.")
-    render.render(root)
+    render.write(root, render.scripts(root))
     return 0
 
 

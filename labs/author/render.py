@@ -179,15 +179,16 @@ def scripts(root):
     return made
 
 
-def render(root, report=print):
-    """Write the batch scripts that are missing or out of date; returns their paths below `root`."""
-    written = []
-    for name, text in scripts(root).items():
+def write(root, made, report=print):
+    """Write those files of `made`, {path below `root`: text}, that are missing or out of date; returns a line for each,
+    which `report` gets, too."""
+    done = []
+    for name, text in made.items():
         if _text(root, name) != text:
             files.write(Path(root, name), text)
-            written.append(name)
-            report(f"wrote {name}")
-    return written
+            done.append(f"wrote {name}")
+            report(done[-1])
+    return done
 
 
 def _text(root, name):
