@@ -183,6 +183,11 @@ def no_pdf(monkeypatch):
     monkeypatch.setattr(document, "of_data", lambda _, data, beside=None: repr(data).encode(errors="replace"))
 
 
+def test_a_comment_that_only_looks_like_one_of_the_bank_is_a_text(out, grade, no_pdf):
+    grade("mark", "001", "T5.1", "0.5", "--comment", "T5.1z")
+    assert grade("out")[0] == 0 and "T5.1z" in (out / "feedback/001.pdf").read_text()
+
+
 DAMAGED = ("names.json", "collection.json", "points.json", "marks.json", "checked/001.json", "rubric.toml")
 DAMAGE = {
     "empty": b"", "cut": None, "null": b"null", "list": b"[1]", "text": b'"x"', "number": b"7", "nan": b"NaN",
