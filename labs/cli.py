@@ -46,11 +46,18 @@ def count(*names, least=1, **settings):
 JSON = option("--json", action="store_true", help="print JSON instead of text")
 
 
+GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
+
+
 def command(words, text, *options):
-    """Decorator: the function, which takes the options and returns the exit code, becomes `labs WORDS`."""
+    """Decorator: the function, which takes the options and returns the exit code (None is 0), becomes `labs WORDS`.
+
+    All commands `labs grade` have the option GRADES, too.
+    """
 
     def register(function):
-        COMMANDS[tuple(words.split())] = function, text, options
+        of_group = (GRADES,) if words.startswith("grade ") else ()
+        COMMANDS[tuple(words.split())] = function, text, options + of_group
         return function
 
     return register
@@ -131,7 +138,6 @@ def _study(args):
     else:
         print(table)
         print("Plots:", *pictures)
-    return 0
 
 
 @command(
@@ -150,7 +156,6 @@ def _results(args):
     known = {name: getattr(args, name) for name in ("images", "model", "workers", "global_batch")}
     rows = collect.rows(args.files, **known)
     print(as_json({"runs": rows}) if args.json else collect.table(rows))
-    return 0
 
 
 @command(
@@ -171,7 +176,6 @@ def _maxbatch(args):
     asked = {name: getattr(args, name) for name in ("image_size", "memory", "bisect", "start", "limit")}
     result = maxbatch.search(args.model, **asked, runs=args.out)
     print(as_json(result) if args.json else maxbatch.table(result))
-    return 0
 
 
 @command(
@@ -229,7 +233,7 @@ def _slurm_render(args):
 
     if args.check:
         return _told(render.check(root), "Batch scripts, sources and sites agree.")
-    render.render(root)
+    render.write(root, render.scripts(root))
     return 0
 
 
@@ -255,13 +259,12 @@ def _slurm_sites(args):
     found = [sites.load(id) for id in sites.names()]
     if args.json:
         print(as_json([dict(site) | {"personal": sorted(site.personal)} for site in found]))
-        return 0
+        return
     for site in found:
         mark = "*" if site.id == sites.default() else " "
         size = f"{site.gpus} GPUs and {site.cpus} CPUs a node, by {site.launcher}"
         print(f"{mark} {site.id:<16} {site.name}: {size}; {site.about}")
     print("* is the one in use; another: export LABS_SITE=<site>")
-    return 0
 
 
 @command(
@@ -281,15 +284,12 @@ def _reset(args):
     else:
         fresh = course.fresh_files(root)
     print(*course.reset(root, args.names, fresh, args.progress), sep="\n")
-    return 0
 
 
 @command(
     "update",
     "a newer release of the course; your answers, scripts and runs stay",
-    option(
-        "release", metavar="RELEASE", help="the zip that the instructor gave out, or the folder that it was unpacked to"
-    ),
+    option("release", metavar="RELEASE", help="the zip that the instructor gave out, or the folder it was unpacked to"),
     option("--older", action="store_true", help="also a release that is older than this course"),
     option("--dry-run", action="store_true", help="only say what would change"),
 )
@@ -297,7 +297,6 @@ def _update(args):
     from labs import course
 
     print(*course.update(course.find(), args.release, args.older, args.dry_run), sep="\n")
-    return 0
 
 
 @command(
@@ -316,7 +315,7 @@ def _report(args):
     made = report.make(args.out, start=args.folder, runs=args.runs, name=args.name, machine=args.machine)
     if args.json:
         print(as_json(made.report.model_dump(mode="json")))
-        return 0
+        return
     print(f"Wrote {made.pdf}, {made.json} and {made.zip}. Hand in {made.zip.name}; look at the report first.")
     for head, lines in (
         ("Missing:", made.report.missing),
@@ -324,7 +323,6 @@ def _report(args):
     ):
         if lines:
             print(head, *map(printable, lines), sep="\n- ")
-    return 0
 
 
 @command(
@@ -348,7 +346,6 @@ def _dispute(args):
         every = dispute.keep(runs, args.task, args.reason or "")
         print("Kept. Now make the report (`labs report`) and hand in submission.zip: the dispute is in it.")
     print(*(printable(f"{id}: {each.reason}") for id, each in every.items()), sep="\n")
-    return 0
 
 
 @command(
@@ -370,8 +367,8 @@ def _build(args):
     if args.student:
         students.student_tree(".", args.student, holds=not args.no_holds)
         print(f"The tree for students is in {args.student}.")
-        return 0
-    build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)
+    else:
+        build.build(".", names=args.names or None, execute=not args.no_execute, force=args.force)
     return 0
 
 
@@ -389,10 +386,8 @@ def _release(args):
 
     given = release.release(".", args.out, args.site, args.notebooks, criteria=not args.no_criteria)
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
-    return 0
 
 
-GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
 COLUMN = option("--column", metavar="NAME", help="its column for the points, where several could be it")
 
 
@@ -403,15 +398,12 @@ COLUMN = option("--column", metavar="NAME", help="its column for the points, whe
     option("--due", metavar="WHEN", help="what came later is told, as 2026-12-01T12:00 (UTC, or with +01:00)"),
     option("--worksheet", metavar="FILE", help="Moodle's grading worksheet, which says when each was handed in"),
     COLUMN,
-    GRADES,
 )
 def _grade_collect(args):
-    _for_instructors()
     from labs.grading import collect, worksheet
 
     due, sheet = collect.moment(args.due), args.worksheet and worksheet.of_hand_ins(args.worksheet, args.column)
     print(*collect.collect(args.source, args.out, due, sheet), sep="\n")
-    return 0
 
 
 @command(
@@ -424,10 +416,8 @@ def _grade_collect(args):
         help="those given out, as 05_resnet50_scaling (default: those of the last time, or all but optional ones)",
     ),
     option("--no-run", action="store_true", help="run nothing of the students'"),
-    GRADES,
 )
 def _grade_check(args):
-    _for_instructors()
     _needs_sources(".", "solutions", "the course", "notebooks/")
     from labs import sandbox
     from labs.grading import check
@@ -438,7 +428,6 @@ def _grade_check(args):
     for line in check.left_open(check.results(args.out)):
         _say(line)
     print(f"{count} looked at; the others are as they were.")
-    return 0
 
 
 @command(
@@ -446,24 +435,19 @@ def _grade_check(args):
     "trains a student's script again, small and in the sandbox; compares speedup and loss with what was handed in",
     option("number", metavar="NUMBER", help="of the submission, as 007"),
     option("task", metavar="TASK", help="as T5"),
-    GRADES,
 )
 def _grade_rerun(args):
-    _for_instructors()
     from labs.grading import rerun
 
     for line in rerun.rerun(args.out, args.number, args.task, report=_say):
         _say(line)
-    return 0
 
 
-@command("grade desk", "writes the notebook in which written answers are graded by keyboard", GRADES)
+@command("grade desk", "writes the notebook in which written answers are graded by keyboard")
 def _grade_desk(args):
-    _for_instructors()
     from labs.grading import desk
 
     print(f"Wrote {desk.write(args.out)}: open it in JupyterLab.")
-    return 0
 
 
 @command(
@@ -478,10 +462,8 @@ def _grade_desk(args):
     option("--dismiss", action="append", default=[], metavar="KIND", help="a kind of finding that means nothing"),
     option("--reopen", action="append", default=[], metavar="KIND", help="a kind of finding, to be decided again"),
     option("--answer", metavar="TEXT", help="to the student's dispute about ITEM"),
-    GRADES,
 )
 def _grade_mark(args):
-    _for_instructors()
     from labs.grading import check, collect, disputes, marks, rubric
 
     rules, path = rubric.load(args.out), collect.submission(args.out, args.number)
@@ -507,7 +489,6 @@ def _grade_mark(args):
         item = args.item if args.share is not None or back else None
         kept = marks.mark(args.out, args.number, rules, item, args.share, args.comment)
     print(f"Kept of {args.number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
-    return 0
 
 
 @command(
@@ -517,10 +498,8 @@ def _grade_mark(args):
     option("comment", nargs="?", metavar="COMMENT", help="what all who made the mistake read"),
     option("--of", metavar="NUMBER", help="a submission with the mistake that is meant, where there are several"),
     option("--share", type=float, default=0.0, metavar="SHARE", help="of the check's points, for all (default: 0)"),
-    GRADES,
 )
 def _grade_pin(args):
-    _for_instructors()
     from labs.grading import check, pins, rubric
 
     rubric.load(args.out)
@@ -528,58 +507,40 @@ def _grade_pin(args):
     if args.comment is None:
         for each in pins.mistakes(found):
             if args.check in (None, each.check):
-                print(
-                    printable(
-                        f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}"
-                    )
-                )
-        return 0
+                hint = " ".join(each.hint.split())
+                _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {hint}")
+        return
     made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
     print(f"Pinned to {args.check}: {len(made.numbers)} submissions get it ({', '.join(made.numbers)}).")
-    return 0
 
 
 @command(
     "grade out",
     "grades.csv, feedback for each student, the overview, what Moodle or Canvas takes back; says whose points moved",
-    option(
-        "--worksheet", metavar="FILE", help="Moodle's grading worksheet or Canvas' gradebook: a copy gets the points"
-    ),
+    option("--worksheet", metavar="FILE", help="Moodle's worksheet or Canvas' gradebook: a copy gets the points"),
     COLUMN,
-    GRADES,
 )
 def _grade_out(args):
-    _for_instructors()
     from labs.grading import results
 
     print(*map(printable, results.write(args.out, args.worksheet, args.column)), sep="\n")
-    return 0
 
 
 @command(
     "grade oral",
     "three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by them",
     option("--seed", default="", metavar="WORD", help="another word gives other questions"),
-    GRADES,
 )
 def _grade_oral(args):
-    _for_instructors()
     _needs_sources(".", "solutions", "the course", "notebooks/")
     from labs.grading import oral
 
     print(*oral.write(args.out, ".", args.seed), sep="\n")
-    return 0
 
 
 def _say(line):
     """Print a line at once, also into a pipe."""
     print(printable(line), flush=True)
-
-
-def _for_instructors():
-    """Raise NotInThisTreeError in a student's tree."""
-    if importlib.util.find_spec("labs.grading") is None:
-        raise NotInThisTreeError("Grading is not in this tree: it is in the instructors' own.")
 
 
 def _needs_sources(root, folder, what, yours):
@@ -656,7 +617,9 @@ def main(argv=None):
         signal.signal(signal.SIGTERM, _ended)
     try:
         _check_counts(args)
-        code = args.function(args)
+        if args.name == "grade" and importlib.util.find_spec("labs.grading") is None:
+            raise NotInThisTreeError("Grading is not in this tree: it is in the instructors' own.")
+        code = args.function(args) or 0
         if sys.stdout:  # None where it was closed
             sys.stdout.flush()
         return code

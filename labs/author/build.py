@@ -28,18 +28,10 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
     change; without `execute` the solution notebooks stay as they are. `report` gets lines of progress.
     Raises BuildError; a notebook whose execution fails leaves its old files in place.
     """
-    root, done = Path(root).resolve(), []
+    root = Path(root).resolve()
     every = pairs(root)
     chosen = _chosen(every, names)
-
-    def write(path: Path, text: str) -> None:
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            files.write(path, text)
-            done.append(f"wrote {label_of(root, path)}")
-            report(done[-1])
-
-    for name, text in student_scripts(root).items():
-        write(root / name, text)
+    done = render.write(root, student_scripts(root), report)
     for name in sorted(chosen):
         solution, student = every[name]
         path = root / "solutions" / f"{name}.ipynb"
@@ -58,7 +50,7 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
                 report(f"{label} took {watch}" + (f": not stated, since {why_not}" if why_not else ""))
             else:
                 report(f"{label} is out of date and was not executed")
-        write(root / "notebooks" / f"{name}.ipynb", as_text(student))
+        done += render.write(root, {f"notebooks/{name}.ipynb": as_text(student)}, report)
     return done
 
 

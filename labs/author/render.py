@@ -99,16 +99,15 @@ def _setup(site):
     for name, value in (("LABS_DATA", site.data), ("TMPDIR", site.scratch)):
         if value and value.strip("${}") != name:
             lines.append(f'export {name}="{value}"')
-    return (
-        "\n".join(lines)
-        + """
-export PYTHONPATH="$PWD" PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2
+    return "\n".join([*lines, _BEGIN])
+
+
+_BEGIN = """export PYTHONPATH="$PWD" PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2
 export LABS_RUNS="${LABS_RUNS:-notebooks/runs}" # folder of the run records
 SCRIPTS="${SCRIPTS:-notebooks/scripts}"         # your training scripts
 mkdir -p "$LABS_RUNS"
 echo "Job ${SLURM_JOB_ID:-without SLURM} on ${SLURM_JOB_NODELIST:-this machine}, GPUs ${CUDA_VISIBLE_DEVICES:-none}"
 "${python[@]}" -c 'from labs import devices; print("Versions:", devices.versions())'"""
-    )
 
 
 def _quoted(words):
@@ -180,15 +179,16 @@ def scripts(root):
     return made
 
 
-def render(root, report=print):
-    """Write the batch scripts that are missing or out of date; returns their paths below `root`."""
-    written = []
-    for name, text in scripts(root).items():
+def write(root, made, report=print):
+    """Write those files of `made`, {path below `root`: text}, that are missing or out of date; returns a line for each,
+    which `report` gets, too."""
+    done = []
+    for name, text in made.items():
         if _text(root, name) != text:
             files.write(Path(root, name), text)
-            written.append(name)
-            report(f"wrote {name}")
-    return written
+            done.append(f"wrote {name}")
+            report(done[-1])
+    return done
 
 
 def _text(root, name):

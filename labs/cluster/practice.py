@@ -194,18 +194,14 @@ def _configure(folder, site, nodes):
     """Write the configuration of `nodes` nodes like the site's, with free ports."""
     ports = _ports(nodes + 1)
     spans = {gpus: site.cpus_for(gpus) for gpus in range(1, site.gpus + 1)}
-    fields = {
-        "site": site.name,
+    fields = dict(site) | {
         "folder": folder,
         "host": socket.gethostname().split(".")[0],
         "nodes": nodes,
         "port": ports,
         "first_port": ports + 1,
         "last_port": ports + nodes,
-        "cpus": site.cpus,
         "cores": site.cpus // site.threads_per_core,
-        "threads": site.threads_per_core,
-        "gpus": site.gpus,
         "last_gpu": site.gpus - 1,
         "memory": 1000000 // site.cpus,
         "partition": site.partition or "main",

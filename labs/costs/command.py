@@ -119,12 +119,7 @@ def text(found):
         if quantity := found.quantities.get(name):
             low, high = quantity.interval
             lines.append(f"  {label:<24}{quantity.value:{form}}  [{low:{form}}, {high:{form}}] {unit}".rstrip())
-    return "\n".join(
-        [
-            *lines,
-            "Seconds of a step:",
-            *(f"  {label:<24}{row['breakdown_seconds'][part]:.4g}" for part, label in PARTS.items()),
-            f"Backward, {BACKWARD:.0%} of the computation, can hide the all-reduce.",
-            *(f"Note: {note}." for note in found.notes),
-        ]
-    )
+    lines.append("Seconds of a step:")
+    lines += [f"  {label:<24}{row['breakdown_seconds'][part]:.4g}" for part, label in PARTS.items()]
+    lines.append(f"Backward, {BACKWARD:.0%} of the computation, can hide the all-reduce.")
+    return "\n".join(lines + [f"Note: {note}." for note in found.notes])

@@ -119,13 +119,10 @@ def _vary(value, draw, number):
 
 def _gradients(arguments, draw):
     """Of 02.12: gradients of some workers, each of which computes one after the other, and one among them."""
-    work = [
-        (worker, begin, end)
-        for worker in range(draw.randint(2, 4))
-        for begin, end in itertools.pairwise(
-            itertools.accumulate(draw.uniform(0.5, 4) for _ in range(draw.randint(3, 5)))
-        )
-    ]
+    work = []
+    for worker in range(draw.randint(2, 4)):
+        times = itertools.accumulate(draw.uniform(0.5, 4) for _ in range(draw.randint(3, 5)))
+        work += [(worker, begin, end) for begin, end in itertools.pairwise(times)]
     made = [type(arguments[1])(*each, -1) for each in sorted(work, key=lambda each: each[2])]
     return [made, draw.choice(made)]
 

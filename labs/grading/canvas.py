@@ -10,26 +10,24 @@ from labs.errors import UseError
 from labs.grading.table import Sheet, number
 
 # Canvas takes _123_ out of a student's name, so the first two numbers are its own: of the student, and of the file.
-_EXPORTED = re.compile(r"(?P<who>[^/]+?)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_(?P<rest>[^/]+)")
-_ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<who>anon_[^\W_]+)_(?P<file>\d+)_(?P<rest>[^/]+)")
-_TEXT = re.compile(r"(?P<who>[^/]+?)(?P<late>_LATE)?_(?P<id>\d+)_(?P<rest>(?:text|link)\.html)")
-_ANONYMOUS_TEXT = re.compile(r"(?P<late>LATE_)?(?P<who>anon_[^\W_]+)_(?P<rest>(?:text|link)\.html)")
+_FILE = r"_(?:(?P<file>\d+)_(?P<rest>[^/]+)|(?P<text>(?:text|link)\.html))"
+_EXPORTED = re.compile(r"(?P<who>[^/]+?)(?P<late>_LATE)?_(?P<id>\d+)" + _FILE)
+_ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<who>anon_[^\W_]+)" + _FILE)
 _ASSIGNMENT = re.compile(r"(?P<name>.*\S)\s*\((?P<id>\d+)\)", re.S)
 
 
 def exported(path):
     """What the path of a file in an export says of it, as fields of incoming.Handed; None if it is
     another platform's."""
-    for pattern in (_ANONYMOUS, _ANONYMOUS_TEXT, _EXPORTED, _TEXT):
-        if found := pattern.fullmatch(path):
-            break
-    else:
+    found = _ANONYMOUS.fullmatch(path) or _EXPORTED.fullmatch(path)
+    if not found:
         return None
-    says = found.groupdict()
-    late = "late" if says["late"] else ""  # Canvas says so of each that is
-    order = int(says.get("file") or 0)  # files get their numbers one after the other
-    says = {"platform": "canvas", "who": says["who"], "id": says.get("id") or says["who"], "rest": says["rest"]}
-    return says | {"beside": pattern in (_TEXT, _ANONYMOUS_TEXT), "late": late, "order": order}
+    parts = found.groupdict()
+    late = "late" if parts["late"] else ""  # Canvas says so of each that is
+    order = int(parts["file"] or 0)  # files get their numbers one after the other
+    says = {"platform": "canvas", "who": parts["who"], "id": parts.get("id") or parts["who"]}
+    says |= {"rest": parts["rest"] or parts["text"], "beside": parts["text"] is not None}
+    return says | {"late": late, "order": order}
 
 
 def is_gradebook(table):

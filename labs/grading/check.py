@@ -28,7 +28,7 @@ from labs import files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric, store, term
-from labs.grading.finding import SEVERITIES, Finding, looked
+from labs.grading.finding import SEVERITIES, Finding, by_id, looked
 from labs.printed import about
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
@@ -69,20 +69,13 @@ def counting(out, notebooks=None):
     time; else all but optional ones. Raises UseError for a name that no notebook has."""
     path, lessons = Path(out, "notebooks.json"), tasks.lessons().values()
     known = [lesson.notebook for lesson in lessons]
-    if unknown := set(notebooks or ()) - set(known):
-        raise UseError(f"There is no notebook {min(unknown)}; there are {', '.join(known)}.")
+    named = tuple(dict.fromkeys(notebooks or store.read(path)))
+    if unknown := set(named) - set(known):
+        whose = "" if notebooks else f", which {path} names"
+        raise UseError(f"There is no notebook {min(unknown)}{whose}. Name with --notebooks some of {', '.join(known)}.")
     if notebooks:
-        files.write(path, json.dumps(list(dict.fromkeys(notebooks)), indent=1))
-        return tuple(dict.fromkeys(notebooks))
-    try:
-        kept = json.loads(files.read(path))
-    except FileNotFoundError:
-        return tuple(lesson.notebook for lesson in lessons if not lesson.optional)
-    except (OSError, ValueError, RecursionError):
-        kept = None
-    if not (isinstance(kept, list) and kept and all(name in known for name in kept)):
-        raise UseError(f"{path} is damaged: it names no notebooks. Name them: `labs grade check --notebooks ...`")
-    return tuple(kept)
+        files.write(path, json.dumps(named, indent=1))
+    return named or tuple(lesson.notebook for lesson in lessons if not lesson.optional)
 
 
 def _look_at(waiting, out, found, root, at_once, report):
@@ -98,9 +91,8 @@ def _look_at(waiting, out, found, root, at_once, report):
             before = _kept(out, number, piece)
             same = before.get("submission") == made["submission"]
             if piece and same:
-                now = term.carried({piece: before["checks"]}, {piece: made["checks"]})
-                moved[number].append(term.moved({piece: before["checks"]}, now))
-                made["checks"] = now[piece]
+                made["checks"] = term.carried(before["checks"], made["checks"])
+                moved[number].append(term.moved(before["checks"], made["checks"]))
             if made["key"] or not same:  # else what was found stays
                 files.write(_path(out, number, piece), json.dumps(made, indent=1).encode(errors="replace"))
             del waiting[number][piece]
@@ -141,11 +133,7 @@ def results(out):
     """
     kept = {number: store.read(_path(out, number)) for number in collect.submissions(out)}
     kept = {number: each for number, each in kept.items() if each}
-    asked = {}
-    for id in rubric.load(out).checks:
-        with suppress(LabsError):
-            asked.setdefault(tasks.find(id)[0], []).append(id)
-    asked = {tasks.lessons()[lesson].notebook: ids for lesson, ids in asked.items()}
+    counted = rubric.load(out).checks
     series = [
         copies.Series(number, name, kind, started, np.log(steps))
         for number, each in kept.items()
@@ -156,31 +144,31 @@ def results(out):
     alike = likeness.findings(likeness.pairs({number: each["alike"] for number, each in kept.items()}))
     again = rerun.findings(out)
     for number, each in kept.items():
-        each |= _judged(out, number, each, asked)
+        each |= _judged(out, number, each, counted)
         own = [Finding(**found) for found in each["findings"]] + list(_claims(each.get("claimed", ()), each["checks"]))
         found = [one for of in (across, equal, alike, again) for one in of.get(number, [])] + own
         each["findings"] = sorted(found, key=lambda one: SEVERITIES.index(one.severity), reverse=True)
     return kept
 
 
-def _judged(out, number, evidence, asked):
+def _judged(out, number, evidence, counted):
     """{checks, told, seconds} of the notebooks of a submission that were run, and of what the rubric asks for besides.
 
-    evidence: what is kept of it, by an older kit with its checks; asked: {notebook: ids of checks}.
+    evidence: what is kept of it, by an older kit with its checks; counted: the ids of the checks that count.
     """
     made = {"checks": dict(evidence["checks"]), "told": list(evidence["told"]), "seconds": {}}
     for lesson in tasks.lessons().values():
-        name = lesson.notebook
+        name, ids = lesson.notebook, [item.id for item in lesson.task if item.id in counted]
         piece = store.read(_path(out, number, name))
         if piece and piece["submission"] == evidence.get("submission"):
             made["checks"][name], made["seconds"][name] = piece["checks"], piece["seconds"]
             made["told"] += [f"{name}, {line}" for line in piece["told"]]
-        elif name in asked and "notebooks" in evidence:
+        elif ids and "notebooks" in evidence:
             if name in evidence["notebooks"]:
                 said = {"how": "person", "text": "not judged: it was not run yet (`labs grade check`)"}
             else:
                 said = {"how": "outside", "text": judge.NOT_HANDED_IN}
-            made["checks"][name] = {id: {"state": "open", "code": ""} | said for id in asked[name]}
+            made["checks"][name] = {id: {"state": "open", "code": ""} | said for id in ids}
     return made
 
 
@@ -188,10 +176,9 @@ def left_open(found):
     """Lines on the checks that a person has to decide, and whose they are. found: of `results`."""
     whose = {}
     for number, each in found.items():
-        for of_one in each["checks"].values():
-            for id, check in of_one.items():
-                if check["how"] == "person":
-                    whose.setdefault(id, {}).setdefault(check["text"], []).append(number)
+        for id, judged in by_id(each["checks"]).items():
+            if judged["how"] == "person":
+                whose.setdefault(id, {}).setdefault(judged["text"], []).append(number)
     for id, reasons in sorted(whose.items()):
         for text, who in reasons.items():
             yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
@@ -231,7 +218,8 @@ def _look(number, path, root, notebook, kept):
             said = f"{type(problem).__name__}: {problem}"[:200]
             found, told, kept = judge.unjudged(submission, root, notebook, said), [said], kept | {"key": ""}
         seconds = round(time.monotonic() - begin, 1)
-        return number, notebook, kept | {"checks": judge.as_data(found), "told": told, "seconds": seconds}
+        checks = {id: asdict(result) for id, result in found.items()}
+        return number, notebook, kept | {"checks": checks, "told": told, "seconds": seconds}
 
 
 def _evidence(submission, root):
@@ -264,7 +252,8 @@ def _of_records(submission, result):
     for each in copies.series(submission.number, submission.records):
         result["steps"].append([each.name, each.kind, each.started, np.exp(each.steps).tolist()])
     with suppress(LabsError):
-        result["speedups"] = list(_speedups(submission))
+        wanted = ("source", "workers", "speedup", "speedup_interval")
+        result["speedups"] = [[row[each] for each in wanted] for row in submission.speedups]
         for (task, caption), rows in submission.tables.items():
             result["tables"].setdefault(task, []).append([caption, *rows])
     return ()
@@ -279,17 +268,10 @@ def _line(out, number):
     return f"{number}: {len(evidence['findings'])} findings; checks: {said}"
 
 
-def _speedups(submission):
-    """[source, workers, speedup, interval or None] of each run on more than one worker."""
-    for row in submission.course.rows(submission.course.held):
-        if row["speedup"] and (row["workers"] or 1) > 1:
-            yield [row["source"], row["workers"], row["speedup"], row["speedup_interval"]]
-
-
 def _claims(claimed, checks):
     """A finding where progress.json calls checks right that are not; a function that is right for the notebook's own
     numbers was."""
-    judged = {id: each for of_one in checks.values() for id, each in of_one.items()}
+    judged = by_id(checks)
     wrong = [
         id
         for id in claimed

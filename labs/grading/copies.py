@@ -16,13 +16,12 @@ import numpy as np
 
 from labs import recorded
 from labs.checks import kept
-from labs.grading.finding import Finding
+from labs.grading.finding import Finding, few
 from labs.report.form import digest
 from labs.results import record as records
 
 LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # step times that two runs must share; of the spread, in order and in any order
 KIT = "the kit"
-FEW = 8  # runs that one finding names
 _LONG = 200  # characters of what two students do not have alike by chance
 
 
@@ -84,7 +83,8 @@ def _copies(runs):
         order = order[len(here) :]
         places = np.array(here + order)
         steps = np.stack([runs[place].steps[:length] for place in places])
-        spread, width = np.median(_from_median(steps), axis=1), np.ptp(steps[: len(here)], axis=1)
+        from_median = np.abs(steps - np.median(steps, axis=1, keepdims=True))
+        spread, width = np.median(from_median, axis=1), np.ptp(steps[: len(here)], axis=1)
         steps, least = (steps - steps[:, :1]).astype(np.float32), length - 1 - int(0.9 * (length - 1))
         for n, place in enumerate(here):
             off = steps[n] - steps[n + 1 :]
@@ -100,10 +100,6 @@ def _copies(runs):
                 if (factor := alike(runs[first].steps, runs[second].steps)) is not None:
                     again[second] |= owner[first] == owner[second]
                     yield first, second, factor
-
-
-def _from_median(rows):
-    return np.abs(rows - np.median(rows, axis=1, keepdims=True))
 
 
 def findings(runs):
@@ -127,8 +123,7 @@ def findings(runs):
             severity = "note" if earlier else "serious"
             found.setdefault(here.owner, []).append(Finding(kind, severity, here.name, seen))
     for first, said in repeated.items():
-        more = f" and of {len(said) - FEW} more" if len(said) > FEW else ""
-        seen = f"its step times are {', '.join(said[:FEW])}{more}"
+        seen = f"its step times are {few(said)}"
         found.setdefault(every[first].owner, []).append(Finding("repeated", "serious", every[first].name, seen))
     found.pop(KIT, None)
     return found

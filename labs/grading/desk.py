@@ -18,6 +18,7 @@ from labs.author import sources
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import check, collect, disputes, feedback, handed, marks, overview, points, rubric, shown
+from labs.grading.finding import by_id
 from labs.printed import printable
 
 NEXT = {None: 1.0, 1.0: 0.5, 0.5: 0.0, 0.0: None}  # what a key makes of a mark
@@ -105,10 +106,8 @@ class Desk:
 
     def _left(self, number, id):
         """How a check was judged, if that is left to a person, else None."""
-        for of_one in self.found[number]["checks"].values():
-            if id in of_one and of_one[id]["how"] == "person":
-                return of_one[id]
-        return None
+        judged = by_id(self.found[number]["checks"]).get(id)
+        return judged if judged and judged["how"] == "person" else None
 
     @property
     def cards(self):
@@ -121,11 +120,6 @@ class Desk:
         else:
             found = [(number, self.task) for number, each in self.found.items() if each["answers"].get(self.task)]
         return sorted(found, key=lambda card: hashlib.sha256(f"{card[1]} {card[0]}".encode()).hexdigest())
-
-    @property
-    def order(self):
-        """The numbers of the submissions in the order in which they are dealt out."""
-        return [number for number, _ in self.cards]
 
     @property
     def card(self):
@@ -319,7 +313,7 @@ class Desk:
         if written:
             parts.append(f"<b>Answer</b>{_pre(found['answers'].get(written) or '(no answer is written)')}")
         else:
-            judged = next((of[id] for of in found["checks"].values() if id in of), None) or {"state": "", "text": ""}
+            judged = by_id(found["checks"]).get(id, {"state": "", "text": ""})
             code = judged.get("code") or self._code(number).get(id) or "(its cell is as students get it, or is missing)"
             said = f"{judged['state']}. {judged['text']}".strip(". ") or "not judged"
             parts.append(f"<b>{_text(feedback.titled(id, self.rules))}</b><p>{_text(said)}</p>{_pre(code)}")
@@ -328,7 +322,7 @@ class Desk:
     def _code(self, number):
         """{check: what the student wrote} of a submission."""
         if number not in self._codes:
-            self._codes[number] = shown.code(collect.contents(collect.submission(self.out, number), shown.notebooks()))
+            self._codes[number] = shown.code(collect.submission(self.out, number))
         return self._codes[number]
 
     def _evidence(self, number, id, found):
@@ -343,13 +337,11 @@ class Desk:
         if item:
             wanted = " ".join([item.title, *(each.text for each in self._asked(task))])
             with handed.opened(number, collect.submission(self.out, number)) as submission:
+                changes = shown.changes(submission.contents, item.evidence)
                 pieces = {
                     "machines": [("Where the runs were made", "\n".join(shown.machines(submission, item)))],
                     "logs": [(each.file, "\n".join(each.lines)) for each in shown.logs(submission, item)],
-                    "scripts": [
-                        (f"{name}: what was changed", "\n".join(lines))
-                        for name, lines in shown.changes(submission.contents, item.evidence)
-                    ],
+                    "scripts": [(f"{name}: what was changed", "\n".join(lines)) for name, lines in changes],
                 }
             for kind, made in pieces.items():
                 unfolded = " open" if re.search(_ASKS[kind], wanted, re.IGNORECASE) else ""

@@ -1,5 +1,7 @@
 """What students dispute, read from what they handed in, and which of it a person has not answered yet."""
 
+from contextlib import suppress
+
 from labs.checks import dispute
 from labs.grading import collect
 
@@ -8,12 +10,9 @@ _PLACES = tuple(f"{runs}/{dispute.FILE}" for runs in ("notebooks/runs", "runs"))
 
 def of(contents):
     """{id: Dispute} in the files of a submission; a file that is not one holds no disputes."""
-    for place in _PLACES:
-        if place in contents:
-            try:
-                return dispute.read(contents[place])
-            except ValueError:
-                return {}
+    given = [contents[place] for place in _PLACES if place in contents]
+    with suppress(ValueError):
+        return dispute.read(given[0]) if given else {}
     return {}
 
 

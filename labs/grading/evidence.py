@@ -13,11 +13,11 @@ from labs.costs.computation import BYTES, FLOPS
 from labs.costs.memory import KEPT
 from labs.errors import LabsError
 from labs.grading import guessing
-from labs.grading.finding import Finding, looked
+from labs.grading.finding import Finding, few, looked
 from labs.models import counts
 from labs.report.gather import findings_of
 
-FEW = 8  # steps: fewer say nothing about their spread; runs that one finding names
+LEAST = 8  # steps: fewer say nothing about their spread
 CORE, GPU = 300e9, 3e15  # operations/s that nothing exceeds: a core (64 per cycle at 4 GHz), a GPU (matrix units, 2025)
 MOST_PIXELS = 1024  # per side: larger images are not counted
 WINOGRAD = 2.25  # times fewer multiplications (A. Lavin and S. Gray, CVPR 2016)
@@ -57,11 +57,10 @@ def _clock(name, record):
             seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
             yield Finding("clock", "serious", name, seen)
             break
-    validated = [any(key.startswith("val_") for key in e.metrics) for e in record.epochs]  # an epoch's time holds it
     unfilled = [
-        1 - sum(e.step_seconds) / e.seconds
-        for e, also in zip(record.epochs, validated, strict=True)
-        if e.step_seconds and not also
+        1 - sum(each.step_seconds) / each.seconds
+        for each in record.epochs  # the time of one with a validation holds that, too
+        if each.step_seconds and not any(key.startswith("val_") for key in each.metrics)
     ]
     if unfilled and median(unfilled) > 0.25:
         yield Finding("clock", "look", name, f"the steps fill only {1 - median(unfilled):.0%} of their epochs")
@@ -130,7 +129,7 @@ def _script(submission, name, record):
 def _spread(name, record):
     """Measured times are never quite equal, and a clock gives more digits than a person types."""
     steps = [seconds for epoch in record.epochs if epoch.epoch for seconds in epoch.step_seconds]
-    if len(steps) < FEW:
+    if len(steps) < LEAST:
         return
     second = [b - a for a, b in pairwise([b - a for a, b in pairwise(steps)])]
     if len(set(steps)) < len(steps) / 2:
@@ -172,10 +171,9 @@ def _possible(name, record):
 @cache
 def _facts(model, image_size):
     """What a network needs (labs.models.counts); None for one that cannot be counted."""
-    try:
+    with suppress(LabsError):
         return counts.of(model, image_size, 10)
-    except LabsError:
-        return None
+    return None
 
 
 def _versions(records):
@@ -187,15 +185,14 @@ def _versions(records):
     for runs in studies.values():
         for what in ("versions", "machine"):
             if len({str(sorted(getattr(record, what).items(), key=str)) for _, record in runs}) > 1:
-                more = f" and {len(runs) - FEW} more" if len(runs) > FEW else ""
-                names = ", ".join(name for name, _ in runs[:FEW]) + more
+                names = few([name for name, _ in runs])
                 yield Finding("versions", "look", names, f"one study, and their {what} differ")
 
 
 def _superlinear(submission):
-    for row in submission.course.rows(submission.course.held):
-        interval, workers = row["speedup_interval"], row["workers"] or 1
-        if interval and workers > 1 and interval[0] > 1.1 * workers:
+    for row in submission.speedups:
+        interval, workers = row["speedup_interval"], row["workers"]
+        if interval and interval[0] > 1.1 * workers:
             seen = f"a speedup of {row['speedup']:.3g} [{interval[0]:.3g}, {interval[1]:.3g}] on {workers} workers"
             yield Finding("superlinear", "look", row["source"].removesuffix(".json"), seen)
 

@@ -5,35 +5,31 @@ anybody else.
 """
 
 import re
-import shutil
-import tempfile
 from functools import cache
 from pathlib import Path
 
 from labs.checks import tasks
-from labs.grading import pins, points
-from labs.report import content, document, form
+from labs.grading import pins, points, shown
 
-HERE = Path(__file__).parent
+FORM = Path(__file__).with_name("feedback.typ")
 STEPS, GOOD, NAMED = 3, 4, 3  # of the first page: next steps, what was good, questions that one line names
 LONGEST, MOST_LINES = 500, 24  # characters of a hint, lines of a student's code
 _CALL = re.compile(r"\s*^(?:\w+ = )?check\([^\n]*\)\s*\Z", re.MULTILINE)
 _PATH = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?(?:[/\\][\w.+@ -]*[\w.+@-]){2,}[/\\]?")
 
 
-def page(number, who, found, made, rules, own, disputed, code, collected=()):
+def page(number, packed, who, found, made, rules, own, disputed, collected=()):
     """All that stands in the feedback on a submission, as data for feedback.typ.
 
-    who: the student's name, or None; found: of check.results; made: its Lines; rules: the Rubric; own: its Marks;
-    disputed: {id: Dispute}, or None; code: {check: what the student wrote}; collected: what its collection told.
+    packed: its path; who: the student's name, or None; found: of check.results; made: its Lines; rules: the Rubric;
+    own: its Marks; disputed: {id: Dispute}, or None; collected: what its collection told.
     """
+    code = shown.code(packed)
     pinned = {id: pin.comment for id, pin in pins.pinned(rules.pin, found).items()}
     waiting, unread = [line for line in made if line.open], not points.handed_in(found)
     blank = [line for line in made if line.state == "not done" and line.id in rules.checks]
     off = [line for line in made if line.of == 0 and line.points < 0]
     state = f"{_count(len(waiting), 'item')} still to be looked at by a person: the points can change."
-    comments = [clean(rules.comments.get(each, each)) for each in own.comments]
-    comments += [f"{titled(id, rules)}: {clean(text)}" for id, text in pinned.items()]
     said = [each.sentence for each in own.findings.values() if each.state == "confirmed" and each.sentence]
     if off and not all(own.findings[line.id].sentence for line in off):
         said.append("Points were taken off. Ask your instructor for the reason.")
@@ -46,7 +42,9 @@ def page(number, who, found, made, rules, own, disputed, code, collected=()):
         "collected": next((clean(line) for line in collected if not line.startswith("equal")), "") if unread else "",
         "good": _good(made, rules)[:GOOD],
         "steps": _steps(found, made, rules, pinned, own)[:STEPS],
-        "comments": comments,
+        "comments": [
+            f"{titled(id, rules)}: {clean(text)}" if id else clean(text) for id, text in comments(found, rules, own)
+        ],
         "said": [clean(each) for each in said],
         "off": f"{-sum(line.points for line in off):g}" if off else "",
         "disputes": [_dispute(id, each, own, rules) for id, each in (disputed or {}).items()],
@@ -64,7 +62,13 @@ def page(number, who, found, made, rules, own, disputed, code, collected=()):
         "right": _by_notebook([line for line in made if line.state == "right" and line.id in rules.checks], rules),
         "left": [] if unread else _by_notebook(blank, rules),
         "waiting": _by_notebook(waiting, rules),
-    }  # fmt: skip
+    }
+
+
+def comments(found, rules, own):
+    """(None, text) of the comments on a submission, and (check, text) of those that are pinned to its mistakes."""
+    yield from ((None, rules.comments.get(each, each)) for each in own.comments)
+    yield from ((id, pin.comment) for id, pin in pins.pinned(rules.pin, found).items())
 
 
 @cache
@@ -148,9 +152,9 @@ def _steps(found, made, rules, pinned, own):
         elif line.id in rules.checks:
             blank.setdefault(_course()[line.id][0].notebook if line.id in _course() else "", []).append(line)
         elif line.state != "not done":
-            comments = [rules.comments[each] for each in own.comments if each.rstrip(_LETTERS) == line.id != each]
+            given = [rules.comments[each] for each in own.comments if each in rules.comments and each[:-1] == line.id]
             answer = _quoted(rules.items[line.id][0], rules)
-            steps.append((lost, f"Say more in {answer}", clean(" ".join([rules.items[line.id][1].text, *comments]))))
+            steps.append((lost, f"Say more in {answer}", clean(" ".join([rules.items[line.id][1].text, *given]))))
     unwritten = {}
     for line in made:
         if line.id in rules.items and line.state == "not done":
@@ -162,9 +166,6 @@ def _steps(found, made, rules, pinned, own):
         steps.append((sum(line.of for line in lines), *_fill(notebook, lines, found, rules)))
     steps.sort(key=lambda step: -step[0])
     return [{"points": _count(lost, "point"), "do": do, "why": why} for lost, do, why in steps]
-
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def _fill(notebook, lines, found, rules):
@@ -205,19 +206,4 @@ def _by_notebook(lines, rules):
 def _dispute(id, disputed, own, rules):
     answered = own.replies.get(id)
     new = answered is None or answered.reason != disputed.reason
-    return {
-        "title": titled(id, rules),
-        "reason": clean(disputed.reason),
-        "answer": "" if new else clean(answered.text),
-    }  # fmt: skip
-
-
-def set_pdf(name, data, beside=None):
-    """What Typst makes of NAME.typ beside this file with some data, as bytes. beside: {file: text} that it shows."""
-    with tempfile.TemporaryDirectory(prefix="labs-feedback-") as folder:
-        shutil.copyfile(HERE / f"{name}.typ", Path(folder, f"{name}.typ"))
-        shutil.copyfile(document.HERE / "parts.typ", Path(folder, "parts.typ"))
-        Path(folder, "data.json").write_text(form.as_json(content.every(data)), encoding="utf-8", errors="replace")
-        for file, text in (beside or {}).items():
-            Path(folder, file).write_text(text, encoding="utf-8")
-        return document.compile(Path(folder), main=f"{name}.typ")
+    return {"title": titled(id, rules), "reason": clean(disputed.reason), "answer": "" if new else clean(answered.text)}

@@ -47,13 +47,22 @@ class Finding:
         return HONEST.get(self.kind, "see what the report says about it")
 
 
+def by_id(checks):
+    """{id: how it was judged} of the checks of all notebooks, {notebook: {id: how it was judged}}."""
+    return {id: judged for of_one in checks.values() for id, judged in of_one.items()}
+
+
+def few(names, most=8):
+    """The first of some names, and how many more there are, for one line: nobody reads hundreds."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
 def looked(where, look, *given):
     """The findings of one look. Where it cannot go to its end, what it has found stays and one more finding says so:
     whatever was handed in stops neither the other looks nor anybody else's grading."""
     found = []
     try:
-        for each in look(*given):
-            found.append(each)
+        found.extend(look(*given))
     except Exception as problem:
         seen = f"{look.__name__.strip('_')} could not be looked at to the end: {type(problem).__name__}: {problem}"
         found.append(Finding("stopped", "look", where, seen[:300]))

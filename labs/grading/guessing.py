@@ -6,10 +6,11 @@ once. Nothing stops somebody who looks there, and no point is taken; an instruct
 
 import ast
 import re
-import warnings
+from contextlib import suppress
 
-from labs.grading import plain
-from labs.grading.finding import Finding
+from labs.blanks import parse
+from labs.grading import magics, plain
+from labs.grading.finding import Finding, few
 
 JUDGING = ("check", "judge")
 TRIES = 3  # literal answers to one check, and checks with so many: nobody's work looks so by chance
@@ -43,17 +44,12 @@ def tried(sources):
         where = f"code cell {number}" if len(sources) > 1 else "it"
         if found := _READS.search(source):
             yield f"{where} reads or imports what judges: {found[0]:.60}"
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", source))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        if how := next(_ways(tree, answers), None):
-            yield f"{where} {how}"
+        with suppress(*magics.UNFIT):
+            if how := next(_ways(parse(source), answers), None):
+                yield f"{where} {how}"
     often = sorted(id for id, given in answers.items() if len(given) >= TRIES)
     if len(often) >= TRIES:
-        yield f"it tries {TRIES} or more answers to each of {', '.join(often[:FEW])}" + " ..." * (len(often) > FEW)
+        yield f"it tries {TRIES} or more answers to each of {few(often, FEW)}"
 
 
 def _ways(tree, answers):

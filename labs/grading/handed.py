@@ -71,6 +71,12 @@ class Submission:
         return self._digests[name]
 
     @cached_property
+    def speedups(self):
+        """The rows of labs.results.collect for its runs on more than one worker that have a speedup."""
+        rows = self.course.rows(self.course.held)
+        return [row for row in rows if row["speedup"] and (row["workers"] or 1) > 1]
+
+    @cached_property
     def tables(self):
         """{(task, caption): [columns, *rows]}, in texts, of all tables that the report has, from the records."""
         course, made = self.course, {}
@@ -88,9 +94,8 @@ class Submission:
     def manifest(self):
         """{path: {sha256, ...}} as the manifest says; {} where there is none."""
         named = self._json("manifest.json").get("files")
-        return {
-            name: entry for name, entry in (named if isinstance(named, dict) else {}).items() if type(entry) is dict
-        }
+        entries = named.items() if isinstance(named, dict) else ()
+        return {name: entry for name, entry in entries if type(entry) is dict}
 
     @cached_property
     def _given(self):
@@ -101,9 +106,8 @@ class Submission:
             if named is None:  # of an older kit
                 report = self._json("report.json")
                 named = {"notebooks": [each["notebook"] for each in [*report["tasks"], *report["items"]]]}
-            return frozenset(map(str, named["notebooks"])) | {
-                Path(name).stem for name in self.contents if name.endswith(".ipynb")
-            }
+            there = {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
+            return frozenset(map(str, named["notebooks"])) | there
         return None
 
     def _json(self, name):

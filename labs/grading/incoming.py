@@ -13,12 +13,12 @@ import stat
 import zipfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from labs.course.release import unsafe
 from labs.errors import UseError
 from labs.grading import canvas, moodle
+from labs.grading.finding import few
 from labs.sandbox import written
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
@@ -53,7 +53,7 @@ class Handed:
     rest: str = ""
     late: str | None = None
     order: int = 0
-    stamp: float = 0.0
+    stamp: float | tuple = 0.0
     beside: bool = False
     contents: dict = field(default_factory=dict, repr=False)
     told: list = field(default_factory=list)
@@ -62,6 +62,11 @@ class Handed:
     def file(self):
         """The name of the student's own file, which a report may hold: the one in an export names the student."""
         return _base(self.rest)[:80] or "its file"
+
+    def saying(self, line):
+        """The same, with one more line that is told."""
+        self.told.append(line)
+        return self
 
 
 @dataclass
@@ -96,9 +101,9 @@ def handed_in(source):
         found = []
         for entry in entries:
             path = entry.filename.removeprefix(around)
-            handed = _handed_by(path, stamp=_stamp(entry))
+            handed = _handed_by(path, stamp=entry.date_time)
             if why := unsafe(path):
-                handed.told.append(
+                handed.saying(
                     f"{handed.file}: its path {why}; its content was read nevertheless, to no path of its own"
                 )
             found.append(_File(handed, path, entry.file_size, lambda entry=entry: archive.open(entry)))
@@ -118,12 +123,11 @@ def _in_folder(source):
     for path in inside:
         handed = _handed_by(path.name, stamp=path.lstat().st_mtime)
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
-            handed.told.append("a symbolic link, or no plain file: it was not followed")
-            yield handed
+            yield handed.saying("a symbolic link, or no plain file: it was not followed")
         elif path.is_file():
             found.append(_File(handed, path.name, path.stat().st_size, lambda path=path: open(path, "rb")))
         elif handed.beside:
-            yield _text(handed)
+            yield handed.saying(_TEXT.format(handed.file))
         else:
             yield _of_folder(path, handed)
     yield from _by_student(found)
@@ -137,25 +141,22 @@ def _by_student(found):
     for of_one in students.values():
         loose = [each for each in of_one if not each.handed.beside and not each.name.lower().endswith(".zip")]
         zips = [each for each in of_one if not each.handed.beside and each not in loose]
-        yield from (_text(each.handed) for each in of_one if each.handed.beside)
+        yield from (each.handed.saying(_TEXT.format(each.handed.file)) for each in of_one if each.handed.beside)
         if loose:
             yield _of_files(loose, beside=bool(zips))
         yield from map(_of_zip, zips)
 
 
-def _text(handed):
-    handed.told.append(f"a text answer ({handed.file}): it is not graded here; read it on the platform")
-    return handed
+_TEXT = "a text answer ({}): it is not graded here; read it on the platform"
 
 
 def _of_zip(file):
     """The Handed of a zip in an export."""
     handed, name = file.handed, _base(file.handed.rest)
     if file.size > MOST_BYTES:
-        handed.told.append(f"unreadable: {handed.file} has {file.size >> 20} MiB, more than any submission")
-        return handed
+        return handed.saying(f"unreadable: {handed.file} has {file.size >> 20} MiB, more than any submission")
     if name and not re.fullmatch(r"submission([ -]*\(?\d+\)?)?\.zip", name):
-        handed.told.append(f"misnamed: {name} instead of submission.zip")
+        handed.saying(f"misnamed: {name} instead of submission.zip")
     return _opened(handed, file.opened)
 
 
@@ -163,11 +164,10 @@ def _of_files(loose, beside):
     """The Handed of files that a student put into no zip. beside: there is a zip as well, which is what counts."""
     handed, found, room = loose[-1].handed, {}, MOST_BYTES
     names = [each.handed.file for each in loose]
-    some = ", ".join(names[:FEW]) + (f" and {len(names) - FEW} others" if names[FEW:] else "")
+    some = few(names, FEW)
     if beside:
         handed.beside = True
-        handed.told.append(f"beside the zip, and not read: {some}")
-        return handed
+        return handed.saying(f"beside the zip, and not read: {some}")
     for each in loose[:MOST_FILES]:
         place = each.handed.rest.lstrip("/") or each.name
         if each.size > room or unsafe(place):
@@ -179,10 +179,9 @@ def _of_files(loose, beside):
             continue
         room -= len(found[place])
     if any(_WITHIN.fullmatch(place) or _PLACES.fullmatch(place) for place in found):
-        handed.told.append(f"misnamed: {len(names)} files instead of submission.zip ({some})")
+        handed.saying(f"misnamed: {len(names)} files instead of submission.zip ({some})")
         return _taken(handed, found)
-    handed.told.append(f"unreadable: no zip, where submission.zip is asked for: {some}")
-    return handed
+    return handed.saying(f"unreadable: no zip, where submission.zip is asked for: {some}")
 
 
 def _of_folder(path, handed):
@@ -190,10 +189,10 @@ def _of_folder(path, handed):
     zips = sorted(path.glob("*.zip")) or sorted(path.rglob("*.zip"))
     inside = [each for each in zips if not _LITTER.fullmatch(str(each.relative_to(path)))]
     if len(inside) > 1:
-        handed.told.append(f"{len(inside)} zips in one folder: {inside[-1].name} is read")
+        handed.saying(f"{len(inside)} zips in one folder: {inside[-1].name} is read")
     if inside and inside[-1].is_file() and not inside[-1].is_symlink():
         if inside[-1].name != "submission.zip":
-            handed.told.append(f"misnamed: {inside[-1].name} instead of submission.zip")
+            handed.saying(f"misnamed: {inside[-1].name} instead of submission.zip")
         handed.stamp = inside[-1].stat().st_mtime
         return _opened(handed, lambda: open(inside[-1], "rb"))
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -205,7 +204,7 @@ def _of_folder(path, handed):
     for name, why in left.items():
         said[f"{why}; it was left out"].append(f"{name}:")
     handed.told += _few(said)
-    handed.told.append("a folder, and not a submission.zip: nothing says that it is as it was packed")
+    handed.saying("a folder, and not a submission.zip: nothing says that it is as it was packed")
     return _taken(handed, {name: content for name, content in found.items() if not _LITTER.fullmatch(name)})
 
 
@@ -238,31 +237,20 @@ def _base(name):
     return PurePosixPath(name.replace("\\", "/")).name
 
 
-def _stamp(entry):
-    """The date of an entry, for an order only."""
-    try:
-        return datetime(*entry.date_time, tzinfo=UTC).timestamp()
-    except ValueError:
-        return 0.0
-
-
 def _opened(handed, opened, deeper=True):
     """The Handed with what its zip holds."""
     try:
         with opened() as file:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
-            handed.told.append(f"unreadable: more than {MOST_BYTES >> 20} MiB")
-            return handed
+            return handed.saying(f"unreadable: more than {MOST_BYTES >> 20} MiB")
         archive = zipfile.ZipFile(io.BytesIO(content))
     except Exception as problem:  # zipfile passes on what its unpackers raise, and more
-        handed.told.append(f"damaged: it cannot be read as a zip ({problem})")
-        return handed
+        return handed.saying(f"damaged: it cannot be read as a zip ({problem})")
     found, room, said = {}, MOST_BYTES, defaultdict(list)
     entries = [each for each in archive.infolist() if not _LITTER.fullmatch(each.filename)]
     if len(entries) > MOST_FILES:
-        handed.told.append(f"unreadable: {len(entries)} files, more than any submission has")
-        return handed
+        return handed.saying(f"unreadable: {len(entries)} files, more than any submission has")
     for entry in entries:
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if entry.is_dir():
@@ -281,14 +269,14 @@ def _opened(handed, opened, deeper=True):
                 said["is damaged: left out"].append(f"{entry.filename:.80} ({problem})")
                 continue
             if len(data) > room:
-                handed.told.append(f"unpacks to more than {MOST_BYTES >> 20} MiB: the rest is not read")
+                handed.saying(f"unpacks to more than {MOST_BYTES >> 20} MiB: the rest is not read")
                 break
             room -= len(data)
             found[entry.filename] = data
     handed.told += _few(said)
     inner = [name for name in found if name.lower().endswith(".zip")]
     if inner and deeper and not any(name.endswith("manifest.json") for name in found):
-        handed.told.append(f"nested: {inner[0]:.80} is a zip in a zip")
+        handed.saying(f"nested: {inner[0]:.80} is a zip in a zip")
         return _opened(handed, lambda: io.BytesIO(found[inner[0]]), deeper=False)
     return _taken(handed, found)
 
@@ -297,7 +285,7 @@ def _taken(handed, found):
     """The Handed with those of some files that a submission has, at their places; what else there is is told."""
     top = _top(found)
     if top:
-        handed.told.append(f"its files lie in {top:.80}")
+        handed.saying(f"its files lie in {top:.80}")
     said, taken, moved = defaultdict(list), Counter(), 0
     for name, content in found.items():
         place = name.removeprefix(top)
@@ -318,9 +306,7 @@ def _taken(handed, found):
         taken[what] += len(content)
         handed.contents[place] = content
     if moved:
-        handed.told.append(
-            f"its notebooks and scripts lie in no folder notebooks/ ({moved} files): they were put there"
-        )
+        handed.saying(f"its notebooks and scripts lie in no folder notebooks/ ({moved} files): they were put there")
     handed.told += [*_few(said), *_against_manifest(handed.contents)]
     return handed
 

@@ -194,8 +194,7 @@ def replay():
             raise NotHandedIn(f"{path.name} was not handed in") from None
 
     def search(model, **_):
-        found = [read(path) for path in sorted(runs.glob("*.maxbatch.json"))]
-        for each in found:
+        for each in map(read, sorted(runs.glob("*.maxbatch.json"))):
             if each.get("model") == model:
                 return each
         raise NotHandedIn(f"no search for the largest batch of {model} was handed in")

@@ -15,7 +15,7 @@ import queue
 import signal
 import sys
 import threading
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -351,12 +351,9 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
         return Result("wrong", "outside", f"your function raises {problem}")
     except Untrusted:
         return _inside(talk, student, id)
-    if (
-        state == "right"
-        and not tasks.task(id).several
-        and _hard_coded(root, notebook, asked, packed, function, calls, seed, id)
-    ):
-        return Result("wrong", "outside", OTHER_INPUTS)
+    if state == "right" and not tasks.task(id).several:
+        if _hard_coded(root, notebook, asked, packed, function, calls, seed, id):
+            return Result("wrong", "outside", OTHER_INPUTS)
     return _of_judge(state, "outside", text)
 
 
@@ -414,7 +411,3 @@ def _inside(talk, student, id):
     if state == "right" and (why := student.why_not(id)):
         return Result("right", "person", f"not judged: {why}")
     return _of_judge(state, "inside", text)
-
-
-def as_data(results):
-    return {id: asdict(result) for id, result in results.items()}

@@ -21,16 +21,15 @@ from itertools import combinations
 from pathlib import Path
 
 from labs.author import regions, sources
-from labs.checks import kept
+from labs.checks import kept, tasks
 from labs.grading import reference
-from labs.grading.finding import Finding
+from labs.grading.finding import Finding, few
 from labs.printed import printable
 
 GRAM, WINDOW = {"script": 10, "answer": 5}, 4
 LEAST, SHARE = 8, 0.5  # fingerprints that two texts share, and of the shorter one's
 WHOLE = 0.8  # of the longer one's, where texts are equal as a whole
 COMMON = 0.15  # share of the submissions, though 3 of them are always a few
-FEW = 6  # others that one finding names
 HERE = str(Path(__file__).parents[2])  # the course of this kit
 
 
@@ -82,7 +81,8 @@ def _of_scripts(root):
 def _of_answers(root):
     """(fingerprints of what students read: what a good answer holds, and the notebooks; {id: those of the solution's
     answer without them})."""
-    read, model = [" ".join(reference.criteria())], {}
+    items = [item for lesson in tasks.lessons().values() for item in lesson.task]
+    read, model = [" ".join(text for item in items for text in getattr(item, "holds", ()))], {}
     for name, path in sources.sources(Path(root)).items():
         text = path.read_text(encoding="utf-8")
         for form in (regions.blank, regions.strip_markers):
@@ -99,12 +99,13 @@ def _of_answers(root):
 def pairs(owned, root=HERE):
     """(what, number, number, fingerprints of both, share of the shorter one's), the most alike first, of
     {number: what `own` gave}. root: of the course."""
-    found, few = [], max(3, COMMON * len(owned))
+    found, most = [], max(3, COMMON * len(owned))
     for what in sorted({what for of_one in owned.values() for what in of_one}):
         every = {number: set(of_one[what]) for number, of_one in sorted(owned.items()) if of_one.get(what)}
         held = Counter(mark for marks in every.values() for mark in marks)
-        rare = {number: {mark for mark in marks if held[mark] <= few} for number, marks in every.items()}
-        least = max(3 * LEAST, _of_blanks(root, what)) if what.endswith(".py") else LEAST
+        rare = {number: {mark for mark in marks if held[mark] <= most} for number, marks in every.items()}
+        blank, complete = _of_scripts(root).get(what, (set(), set()))  # filling blanks gives all the same ones
+        least = max(3 * LEAST, len(complete - blank)) if what.endswith(".py") else LEAST
         for one, other in combinations(every, 2):
             both, (shorter, longer) = every[one] & every[other], sorted((len(every[one]), len(every[other])))
             if not (len(both) >= least and len(both) >= WHOLE * longer):
@@ -114,12 +115,6 @@ def pairs(owned, root=HERE):
     return sorted(found, key=lambda pair: (-pair[4], pair[:3]))
 
 
-def _of_blanks(root, what):
-    """How many fingerprints of a script change when its blanks are filled; 0 of what is no script of the course."""
-    blank, complete = _of_scripts(root).get(what, (set(), set()))
-    return len(complete - blank)
-
-
 def findings(found):
     """{number: findings} of what `pairs` gave: one for each text, which names all others that are like it."""
     like, made = {}, {}
@@ -127,8 +122,7 @@ def findings(found):
         for here, there in ((one, other), (other, one)):
             like.setdefault((here, what), []).append(f"{there} ({len(both)}, {share:.0%} of the shorter text's own)")
     for (number, what), others in like.items():
-        more = f" and {len(others) - FEW} more" if len(others) > FEW else ""
-        seen = f"it shares fingerprints with submission {', '.join(others[:FEW])}{more}"
+        seen = f"it shares fingerprints with submission {few(others)}"
         made.setdefault(number, []).append(Finding("alike", "look", what, seen))
     return made
 

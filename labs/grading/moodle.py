@@ -153,9 +153,8 @@ def _grade(head, columns, identifier, name):
             raise UseError(f"--column: the worksheet has {len(named)} columns {name!r}; it has {', '.join(head)}.")
         return named[0], found.get(named[0])
     if len(found) != 1:
-        could = (
-            f"{', '.join(head[at] for at in found)} could be it" if found else "no column beside it says the maximum"
-        )
+        several = ", ".join(head[at] for at in found)
+        could = f"{several} could be it" if several else "no column beside it says the maximum"
         raise UseError(
             f"Which column of the worksheet takes the points is not clear: {could}. Name it with --column; of "
             f"{', '.join(head)}. (An assignment that is graded by a scale takes no points.)"

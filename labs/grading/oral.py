@@ -9,7 +9,6 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -33,10 +32,6 @@ class Question:
     text: str
     quoted: str = ""
     record: tuple = field(default=(), compare=False)
-
-    def like(self, other):
-        """Whether both ask about the same thing."""
-        return (self.kind, self.quoted) == (other.kind, other.quoted)
 
 
 def write(out, root=".", seed=""):
@@ -78,9 +73,8 @@ def draw(asked, taken, seed):
 
     chosen = []
     for _ in range(COUNT):
-        free = [
-            each for each in asked if each not in taken and not any(each.like(other) for other in chosen if each.quoted)
-        ]
+        about = {(each.kind, each.quoted) for each in chosen if each.quoted}
+        free = [each for each in asked if each not in taken and (each.kind, each.quoted) not in about]
         if not free:
             break
         kinds = {each.kind for each in chosen}
@@ -110,20 +104,16 @@ def _steady(held):
     return [epoch for epoch in held.record.epochs if epoch.epoch]
 
 
-def _seconds(epochs):
-    return ", ".join(f"{epoch.epoch + 1}: {digits(epoch.seconds)}" for epoch in epochs[:20])
-
-
 def _epochs(submission):
     for name, held in _runs(submission):
         epochs = _steady(held)
         middle = median(epoch.seconds for epoch in epochs)
         unlike = [epoch for epoch in epochs if len(epochs) > 2 and abs(epoch.seconds / middle - 1) >= UNLIKE]
         for epoch in sorted(unlike, key=lambda each: -abs(each.seconds - middle))[:3]:
-            text = (
-                f"Epoch {epoch.epoch + 1} of your run {name} took {epoch.seconds / middle:.2f} times the median: why?"
-            )
-            record = [f"Seconds by epoch: {_seconds(held.record.epochs)}. Median without the first: {digits(middle)}."]
+            times = f"{epoch.seconds / middle:.2f} times"
+            text = f"Epoch {epoch.epoch + 1} of your run {name} took {times} the median: why?"
+            every = ", ".join(f"{each.epoch + 1}: {digits(each.seconds)}" for each in held.record.epochs[:20])
+            record = [f"Seconds by epoch: {every}. Median without the first: {digits(middle)}."]
             if epoch.others is not None:
                 record.append(f"Other programs took {epoch.others:.0%} of the cores meanwhile.")
             if steps := epoch.step_seconds:
@@ -155,28 +145,24 @@ def _settings(submission):
     for name, held in _runs(submission):
         has = held.run.configuration
         if has.global_batch and has.local_batch and has.learning_rate and (has.workers or 1) > 1:
-            text = (
-                f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a learning "
-            )
-            text += (
-                f"rate of {has.learning_rate:g}. How do they belong together, and what would you take for 8 workers?"
-            )
+            text = f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a "
+            text += f"learning rate of {has.learning_rate:g}. How do they belong together, and what would you take for "
+            text += "8 workers?"
             record = f"{held.run.steps or 'unknown'} steps per epoch; {has.strategy}; {has.images or 'all'} images."
             yield Question("settings", text, record=(record,))
 
 
 def _speedups(submission):
-    for row in submission.course.rows(submission.course.held)[:RUNS]:
-        if row["speedup"] and (row["workers"] or 1) > 1:
-            between = row["speedup_interval"]
-            of = digits(row["speedup"]) + (f" [{digits(between[0])}, {digits(between[1])}]" if between else "")
-            name = row["source"].removesuffix(".json")
-            text = f"The speedup of {name} is {of} on {row['workers']} workers. Where does the rest of "
-            text += f"{row['workers']} go, and how would you find out?"
-            speed = row["images_per_second"]
-            record = [f"Epoch {digits(row['epoch_seconds'])} s" + (f", {digits(speed)} images/s." if speed else ".")]
-            record += [f"Oversubscribed: {'yes' if row['oversubscribed'] else 'no'}.", *map(str, row["notes"][:3])]
-            yield Question("speedup", text, record=tuple(record))
+    for row in submission.speedups[:RUNS]:
+        between = row["speedup_interval"]
+        of = digits(row["speedup"]) + (f" [{digits(between[0])}, {digits(between[1])}]" if between else "")
+        name = row["source"].removesuffix(".json")
+        text = f"The speedup of {name} is {of} on {row['workers']} workers. Where does the rest of "
+        text += f"{row['workers']} go, and how would you find out?"
+        speed = row["images_per_second"]
+        record = [f"Epoch {digits(row['epoch_seconds'])} s" + (f", {digits(speed)} images/s." if speed else ".")]
+        record += [f"Oversubscribed: {'yes' if row['oversubscribed'] else 'no'}.", *map(str, row["notes"][:3])]
+        yield Question("speedup", text, record=tuple(record))
 
 
 def _losses(submission):
@@ -186,13 +172,13 @@ def _losses(submission):
         if held.run.workers != 1 and loss is not None:
             text = f"After the last epoch the loss is {one[2]:.4f} for {one[1].name}, on 1 worker, and {loss:.4f} for "
             text += f"{name.rstrip(',')}. What is different for the optimizer?"
-            both = [(each.name, each.run.configuration, each.run.steps) for each in (one[1], held)]
-            record = tuple(
-                f"{who}: global batch {has.global_batch}, learning rate {has.learning_rate}, seed {has.seed}, {steps} "
-                "updates per epoch."
-                for who, has, steps in both
-            )
-            yield Question("loss", text, record=record)
+            yield Question("loss", text, record=(_updates(one[1]), _updates(held)))
+
+
+def _updates(held):
+    has = held.run.configuration
+    of = f"global batch {has.global_batch}, learning rate {has.learning_rate}, seed {has.seed}"
+    return f"{held.name}: {of}, {held.run.steps} updates per epoch."
 
 
 def _searches(submission):
@@ -209,7 +195,7 @@ _ASKED = ("What would happen without this line?", "Why does this line stand wher
 
 def _scripts(submission, root):
     """Of lines that a script has and its blank form has not."""
-    for name, (blank, _) in _fresh(root).items():
+    for name, (blank, _) in reference.scripts(root).items():
         if name not in submission.contents:
             continue
         before, lines = blank.split("\n"), submission.contents[name].decode(errors="replace").split("\n")
@@ -222,11 +208,6 @@ def _scripts(submission, root):
             for asked in _ASKED:
                 text = f"Line {n + 1} of your {Path(name).name}. {asked}"
                 yield Question("script", text, lines[n].strip()[:LONGEST], tuple(record))
-
-
-@cache
-def _fresh(root):
-    return reference.scripts(root)
 
 
 def _made_with(submission, held, name):

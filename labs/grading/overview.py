@@ -1,17 +1,18 @@
 """PDF for the instructor: points, findings and what was decided about them, mistakes, and what waits for a person."""
 
+from pathlib import Path
 from statistics import fmean
 
-from labs.grading import disputes, feedback, pins, points
-from labs.grading.marks import Marks
+from labs.grading import disputes, feedback, pins, points, term
+from labs.grading.finding import few
 from labs.report import document
 
 MOST_HINTS, LONGEST = 20, 300
 MOST_SPEEDUPS = 12  # of one submission, in the figure of all
 
 
-def pdf(found, made, rules, decided, disputed, collected):
-    """The overview, as bytes. found, made: {number: ...}; rules: the Rubric; decided: {number: Marks};
+def pdf(found, made, rules, own, disputed, collected):
+    """The overview, as bytes. found, made: {number: ...}; rules: the Rubric; own: {number: Marks};
     disputed: {number: {id: Dispute}}; collected: {number: lines}."""
     lines = {}
     for of_one in made.values():
@@ -47,29 +48,28 @@ def pdf(found, made, rules, decided, disputed, collected):
                 str(len(each.numbers)),
                 feedback.titled(each.check, rules),
                 each.hint[:LONGEST],
-                next((pin.comment for pin in rules.pin if _same(pin, each)), ""),
+                next((pin.comment for pin in rules.pin if pin.is_about(each.check, each.hint)), ""),
             ]
             for each in pins.mistakes(found)[:MOST_HINTS]
         ],
         "findings": [
             [number, each.severity, f"{each.where}, {each.kind}: {each.seen}"[:LONGEST], each.honest, state]
             for number, of_one in sorted(found.items())
-            for each, state in states(of_one["findings"], decided.get(number) or Marks())
+            for each, state in states(of_one["findings"], own[number])
             if each.severity != "note"
         ],
         "waiting": [[said, ", ".join(numbers)] for said, numbers in waiting(made, rules)],
         "disputes": [
             [number, feedback.titled(id, rules), each[id].reason[:LONGEST]]
             for number, each in sorted(disputed.items())
-            for id in disputes.waits(each, decided.get(number) or Marks())
+            for id in disputes.waits(each, own[number])
         ],
-        "told": [
-            [number, line[:LONGEST]] for number, of_one in sorted(found.items()) for line in of_one["told"]
-        ],
+        "told": [[number, line[:LONGEST]] for number, of_one in sorted(found.items()) for line in of_one["told"]],
         "alt": figure.alt if figure else None,
         "collected": [[number, line[:LONGEST]] for number, of_one in sorted(collected.items()) for line in of_one],
-    }  # fmt: skip
-    return feedback.set_pdf("overview", data, {"speedups.svg": document.svg(figure)} if figure else {})
+    }
+    beside = {"speedups.svg": document.svg(figure)} if figure else {}
+    return document.of_data(Path(__file__).with_name("overview.typ"), data, beside)
 
 
 def waiting(made, rules):
@@ -85,8 +85,35 @@ def waiting(made, rules):
     return [(feedback.titled(id, rules), numbers) for id, numbers in found.items() if numbers]
 
 
-def _same(pin, mistake):
-    return pin.check == mistake.check and pins.form(pin.hint) == pins.form(mistake.hint)
+def still_open(found, made, rules, own, disputed):
+    """Lines on what a person has still to do, of the arguments of `pdf`."""
+    for number, each in found.items():
+        yield from term.waiting(number, each["checks"], own[number].checks)
+    unjudged = {n: sum(line.why == points.NOT_JUDGED for line in lines) for n, lines in made.items()}
+    if numbers := [number for number, count in unjudged.items() if count]:
+        count = sum(unjudged.values())
+        yield f"Not judged yet, so open: {count} checks of {few(numbers)}. `labs grade check` judges them."
+    for said, numbers in waiting(made, rules):
+        yield f"Open: {said}: {few(numbers)}"
+    waits = [
+        number
+        for number, each in found.items()
+        if any(one.severity != "note" and not is_decided(one, own[number]) for one in each["findings"])
+    ]
+    if waits:
+        yield f"Findings that nobody has confirmed or dismissed, in {few(waits)}: students get nothing of them."
+    for number, marked in own.items():
+        for kind, each in marked.findings.items():
+            if kind not in {finding.kind for finding in found[number]["findings"]}:
+                yield f"{number}: {kind} was {each.state}, and is not found any more: look again, or --reopen it."
+            elif each.state == "confirmed" and not each.sentence:
+                yield (
+                    f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it: "
+                    f'labs grade mark {number} --confirm "{kind}" --sentence "..."'
+                )
+    for number, each in disputed.items():
+        if ids := disputes.waits(each, own[number]):
+            yield f"{number} disputes {', '.join(ids)}: not answered yet; see the desk."
 
 
 def states(findings, own):
@@ -119,13 +146,10 @@ def _speedups(runs):
             style = {"fmt": figures.MARKERS[workers % 6], "color": figures.COLOURS[workers % 6], "capsize": 2}
             label = None if workers in marked else f"{workers} workers"
             marked.add(workers)
-            axis.errorbar(
-                place, speedup, [[max(0, speedup - ends[0])], [max(0, ends[1] - speedup)]], label=label, **style
-            )
-            said.append(
-                f"{number}, {source.removesuffix('.json')}: {speedup:.3g}"
-                + (f" [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else "")
-            )
+            reach = [[max(0, speedup - ends[0])], [max(0, ends[1] - speedup)]]
+            axis.errorbar(place, speedup, reach, label=label, **style)
+            within = f" [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else ""
+            said.append(f"{number}, {source.removesuffix('.json')}: {speedup:.3g}{within}")
     axis.set_xticks(range(len(runs)), sorted(runs), rotation=90)
     axis.set(xlabel="submission", ylabel="speedup (times)", ylim=(0, None))
     axis.legend()

@@ -7,7 +7,6 @@ Hints are the same where only their numbers and quoted words differ, which come 
 import json
 import math
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +15,8 @@ from pydantic import BaseModel, Field
 
 from labs import files
 from labs.errors import UseError
-from labs.grading import marks
+from labs.grading import marks, store
+from labs.grading.finding import by_id
 from labs.printed import printable
 
 _OWN = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[-+]?\d[\d.,]*(?:e[-+]?\d+)?", re.IGNORECASE)
@@ -30,9 +30,9 @@ class Pin(BaseModel, extra="forbid"):
     comment: str
     share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
-    def fits(self, id, judged):
-        """Whether a check was judged to be this mistake."""
-        return id == self.check and _is_mistake(judged) and form(judged["text"]) == form(self.hint)
+    def is_about(self, check, hint):
+        """Whether it is about the mistake that got such a hint at a check."""
+        return check == self.check and form(hint) == form(self.hint)
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,17 @@ def mistakes(found):
     """All Mistakes in {number: what was found}, the most frequent first."""
     made = {}
     for number, of_one in sorted(found.items()):
-        for of_all in of_one["checks"].values():
-            for id, judged in of_all.items():
-                if _is_mistake(judged):
-                    made.setdefault((id, form(judged["text"])), (judged["text"], []))[1].append(number)
+        for id, judged in by_id(of_one["checks"]).items():
+            if _is_mistake(judged):
+                made.setdefault((id, form(judged["text"])), (judged["text"], []))[1].append(number)
     every = [Mistake(id, hint, tuple(numbers)) for (id, _), (hint, numbers) in made.items()]
     return sorted(every, key=lambda each: -len(each.numbers))
 
 
 def pinned(pins, found):
     """{check: Pin} of what was found about one submission; of several pins on a mistake the last one counts."""
-    judged = {id: each for of_one in found["checks"].values() for id, each in of_one.items()}
-    return {pin.check: pin for pin in pins if pin.check in judged and pin.fits(pin.check, judged[pin.check])}
+    hints = {id: judged["text"] for id, judged in by_id(found["checks"]).items() if _is_mistake(judged)}
+    return {pin.check: pin for pin in pins if pin.check in hints and pin.is_about(pin.check, hints[pin.check])}
 
 
 def add(out, found, check, comment, number=None, share=0.0):
@@ -82,22 +81,15 @@ def add(out, found, check, comment, number=None, share=0.0):
         raise UseError(f"{share} is no share of the points: give a number from 0 to 1.")
     if len(meant) != 1:
         said = "".join(f"\n  {len(each.numbers)} times, as in {each.numbers[0]}: {each.hint:.100}" for each in there)
-        problem = (
-            "Several mistakes were made"
-            if len(meant) > 1
-            else f"{f'{number} made no' if number else 'Nobody made a'} mistake"
-        )
+        nobody = f"{number} made no" if number else "Nobody made a"
+        problem = "Several mistakes were made" if len(meant) > 1 else f"{nobody} mistake"
         raise UseError(f"{problem} at {check}. {'Say whose is meant, with --of.' if there else ''}{said}".strip())
     pin = Pin(check=check, hint=meant[0].hint, comment=marks.fit_to_read(out, None, comment), share=share)
     path = Path(out, "rubric.toml")
     lines = [f"{key} = {_toml(value)}" for key, value in pin.model_dump().items()]
     with files.locked(path):
         text = files.read(path).decode().rstrip("\n") + "\n\n" + "\n".join(["[[pin]]", *lines]) + "\n"
-        try:
-            tomllib.loads(text)
-        except ValueError as problem:
-            raise UseError(f"{path} takes no [[pin]] at its end ({problem}): write its pins as [[pin]].") from None
-        files.write(path, text)
+        store.write_toml(path, text, f"{path} takes no [[pin]] at its end: write its pins as [[pin]].")
     return meant[0]
 
 

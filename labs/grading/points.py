@@ -3,17 +3,16 @@
 from dataclasses import dataclass
 
 from labs.grading import pins
+from labs.grading.finding import by_id
 from labs.grading.marks import Marks, digest
 
 NOT_JUDGED = "not judged yet"  # why a check is open for which `labs grade check` has run nothing
-# What a Line is about: nothing was done, or it is wrong, also in part, or right, or a person has still to decide.
-STATES = ("right", "wrong", "not done", "open")
 
 
 @dataclass(frozen=True)
 class Line:
     """Points for one check or item of the rubric, of how many, and why in a sentence. open: a person has to decide;
-    state: one of STATES."""
+    state: right, wrong (also in part), not done, or open."""
 
     id: str
     points: float
@@ -26,7 +25,7 @@ class Line:
 def lines(found, rubric, marks=None):
     """A Line for each check and item of the rubric. found: of check.results; marks: of this submission, or None."""
     marks = marks or Marks()
-    judged = {id: each for of_one in found["checks"].values() for id, each in of_one.items()}
+    judged = by_id(found["checks"])
     pinned, handed = pins.pinned(rubric.pin, found), handed_in(found)
     made = [
         _check(id, of, judged.get(id), marks.checks.get(id), pinned.get(id), handed)

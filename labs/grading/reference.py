@@ -7,7 +7,6 @@ from pathlib import Path
 
 from labs.author import regions, sources
 from labs.blanks import parse
-from labs.checks import tasks
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,6 @@ def scripts(root):
         f"notebooks/scripts/{name}": (regions.blank(text, name), regions.strip_markers(text, name))
         for name, text in texts.items()
     }
-
-
-@cache
-def criteria():
-    """What a good answer to each written task holds, which students may have been told: texts."""
-    return [text for lesson in tasks.lessons().values() for item in lesson.task for text in getattr(item, "holds", ())]
 
 
 @cache

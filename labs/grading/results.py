@@ -7,24 +7,8 @@ from pathlib import Path
 
 from labs import files
 from labs.errors import UseError
-from labs.grading import (
-    check,
-    collect,
-    disputes,
-    feedback,
-    likeness,
-    marks,
-    overview,
-    pins,
-    points,
-    rubric,
-    sheet,
-    shown,
-    term,
-    worksheet,
-)
-
-FEW = 8  # numbers of submissions in one line
+from labs.grading import check, collect, disputes, feedback, likeness, marks, overview, points, rubric, sheet, worksheet
+from labs.report import document
 
 
 def write(out, platform=None, column=None):
@@ -45,16 +29,15 @@ def write(out, platform=None, column=None):
     told = [f"{len(found)} submissions, {sum(line.open for each in made.values() for line in each)} items are open."]
     if missing := sorted(paths.keys() - found.keys()):
         told.append(f"Not looked at yet, so not in any of this: {', '.join(missing)}. Run `labs grade check`.")
-    for number, each in found.items():
-        told += term.waiting(number, each["checks"], decided[number].checks if number in decided else ())
     told += [f"{n}: {before[n]:g} -> {total:g} points" for n, total in totals.items() if before.get(n, total) != total]
     names, collected = collect.kept(out / "names.json"), collect.kept(out / "collection.json")
     disputed = {number: each for number, each in disputes.every(out).items() if number in found}
-    told += _waiting(found, made, rules, own, disputed)
+    told += overview.still_open(found, made, rules, own, disputed)
     for number, lines in made.items():
         given = (who(names.get(number)), found[number], lines, rules, own[number], disputed.get(number))
-        _feedback(out, number, paths[number], given, collected.get(number, []))
-    comments = {number: " ".join(_comments(rules, own[number], found[number])) for number in found}
+        page = feedback.page(number, paths[number], *given, collected.get(number, []))
+        _feedback(out / f"feedback/{number}.pdf", page)
+    comments = {n: " ".join(text for _, text in feedback.comments(found[n], rules, own[n])) for n in found}
     files.write(out / "grades.csv", sheet.text(names, made, rules.most, comments).encode(errors="replace"))
     files.write(out / "overview.pdf", overview.pdf(found, made, rules, own, disputed, collected))
     files.write(out / "alike.html", _alike(out, found).encode(errors="replace"))
@@ -62,49 +45,10 @@ def write(out, platform=None, column=None):
     return told + worksheet.give_back(out, made, rules.most, platform, column)
 
 
-def _few(numbers):
-    return ", ".join(numbers[:FEW]) + (f" and {len(numbers) - FEW} more" if numbers[FEW:] else "")
-
-
 def who(name):
     """The student's own name, if the learning platform gave one; None where a folder's or nobody's is all there is."""
     known = name and name["platform"] in ("moodle", "canvas") and name["who"].strip()
     return known if known and not known.casefold().startswith("anon") else None
-
-
-def _comments(rules, own, found):
-    """The comments that a student gets: marked by a person, and pinned to their mistakes."""
-    said = [rules.comments.get(each, each) for each in own.comments]
-    return said + [pin.comment for pin in pins.pinned(rules.pin, found).values()]
-
-
-def _waiting(found, made, rules, own, disputed):
-    """Lines on what a person has still to do; whose it is stands in the overview, too."""
-    unjudged = {n: sum(line.why == points.NOT_JUDGED for line in lines) for n, lines in made.items()}
-    if numbers := [number for number, count in unjudged.items() if count]:
-        count = sum(unjudged.values())
-        yield f"Not judged yet, so open: {count} checks of {_few(numbers)}. `labs grade check` judges them."
-    for said, numbers in overview.waiting(made, rules):
-        yield f"Open: {said}: {_few(numbers)}"
-    waits = [
-        number
-        for number, each in found.items()
-        if any(one.severity != "note" and not overview.is_decided(one, own[number]) for one in each["findings"])
-    ]
-    if waits:
-        yield f"Findings that nobody has confirmed or dismissed, in {_few(waits)}: students get nothing of them."
-    for number, marked in own.items():
-        for kind, each in marked.findings.items():
-            if kind not in {finding.kind for finding in found[number]["findings"]}:
-                yield f"{number}: {kind} was {each.state}, and is not found any more: look again, or --reopen it."
-            elif each.state == "confirmed" and not each.sentence:
-                yield (
-                    f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it: "
-                    f'labs grade mark {number} --confirm "{kind}" --sentence "..."'
-                )
-    for number, each in disputed.items():
-        if ids := disputes.waits(each, own[number]):
-            yield f"{number} disputes {', '.join(ids)}: not answered yet; see the desk."
 
 
 def _alike(out, found):
@@ -115,20 +59,13 @@ def _alike(out, found):
     return likeness.page(pairs, texts)
 
 
-def _feedback(out, number, packed, given, collected):
+def _feedback(path, page):
     """Set the feedback on a submission, where its content is not that of the PDF that is there."""
-    written = shown.code(collect.contents(packed, shown.notebooks()))
-    page = feedback.page(number, *given, written, collected)
-    code = "".join((feedback.HERE / name).read_text(encoding="utf-8") for name in ("feedback.py", "feedback.typ"))
+    code = "".join(Path(path).read_text(encoding="utf-8") for path in (feedback.__file__, feedback.FORM))
     mark = hashlib.sha256(json.dumps([page, code]).encode(errors="replace")).hexdigest()
-    path, kept = out / f"feedback/{number}.pdf", out / f"feedback/.{number}"
-    if path.exists() and _text(kept) == mark:
-        return
-    files.write(path, feedback.set_pdf("feedback", page))
+    kept = path.with_name(f".{path.stem}")
+    with suppress(OSError):
+        if path.exists() and kept.read_bytes() == mark.encode():
+            return
+    files.write(path, document.of_data(feedback.FORM, page))
     files.write(kept, mark)
-
-
-def _text(path):
-    with suppress(OSError, UnicodeDecodeError):
-        return path.read_text(encoding="utf-8")
-    return None

@@ -26,16 +26,16 @@ share = 0.5               # of the check's points, for all of them; without it 0
 import json
 import re
 import string
-import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from labs import files, schema
 from labs.checks import tasks
 from labs.errors import UseError
+from labs.grading import store
 from labs.grading.pins import Pin
 from labs.printed import printable
 
@@ -92,15 +92,7 @@ def load(out, notebooks=None):
     path = Path(out, "rubric.toml")
     if not path.exists():
         files.write(path, _first(notebooks))
-    try:
-        return Rubric.model_validate(tomllib.loads(files.read(path).decode()))
-    except ValidationError as problem:
-        mistake = schema.first_mistake(problem)
-    except OSError as problem:
-        mistake = f"it cannot be read ({problem.strerror})."
-    except (ValueError, RecursionError) as problem:
-        mistake = f"it is not TOML ({problem})."
-    raise UseError(f"{path} is damaged: {mistake} Nothing was changed; mend that line: it holds what you decided.")
+    return store.load(path, Rubric.model_validate, "mend that line: it holds what you decided.", "TOML")[1]
 
 
 def add_comment(out, item, text):
@@ -121,11 +113,8 @@ def add_comment(out, item, text):
             text = text[: head.end()] + line + text[head.end() :]
         else:
             text = f"{text}\n[comments]\n{line}"
-        try:
-            tomllib.loads(text)
-        except ValueError:
-            raise UseError(f"{path}: no [comments] is found where it could stand; write there {line.strip()}") from None
-        files.write(path, text)
+        otherwise = f"{path}: no [comments] is found where it could stand; write there {line.strip()}"
+        store.write_toml(path, text, otherwise)
     return id
 
 
@@ -138,12 +127,8 @@ def _first(notebooks):
     shares = _shares(lessons)
     for kind, points in shares.items():
         lines.append(f"# {kind:<30}{points:4g} points, {points / (sum(shares.values()) or 1):.0%}")
-    lines += [
-        "#",
-        "# What is right in checks and choices lies in the students' tree: they are practice.",
-        "",
-        "[checks]",
-    ]
+    lines += ["#", "# What is right in checks and choices lies in the students' tree: they are practice."]
+    lines += ["", "[checks]"]
     lines += [f"{json.dumps(item.id)} = {item.points}" for item in items if isinstance(item, tasks.Check)]
     lines += ["", "[findings]", "# copy = 5", "", "[comments]", '# "T5.1a" = "..."']
     for item in items:

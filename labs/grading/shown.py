@@ -12,7 +12,7 @@ import labs
 from labs.blanks import BuildError
 from labs.checks import tasks
 from labs.errors import LabsError
-from labs.grading import reference
+from labs.grading import collect, reference
 from labs.report import evidence
 from labs.results import record as records
 
@@ -21,25 +21,21 @@ _CHECK = re.compile(r"\bcheck\(\s*[\"']([^\"']+)[\"']")
 MOST_RUNS = 12
 
 
-def notebooks():
-    """The paths of the course's notebooks in a submission."""
-    return [f"notebooks/{lesson.notebook}.ipynb" for lesson in tasks.lessons().values()]
-
-
-def code(contents):
-    """{id: source} of the cells with checks in all notebooks of a submission, as far as the student changed them."""
+def code(packed):
+    """{id: source} of the cells with checks in the course's notebooks of a collected submission, a path, as far as the
+    student changed them."""
     found = {}
-    for name in sorted(contents):
-        if name.startswith("notebooks/") and name.endswith(".ipynb"):
-            given, cells = _given(Path(name).stem), []
-            with suppress(ValueError, KeyError, TypeError, RecursionError):
-                cells = list(json.loads(contents[name])["cells"])
-            for cell in cells:
-                with suppress(KeyError, TypeError, AttributeError):  # a damaged one hides no other
-                    source = "".join(cell["source"]).strip()
-                    id = cell["metadata"].get("labs", {}).get("id") or (_CHECK.findall(source) or [None])[0]
-                    if cell["cell_type"] == "code" and isinstance(id, str) and source not in given:
-                        found.setdefault(id, source)
+    names = [f"notebooks/{lesson.notebook}.ipynb" for lesson in tasks.lessons().values()]
+    for name, content in collect.contents(packed, names).items():
+        given, cells = _given(Path(name).stem), []
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            cells = list(json.loads(content)["cells"])
+        for cell in cells:
+            with suppress(KeyError, TypeError, AttributeError):  # a damaged one hides no other
+                source = "".join(cell["source"]).strip()
+                id = cell["metadata"].get("labs", {}).get("id") or (_CHECK.findall(source) or [None])[0]
+                if cell["cell_type"] == "code" and isinstance(id, str) and source not in given:
+                    found.setdefault(id, source)
     return found
 
 

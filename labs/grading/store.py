@@ -1,6 +1,7 @@
 """The files of a grading, each with its schema: of a damaged one a line says what is wrong, and what to do."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,6 +12,7 @@ from labs.errors import UseError
 from labs.grading.finding import Finding
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Names = Annotated[list[str], Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -75,6 +77,7 @@ _KINDS = {
     "names.json": (dict[str, Who], "put back a copy of it: without it no number can be told to a student."),
     "collection.json": (dict[str, list[str]], _AGAIN.format("collect")),
     "points.json": (dict[str, Number], "delete it; all that is lost is whose points moved since the last time."),
+    "notebooks.json": (Names, "name those that count again: `labs grade check --notebooks ...`"),
     "checked": (Checked, _AGAIN.format("check")),
     "replayed": (Replayed, _AGAIN.format("check")),
     "rerun": (Rerun, _AGAIN.format("rerun")),
@@ -82,14 +85,14 @@ _KINDS = {
 
 
 def read(path):
-    """What a JSON file of the grading holds, a dict; empty where there is none. Raises UseError for a damaged one."""
+    """What a JSON file of the grading holds, a dict or a list; {} where there is none. Raises UseError."""
     path = Path(path)
     model, help = _KINDS.get(path.name) or _KINDS[path.parent.name]
     return load(path, TypeAdapter(model).validate_python, help)[0] or {}
 
 
-def load(path, validate, help):
-    """(the JSON in a file, what `validate` makes of it); (None, None) where there is none.
+def load(path, validate, help, form="JSON"):
+    """(the data in a file, what `validate` makes of it); (None, None) where there is none. form: JSON, or TOML.
 
     Raises UseError with a line that ends with `help`, which says what to do about a damaged file.
     """
@@ -100,13 +103,22 @@ def load(path, validate, help):
     except OSError as problem:
         raise UseError(f"{path} cannot be read: {problem.strerror}. Make it a readable file, or {help}") from None
     try:
-        data = json.loads(content)
+        data = json.loads(content) if form == "JSON" else tomllib.loads(content.decode())
         return data, validate(_encodable(data) if _odd(content) else data)
     except ValidationError as problem:
         mistake = schema.first_mistake(problem)
     except (ValueError, RecursionError) as problem:
-        mistake = f"it is not JSON ({problem})."
+        mistake = f"it is not {form} ({problem})."
     raise UseError(f"{path} is damaged: {mistake} Nothing was changed; {help}") from None
+
+
+def write_toml(path, text, otherwise):
+    """Replace a TOML file. Raises UseError, with the text `otherwise`, where it would not be TOML any more."""
+    try:
+        tomllib.loads(text)
+    except ValueError:
+        raise UseError(otherwise) from None
+    files.write(path, text)
 
 
 def _odd(content):

@@ -4,28 +4,27 @@ A check that was mended may judge the same work otherwise. Who gains has the poi
 person has decided. And a mark is about an answer: it stays with a later submission where that answer is the same one.
 """
 
+from labs.grading.finding import by_id
+
 
 def carried(before, after):
-    """The checks of a submission as they are judged now, {notebook: {id: result}}, where none falls by itself: what was
-    right of the same work stays so, and `fell` says what the kit finds now.
+    """The checks of a notebook as they are judged now, {id: result}, where none falls by itself: what was right of the
+    same work stays so, and `fell` says what the kit finds now.
 
-    before: the checks of the same submission as they were judged before, by the same kit or an earlier one.
+    before: the checks of the same notebook as they were judged before, by the same kit or an earlier one.
     """
-    made = {notebook: dict(of_one) for notebook, of_one in after.items()}
-    for notebook, of_one in made.items():
-        for id, was in before.get(notebook, {}).items():
-            now = of_one.get(id, {"state": "open", "how": "person", "text": "this kit has no such check"})
-            if _right(was) and not _right(now):
-                of_one[id] = was | {"fell": now["text"] or now["state"]}
+    made = dict(after)
+    for id, was in before.items():
+        now = made.get(id, {"state": "open", "how": "person", "text": "this kit has no such check"})
+        if _right(was) and not _right(now):
+            made[id] = was | {"fell": now["text"] or now["state"]}
     return made
 
 
 def moved(before, after):
     """What `carried` gave beside what was before, as a line on the checks that are judged otherwise; "" for none."""
-    was = {id: each for of_one in before.values() for id, each in of_one.items()}
-    now = {id: each for of_one in after.values() for id, each in of_one.items()}
-    rose = [id for id, each in now.items() if id in was and _right(each) and not _right(was[id])]
-    fell = [id for id, each in now.items() if "fell" in each and "fell" not in was.get(id, {})]
+    rose = [id for id, each in after.items() if id in before and _right(each) and not _right(before[id])]
+    fell = [id for id, each in after.items() if "fell" in each and "fell" not in before.get(id, {})]
     said = [f"right now, and not before: {', '.join(rose)}"] if rose else []
     said += [f"not right any more, and kept until you decide: {', '.join(fell)}"] if fell else []
     return "; ".join(said)
@@ -36,13 +35,12 @@ def waiting(number, checks, decided=()):
 
     decided: ids of those for which somebody has.
     """
-    for of_one in checks.values():
-        for id, each in of_one.items():
-            if "fell" in each and id not in decided:
-                yield (
-                    f"{number}: {id} was right, and this kit says: {each['fell']:.120} Its points stay until you "
-                    f"decide: labs grade mark {number} {id} 0 takes them, 1 keeps them."
-                )
+    for id, each in by_id(checks).items():
+        if "fell" in each and id not in decided:
+            yield (
+                f"{number}: {id} was right, and this kit says: {each['fell']:.120} Its points stay until you "
+                f"decide: labs grade mark {number} {id} 0 takes them, 1 keeps them."
+            )
 
 
 def _right(result):

@@ -53,15 +53,15 @@ def test_drift_is_named_and_mended(course):
         f"slurm/local/{name}" for name in ("ResNet50.sh", "maxbatch.sh", "old.sh")
     ]
     extra.unlink()
-    written = render.render(course, report=lambda text: None)
-    assert sorted(written) == ["slurm/local/ResNet50.sh", "slurm/local/maxbatch.sh"]
+    written = render.write(course, render.scripts(course), report=lambda text: None)
+    assert sorted(written) == ["wrote slurm/local/ResNet50.sh", "wrote slurm/local/maxbatch.sh"]
     assert render.check(course) == []
 
 
 def test_a_change_of_a_site_changes_its_scripts_only(course):
     path = course / "slurm/sites/cte-power.toml"
     path.write_text(path.read_text().replace('time = "00:30:00"', 'time = "01:00:00"'))
-    written = render.render(course, report=lambda text: None)
+    written = render.write(course, render.scripts(course), report=lambda text: None)
     assert len(written) == 2 * len(SCRIPTS) and all("/cte-power/" in name for name in written)
     assert "#SBATCH --time=01:00:00" in (course / "slurm/cte-power/maxbatch.sh").read_text()
 

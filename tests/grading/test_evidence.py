@@ -360,6 +360,6 @@ def test_many_copies_of_one_run_are_compared_with_the_first_one_and_told_in_one_
     compared = counted(copies, "alike")
     found = copies.findings(series("001", many(60, copied=True)))["001"]
     assert [(each.kind, each.where) for each in found] == [("repeated", "ResNet50_w2")]
-    assert "and of 50 more" in found[0].seen and compared[0] < 120
+    assert "and 50 more" in found[0].seen and compared[0] < 120
     twice = [each for each in looked_at(many(60, copied=True)) if each.kind == "counted twice"]
     assert len(twice) == 1 and "55 more hold the same times to the last digit: all but one are copies." in twice[0].seen

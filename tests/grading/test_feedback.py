@@ -11,7 +11,8 @@ import pytest
 
 from labs import files
 from labs.cli import main
-from labs.grading import feedback, marks, points, rubric
+from labs.grading import marks, points, rubric
+from labs.report import document
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 SENTENCE = "Your run on 1 worker is a scaled copy of another run: please measure your own."
@@ -179,7 +180,12 @@ def test_an_answer_that_was_changed_after_it_was_marked_is_open_again(out, grade
 @pytest.fixture
 def no_pdf(monkeypatch):
     """Without the PDFs, which take most of the time."""
-    monkeypatch.setattr(feedback, "set_pdf", lambda _, data, beside=None: repr(data).encode(errors="replace"))
+    monkeypatch.setattr(document, "of_data", lambda _, data, beside=None: repr(data).encode(errors="replace"))
+
+
+def test_a_comment_that_only_looks_like_one_of_the_bank_is_a_text(out, grade, no_pdf):
+    grade("mark", "001", "T5.1", "0.5", "--comment", "T5.1z")
+    assert grade("out")[0] == 0 and "T5.1z" in (out / "feedback/001.pdf").read_text()
 
 
 DAMAGED = ("names.json", "collection.json", "points.json", "marks.json", "checked/001.json", "rubric.toml")
