@@ -86,9 +86,6 @@ MORE = {
 }
 
 
-REASONS = set()  # of the tests that are run
-
-
 def more(item):
     """Why a test is one of `make test-more`, or None."""
     marker = item.get_closest_marker("more")
@@ -103,9 +100,9 @@ def more(item):
 
 
 def pytest_terminal_summary(terminalreporter):
-    if os.environ.get("MORE"):
-        for reason in REASONS:
-            terminalreporter.line(f"make test-more: {reason}")
+    if os.environ.get("MORE") and (SHARED / "reasons").exists():
+        terminalreporter.section("what make test leaves to make test-more, and why")
+        terminalreporter.write((SHARED / "reasons").read_text())
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -119,7 +116,7 @@ def pytest_collection_modifyitems(config, items):
         return {*place.parts[1:-1], place.stem.removeprefix("test_"), *getattr(item, "fixturenames", ()), *lesson}
 
     wanted = [item for item in items if bool(more(item)) == bool(os.environ.get("MORE"))]
-    REASONS.update(more(item) for item in wanted)
+    (SHARED / "reasons").write_text("".join(f"{reason}\n" for reason in sorted({*map(more, wanted)} - {None})))
     kept = set(wanted)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = wanted
