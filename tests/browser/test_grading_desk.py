@@ -74,7 +74,7 @@ def test_five_answers_of_four_students_are_graded_by_keyboard(opened, grades, ke
     typed = ""
     for task in TASKS:
         at.task = task
-        for number, share in zip(at.order, SHARES, strict=True):
+        for number, share in zip([number for number, _ in at.cards], SHARES, strict=True):
             wanted[number] |= {f"{task}.1": 1.0} | ({} if share is None else {f"{task}.2": share})
             typed += "1" + "2" * (1 + SHARES.index(share)) + "."
         typed += "+"

@@ -2,7 +2,7 @@
 
 import made_class
 import pytest
-from conftest import ROOT
+from tree import ROOT
 
 from labs import files
 from labs.cli import main

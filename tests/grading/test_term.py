@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from conftest import ROOT
+from tree import ROOT
 
 from labs import files
 from labs.checks import tasks

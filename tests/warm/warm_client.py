@@ -34,6 +34,9 @@ EARLY = re.compile(
     r"(TF_(?!NUM_INT)|KERAS_|XLA_|MKL_|MALLOC_|LD_|GLIBC_|ABSL_|"
     r"PYTHON(?!PATH$|UNBUFFERED$|DONTWRITEBYTECODE$))"
 )
+OF_A_PROGRAM = re.compile(
+    r"WARM_SERVER$|PYTHON(PATH|UNBUFFERED)$|PYTEST_|LABS_|SLURM|SBATCH|SRUN|PMI|MPI|HYDRA|HOROVOD|OMP_|JPY|JUPYTER|IPYTHON"
+)
 # What labs and TensorFlow set themselves.
 DEFAULTS = {"KERAS_BACKEND": "tensorflow", "TF2_BEHAVIOR": "1", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 NAMESPACES = ("pid", "net", "user", "ipc")
@@ -161,8 +164,8 @@ def _connected(path):
 def _start(path):
     """Start the server, and wait until it listens."""
     here = os.path.dirname(os.path.abspath(__file__))
-    own = ("WARM_SERVER", "PYTHONPATH", "PYTHONUNBUFFERED")  # of the first program, or of each when it is forked
-    environment = {name: value for name, value in os.environ.items() if name not in own}
+    # Nothing of the first program's own stays: by such variables tests find what is left of a job or a browser.
+    environment = {name: value for name, value in os.environ.items() if not OF_A_PROGRAM.match(name)}
     ready, done = os.pipe()
     with open(f"{path}.log", "ab") as log:
         subprocess.Popen(
