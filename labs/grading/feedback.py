@@ -127,7 +127,7 @@ def _good(made, rules):
             by_lesson.setdefault(_course()[line.id][0].notebook, []).append(line)
     for of_one in by_lesson.values():
         if len(of_one) > 1 and all(line.state == "right" and line.points == line.of for line in of_one):
-            lines.append(f"All {len(of_one)} questions of {_lesson(of_one[0].id)} are right.")
+            lines.append(f"All {len(of_one)} checks of {_lesson(of_one[0].id)} are right.")
             told |= {line.id for line in of_one}
     full = [line for line in made if line.state == "right" and line.of and line.points == line.of]
     for line in sorted((each for each in full if each.id in rules.items), key=lambda each: -each.of):
@@ -148,7 +148,7 @@ def _steps(found, made, rules, pinned, own):
             continue
         if line.id in rules.checks and line.state == "wrong":
             why = clean(pinned.get(line.id) or line.why)
-            steps.append((lost, f"Mend {_quoted(line.id, rules)}", why))
+            steps.append((lost, f"Correct {_quoted(line.id, rules)}", why))
         elif line.id in rules.checks:
             blank.setdefault(_course()[line.id][0].notebook if line.id in _course() else "", []).append(line)
         elif line.state != "not done":

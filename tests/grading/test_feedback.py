@@ -59,7 +59,7 @@ def test_no_finding_reaches_a_student_unless_it_was_confirmed_with_a_sentence(ou
             assert secret not in said, (number, secret)
         others = {f"00{n}" for n in range(1, 6)} - {number}
         assert not others & set(re.findall(r"\d+", said)), number
-    assert "Points taken off: 5" in text(out, "002", 0) and SENTENCE in text(out, "002", 0)
+    assert "5 points are taken off for this" in text(out, "002", 0) and SENTENCE in text(out, "002", 0)
     assert "scaled copy" not in text(out, "001") and "evidence" not in text(out, "001")
 
 
@@ -100,8 +100,8 @@ def test_the_first_page_says_what_to_do_next(out, grade):
     first = text(out, "001", 0)
     assert first.startswith("Feedback for Ada Example ") and "of 99 points so far." in first
     steps = first[first.index("What to do next") : first.index("What was good")]
-    assert re.findall(r"\b(\d)\. (\w+)", steps) == [("1", "Write"), ("2", "Mend"), ("3", "Mend")]
-    assert "Upside down" in steps and "All 14 questions of notebook 01" in first and "Name the machine" in first
+    assert re.findall(r"\b(\d)\. (\w+)", steps) == [("1", "Write"), ("2", "Correct"), ("3", "Correct")]
+    assert "Upside down" in steps and "All 14 checks of notebook 01" in first and "Name the machine" in first
     assert "Hand it in" in (said := text(out, "004")) or "hand it in" in said
     assert "Go on with notebook 05" in text(out, "003", 0) and "labs dispute" in text(out, "003", 0)
     assert "It stopped before" in (fifth := text(out, "005", 0)) and "NameError: name 'rows'" in fifth
