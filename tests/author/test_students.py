@@ -47,6 +47,12 @@ def test_nothing_in_the_tree_gives_a_solution_away(tree):
     assert list(hidden.leaks(contents(tree), secret)) == []
 
 
+def test_a_line_that_labs_shares_with_a_solution_is_excused_there_alone():
+    line = min(hidden.IN_LABS)
+    given = {"labs/a.py": line.encode(), "notebooks/scripts/a.py": line.encode()}
+    assert list(hidden.leaks(given, {line: "01.py:9"})) == [f"notebooks/scripts/a.py shows 01.py:9: {line}"]
+
+
 def test_lines_and_markers_of_a_solution_are_found():
     secret = {"return batch @ labels": "01.py:9"}
     given = {"labs/a.py": b"    return batch @ labels\n", "b.txt": f"x\n{BEGIN}\n".encode(), "c.txt": b"batch\n"}

@@ -108,6 +108,14 @@ def on_a_line(record):
         epoch.step_seconds = [epoch.seconds / len(epoch.step_seconds)] * len(epoch.step_seconds)
 
 
+def on_a_slope(record):
+    steps = sum(len(epoch.step_seconds) for epoch in record.epochs)
+    times = iter([record.epochs[0].step_seconds[0] * (1 + 0.1 * n / steps) for n in range(steps)])
+    for epoch in record.epochs:
+        epoch.step_seconds = [next(times) for _ in epoch.step_seconds]
+        epoch.seconds = sum(epoch.step_seconds)
+
+
 def another_script(record):
     record.script_sha256 = "0" * 64
 
@@ -153,6 +161,14 @@ def test_what_cannot_be_is_found_in_both_runs(looked_at, change):
     assert {(each.kind, each.severity) for each in found} == {(kind, severity)}
     assert {each.where for each in found} == set(runs)
     assert all(each.kind in HONEST and each.severity in SEVERITIES for each in found)
+
+
+def test_steps_that_grow_evenly_were_typed(looked_at):
+    found = looked_at(changed(made_class.study(7), on_a_slope))
+    assert {each.where for each in found if (each.kind, each.severity) == ("spread", "serious")} == {
+        "ResNet50_w1",
+        "ResNet50_w2",
+    }
 
 
 def test_a_study_on_two_environments_is_told(looked_at):

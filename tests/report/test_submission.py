@@ -39,12 +39,15 @@ def private(monkeypatch, tmp_path):
     files.write(root / "notebooks/scripts/ResNet50.py", f'import keras\nrate = 0.01\ndata = "{home}/data"\n')
     files.write(root / "slurm/local/ResNet50.sh", f"#!/bin/bash\n#SBATCH --account=proj4711\n#SBATCH --chdir={home}\n")
     output = {"output_type": "stream", "name": "stdout", "text": [f"{home}/course\n", f"{SECRET} on {HOST}\n"]}
+    trace = {"ename": "OSError", "evalue": f"{home}/x", "traceback": [f"File {home}/x.py", f"OSError: {SECRET}"]}
+    error = {"output_type": "error"} | trace
     picture = {"output_type": "display_data", "data": {"image/png": "aGVs/bG8v/d29y+/bGQ="}, "metadata": {}}
     shown = f'<p>{home}/x</p><img src="data:image/png;base64,{PIXELS}" alt="of {SECRET}">'
     picture["data"]["text/html"] = shown
     cells = [
         {"cell_type": "code", "source": f'open("{home}/x")', "outputs": [output, picture]},
         {"cell_type": "code", "source": "x", "outputs": [output | {"text": "y" * 1_000_000}]},
+        {"cell_type": "code", "source": "z", "outputs": [error]},
         reported.answer("T4", "Largest: 256."),
     ]
     files.write(root / "notebooks/04_batch_size_and_learning_rate.ipynb", reported.notebook(*cells))
