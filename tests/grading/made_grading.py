@@ -13,7 +13,7 @@ NAMES = ("Ada Example", "Ben Beispiel", "Chloé Exemple", "Dana Primer", "Emil P
 UPSIDE_DOWN = "Upside down: round 1 took {} s on 1 worker. Which of the two is the baseline?"
 CODE = "def round_speedups(seconds_1, seconds_p):\n    return [p / one for one, p in zip(seconds_1, seconds_p)]\n\n"
 CODE += "check('05.5', round_speedups)"
-TRACE = "it raises Traceback (most recent call last):\n  File '/tmp/work/notebooks/x.py', line 1\nKeyError: 'a'"
+TRACE = "it raises Traceback (most recent call last):\n  File '/tmp/labs/notebooks/x.py', line 1\nKeyError: 'a'"
 COPIED = "its step times are 0.8 times those of ResNet50_w1 of submission 002"
 WORDS = "We trained on 1 and 2 workers and divided the epoch times within each round."
 
@@ -81,7 +81,7 @@ def students():
     yield NAMES[4], {
         "checks": checks(_05_13=left, **stopped),
         "answers": {"T5": WORDS},
-        "told": [f"{NOTEBOOKS[1]}, cell 31: NameError: name 'rows' is not defined in /tmp/work/notebooks/own.py"],
+        "told": [f"{NOTEBOOKS[1]}, cell 31: NameError: name 'rows' is not defined in /tmp/labs/notebooks/own.py"],
     }, {five: notebook(**wrote)}  # fmt: skip
 
 

@@ -51,8 +51,8 @@ def mac(name):
 
 
 def test_an_export_that_a_mac_packed_again_in_a_folder_is_read_as_if_it_had_not_been(tmp_path, capsys):
-    inside = {"work/" + name: b"{}" for name in ("report.json", RECORD)}
-    inside |= mac("work/report.json") | {"__MACOSX/work/._submission.zip": b"\0"}
+    inside = {"mine/" + name: b"{}" for name in ("report.json", RECORD)}
+    inside |= mac("mine/report.json") | {"__MACOSX/mine/._submission.zip": b"\0"}
     entry = "Week 5/Ada King_4711_assignsubmission_file_/submission.zip"
     told, held, _ = collected(tmp_path, capsys, {entry: zipped(inside)} | mac(entry))
     assert held == {"Ada King": {"report.json", RECORD}}
@@ -146,7 +146,7 @@ def test_files_of_several_who_chose_each_others_names_stay_apart(tmp_path, capsy
 
 
 def test_folders_of_the_same_name_deeper_down_make_nobody_one_student(tmp_path, capsys):
-    _, held, _ = collected(tmp_path, capsys, {f"{who}/work/submission.zip": submission() for who in ("ada", "bob")})
+    _, held, _ = collected(tmp_path, capsys, {f"{who}/mine/submission.zip": submission() for who in ("ada", "bob")})
     assert set(held) == {"ada", "bob"}
 
 
