@@ -160,6 +160,8 @@ def recorded_facts(monkeypatch):
     monkeypatch.setattr(student_code, "installed", lambda file: file == facts.__file__ or installed(file))
     recorded = facts.Facts(client._server.ask, SHARED / "facts.jsonl", os.environ.get("FACTS"))
     monkeypatch.setattr(client._server, "ask", recorded.ask)
+    yield
+    assert recorded.others == [], "scripts did something else than is recorded"
 
 
 def pytest_unconfigure(config):
