@@ -81,6 +81,7 @@ SLOW |= {
 # What `make test` leaves to `make test-more`, and why; a test of its own has the marker `more` with its reason.
 MORE = {
     "live": "scripts are tried out whose facts are recorded (facts.py), and the facts compared: 215 times",
+    "fuzz": "files and command lines that nobody would write: 400 of each kind, of which `make test` draws 100",
     "warm": "the server of WARM=1 forks programs that do what cold ones do",
     "whole": "notebooks 05 and 08 with all blocks of their networks, of which `make test` has a sixth",
 }
@@ -93,6 +94,8 @@ def more(item):
         return marker.args[0]
     if item.path.name == "test_warm.py":
         return MORE["warm"]
+    if item.path.name == "test_fuzz.py":
+        return MORE["fuzz"] if os.environ.get("MORE") else None
     if item.path.suffix == ".ipynb":
         return MORE["whole"] if os.environ.get("MORE") else None
     live = {"recorded_facts", "tried_out"} & {*getattr(item, "fixturenames", ())}

@@ -21,7 +21,11 @@ from labs.slurm import sites
 
 ROOT = Path(__file__).parents[1]
 QUICK = settings(
-    max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+    max_examples=400 if os.environ.get("MORE") else 100,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    database=None,
 )
 
 NUMBERS = st.one_of(

@@ -85,7 +85,7 @@ def test_a_hostile_notebook_gains_nothing(what, run, server, tmp_path):
     code = code.replace("OUTSIDE", str(tmp_path)[1:]).replace("PORT", str(server))
     code = code.replace("MARK", mark := f"red-team-{uuid.uuid4()}")
     before = {path: path.stat().st_mtime_ns for path in (ROOT / "labs").rglob("*.py")}
-    found, told = run(NOTEBOOK, code, BLANK, seconds=20 if line and "limit of time" in line else 300)
+    found, told = run(NOTEBOOK, code, BLANK, seconds=8 if line and "limit of time" in line else 300)
     assert {id for id, each in found.items() if each.state == "right"} == set(), told
     if line:
         assert any(re.search(line, each) for each in told), told

@@ -2,8 +2,10 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import made_class
+import numpy as np
 import pytest
 
 from labs import files
@@ -47,13 +49,32 @@ def planned(images=256, batch=32):
 
 
 @pytest.fixture(scope="module")
-def trained(needs_sandbox, tmp_path_factory):
-    """{name: Record} of a study that was trained here, of the script `tiny`."""
-    folder = tmp_path_factory.mktemp("trained")
-    with handed.opened("001", kept(folder, work(planned(), tiny(made_class.script())))) as submission:
-        sample = rerun._sample(submission, rerun.item_of("T5"))
-        assert rerun._train(submission, sample, folder, print) == (None, [])
-    found = {name: records.load(folder / f"{name}.json") for name in sample}
+def trainings(needs_sandbox, tmp_path_factory):
+    """Two studies of the script `tiny` that were trained here, one after the other: ({name: Record}, what was told)."""
+    made = []
+    for number in range(2):
+        folder, told = tmp_path_factory.mktemp(f"trained{number}"), []
+        with handed.opened("001", kept(folder, work(planned(), tiny(made_class.script())))) as submission:
+            sample = rerun._sample(submission, rerun.item_of("T5"))
+            assert rerun._train(submission, sample, folder, told.append) == (None, [])
+        made.append(({name: records.load(folder / f"{name}.json") for name in sample}, told))
+    return made
+
+
+@pytest.fixture
+def trained(trainings, monkeypatch):
+    """{name: Record} of the first study; what is trained again is the second one."""
+    (found, _), (second, told) = trainings
+
+    def train(submission, sample, folder, report):
+        for line in told:
+            report(line)
+        for name in sample:
+            records.save(folder / f"{name}.json", second[name])
+        return None, []
+
+    monkeypatch.setattr(rerun, "_train", train)
+    found = {name: record.model_copy(deep=True) for name, record in found.items()}
     for name, record in found.items():
         record.command = planned()[name].command
     return found
@@ -69,6 +90,21 @@ def again(folder, runs, script=None):
     """(lines, findings) of one submission of these runs."""
     kept(folder, work(runs, script or tiny(made_class.script())))
     return rerun.rerun(folder, "001", "T5"), rerun.findings(folder).get("001", [])
+
+
+@pytest.mark.parametrize("handed_in", [1, 3])
+def test_an_honest_loss_is_outside_its_interval_1_time_in_20(handed_in):
+    """Repeats of one training, its losses spread by 3 %: as many as were handed in, and three trained again."""
+    random, agreed = np.random.default_rng(8), []
+
+    def trained(repeats):
+        losses = np.exp(random.normal(0.7, 0.03, (repeats, 2))).tolist()
+        return SimpleNamespace(repeats=[[SimpleNamespace(metrics={"loss": loss}) for loss in each] for each in losses])
+
+    for _ in range(2000):
+        said, _, (low, high) = rerun._losses(trained(handed_in), trained(3))
+        agreed.append(low <= said <= high)
+    assert 0.93 < np.mean(agreed) < 0.97
 
 
 def test_what_was_trained_agrees_with_itself(trained, tmp_path):

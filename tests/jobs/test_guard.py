@@ -126,7 +126,7 @@ from labs import devices
 from labs.results import record
 from labs.results.record import Configuration, Record
 path, end = sys.argv[1:]
-has = {"machine": devices.machine(), "versions": {}, "started": "2026-01-01T00:00:00+00:00", "command": ["a"]}
+has = {"machine": {"cpu": "c", "gpus": []}, "versions": {}, "started": "2026-01-01T00:00:00+00:00", "command": ["a"]}
 asked = Configuration(epochs_per_repeat=1, repeats=1)
 told = Record(name="a", state="running", configuration=asked, epochs=[], dataset_images=1, **has)
 record.save(path, told)

@@ -330,7 +330,10 @@ MODULE = "labs.training.program"
 SIZES = ["--model", "SmallCNN", "--images", 256, "--epochs", 4]
 
 
-@pytest.mark.parametrize("launcher", [None, "mpiexec", "horovodrun"])
+@pytest.mark.parametrize(
+    "launcher",
+    [None, pytest.param("mpiexec", marks=pytest.mark.more("trainings in turns under a second launcher")), "horovodrun"],
+)
 def test_real_trainings(cold, tmp_path, launcher, needs_horovod, monkeypatch):
     """On 1 and on 2 workers or ranks: rounds on record, empty .err, and under 1 % of a core for the one that waits."""
     if not launcher:

@@ -245,7 +245,7 @@ WRONG_ON_WORKERS = {
 def test_a_mistake_of_a_script_for_workers_is_named(mistake, tmp_path, monkeypatch):
     from labs.checks.tryout import client
 
-    monkeypatch.setattr(client, "CPU_SECONDS", 8)
+    monkeypatch.setattr(client, "CPU_SECONDS", 4 if mistake.startswith("no end") else 8)
     edits, says = WRONG_ON_WORKERS[mistake]
     (path,) = swapped(MIRRORED, *edits)(tmp_path)
     state, hint = checks.judge("05.3", path)
@@ -350,7 +350,7 @@ WRONG_AS_RANKS = {
 def test_a_mistake_of_a_horovod_script_is_named(mistake, tmp_path, monkeypatch):
     from labs.checks.tryout import client
 
-    monkeypatch.setattr(client, "CPU_SECONDS", 8)
+    monkeypatch.setattr(client, "CPU_SECONDS", 4 if mistake.startswith("no end") else 8)
     id, edits, says = WRONG_AS_RANKS[mistake]
     (path,) = swapped(HOROVOD, *edits)(tmp_path)
     state, hint = checks.judge(id, path)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -279,6 +280,14 @@ def test_write_makes_the_folder_and_leaves_one_readable_file(tmp_path):
     assert records.load(path) == made()
     assert [p.name for p in path.parent.iterdir()] == ["a.json"]
     assert path.stat().st_mode & 0o444 == 0o444
+
+
+def test_ranks_of_a_training_are_no_other_programs(monkeypatch):
+    """The cores were busy for 12 s, and this rank computed 2.5 s of them, as each of the training's ranks did."""
+    monkeypatch.setattr(training.recorder.devices, "busy", lambda: 12.0)
+    monkeypatch.setattr(training.recorder.time, "process_time", lambda: 2.5)
+    spent = [training.Recorder._spent(SimpleNamespace(_gate="turns", _processes=ranks))[0] for ranks in (1, 4)]
+    assert spent == [9.5, 2.0]
 
 
 @pytest.mark.parametrize("place", ["os.fsync", "tempfile.mkstemp", "os.replace"])
