@@ -345,7 +345,7 @@ plots.show(plots.scaling(rows))
 #
 # | | starts processes | negotiates which tensor is ready | carries tensors |
 # |---|---|---|---|
-# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or many; between GPUs, if MPI knows CUDA and Horovod is built so |
+# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or many; between GPUs, if both MPI and Horovod are built for it |
 # | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; needs no MPI |
 # | **NCCL** | no | no | between GPUs: NVLink within a node, the fast network between nodes |
 #
