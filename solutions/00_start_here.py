@@ -82,7 +82,8 @@ outcome("00.2", *first.speedup(runs))
 
 # %% [markdown]
 # On the left are the seconds of every epoch, on the right how many times as fast 2 workers were in each round. Measured again,
-# these numbers would not be the same: the grey band is the **95 % interval** of their mean, and says how far to trust it.
+# these numbers would not be the same. The grey band is the **95 % interval** of the ratios' mean, and says how far to trust it.
+# The seconds are those of these minutes: in an hour the machine may be faster or slower, for both trainings.
 #
 # **Why not twice as fast?** This question goes through the whole course:
 #
@@ -117,7 +118,8 @@ print((jobs.folder() / "first_w1.out").read_text())
 # runs, the progress bar names no images/s.
 #
 # The run records in numbers, with their intervals in brackets (**speedup** is what you predicted, **efficiency** the speedup
-# divided by the workers):
+# divided by the workers). Those of speedup and efficiency are 95 % intervals; those of seconds and images/s say how much they
+# spread in these minutes:
 
 # %%
 from labs.results import metrics

@@ -56,9 +56,9 @@ if answered("01.1"):
 # Nobody waits for that chip. What fills the gap is *more* of them, and more patience. But are a thousand chips a
 # thousand times as fast? That is the question of this course.
 #
-# An example: GPT-3 would take about **355 years on one V100**, and about **34 days on 1024 A100**. That is 3811 times as
-# fast: 1024 times by the number of devices, and 3.7 times by all else, since an A100 is a newer device than a V100. Keep two
-# words apart:
+# An example, of two estimates: GPT-3 would take about **355 years on one V100** (C. Li, Lambda, 2020), and about **34 days on
+# 1024 A100** (D. Narayanan and others, [2104.04473](https://arxiv.org/abs/2104.04473), 2021). That is 3811 times as fast. The
+# number of devices gives a factor of 1024 at best; the newer device and all else give the rest, 3.7 or more. Keep two words apart:
 #
 # - **Acceleration**: another, faster device does the same work.
 # - **Scaling**: more devices *of the same kind* share the work.
@@ -68,7 +68,7 @@ if answered("01.1"):
 #
 # ## "150 times as fast"
 #
-# A network for photographs of 500 x 500 pixels was trained on a CPU, then with Horovod on GPUs. What was published:
+# A network for photographs of 500 x 500 pixels was trained on a CPU, then with Horovod on GPUs. Somebody reports:
 #
 # | | 1 CPU | 1 GPU | 2 GPUs | 4 GPUs |
 # |---|---|---|---|---|
@@ -421,7 +421,9 @@ check("01.15", enough)
 
 # %% [markdown]
 # More of them make the bubble smaller still. But a micro-batch of few samples does not fill a device, and each one costs a
-# message at each cut: so nobody takes a thousand.
+# message at each cut. They cost memory, too: in this schedule (**GPipe**, [1811.06965](https://arxiv.org/abs/1811.06965)) all
+# forward passes come first, so a device keeps what backward needs of all M micro-batches. If each device goes backward as soon as
+# it can (**1F1B**, [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the same, and it keeps at most K of them.
 #
 # And what do the devices tell each other?
 #
@@ -443,7 +445,8 @@ check("01.17", what_travels)
 # make model parallelism expensive.
 #
 # Large trainings combine the two: the layers are divided over a few devices, and this whole chain exists several times,
-# each with its own samples.
+# each with its own samples. Many also divide the matrices of every layer over the devices of a node (**tensor parallelism**,
+# [1909.08053](https://arxiv.org/abs/1909.08053)): none waits for its turn, but all exchange activations in each layer.
 #
 # ## Does it fit?
 #
@@ -486,9 +489,11 @@ if answered("01.18"):
 
 # %% [markdown]
 # In networks for images the activations decide. They are what you halve with half the batch, and they are why a batch
-# can be too large (notebook 04). VGG16 is the other way round: by far the most weights, and few activations.
+# can be too large (notebook 04). VGG16 has by far the most weights, and no more activations than ResNet50V2: up to batch 27 its
+# weights, gradients and momentum take more.
 #
-# Now move everything. The dotted lines are the memory of three GPUs, as far as the axis reaches. What makes ResNet152V2
+# Now move everything. *float16* stands for two bytes for every number (trainings in mixed precision keep more, as you will see).
+# The dotted lines are the memory of three GPUs, as far as the axis reaches. What makes ResNet152V2
 # fit into 16 GB with 128 images? Which parts change with *devices*, and under which condition?
 
 # %%
@@ -523,11 +528,13 @@ check("01.19", on_each_of_8)
 # divide. In notebook 10 you shard an optimizer.
 #
 # The largest networks need this. The weights alone of one with **175 billion**, in 16 bits each, are 350 GB: at least 5
-# devices of 80 GB. To train it, gradients and Adam's two numbers come on top: with four numbers for each weight it is
-# 1,400 GB, and not one activation yet.
+# devices of 80 GB. Training takes more: in mixed precision with Adam 16 bytes for each weight. 2 are the weight and 2 its gradient, in
+# 16 bits; 12 are a copy of the weight and Adam's two numbers, in float32 (S. Rajbhandari and others, ZeRO,
+# [1910.02054](https://arxiv.org/abs/1910.02054), section 3.1). That is 2,800 GB, and not one activation yet.
 #
-# Such a network cannot be trained by data parallelism alone. One with less than 100 million weights fits on one device,
-# depending on the size of its images and its batch. That is why this course trains with data parallelism.
+# Plain data parallelism cannot train such a network, since each device would have to hold all of that. One with less than
+# 100 million weights fits on one device, depending on the size of its images and its batch. That is why this course trains with
+# data parallelism.
 #
 # ## T1
 #
@@ -551,7 +558,8 @@ check("01.19", on_each_of_8)
 #
 # A pipeline cuts the batch into M micro-batches that follow each other, and so reduces the idle share to
 # (K-1)/(M+K-1); on 4 devices 27 micro-batches bring it to 10 %. The limit is the size of a micro-batch: few samples do
-# not fill a device, and each adds messages; besides, the activations of all micro-batches must be kept until backward.
+# not fill a device, and each adds messages; besides, GPipe keeps the activations of all M micro-batches until backward,
+# and 1F1B those of at most K.
 #
 # I take data parallelism as long as the network fits on one device, with sharding if its state is the problem; I
 # divide the network if it does not fit otherwise, always with a pipeline, and combine both on many devices.

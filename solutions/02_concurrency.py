@@ -530,10 +530,11 @@ race_says = "d"
 check("02.15", race_says)
 
 # %% [markdown]
-# In practice: synchronous SGD is usual up to 32 to 50 nodes, asynchronous SGD beyond that or on mixed hardware, says
-# Ben-Nun and Hoefler's survey. On many *equal* devices, synchronous SGD went on: Goyal and others trained ResNet-50
-# with 256 GPUs in 2017, in one hour. What synchronous SGD computes does not depend on who was late, and the rest of
-# this course uses it.
+# In practice: in 2018 a survey still found synchronous SGD usual up to 32 to 50 nodes, and asynchronous SGD beyond that or on
+# mixed hardware (T. Ben-Nun and T. Hoefler, [1802.09941](https://arxiv.org/abs/1802.09941)). On *equal* devices synchronous SGD
+# has gone much further: 256 GPUs trained ResNet-50 in one hour (P. Goyal and others, 2017), and Llama 3 was trained on 16,384 GPUs
+# ([2407.21783](https://arxiv.org/abs/2407.21783), 2024), both synchronously. What synchronous SGD computes does not depend on who
+# was late, and the rest of this course uses it.
 #
 # ## What you take along
 #

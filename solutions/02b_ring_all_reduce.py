@@ -266,8 +266,11 @@ if rows:
 # the ring's 6 messages, one after the other, take longer than the server's 2. The ring earns its name where every worker has a link of its
 # own, as on a cluster.
 #
-# There is more that helps. **A tree** for small messages: sums go up a tree of workers and come down again, in 2 log2 K messages one
-# after the other in place of 2 (K - 1); that is 16 for 256 workers. **Two levels**: sum inside each machine first, over its fast links, then between the
+# There is more that helps. **A tree**: sums go up a tree of workers and come down again, in 2 log2 K messages one after the other in
+# place of 2 (K - 1); that is 16 for 256 workers. For large gradients take two trees, each for one half of the gradient: a worker that
+# is a leaf of one passes sums on in the other, so all links are in use
+# ([NCCL 2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019). **Two levels**: sum inside
+# each machine first, over its fast links, then between the
 # machines only; that makes the ring shorter. **Larger messages**: put many small tensors into one buffer. **Fewer
 # bytes**: send gradients in 16 bits. **Fewer exchanges**: add up the gradients of several batches before you exchange.
 #

@@ -250,9 +250,11 @@ answer = "c"
 check("04.8", answer)
 
 # %% [markdown]
-# The rule has an end: rates cannot grow for ever, and very large batches generalise worse (Keskar et al. 2016). Other rules
-# multiply by the square root of the factor, or by its power 2/3. And a large rate is dangerous in the first steps, which is why
-# it is often reached over a warm-up of some epochs.
+# The rule has an end: rates cannot grow for ever, and from some batch on no rate makes up for the missing updates. (Whether large
+# batches also learn worse by themselves is disputed: notebook 09 looks into it.) Another rule multiplies by the square root of the
+# factor, which leaves the variance of an update as it was (A. Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014).
+# Neither holds for all networks and batches (C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600), 2019). And a
+# large rate is dangerous in the first steps, which is why it is often reached over a warm-up of some epochs.
 #
 # ## T4
 #

@@ -183,8 +183,9 @@ check("05.7", slower_of_two)
 # %% [markdown]
 # ## Your study
 #
-# `labs` takes the times from the run records, which hold every step, and gives 95 % intervals. (In a terminal, in the folder
-# `notebooks`: `labs results runs`.) Its speedup is the geometric mean of those of the rounds.
+# `labs` takes the times from the run records, which hold every step, and gives intervals. (In a terminal, in the folder
+# `notebooks`: `labs results runs`.) Its speedup is the geometric mean of those of the rounds, with a 95 % interval. Seconds and
+# images per second have intervals *in these minutes*: in an hour the machine may be faster or slower, and they would not hold it.
 
 # %%
 rows = collect.rows([file.with_suffix(".json") for file in files])
@@ -322,7 +323,7 @@ if apart:
     found = breakdown.parts(apart)
     steps_of = {kind: sum(seconds) / len(seconds) for kind, seconds in breakdown.means(apart).items()}
     shown = [{"part": part, "ms": 1e3 * s, "low": 1e3 * a, "high": 1e3 * b} for part, (s, (a, b)) in found.items()]
-    headers = {"ms": "ms per step (measured)", "low": "95 % interval from", "high": "to"}
+    headers = {"ms": "ms per step (measured)", "low": "in these minutes from", "high": "to"}
     tables.show(shown, ("part", *headers), headers)
     print({kind: round(seconds, 3) for kind, seconds in steps_of.items()}, "seconds a step", *apart["notes"])
 
@@ -332,7 +333,7 @@ if apart:
 # exchange can win that back.
 #
 # `steps_of` has the seconds of each kind of step. **Compute** the speedup of the two unconnected trainings: how many images do both
-# together train in a second, divided by those of one alone? It is the most that any exchange could leave.
+# together train in a second, divided by those of one alone? It is an estimate of what an exchange that cost nothing would leave.
 
 # %% labs={"id": "05.10"}
 ### BEGIN SOLUTION
@@ -492,7 +493,7 @@ check("05.14", too_many_cores)
 # | `#SBATCH --ntasks=3` | processes in all; MirroredStrategy is one, Horovod one for each GPU |
 # | `#SBATCH --ntasks-per-node=3` | the same, counted on each node |
 # | `#SBATCH --gres=gpu:3` | GPUs on each node: the kind of resource, a colon, how many |
-# | `#SBATCH --cpus-per-task=10` | cores for each task, not for the job |
+# | `#SBATCH --cpus-per-task=10` | cores for each task, not for the job (hardware threads, where a site counts those) |
 # | `#SBATCH --time=00:30:00` | hours:minutes:seconds; `00:30` are minutes:seconds, so 30 seconds |
 #
 # Bash calculates with whole numbers, and only within `$(( ))`:
@@ -587,8 +588,8 @@ if answered("05.3", "05.15"):
 # The scripts are scripts/ResNet50.py and slurm/local/ResNet50.sh. I ran them on 1 and 2 workers (one worker is one CPU core, or one GPU where there are GPUs),
 # with the batch per worker fixed, in turns, several rounds; the files are runs/ResNet50_w1 and _w2 with .out, .err and .json.
 # From .out: the header names model, workers and global batch; the lines `N/N - ..s - ..ms/step - accuracy: .. - loss: ..` after
-# the first epoch of each are what I averaged. The .err files hold no error. Epoch time, images/second, speedup
-# and efficiency with their 95 % intervals are in the table above. With 2 workers an epoch has half the updates, so after the same few
+# the first epoch of each are what I averaged. The .err files hold no error. Speedup and efficiency with their 95 % intervals are in
+# the table above, beside epoch time and images/second in these minutes. With 2 workers an epoch has half the updates, so after the same few
 # epochs the loss is not the same; the rate was doubled to make up for it. The speedup stays below 2: at each step the
 # replicas wait for the slowest one and sum 94 MB of gradients, and they share the memory of one machine; the table of the parts of a
 # step above says how many ms each of these takes here. The run on 4 workers is

@@ -11,9 +11,9 @@
 #
 # **Time: 50 minutes, of which 4 minutes on 2 cores are computing.**
 #
-# Several workers train one network. In each epoch, every sample should be read by exactly one of them. Many published
-# Horovod programs fail here: no error, a falling loss, and a time that does not fall. You learn to divide the samples
-# and to *count* whether it is right, and you repair a colleague's script.
+# Several workers train one network. In each epoch, every sample should be read by exactly one of them. A program that gets this
+# wrong shows no error: its loss falls, and only its time does not. You learn to divide the samples and to *count* whether it is
+# right, and you repair a colleague's script.
 
 # %%
 from labs import data, devices, jobs, presets  # first: it silences TensorFlow's start-up messages

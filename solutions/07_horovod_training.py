@@ -17,7 +17,22 @@
 # task **H1**.
 #
 # TensorFlow has a strategy for several machines, too: `MultiWorkerMirroredStrategy`. With Keras 3 its `fit` ends in its first step
-# with an error (Keras' issue 20585), so this course goes over several machines with Horovod.
+# with an error ([Keras' issue 20585](https://github.com/keras-team/keras/issues/20585)), so this course goes over several machines
+# with Horovod.
+#
+# > **Why still Horovod?** It is hardly developed any more. Its last release, 0.28.1, is from June 2023, and a change that lets it
+# > build with TensorFlow 2.20 has been waiting since 2025 ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning
+# > removed it in 2022 ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), Ray by May 2025
+# > ([49454](https://github.com/ray-project/ray/issues/49454)); DeePMD-kit stopped testing it in December 2025
+# > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)); Databricks' runtimes after 15.4 LTS come
+# > [without it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
+# > (All read in November 2026.) For a new project take what your framework brings: `DistributedDataParallel` (DDP) or FSDP in
+# > PyTorch, sharded arrays in JAX.
+# >
+# > What you learn here goes with you: ranks, a shard of the samples for each, equal weights at the start, gradients averaged at
+# > every step, a rate that fits the global batch. DDP needs the same; FSDP divides weights and optimizer as well; in JAX you say how
+# > arrays are divided, and the compiler adds the exchange. Horovod is still a good teacher: each of these is a line of your script,
+# > which you can leave out to see what breaks.
 
 # %%
 from labs import devices, jobs, models, presets, recorded
@@ -330,11 +345,12 @@ plots.show(plots.scaling(rows))
 #
 # | | starts processes | negotiates which tensor is ready | carries tensors |
 # |---|---|---|---|
-# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or many |
+# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or many; between GPUs, if both MPI and Horovod are built for it |
 # | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; needs no MPI |
 # | **NCCL** | no | no | between GPUs: NVLink within a node, the fast network between nodes |
 #
-# Who carries the gradients between 4 GPUs of one node? **a**: NCCL, **b**: Gloo, **c**: MPI, **d**: horovodrun
+# Horovod is built with NCCL. Who carries the gradients between 4 GPUs of one node? **a**: NCCL, **b**: Gloo, **c**: MPI,
+# **d**: horovodrun
 
 # %% labs={"id": "07.13"}
 ### BEGIN SOLUTION
@@ -453,8 +469,9 @@ check("07.16", effective_batch)
 # - **option 1**: keep the local batch. The effective batch grows K times, and the rate is scaled up.
 # - **option 2**: divide the local batch by K. The effective batch and the rate stay.
 #
-# How far up? The linear rule takes K, others take a part of it. Write `rates`: for the rate of one rank and K, the three rates
-# by the **linear**, the **square-root** and the **2/3-power** rule.
+# How far up? The linear rule takes K, the square-root rule the root of K (notebook 04). Any power between them can be tried; 2/3
+# stands here as an example, and no theory asks for it. Write `rates`: for the rate of one rank and K, the three rates by the
+# **linear**, the **square-root** and the **2/3-power** rule.
 
 
 # %% labs={"id": "07.17"}

@@ -526,8 +526,8 @@ for file in large_files:
 # The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I ran them on 1 and 2 workers (a worker is one CPU
 # core, or one GPU where there are GPUs) with the batch per worker fixed, in turns, several rounds; the files are
 # runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of .out names model, workers, global batch and rate; the
-# lines `N/N - ..s` after the first epoch of each are what counts. The .err files hold no error. Epoch time, images
-# per second, speedup and efficiency with 95 % intervals stand in the table above; the accuracy after the same epochs is
+# lines `N/N - ..s` after the first epoch of each are what counts. The .err files hold no error. Speedup and efficiency with 95 %
+# intervals stand in the table above, beside epoch time and images per second in these minutes; the accuracy after the same epochs is
 # lower on 2 workers, which make half as many updates. From ResNet50V2's runs I had predicted the step on 2 workers; the
 # residual is printed below the table. With Horovod the same network ran on 1 and 2 ranks; its table stands below that of
 # MirroredStrategy, and beside its efficiency the one that I had predicted from the other three. A run on 4 workers would be

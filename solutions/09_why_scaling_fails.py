@@ -774,6 +774,6 @@ check("09.25", what_steps_say)
 # - Exchange can be made rarer, at a price that depends on how alike the shards are.
 # - Equal epochs or equal steps, one rate or a tuned one: each gives another answer about large batches.
 # - Beyond the critical batch more images save no steps. It grows in the course of a training.
-# - Independent trainings scale perfectly. All others wait for the slowest.
+# - Independent trainings share nothing but the machine. All others wait for the slowest.
 #
 # Next: `10_faster_and_watched`.

@@ -325,7 +325,7 @@ print(f"On this machine a step in mixed_bfloat16 is {said}. The activations have
 
 # %% [markdown]
 # Whether 2 bytes are faster depends on the hardware. Tiles (AMX) and tensor cores multiply them several times as fast; a
-# CPU without such operations converts them to float32 and back, and is slower. Memory is saved in either case.
+# CPU without such operations converts them to float32 and back, and is slower. Memory is saved where activations fill it.
 #
 # What does mixed precision still store in float32?
 #
@@ -341,6 +341,8 @@ in_float32 = "c"
 check("10.11", in_float32)
 
 # %% [markdown]
+# So a weight takes more, not less: its 4 bytes, and 2 for the copy that a layer computes with.
+#
 # bfloat16 has the exponents of float32 and fewer digits. float16 has more digits and few exponents: small gradients become 0. So the
 # *loss* is multiplied by a scale, which multiplies all gradients, and the update divides by it (`LossScaleOptimizer`). A
 # gradient is 1e-8. Which is the smallest power of two by which the loss must be scaled, so that `np.float16` of it is not 0?
@@ -689,7 +691,7 @@ check("10.20", runs if own else ...)
 # - Utilisation is not progress: count images and operations, and compare with what the machine can do.
 # - Name the limit, take it away, measure again. A remedy for another limit changes nothing.
 # - Read once, in parallel, ahead; start each operation for a batch, not for an image; fetch nothing inside a step.
-# - Two bytes save memory anywhere, and time where the hardware has products for them.
+# - Two bytes halve the activations anywhere, but not the weights; they save time where the hardware has products for them.
 # - Recompute blocks, not layers. Accumulate passes, exchange once; batch normalisation and schedules see the passes.
 # - A sharded optimizer trains the same network and sends no more: reduce-scatter, update, all-gather.
 #

@@ -300,7 +300,7 @@ shown = [{"configuration": row["name"]} for row in predicted]
 for line, row in zip(shown, predicted):
     for what in ("predicted", "measured"):
         seconds, (low, high) = row[what]
-        line[f"{what} (s) [95 % interval]"] = f"{seconds:.3g} [{low:.3g}, {high:.3g}]"
+        line[f"{what} (s) [interval]"] = f"{seconds:.3g} [{low:.3g}, {high:.3g}]"
     line["residual"] = row["measured"][0] - row["predicted"][0]
     line["of the prediction"] = f"{line['residual'] / row['predicted'][0]:+.1%}"
 if shown:
@@ -310,7 +310,8 @@ if shown:
     )
 
 # %% [markdown]
-# Where the residual is larger than the intervals, the model lacks something. Name it from the pictures above: sharing the
+# The intervals of measured seconds hold in these minutes only. Where the residual is larger than the intervals, the model lacks
+# something. Name it from the pictures above: sharing the
 # machine grows with another quantity than bytes; the ranks wait for each other; 514 tensors make more messages than 174.
 # Then look at the parameters, and at what the fit itself says it could not tell apart:
 
@@ -318,7 +319,7 @@ if shown:
 full = experiments.fitted(every)
 if full:
     rows = [{"parameter": name, "value": str(found)} for name, found in full.parameters().items()]
-    tables.show(rows, ("parameter", "value"), {"value": "value and 95 % interval"})
+    tables.show(rows, ("parameter", "value"), {"value": "value and interval"})
     print(*(f"Note: {note}." for note in full.notes), sep="\n")
 
 # %% [markdown]
@@ -360,8 +361,9 @@ if answered("12.5"):
 # %% [markdown]
 # Halve the batch of each worker, and backward is half as long; the message is not. A step right of the border may move to its
 # left, and then the exchange shows. That is what happens in *strong* scaling, where more workers divide one batch. Halve the
-# message (float16, or half of the layers), and the border moves to half of the batch. A worker that computes twice as fast moves
-# it to twice the batch: the faster the GPUs, the harder is hiding.
+# message (send gradients in float16), and the border moves to half of the batch. (Half of the layers would halve backward as well,
+# and leave the border about where it is.) A worker that computes twice as fast moves it to twice the batch: the faster the GPUs, the
+# harder is hiding.
 #
 # The border is a best case: it lets all of backward hide, and the last bucket never can.
 #

@@ -1,0 +1,73 @@
+"""What the texts of the lessons say in numbers, computed again; and which intervals they call 95 %."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from labs import recorded
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSONS = sorted((ROOT / "solutions").glob("[0-9]*.py"))
+ABSOLUTE = re.compile(r"epoch times?\b|images?(?:/| per )second|images/s\b|seconds", re.IGNORECASE)
+
+
+def texts(file):
+    """The text of each Markdown cell of a lesson, in one line."""
+    cells = re.split(r"^# %%", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [re.sub(r"\s*\n# ?", " ", cell.partition("\n")[2]) for cell in cells if cell.startswith(" [markdown]")]
+
+
+def found(pattern, name):
+    """The groups of a pattern in a lesson's texts, as numbers."""
+    (match,) = re.finditer(pattern, " ".join(texts(next((ROOT / "solutions").glob(f"{name}_*.py")))))
+    return [float(group.replace(",", "")) for group in match.groups()]
+
+
+def test_memory_of_a_network_of_175_billion_weights():
+    bytes_each, weights, gradients, kept, gigabytes = found(
+        r"with Adam (\d+) bytes for each weight\. (\d+) are the weight and (\d+) its gradient, in 16 bits; "
+        r"(\d+) are a copy.*? That is ([\d,]+) GB",
+        "01",
+    )
+    assert weights + gradients + kept == bytes_each
+    assert gigabytes == 175 * bytes_each
+
+
+def test_the_newer_device_gives_what_the_number_of_devices_does_not():
+    years, days, devices, times, most, rest = found(
+        r"\*\*(\d+) years on one V100\*\*.*?\*\*(\d+) days on (\d+) A100\*\*.*? That is (\d+) times as fast\. The "
+        r"number of devices gives a factor of (\d+) at best; the newer device and all else give the "
+        r"rest, ([\d.]+) or more",
+        "01",
+    )
+    assert times == pytest.approx(years * 365 / days, rel=1e-3)
+    assert most == devices and rest == pytest.approx(times / devices, abs=0.05)
+
+
+def test_batch_up_to_which_the_state_of_vgg16_takes_more_than_its_activations():
+    (batch,) = found(r"up to batch (\d+) its weights, gradients and momentum take more", "01")
+    parameters, activations = recorded.networks()["VGG16"]
+    assert batch * activations < 3 * 4 * parameters < (batch + 1) * activations
+    assert activations < recorded.networks()["ResNet50V2"][1]
+
+
+def test_messages_of_a_tree():
+    messages, workers = found(r"in 2 log2 K messages .*?; that is (\d+) for (\d+) workers", "02b")
+    assert messages == 2 * math.log2(workers)
+
+
+@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
+def test_intervals_of_seconds_and_images_hold_in_these_minutes_only(file):
+    for text in texts(file):
+        for sentence in re.split(r"(?<=[.:?!]) ", text):
+            if re.search(r"95 % interval", sentence) and ABSOLUTE.search(sentence):
+                assert "these minutes" in sentence, sentence
+
+
+def test_a_text_that_names_the_strategy_of_several_machines_says_that_it_fails():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = [text for text in (readme, *(text for file in LESSONS for text in texts(file))) if "MultiWorker" in text]
+    assert len(named) == 3 and readme in named
+    assert all("20585" in text for text in named)
