@@ -83,7 +83,7 @@ MORE = {
     "live": "scripts are tried out whose facts are recorded (facts.py), and the facts compared: 215 times",
     "fuzz": "files and command lines that nobody would write: 400 of each kind, of which `make test` draws 100",
     "warm": "the server of WARM=1 forks programs that do what cold ones do",
-    "whole": "notebooks 05 and 08 with all blocks of their networks, of which `make test` has a sixth",
+    "whole": "notebooks 05 and 08 with all blocks of their networks, of which `make test` has a few",
 }
 
 

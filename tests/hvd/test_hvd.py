@@ -42,7 +42,12 @@ def start(program, count, launcher, *arguments, timeout=1200):
 
 
 @pytest.fixture(
-    scope="module", params=[(2, "mpiexec"), (4, "horovodrun")], ids=lambda param: f"{param[0]} ranks, {param[1]}"
+    scope="module",
+    params=[
+        (2, "mpiexec"),
+        pytest.param((4, "horovodrun"), marks=pytest.mark.more("four ranks over Gloo are equivalent to one process")),
+    ],
+    ids=lambda param: f"{param[0]} ranks, {param[1]}",
 )
 def found(request, tmp_path_factory, needs_horovod):
     return start("equivalence.py", *request.param, tmp_path_factory.mktemp("ranks"))
