@@ -21,17 +21,3 @@ from labs.checks.kept import answers, progress
 from labs.checks.prediction import outcome, predict, predictions
 from labs.checks.reflection import reflect
 from labs.checks.tasks import TaskError, task
-
-__all__ = [
-    "TaskError",
-    "answered",
-    "answers",
-    "check",
-    "judge",
-    "outcome",
-    "predict",
-    "predictions",
-    "progress",
-    "reflect",
-    "task",
-]

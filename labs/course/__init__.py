@@ -12,5 +12,3 @@ from labs.course.question import question
 from labs.course.release import CourseError, filled_in, find
 from labs.course.reset import fresh_files, reset
 from labs.course.update import update
-
-__all__ = ["CourseError", "filled_in", "find", "fresh_files", "question", "reset", "update"]

@@ -16,5 +16,3 @@ startup/    what Python runs first in each process of a job
 from labs.jobs.anywhere import find, folder, run, start
 from labs.jobs.job import Job, JobError
 from labs.jobs.turns import Turns
-
-__all__ = ["Job", "JobError", "Turns", "find", "folder", "run", "start"]

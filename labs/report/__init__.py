@@ -18,5 +18,3 @@ making     the three files
 
 from labs.report.gather import findings, gather
 from labs.report.making import ReportError, make, show_pages
-
-__all__ = ["ReportError", "findings", "gather", "make", "show_pages"]

@@ -18,5 +18,3 @@ also if this process is killed. A caller that gets an Outcome judges it outside:
 from labs.sandbox.limits import Limits
 from labs.sandbox.run import Outcome, SandboxError, missing, run
 from labs.sandbox.walls import interpreter
-
-__all__ = ["Limits", "Outcome", "SandboxError", "interpreter", "missing", "run"]

@@ -5,6 +5,5 @@ reduce      ring all-reduce chunk by chunk; what a ring and parameter servers co
 pipeline    data, model and pipeline parallelism as the timeline of devices
 memory      what a training step keeps on each device, and what sharding divides
 stragglers  what a barrier costs when workers are not equally fast
-sgd         synchronous and asynchronous SGD on the bundled digits, over time
 given       what all of them demand of their arguments
 """

@@ -5,5 +5,3 @@ keeper   the process that stops it, and lets it go on or ends it
 """
 
 from labs.waiting.gate import VARIABLE, Gate, join
-
-__all__ = ["VARIABLE", "Gate", "join"]

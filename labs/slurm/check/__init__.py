@@ -13,5 +13,3 @@ findings.toml has the words of all findings, and which of them are notes.
 
 from labs.slurm.check.finding import Finding
 from labs.slurm.check.script import ScriptError, check, checked, refusal, report
-
-__all__ = ["Finding", "ScriptError", "check", "checked", "refusal", "report"]

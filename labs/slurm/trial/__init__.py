@@ -13,5 +13,3 @@ beside.sh    what bash reads before the script: traps that tell its lines
 from labs.slurm.trial.calls import STAND_INS, UNKNOWN, Call
 from labs.slurm.trial.failing import unset
 from labs.slurm.trial.script import Tried, missing, run
-
-__all__ = ["STAND_INS", "UNKNOWN", "Call", "Tried", "missing", "run", "unset"]
