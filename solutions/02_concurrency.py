@@ -22,9 +22,9 @@
 import numpy as np
 
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb02 import pictures
+from labs.lessons.nb02 import pictures, sgd
 from labs.show import tables, widgets
-from labs.simulate import sgd, stragglers
+from labs.simulate import stragglers
 
 # %% [markdown]
 # ## A gradient from few samples

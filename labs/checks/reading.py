@@ -6,7 +6,6 @@ The functions that say something yield cases, as a judge does.
 import copy
 import pickle
 import re
-from functools import cache
 from pathlib import Path
 
 CURVES = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per second", "speedup": "speedup"}
@@ -39,15 +38,6 @@ def called(function, *arguments):
         if pickle.dumps(after) != pickle.dumps(before):
             return value, f"Your function changes its argument {number}, which others use after it. Work on a copy."
     return value, None
-
-
-@cache
-def bytes_of_resnet50v2():
-    """Bytes of ResNet50V2's gradient and of all its variables (float32, 10 classes)."""
-    from labs import models
-
-    parts = models.memory(models.network("ResNet50V2", 32, 10), batch=1)
-    return parts["gradients"], parts["weights"]
 
 
 # The rows and the figure of a study

@@ -57,7 +57,7 @@ HOSTILE = [
     {"array": [1, 2], "dtype": "object", "shape": [2]},
     {"array": [1], "dtype": "float64", "shape": [10**12]},
     {"named": ["os", "system", ["true"]]},
-    {"named": ["labs.simulate.sgd", "Work", [0, 0, 0, 0]]},
+    {"named": ["labs.lessons.nb02.sgd", "Work", [0, 0, 0, 0]]},
     {"function": "x"},
     {"figure": [{"labels": []}]},
     {"dict": [[{"list": []}, 1]]},

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labs.simulate import sgd
+from labs.lessons.nb02 import sgd
 
 
 def length(difference, at=lambda weights: weights):

@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from labs.simulate import laws, memory, pipeline, reduce, sgd, stragglers
+from labs.lessons.nb02 import sgd
+from labs.simulate import laws, memory, pipeline, reduce, stragglers
 from labs.simulate.given import SimulationError
 
 WORKERS = (1, 2, 3, 4, 5, 8, 13)

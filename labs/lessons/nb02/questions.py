@@ -10,7 +10,7 @@ from labs.checks.reading import called
 
 @judges("02.2")
 def distance(function):
-    from labs.simulate import sgd
+    from labs.lessons.nb02 import sgd
 
     weights, rows = np.random.default_rng(1).normal(0, 0.1, (65, 10)), np.arange(5, 17)
     few, full = sgd.gradient(weights, rows), sgd.gradient(weights)
@@ -102,7 +102,7 @@ def step_seconds(function):
 
 @judges("02.12")
 def staleness(function):
-    from labs.simulate.sgd import Work
+    from labs.lessons.nb02.sgd import Work
 
     spans = [(0, 0, 2), (1, 0, 3.5), (2, 0.5, 9), (0, 2, 4), (1, 3.5, 5), (0, 4, 8), (1, 5, 6)]
     work = [Work(worker, begin, end, -1) for worker, begin, end in spans]
@@ -133,7 +133,7 @@ def staleness(function):
 
 @judges("02.13")
 def seconds_to(function):
-    from labs.simulate.sgd import History
+    from labs.lessons.nb02.sgd import History
 
     seconds, losses = np.array([0.0, 1.5, 3.0, 4.5, 6.0]), np.array([2.3, 1.0, 0.5, 0.7, 0.4])
     history = History(seconds, losses, None, [])
