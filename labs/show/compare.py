@@ -5,7 +5,7 @@ import io
 import tokenize
 from pathlib import Path
 
-from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 from labs.show.tables import page
 
 _PLUMBING = ("import ", "from ", "print(", "parser", "if hvd.rank() == 0:", "recorder")  # not what a training is about
@@ -86,6 +86,5 @@ def losses(runs):
     axes[0].xaxis.get_major_locator().set_params(integer=True)
     axes[1].set(xlabel="updates of the weights", title="the same, over updates", ylim=(0, None))
     axes[1].legend(fontsize=9)
-    stamp(figure, *kinds)
-    figure.alt = "Training loss after each epoch, over epochs and over updates. " + " ".join(sentences)
-    return figure
+    alt = "Training loss after each epoch, over epochs and over updates. " + " ".join(sentences)
+    return finished(figure, alt, *kinds)

@@ -39,6 +39,13 @@ def stamp(figure, *kinds, note=None):
     figure.supxlabel(text, fontsize=9, x=0.99, ha="right", color="0.35")
 
 
+def finished(figure, alt, *kinds, note=None, runs=()):
+    """The figure, stamped, with its text alternative and the runs that it shows: as `show` displays it."""
+    stamp(figure, *kinds, note=note)
+    figure.alt, figure.runs = alt, runs
+    return figure
+
+
 def png(figure):
     """The figure as PNG bytes."""
     buffer = io.BytesIO()
@@ -58,13 +65,8 @@ def bundle(figure):
 def shows(runs):
     """What an output says of the runs that it shows, rows of results or labs.results.run.Run, for a later reader."""
     rows = [run if isinstance(run, dict) else vars(run) for run in runs]
-    return {
-        "labs": {
-            "shows": {
-                row["source"]: {key: row.get(key) for key in ("kind", "started")} for row in rows if "source" in row
-            }
-        }
-    }
+    shown = {row["source"]: {key: row.get(key) for key in ("kind", "started")} for row in rows if "source" in row}
+    return {"labs": {"shows": shown}}
 
 
 def show(figure):

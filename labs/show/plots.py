@@ -11,7 +11,7 @@ import numpy as np
 from labs.results import metrics
 from labs.results import steps as of_steps
 from labs.results.run import MetricsError
-from labs.show.figure import COLOURS, MARKERS, new_figure, png, show, stamp
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure, png, show
 
 __all__ = ["curves", "learning", "memory", "png", "rounds", "scaling", "search", "show", "steps"]
 
@@ -85,10 +85,8 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
     for axis in axes[::-1]:
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
     axes[-1].legend(unique.values(), unique.keys(), fontsize=9)
-    stamp(figure, *(row["kind"] for row in rows))
-    figure.alt = " ".join(sentences) + " Bars show 95 % intervals; of a single run, what rounding leaves open."
-    figure.runs = rows
-    return figure
+    sentences.append("Bars show 95 % intervals; of a single run, what rounding leaves open.")
+    return finished(figure, " ".join(sentences), *(row["kind"] for row in rows), runs=rows)
 
 
 def learning(rows):
@@ -110,9 +108,7 @@ def learning(rows):
         axis.set(xlabel="epoch", xticks=range(1, longest + 1))
     if rows:
         axes[1].legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))  # within, it covers some run's points
-    stamp(figure, *(row["kind"] for row in rows))
-    figure.alt, figure.runs = " ".join(sentences), rows
-    return figure
+    return finished(figure, " ".join(sentences), *(row["kind"] for row in rows), runs=rows)
 
 
 def rounds(run, baseline):
@@ -150,10 +146,8 @@ def rounds(run, baseline):
     for axis in (times, gain):
         axis.set(xlabel="round", xticks=numbers, ylim=(0, 1.08 * axis.dataLim.y1))
         axis.legend(fontsize=9)
-    stamp(figure, run.kind, baseline.kind)
     sentences.insert(2, f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")
-    figure.alt, figure.runs = " ".join(sentences), (baseline, run)
-    return figure
+    return finished(figure, " ".join(sentences), run.kind, baseline.kind, runs=(baseline, run))
 
 
 def steps(*runs):
@@ -197,10 +191,8 @@ def steps(*runs):
     times.legend(fontsize=9)
     shares.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     note = "dashed computed from the steps of 1 worker" if any("slowest" in text for text in sentences) else None
-    stamp(figure, *(run.kind for run in runs), note=note)
-    figure.alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
-    figure.runs = runs
-    return figure
+    alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
+    return finished(figure, alt, *(run.kind for run in runs), note=note, runs=runs)
 
 
 def _staircase(axis, seconds, share, levels=400, **look):
@@ -240,10 +232,9 @@ def memory(parts_by_batch, limit=None):
         axis.axhline(limit / 2**30, color="black", ls="--", label=f"limit: {limit / 2**30:.1f} GiB")
     axis.set(xlabel="batch size (images)", ylabel="memory (GiB)", title="memory of one training step")
     axis.legend(fontsize=9)
-    stamp(figure, "simulated", note="computed from the model")
     totals = ", ".join(f"{t:.2f} GiB at batch {b}" for b, t in zip(batches, bottom, strict=True))
-    figure.alt = f"Stacked bars of memory by part ({', '.join(parts)}): {totals}. Only the activations grow."
-    return figure
+    alt = f"Stacked bars of memory by part ({', '.join(parts)}): {totals}. Only the activations grow."
+    return finished(figure, alt, "simulated", note="computed from the model")
 
 
 def search(result):
@@ -260,13 +251,10 @@ def search(result):
     axis.set(xlabel="batch size (images)", ylabel="images per second (one step)", ylim=(0, None))
     axis.set_title(f"{result['model']}: doubling until memory runs out")
     axis.legend(fontsize=9)
-    stamp(figure, result["kind"])
     largest = result["largest"] or "none that was tried"
     border = f"{result['fails']} runs out of memory" if result["fails"] else "memory did not run out"
-    figure.alt = (
-        f"Images per second over batch size for {result['model']}. Largest batch that fits: {largest}; {border}."
-    )
-    return figure
+    alt = f"Images per second over batch size for {result['model']}. Largest batch that fits: {largest}; {border}."
+    return finished(figure, alt, result["kind"])
 
 
 def curves(series, *, x, y, title, start=0):
@@ -277,8 +265,5 @@ def curves(series, *, x, y, title, start=0):
     axis.set(xlabel=x, ylabel=y, title=title)
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(fontsize=9)
-    stamp(figure, "measured")
-    figure.alt = f"{title}: {y} over {x}. " + " ".join(
-        f"{name}: from {_digits(values[0])} to {_digits(values[-1])}." for name, values in series.items() if values
-    )
-    return figure
+    ends = (f"{name}: from {_digits(found[0])} to {_digits(found[-1])}." for name, found in series.items() if found)
+    return finished(figure, f"{title}: {y} over {x}. {' '.join(ends)}", "measured")

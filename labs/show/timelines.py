@@ -3,7 +3,7 @@
 from matplotlib.patches import Patch
 
 from labs.results import timeline
-from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
+from labs.show.figure import COLOURS, MARKERS, finished, new_figure
 
 ROWS = 24  # more tensors than these are drawn as lanes
 WAIT, COPY, REDUCE, OTHER = "0.78", COLOURS[4], COLOURS[0], "0.55"
@@ -48,17 +48,16 @@ def _finish(figure, axis, row, kind):
     ms = {key: f"{1000 * row[f'{key}seconds']:.1f} ms" for key in ("", "negotiate_", "allreduce_", "copy_")}
     axis.set_xlabel("milliseconds since the first announcement")
     figure.axes[0].set_title(f"step {size}, {row['buffers']} message{'s' if row['buffers'] != 1 else ''}")
-    stamp(figure, kind)
     waited = [
         f" A tensor of rank {rank} waited {1000 * seconds:.1f} ms for the other ranks (median)."
         for rank, seconds in row["waited"].items()
     ]
-    figure.alt = (
+    alt = (
         f"Horovod's timeline of one training step. Step {size}, messages: {row['buffers']}; {ms['']} from the first "
         f"announcement to the end, of which {ms['negotiate_']} some tensor waited for a rank, {ms['allreduce_']} "
         f"all-reduce, {ms['copy_']} copies.{''.join(waited)}"
     )
-    return figure
+    return finished(figure, alt, kind)
 
 
 def rows(items, row, zero, kind):

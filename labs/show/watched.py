@@ -4,7 +4,7 @@ from statistics import median
 
 import numpy as np
 
-from labs.show.figure import COLOURS, new_figure, stamp
+from labs.show.figure import COLOURS, finished, new_figure
 
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")
 
@@ -54,9 +54,8 @@ def figure(ranks, phases=True, title=None):
             axis.set_axis_off()
     if title:
         figure.suptitle(title)
-    stamp(figure, *(rank.kind for rank in ranks))
-    figure.alt = " ".join(([f"{title}."] if title else []) + sentences)
-    return figure
+    alt = " ".join(([f"{title}."] if title else []) + sentences)
+    return finished(figure, alt, *(rank.kind for rank in ranks))
 
 
 def _phases(axis, rank):
