@@ -15,13 +15,23 @@ def printable(text):
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
+def mapped(value, change, key=lambda name: name):
+    """The value with change(each) for all that is no list or dict, also inside of these; key: of a dict's keys."""
+    if isinstance(value, dict):
+        return {key(name): mapped(item, change, key) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [mapped(item, change, key) for item in value]
+    return change(value)
+
+
+def few(names, most=8):
+    """The first of some names, and how many more there are, for one line: nobody reads hundreds."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
 def finite(value):
     """The value with None for numbers that are not finite, which JSON does not know; also inside lists and dicts."""
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return mapped(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)
 
 
 def as_json(value, indent=1):

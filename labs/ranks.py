@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from labs.errors import LabsError
+from labs.printed import few
 
 
 class RankError(LabsError):
@@ -143,10 +144,8 @@ def shard_problem(by_rank, n, dropped=0):
     return f"{unread[1:]} Is the number of shards the number of ranks ({len(by_rank)})?" if unread else None
 
 
-def _some(numbers, show=5):
-    listed = ", ".join(map(str, numbers[:show]))
-    more = f" and {len(numbers) - show} more" if len(numbers) > show else ""
-    return f"sample{'s' if len(numbers) > 1 else ''} {listed}{more}"
+def _some(numbers):
+    return f"sample{'s' if len(numbers) > 1 else ''} {few(list(map(str, numbers)), 5)}"
 
 
 def compare_weights(model):

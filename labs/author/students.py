@@ -1,7 +1,6 @@
 """What students get: the files that are theirs, and notebooks and scripts made afresh, with blanks."""
 
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -44,11 +43,8 @@ def student_tree(root, destination, version=labs.__version__, date=None, holds=T
         destination.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as partial:
             tree = Path(partial, "tree")
-            for name in given:
-                (tree / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(root / name, tree / name)
-            for name, text in made.items():
-                files.write(tree / name, text)
+            for name, content in (contents | made).items():
+                files.write(tree / name, content, lasting=False)
             os.replace(tree, destination)
     except OSError as problem:
         reason = f"{problem.strerror}; name a folder of yours on a disk with room"

@@ -6,8 +6,6 @@ stamp comes last. So an update that was interrupted anywhere is finished by runn
 """
 
 import contextlib
-import errno
-import os
 import shutil
 import signal
 from pathlib import Path, PurePosixPath
@@ -15,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from labs import files
 from labs.course import aside, notebooks, release
 from labs.course.release import FOLDER, FRESH, STAMP, CourseError, digest, filled_in
+from labs.printed import few
 
 _PACKAGES = {"pyproject.toml", "uv.lock", ".python-version"}
 _NEXT = f"{FOLDER}/next"
@@ -176,8 +175,8 @@ class _Plan:
 
     def _sum_up(self):
         """The lines on what changed as a whole, in front of those on single files."""
-        lines = [f"Notebooks {what}: {_some(names)}." for what, names in self.lessons.items()]
-        lines += [f"Scripts {what}: {_some(names)}." for what, names in self.scripts.items()]
+        lines = [f"Notebooks {what}: {few(names, 6)}." for what, names in self.lessons.items()]
+        lines += [f"Scripts {what}: {few(names, 6)}." for what, names in self.scripts.items()]
         if self.kit:
             counts = ", ".join(f"{len(names)} {what}" for what, names in self.kit.items())
             lines.append(f"The kit's own files: {counts}.")
@@ -186,12 +185,6 @@ class _Plan:
             self.said.append("The packages may have changed: `make lab` installs what is new.")
         if any(name.startswith("notebooks/") and name.endswith(".ipynb") for name in self.write):
             self.said.append("Close the notebooks that are open in JupyterLab without saving, and open them again.")
-
-
-def _some(names, most=6):
-    """Names in a line, the first ones of many."""
-    more = [f"and {len(names) - most} more"] if len(names) > most else []
-    return ", ".join(names[:most] + more)
 
 
 def _renamed(now, new):
@@ -214,10 +207,10 @@ def _do(root, plan):
         for kept, content in plan.aside.items():
             aside.keep(root, kept, content)
         with _undisturbed():
-            for number, (name, content) in enumerate(plan.write.items()):
+            for number, name in enumerate(plan.write):
                 if name == STAMP:  # the last one
                     _remove(root, plan.remove)
-                _move(ready / str(number), root / name, content)
+                shutil.move(ready / str(number), root / name)  # a folder of the course may be on another disk
     except OSError as problem:
         if isinstance(problem, files.WriteError):
             raise
@@ -231,15 +224,6 @@ def _remove(root, names):
         (root / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             (root / name).parent.rmdir()  # if it is empty now
-
-
-def _move(ready, path, content):
-    try:
-        os.replace(ready, path)
-    except OSError as problem:
-        if problem.errno != errno.EXDEV:  # a folder of the course may be a link to another disk
-            raise
-        files.write(path, content)
 
 
 @contextlib.contextmanager

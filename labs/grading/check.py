@@ -232,17 +232,14 @@ def _evidence(submission, root):
         found += looked("answers", likeness.of_solutions, answers, root)
     said = submission.course.progress
     result = {
-        "checks": {},  # stand in files of their own
-        "told": [],
         "claimed": [id for id, each in said.items() if each.get("state") == "right"],
         "notebooks": [Path(name).stem for name in submission.contents if name.endswith(".ipynb")],
-        "steps": [],
         "prints": copies.prints(submission),
         "answers": answers,
         "alike": likeness.own(submission.contents, answers, root),
-        "speedups": [],
-        "tables": {},
     }
+    result |= {"checks": {}, "told": []}  # stand in files of their own
+    result |= {"steps": [], "speedups": [], "tables": {}}
     found += looked("runs", _of_records, submission, result)
     return result | {"findings": [asdict(each) for each in found]}
 
@@ -271,14 +268,10 @@ def _line(out, number):
 def _claims(claimed, checks):
     """A finding where progress.json calls checks right that are not; a function that is right for the notebook's own
     numbers was."""
+
+    def is_wrong(each):
+        return each["state"] != "right" and each["how"] != "person" and each["text"] != judge.OTHER_INPUTS
+
     judged = by_id(checks)
-    wrong = [
-        id
-        for id in claimed
-        if id in judged
-        and judged[id]["state"] != "right"
-        and judged[id]["how"] != "person"
-        and judged[id]["text"] != judge.OTHER_INPUTS
-    ]
-    if wrong:
+    if wrong := [id for id in claimed if id in judged and is_wrong(judged[id])]:
         yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(wrong)}")

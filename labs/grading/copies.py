@@ -16,8 +16,9 @@ import numpy as np
 
 from labs import recorded
 from labs.checks import kept
-from labs.grading.finding import Finding, few
-from labs.report.form import digest
+from labs.course.release import digest
+from labs.grading.finding import Finding
+from labs.printed import few
 from labs.results import record as records
 
 LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # step times that two runs must share; of the spread, in order and in any order

@@ -13,8 +13,9 @@ from labs.costs.computation import BYTES, FLOPS
 from labs.costs.memory import KEPT
 from labs.errors import LabsError
 from labs.grading import guessing
-from labs.grading.finding import Finding, few, looked
+from labs.grading.finding import Finding, looked
 from labs.models import counts
+from labs.printed import few
 from labs.report.gather import findings_of
 
 LEAST = 8  # steps: fewer say nothing about their spread

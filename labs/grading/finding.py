@@ -52,11 +52,6 @@ def by_id(checks):
     return {id: judged for of_one in checks.values() for id, judged in of_one.items()}
 
 
-def few(names, most=8):
-    """The first of some names, and how many more there are, for one line: nobody reads hundreds."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
-
-
 def looked(where, look, *given):
     """The findings of one look. Where it cannot go to its end, what it has found stays and one more finding says so:
     whatever was handed in stops neither the other looks nor anybody else's grading."""

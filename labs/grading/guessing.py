@@ -10,7 +10,8 @@ from contextlib import suppress
 
 from labs.blanks import parse
 from labs.grading import magics, plain
-from labs.grading.finding import Finding, few
+from labs.grading.finding import Finding
+from labs.printed import few
 
 JUDGING = ("check", "judge")
 TRIES = 3  # literal answers to one check, and checks with so many: nobody's work looks so by chance

@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 
 from labs import files
+from labs.course.release import digest
 from labs.errors import LabsError
 from labs.grading import collect
 from labs.report import evidence
 from labs.report.course import Course
-from labs.report.form import digest
 from labs.results import log as logs
 from labs.results import record as records
 

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from labs.course.release import unsafe
 from labs.errors import UseError
 from labs.grading import canvas, moodle
-from labs.grading.finding import few
+from labs.printed import few
 from labs.sandbox import written
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked

@@ -23,8 +23,8 @@ from pathlib import Path
 from labs.author import regions, sources
 from labs.checks import kept, tasks
 from labs.grading import reference
-from labs.grading.finding import Finding, few
-from labs.printed import printable
+from labs.grading.finding import Finding
+from labs.printed import few, printable
 
 GRAM, WINDOW = {"script": 10, "answer": 5}, 4
 LEAST, SHARE = 8, 0.5  # fingerprints that two texts share, and of the shorter one's

@@ -34,15 +34,12 @@ def findings(submission):
 
 
 def _json(content, again):
+    tables = {}
     try:
-        tables = {
-            (task["id"], table["caption"]): [
-                table["columns"],
-                *([cell["text"] for cell in row] for row in table["rows"]),
-            ]
-            for task in json.loads(content)["tasks"]
-            for table in task["tables"]
-        }
+        for task in json.loads(content)["tasks"]:
+            for table in task["tables"]:
+                rows = [[cell["text"] for cell in row] for row in table["rows"]]
+                tables[task["id"], table["caption"]] = [table["columns"], *rows]
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         yield Finding("report", "look", "report.json", f"it cannot be read ({type(problem).__name__})")
         return

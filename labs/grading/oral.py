@@ -8,7 +8,6 @@ import hashlib
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from pathlib import Path
 from statistics import median
 
@@ -16,7 +15,7 @@ from labs import files
 from labs.errors import UseError
 from labs.grading import collect, handed, reference
 from labs.report import document
-from labs.report.evidence import digits
+from labs.report.evidence import digits, other_lines
 
 COUNT = 3
 RUNS, LINES, SENTENCES = 40, 60, 60  # that questions are drawn from, of one submission: the first ones
@@ -202,9 +201,9 @@ def _scripts(submission, root):
         made = [held.name for held in submission.course.held.values() if _made_with(submission, held, name)]
         record = [f"The blank form of {Path(name).name} does not have it."]
         record += [f"Runs that were made with this script: {', '.join(made[:6]) or 'none that is on record'}."]
-        matcher = SequenceMatcher(None, before, lines, autojunk=False)
-        changed = [n for tag, *_, begin, end in matcher.get_opcodes() if tag != "equal" for n in range(begin, end)]
-        for n in [n for n in changed if re.search(r"\w.*[(=.:]", lines[n].partition("#")[0])][:LINES]:
+        for n in [n for n in other_lines(before, lines) if re.search(r"\w.*[(=.:]", lines[n].partition("#")[0])][
+            :LINES
+        ]:
             for asked in _ASKED:
                 text = f"Line {n + 1} of your {Path(name).name}. {asked}"
                 yield Question("script", text, lines[n].strip()[:LONGEST], tuple(record))

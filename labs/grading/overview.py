@@ -4,7 +4,7 @@ from pathlib import Path
 from statistics import fmean
 
 from labs.grading import disputes, feedback, pins, points, term
-from labs.grading.finding import few
+from labs.printed import few
 from labs.report import document
 
 MOST_HINTS, LONGEST = 20, 300
@@ -153,6 +153,5 @@ def _speedups(runs):
     axis.set_xticks(range(len(runs)), sorted(runs), rotation=90)
     axis.set(xlabel="submission", ylabel="speedup (times)", ylim=(0, None))
     axis.legend()
-    figures.stamp(figure, "measured", note="as the records say")
-    figure.alt = "Speedups by submission, with 95 % intervals. " + "; ".join(said) + "."
-    return figure
+    alt = "Speedups by submission, with 95 % intervals. " + "; ".join(said) + "."
+    return figures.finished(figure, alt, "measured", note="as the records say")

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from labs import files
 from labs.checks import dispute
+from labs.course.release import digest
 from labs.report import form
 from labs.report.course import excerpt
 
@@ -26,8 +27,8 @@ def pack(course, report, documents):
             label, content = course.label(path), files.read(path)
             contents[label] = clean(path, content)
             if contents[label] != content:
-                original[label] = form.digest(content)
-    entries = {name: {"sha256": form.digest(content)} for name, content in contents.items()}
+                original[label] = digest(content)
+    entries = {name: {"sha256": digest(content)} for name, content in contents.items()}
     for name, sha256 in original.items():  # paths and names were taken out of these
         entries[name]["sha256_before_cleaning"] = sha256
     manifest = {"version": 1, "files": dict(sorted(entries.items()))}

@@ -11,6 +11,8 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
+from labs.printed import mapped
+
 FILTER = Path(__file__).with_name("content.lua")
 MOST, MOST_LINES = 25_000, 400  # characters and lines of one answer on paper; report.json holds all
 _READER = "gfm+tex_math_dollars-yaml_metadata_block"
@@ -67,11 +69,7 @@ def breakable(text, longest=40):
 
 def every(value):
     """All texts in lists and dicts, as they are printed."""
-    if isinstance(value, dict):
-        return {key: every(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [every(item) for item in value]
-    return breakable(shown(value)) if isinstance(value, str) else value
+    return mapped(value, lambda each: breakable(shown(each)) if isinstance(each, str) else each)
 
 
 def markup(markdown):

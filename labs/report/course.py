@@ -11,9 +11,8 @@ from pathlib import Path
 from labs import files
 from labs.checks import kept, tasks
 from labs.course import CourseError, find, fresh_files
-from labs.course.release import Stamp, stamp_of
+from labs.course.release import Stamp, digest, stamp_of
 from labs.errors import LabsError
-from labs.report.form import digest
 from labs.report.private import Private
 from labs.results import collect
 from labs.results import record as records
@@ -56,6 +55,8 @@ class Course:
     fresh: dict = field(default_factory=dict)
     stamp: Stamp | None = None
     given: frozenset | None = None
+    _rows: dict = field(default_factory=dict, repr=False)  # of `rows`, by the names of the runs
+    _digests: dict = field(default_factory=dict, repr=False)  # {name of a script: SHA-256 of what is there, or None}
 
     @cached_property
     def private(self):
@@ -112,11 +113,6 @@ class Course:
         return found
 
     @cached_property
-    def _digests(self):
-        """{name of a script: SHA-256 of what stands there now, or None}."""
-        return {}
-
-    @cached_property
     def measured(self):
         """{name: what the file holds} of the searches for the largest batch and of the breakdowns of a step."""
         found = {}
@@ -131,10 +127,6 @@ class Course:
         if key not in self._rows:
             self._rows[key] = collect.rows([self.held[name].path for name in names]) if names else []
         return self._rows[key]
-
-    @cached_property
-    def _rows(self):
-        return {}
 
     def matching(self, patterns, names):
         """Those of `names` that one of the regular expressions matches as a whole, in the order of the expressions."""
@@ -203,9 +195,7 @@ def look(start=".", runs=None):
     runs = Path(runs or os.environ.get("LABS_RUNS") or folder / "runs").absolute()
     fresh, stamp = {}, None
     with suppress(CourseError):
-        fresh = fresh_files(root)
-    with suppress(CourseError):
-        stamp = stamp_of(root)
+        fresh, stamp = fresh_files(root), stamp_of(root)
     return Course(root, folder, runs, fresh, stamp, stamp and frozenset(stamp.notebooks))
 
 

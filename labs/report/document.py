@@ -16,18 +16,23 @@ TITLE = "Training on many devices: report"
 
 
 @contextmanager
+def _folder(main, data, beside):
+    """A folder with a Typst file, parts.typ, data.json of what is printed, and the files `beside`, {name: text}."""
+    with tempfile.TemporaryDirectory(prefix="labs-document-") as name:
+        for path in (main, HERE / "parts.typ"):
+            shutil.copyfile(path, Path(name, path.name))
+        for file, text in ({"data.json": form.as_json(content.every(data))} | beside).items():
+            _write(Path(name, file), text)
+        yield Path(name)
+
+
+@contextmanager
 def source(report, figures):
     """The folder in which report.typ can be compiled, while this holds: answers that cannot be set stand as text."""
     import typst
 
-    with tempfile.TemporaryDirectory(prefix="labs-report-") as name:
-        folder = Path(name)
-        for part in ("report.typ", "parts.typ"):
-            shutil.copyfile(HERE / part, folder / part)
-        data = content.every(report.model_dump(mode="json")) | {"title": TITLE}
-        _write(folder / "data.json", form.as_json(data))
-        for figure, drawn in figures.items():
-            _write(folder / f"figures/{figure}.svg", svg(drawn))
+    pictures = {f"figures/{name}.svg": svg(figure) for name, figure in figures.items()}
+    with _folder(HERE / "report.typ", report.model_dump(mode="json") | {"title": TITLE}, pictures) as folder:
         made = {task.id: content.markup(task.answer) for task in report.tasks if task.answer is not None}
         for id, text in made.items():
             _answer(folder, id, text)
@@ -55,12 +60,7 @@ def compile(folder, format="pdf", main="report.typ", **options):
 def of_data(main, data, beside=None):
     """The PDF, as bytes, that the Typst file `main` makes of `data`, which it reads as data.json. In its folder lie
     parts.typ and the files `beside`, {name: text}."""
-    with tempfile.TemporaryDirectory(prefix="labs-document-") as name:
-        folder = Path(name)
-        for path in (Path(main), HERE / "parts.typ"):
-            shutil.copyfile(path, folder / path.name)
-        for file, text in ({"data.json": form.as_json(content.every(data))} | (beside or {})).items():
-            _write(folder / file, text)
+    with _folder(Path(main), data, beside or {}) as folder:
         return compile(folder, main=Path(main).name)
 
 

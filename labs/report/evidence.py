@@ -5,11 +5,12 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from itertools import groupby
 
+from labs.course.release import digest
 from labs.errors import LabsError
 from labs.measure import breakdown
 from labs.report import content
 from labs.report.course import excerpt
-from labs.report.form import Cell, Figure, Lines, Script, Table, digest
+from labs.report.form import Cell, Figure, Lines, Script, Table
 from labs.results import collect, failures, metrics, steps, verdict
 from labs.results import line as lines_of
 from labs.show import plots
@@ -108,14 +109,8 @@ def _verdicts(runs, first, second):
             with suppress(LabsError):
                 found = verdict.compare(same, first, second, workers)
                 behind = " [{:.3f}, {:.3f}]".format(*found.interval) if found.interval else ""
-                rows.append(
-                    [
-                        Cell(text=strategy),
-                        cell(workers),
-                        cell(found.ratio, "{:.3f}", found.interval, behind),
-                        Cell(text=found.answer),
-                    ]
-                )
+                ratio = cell(found.ratio, "{:.3f}", found.interval, behind)
+                rows.append([Cell(text=strategy), cell(workers), ratio, Cell(text=found.answer)])
     caption = f"Is the difference real? Efficiency of {first} divided by that of {second}"
     heads = ["strategy", "workers", "ratio", "different?"]
     return [Table(caption=caption, columns=heads, rows=rows)] if rows else []
@@ -203,13 +198,14 @@ def scripts(course, item):
         lines, changed = text.replace("\r\n", "\n").rstrip("\n").split("\n"), None
         with suppress(LabsError, OSError, KeyError):
             before = course.fresh[label]().decode(errors="replace").split("\n")
-            changed = [
-                number + 1
-                for tag, _, _, begin, end in SequenceMatcher(None, before, lines, autojunk=False).get_opcodes()
-                if tag != "equal"
-                for number in range(begin, end)
-            ]
+            changed = [number + 1 for number in other_lines(before, lines)]
         yield Script(file=label, sha256=digest(script), lines=_cut(lines, 400)[0], changed=changed)
+
+
+def other_lines(before, after):
+    """Numbers, from 0, of the lines of a text, `after`, that differ from those of an earlier one."""
+    codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [number for tag, _, _, begin, end in codes if tag != "equal" for number in range(begin, end)]
 
 
 def logs(course, names, seen):

@@ -3,7 +3,6 @@
 Times are in seconds, dates are ISO 8601 in UTC. Every number of a table stands as text, as it is printed, and as value.
 """
 
-import hashlib
 import json
 from typing import Literal
 
@@ -162,8 +161,3 @@ def as_json(part):
     """The text of a part, or of a dict, as it is written to a file."""
     data = part.model_dump(mode="json") if isinstance(part, Part) else part
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def digest(content):
-    """SHA-256 of bytes, as hex."""
-    return hashlib.sha256(content).hexdigest()

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import labs
+from labs.course.release import digest
 from labs.report import evidence, stale
 from labs.report.course import look
-from labs.report.form import Cell, Item, Report, Run, Task, digest
+from labs.report.form import Cell, Item, Report, Run, Task
 
 
 def gather(course, name=None, machine=None):

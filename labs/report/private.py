@@ -4,6 +4,7 @@ import re
 from functools import cache
 
 from labs.course.question import Cleaner
+from labs.printed import mapped
 
 _NODES = re.compile(r"^Job \S+ on (?!this machine)((?:[\w.-]|\[[\d,-]+\]|,(?=\w))+)", re.MULTILINE)
 _BRACKET = re.compile(r"([\w.-]*)\[([\d,-]+)\]")
@@ -41,11 +42,7 @@ class Private:
 
     def every(self, value, how):
         """All texts in lists and dicts through one of these."""
-        if isinstance(value, dict):
-            return {how(key): self.every(item, how) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.every(item, how) for item in value]
-        return how(value) if isinstance(value, str) else value
+        return mapped(value, lambda each: how(each) if isinstance(each, str) else each, how)
 
 
 def _word(word, instead):

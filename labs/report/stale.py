@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from labs import files
-from labs.report.form import Finding, digest
+from labs.course.release import digest
+from labs.report.form import Finding
 from labs.results import metrics
 
 SEEN = ".answers.json"  # in the folder of the runs: when each answer was first seen as it is

@@ -21,7 +21,7 @@ from pathlib import Path
 from labs import files, recorded, report
 from labs.author import regions, render, sources
 from labs.checks import tasks
-from labs.report import form
+from labs.course.release import digest
 from labs.report.archive import zipped
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
@@ -89,7 +89,7 @@ def study(seed, speed=1.0, machine=None, smooth=0.06):
             name=f"ResNet50_w{workers}", state="finished", configuration=has, epochs=[], steps=8 // workers,
             dataset_images=512, oversubscribed=False, study=f"s{seed}", sharing="turns", machine=machine or MACHINE,
             versions=VERSIONS, command=["scripts/ResNet50.py", "--n_gpus", str(workers)],
-            script_sha256=form.digest(script().encode()), started=began.isoformat(),
+            script_sha256=digest(script().encode()), started=began.isoformat(),
         )  # fmt: skip
         drift = 0.0
         for number in range(7):

@@ -9,7 +9,8 @@ import reported
 
 from labs import files, report
 from labs.cli import main
-from labs.report import archive, form
+from labs.course.release import digest
+from labs.report import archive
 from labs.report.private import hosts
 
 SECRET = "zebediah"  # a user's name that stands nowhere else
@@ -87,9 +88,9 @@ def test_the_manifest_names_every_file_with_its_hash(private, tmp_path):
     contents = opened(report.make(tmp_path / "out", start=private).zip)
     manifest = json.loads(contents.pop("manifest.json"))["files"]
     assert set(manifest) == set(contents)
-    assert [name for name, entry in manifest.items() if entry["sha256"] != form.digest(contents[name])] == []
+    assert [name for name, entry in manifest.items() if entry["sha256"] != digest(contents[name])] == []
     script = (private / "notebooks/scripts/ResNet50.py").read_bytes()
-    assert manifest["notebooks/scripts/ResNet50.py"]["sha256_before_cleaning"] == form.digest(script)
+    assert manifest["notebooks/scripts/ResNet50.py"]["sha256_before_cleaning"] == digest(script)
     assert "sha256_before_cleaning" not in manifest["notebooks/01_basic_concepts.ipynb"]
 
 
