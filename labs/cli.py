@@ -24,10 +24,8 @@ GROUPS = {
 }
 
 
-class NotInThisTreeError(LabsError):
+class NotInThisTreeError(UseError):
     """A command of the authors, in a tree that does not hold what it works on."""
-
-    code = 2
 
 
 MOST = 10**9  # of anything that is counted here; more is a mistake in typing

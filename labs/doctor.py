@@ -42,37 +42,25 @@ def look():
             None: "mixed_bfloat16 saves memory, and is likely slower than float32",
         }
         row("bfloat16", products or "no operations for it", f"{means[products]}: notebook 10 measures it")
-    row(
-        "memory",
-        f"{free / 2**30:.1f} GiB free",
-        "enough for every notebook" if free > 4 * 2**30 else "notebook 04 or 05 may run out of memory",
-        None if free > 4 * 2**30 else "close other programs: 4 GiB free are enough",
-    )
+    enough = free > 4 * 2**30
+    means = "enough for every notebook" if enough else "notebook 04 or 05 may run out of memory"
+    fix = None if enough else "close other programs: 4 GiB free are enough"
+    row("memory", f"{free / 2**30:.1f} GiB free", means, fix)
     if importlib.util.find_spec("horovod"):
         row("Horovod", have["horovod"], "notebooks on Horovod run")
     else:
-        row(
-            "Horovod",
-            "not installed",
-            "notebooks on MirroredStrategy run, those on Horovod do not",
-            "install a C++ compiler (Debian, Ubuntu: build-essential), then `make horovod`",
-        )
+        means = "notebooks on MirroredStrategy run, those on Horovod do not"
+        fix = "install a C++ compiler (Debian, Ubuntu: build-essential), then `make horovod`"
+        row("Horovod", "not installed", means, fix)
     slurm = shutil.which("sbatch")
-    row(
-        "SLURM",
-        "sbatch found" if slurm else "none",
-        "jobs can be submitted from here" if slurm else "jobs run on this machine; the scripts are the same",
-    )
+    means = "jobs can be submitted from here" if slurm else "jobs run on this machine; the scripts are the same"
+    row("SLURM", "sbatch found" if slurm else "none", means)
     try:
         cifar10.find()
         row("CIFAR-10", "found", "--dataset cifar10 works")
     except DataError:
-        row(
-            "CIFAR-10",
-            "not found",
-            "the bundled digits are used (real, small)",
-            None if not found else "put cifar-10-batches-py into $LABS_DATA for the course's own figures",
-        )
+        fix = "put cifar-10-batches-py into $LABS_DATA for the course's own figures" if found else None
+        row("CIFAR-10", "not found", "the bundled digits are used (real, small)", fix)
     return rows
 
 

@@ -4,13 +4,11 @@ import dataclasses
 import os
 
 from labs import devices
-from labs.errors import LabsError
+from labs.errors import UseError
 
 
-class PresetError(LabsError):
+class PresetError(UseError):
     """No preset has this name."""
-
-    code = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,15 +35,13 @@ class Preset:
         return [word for name in names for word in (f"--{name}", str(getattr(self, name)))]
 
 
-PRESETS = {
-    preset.name: preset
-    for preset in (
-        Preset("test", ("SmallCNN",), (1, 2), "digits", 256, 32, 32, 4, 1, 2**27),
-        Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 512, 32, 64, 7, 1, 2**30),
-        # CTE-POWER's: CIFAR-10 at 128x128, 256 images per GPU
-        Preset("course", ("ResNet50V2",), (1, 2, 4), "cifar10", None, 128, 256, 7, 1),
-    )
-}
+_PRESETS = (
+    Preset("test", ("SmallCNN",), (1, 2), "digits", 256, 32, 32, 4, 1, 2**27),
+    Preset("laptop", ("ResNet50V2",), (1, 2), "digits", 512, 32, 64, 7, 1, 2**30),
+    # CTE-POWER's: CIFAR-10 at 128x128, 256 images per GPU
+    Preset("course", ("ResNet50V2",), (1, 2, 4), "cifar10", None, 128, 256, 7, 1),
+)
+PRESETS = {preset.name: preset for preset in _PRESETS}
 
 
 def choose(name=None):

@@ -118,11 +118,7 @@ def _keep_aside(path, data):
         if bad.read_bytes() == data:
             return bad
         number += 1
-    try:
-        bad.write_bytes(data)
-    except OSError:
-        bad.unlink(missing_ok=True)
-        raise
+    files.write(bad, data)
     return bad
 
 
@@ -175,13 +171,9 @@ def _judged(item, before, state, answer):
     """The item as a dict after an answer; before: as it was, or {}."""
     if before.get("state") in ("right", "predicted") and state in ("open", "wrong"):
         state, answer = before["state"], before["answer"] or answer
-    return before | {
-        "state": state,
-        "points": item.points if state == "right" else 0,
-        "attempts": before.get("attempts", 0) + 1,
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "answer": answer,
-    }
+    points, attempts = item.points if state == "right" else 0, before.get("attempts", 0) + 1
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    return before | {"state": state, "points": points, "attempts": attempts, "when": when, "answer": answer}
 
 
 def forget(path, ids, keep_old):

@@ -31,15 +31,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from labs import schema
-from labs.errors import LabsError
+from labs.errors import UseError
 
 LESSONS = Path(__file__).parents[1] / "lessons"
 
 
-class TaskError(LabsError):
+class TaskError(UseError):
     """An id that no lesson has, or a tasks.toml that cannot be used; the text names the file and the id."""
-
-    code = 2
 
 
 class Evidence(BaseModel, extra="forbid", frozen=True):

@@ -47,11 +47,7 @@ def start_here(script, arguments, name, runs, env, root, resources):
     stem = runs / f"{name}_local"  # not <name>: its <name>_w1.json may be the record of another job
     here = dict.fromkeys(("NTASKS", "TASKS_PER_NODE", "NTASKS_PER_NODE"), resources["tasks"] or 1)
     here |= {"NNODES": 1, "JOB_NUM_NODES": 1, "CPUS_PER_TASK": resources["cpus_per_task"] or 1}
-    env = {f"SLURM_{key}": str(value) for key, value in here.items()} | {
-        "LABS_JOB": stem.name,
-        "LABS_PYTHON_HERE": sys.executable,
-        "BASH_FUNC_srun%%": _SRUN,
-        **env,
-    }
+    ours = {"LABS_JOB": stem.name, "LABS_PYTHON_HERE": sys.executable, "BASH_FUNC_srun%%": _SRUN}
+    env = {f"SLURM_{key}": str(value) for key, value in here.items()} | ours | env
     command = ["bash", str(script), *map(str, arguments)]
     return local.start_here(name, stem, command, env, batch=True, cwd=root)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from labs import devices
-from labs.errors import LabsError
+from labs.errors import UseError
 
 LAUNCHERS = ("horovodrun", "mpiexec", "srun")
 MEMORY = 320 * 2**20  # bytes that a rank needs for itself alone, at the least (measured: 293 MiB with SmallCNN)
@@ -27,10 +27,8 @@ MORTAL = [
 ]
 
 
-class LaunchError(LabsError):
+class LaunchError(UseError):
     """The ranks cannot be started as asked; the message says why and what to do."""
-
-    code = 2
 
 
 def command(ranks, launcher=None):

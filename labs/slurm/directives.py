@@ -110,14 +110,8 @@ class Script(NamedTuple):
         cpus = here and each and here * each
         if self.value("cpus-per-gpu") and self.value("cpus-per-task") is None:
             cpus = gpus and (number(self.value("cpus-per-gpu")) or 0) * gpus or None
-        return {
-            **found,
-            "tasks": tasks,
-            "tasks_per_node": here,
-            "gpus_per_node": gpus,
-            "cpus_per_node": cpus,
-            "time_minutes": minutes(self.value("time") or ""),
-        }
+        found |= {"tasks": tasks, "tasks_per_node": here, "gpus_per_node": gpus, "cpus_per_node": cpus}
+        return found | {"time_minutes": minutes(self.value("time") or "")}
 
     def _gpus(self, nodes, tasks):
         """GPUs per node, 0 if none are asked for, None if it cannot be told."""

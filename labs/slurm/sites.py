@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, create_model, model_validator
 
 from labs import presets, schema
-from labs.errors import LabsError
+from labs.errors import UseError
 from labs.schema import Section, wrong
 from labs.slurm.directives import minutes
 
@@ -26,10 +26,8 @@ PERSONAL = {
 }
 
 
-class SiteError(LabsError):
+class SiteError(UseError):
     """A site's file cannot be used; the message names the file and the line's key, and says what to write."""
-
-    code = 2
 
 
 def _time(text):
@@ -202,14 +200,9 @@ def load(id=None, root=None):
     personal = _read(local, Personal).model_dump(exclude_none=True) if local.exists() else {}
     personal |= {key: os.environ[name] for key, name in PERSONAL.items() if os.environ.get(name)}
     sections = (file.scheduler, file.node, file.job, file.software, file.paths)
-    return Site.model_construct(
-        id=id,
-        name=file.name,
-        about=file.about,
-        cpus_per_gpus={int(gpus): span for gpus, span in file.cpus_per_gpus.items()},
-        personal=personal,
-        **{key: value for section in sections for key, value in section},
-    )
+    parts = {key: value for section in sections for key, value in section}
+    cpus = {int(gpus): span for gpus, span in file.cpus_per_gpus.items()}
+    return Site.model_construct(id=id, name=file.name, about=file.about, cpus_per_gpus=cpus, personal=personal, **parts)
 
 
 def _read(path, model):

@@ -3,6 +3,9 @@
 import re
 from pathlib import PurePosixPath
 
+# Options that SLURM hands on as the script gives them.
+_AS_GIVEN = ("mem-per-cpu", "mem-per-gpu", "cpus-per-gpu", "ntasks-per-gpu", "threads-per-core", "hint", "distribution")
+
 
 def of_job(script, name, folder):
     """{name: value} for a job with these directives (directives.Script) in a script of this name (SLURM 22.05).
@@ -43,15 +46,7 @@ def of_job(script, name, folder):
             told[option.replace("-", "_").upper()] = asked[option.replace("-", "_")] or 1
     if script.find("ntasks", "ntasks-per-node"):
         told["NTASKS"] = told["NPROCS"] = tasks
-    for option in (
-        "mem-per-cpu",
-        "mem-per-gpu",
-        "cpus-per-gpu",
-        "ntasks-per-gpu",
-        "threads-per-core",
-        "hint",
-        "distribution",
-    ):
+    for option in _AS_GIVEN:
         told[option.replace("-", "_").upper()] = script.value(option)
     told |= {"MEM_PER_NODE": script.value("mem"), "HET_SIZE": script.parts if script.parts > 1 else None}
     told |= _array(script.value("array") or "")

@@ -12,20 +12,11 @@ from labs.slurm.check.finding import finding, several
 
 def findings(subject):
     """All findings of this theme."""
-    started = subject.trainings
-    yield from _missing(subject)
-    yield from _modules(subject)
-    yield from _launcher(subject, started)
-    yield from _srun_cores(subject, started)
-    yield from _container(subject, started)
-    yield from _typographic(subject)
-    yield from _conda(subject)
-    yield from _alone(subject)
-    yield from _visible(started)
-    yield from _options(started)
-    yield from _numbers(subject, started)
-    for path in dict.fromkeys(one.script for one in started):
-        runs = [one for one in started if one.script == path]
+    looks = (_missing, _modules, _launcher, _srun_cores, _container, _typographic, _conda, _alone)
+    for look in (*looks, _visible, _options, _numbers):
+        yield from look(subject)
+    for path in dict.fromkeys(one.script for one in subject.trainings):
+        runs = [one for one in subject.trainings if one.script == path]
         yield from _batch(subject, runs)
         yield from _rate(runs)
 
@@ -37,9 +28,9 @@ def _missing(subject):
             yield finding("no_script", one.line_number, script=script)
 
 
-def _container(subject, started):
+def _container(subject):
     """A container that does not see the GPUs."""
-    for one in started:
+    for one in subject.trainings:
         for call in one.call.above() if one.kind and subject.site.gpus and subject.asked["gpus_per_node"] else ():
             name, flags = call.words[0], {"--nv", "--nvccli", "--rocm"}
             if name in ("singularity", "apptainer") and not flags & set(call.words):
@@ -86,9 +77,9 @@ def _alone(subject):
             return
 
 
-def _visible(started):
+def _visible(subject):
     """More workers than the GPUs that CUDA_VISIBLE_DEVICES leaves."""
-    for one in started:
+    for one in subject.trainings:
         visible = one.visible()
         seen = [word for word in (visible or "").split(",") if word.strip() not in ("", "-1", "NoDevFiles")]
         workers = one.workers if one.kind == "mirrored" else 1 if one.kind else None
@@ -98,19 +89,19 @@ def _visible(started):
             return
 
 
-def _numbers(subject, started):
+def _numbers(subject):
     """Workers or a batch that are no number, unless that follows from something that is told or not known."""
     told = subject.tried.not_found or subject.tried.unknown
-    for one in started:
+    for one in subject.trainings:
         if one.kind and not told and (wrong := one.no_number()):
             yield finding("no_number", one.line_number, one=one, option=wrong[0], text=wrong[1][:60])
             return
 
 
-def _options(started):
+def _options(subject):
     """Options that the Python script does not have."""
     told = set()
-    for one in started:
+    for one in subject.trainings:
         known = one.program.options
         if known is None:
             continue
@@ -140,8 +131,8 @@ def _modules(subject):
         yield finding("not_loaded", line, severity="note" if len(missing) < len(wanted) else None, **more)
 
 
-def _launcher(subject, started):
-    site, asked, ranked = subject.site, subject.asked, [one for one in started if one.kind == "horovod"]
+def _launcher(subject):
+    site, asked, ranked = subject.site, subject.asked, [one for one in subject.trainings if one.kind == "horovod"]
     ranked = [one for one in ranked if one.ranks is not None]  # else its launcher is not known
     wrong = {one.line_number: one for one in reversed(ranked) if _alike(one.launcher_name) != site.launcher}
     for line, one in wrong.items():
@@ -159,13 +150,13 @@ def _alike(launcher):
     return {"mpirun": "mpiexec"}.get(launcher, launcher)
 
 
-def _srun_cores(subject, started):
+def _srun_cores(subject):
     given = subject.asked["cpus_per_task"] or 1
     if given == 1 or "SRUN_CPUS_PER_TASK=" in subject.text or os.environ.get("SRUN_CPUS_PER_TASK"):
         return
     if any(re.search(r"\bSRUN_CPUS_PER_TASK\b", text) for _, text in subject.code()):
         return
-    for one in started:
+    for one in subject.trainings:
         said = any(re.match(r"--cpus-per-task|-c", word) for word in one.launcher_options)
         copies = one.kind == "mirrored" and one.tasks != 1
         if one.launcher_name == "srun" and not said and not copies:

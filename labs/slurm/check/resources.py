@@ -92,17 +92,10 @@ def _cores(subject):
         return
     tasks = asked["tasks_per_node"] or 1
     low, high = -(-least // tasks), most // tasks
-    custom = least == 1 and cpus <= site.cpus  # a fair share, which nothing enforces
-    yield finding(
-        "cpus",
-        subject.line("cpus-per-task", "cpus-per-gpu", "ntasks-per-node", "ntasks"),
-        few_or_many="few" if cpus < least else "many",
-        asked=f"{tasks} tasks with {cpus // tasks} CPUs each are {cpus}"
-        if tasks > 1
-        else f"the script asks for {cpus}",
-        gpus=several(gpus, "GPU"),
-        site=site,
-        allowed=f"{least}" if least == most else f"{least} to {most}",
-        write=f"{high}" if low >= high else f"{low} to {high}",
-        severity="note" if custom else None,
-    )
+    said = f"{tasks} tasks with {cpus // tasks} CPUs each are {cpus}" if tasks > 1 else f"the script asks for {cpus}"
+    gaps = {"few_or_many": "few" if cpus < least else "many", "asked": said, "gpus": several(gpus, "GPU"), "site": site}
+    gaps |= {"allowed": f"{least}" if least == most else f"{least} to {most}"}
+    gaps |= {"write": f"{high}" if low >= high else f"{low} to {high}"}
+    severity = "note" if least == 1 and cpus <= site.cpus else None  # a fair share, which nothing enforces
+    line = subject.line("cpus-per-task", "cpus-per-gpu", "ntasks-per-node", "ntasks")
+    yield finding("cpus", line, severity, **gaps)

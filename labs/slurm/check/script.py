@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 
 from labs import blanks
-from labs.errors import LabsError
+from labs.errors import UseError
 from labs.results.text import decode
 from labs.sandbox import SandboxError
 from labs.slurm import directives, sites, trial
@@ -30,10 +30,8 @@ LARGEST = 2**20  # bytes of a script
 _BASH = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(bash|sh|dash|ksh)(?:\s|$)|(?!#!)")
 
 
-class ScriptError(LabsError):
+class ScriptError(UseError):
     """A batch script cannot be read; the message names it and the reason."""
-
-    code = 2
 
 
 def check(path_or_text, site, root=None, scheduler=True):

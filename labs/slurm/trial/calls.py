@@ -98,15 +98,10 @@ def _call(record, calls, first, aside, told):
     name, folder, state, count, *rest = os.fsdecode(record).split("\0")
     words, env = rest[: int(count)], dict(item.partition("=")[::2] for item in rest[int(count) :] if "=" in item)
     ignored, *chain = state.split()
-    line = env.get("LABS_LINE", "")
-    return Call(
-        first(int(line)) if line.isdecimal() else None,
-        [name, *words],
-        os.path.relpath(folder, WORK),
-        env,
-        calls.get(env.get("LABS_CALL")),
-        bool(aside & set(chain)) or (told and _ignored(ignored) == _ASYNCHRONOUS),
-    )
+    line, launcher = env.get("LABS_LINE", ""), calls.get(env.get("LABS_CALL"))
+    number = first(int(line)) if line.isdecimal() else None
+    background = bool(aside & set(chain)) or (told and _ignored(ignored) == _ASYNCHRONOUS)
+    return Call(number, [name, *words], os.path.relpath(folder, WORK), env, launcher, background)
 
 
 def _ignored(mask):

@@ -109,15 +109,10 @@ def _once(argv, files, env, text):
     last = started[-1].line_number if started else None
     line, error, command = failing.end(done, records, last, argv[-1], first, LIMITS, SECONDS)
     lost = [row.partition(" ")[::2] for row in records.get("not_found", b"").decode(errors="replace").splitlines()]
-    waits = records.get("waits", b"").split()
-    return Tried(
-        started,
-        line,
-        error,
-        not_found=tuple((first(int(number)), word) for number, word in lost if number.isdecimal()),
-        files=frozenset(path for path in done.files if path not in files),
-        waits=tuple(int(step) for step in waits if step.isdigit()),
-    ), command
+    lost = tuple((first(int(number)), word) for number, word in lost if number.isdecimal())
+    written = frozenset(path for path in done.files if path not in files)
+    waits = tuple(int(step) for step in records.get("waits", b"").split() if step.isdigit())
+    return Tried(started, line, error, not_found=lost, files=written, waits=waits), command
 
 
 def _course(root, text):
