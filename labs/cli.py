@@ -143,17 +143,18 @@ def _study(args):
 @command(
     "results",
     "logs and records to epoch time, throughput, speedup, efficiency",
-    option("files", nargs="+", metavar="FILE", help=".out, .err, .json, or a folder of them"),
+    option("files", nargs="+", metavar="FILE", help=".out, .err, .json, a folder; or FILE:workers=4 for this one"),
     count("--images", help="images per epoch, where the log does not say"),
     option("--model", help="where the log does not say"),
     count("--workers", help="where the log does not say"),
     count("--global_batch", help="images per step of all workers, where the log does not say"),
+    option("--same-machine", action="store_true", help="these files come from one machine: divide them"),
     JSON,
 )
 def _results(args):
     from labs.results import collect
 
-    known = {name: getattr(args, name) for name in ("images", "model", "workers", "global_batch")}
+    known = {name: getattr(args, name) for name in ("images", "model", "workers", "global_batch", "same_machine")}
     rows = collect.rows(args.files, **known)
     print(as_json({"runs": rows}) if args.json else collect.table(rows))
 
