@@ -211,6 +211,7 @@ def _allreduce(args):
     count("--optimizer_slots", least=0, default=1, help="numbers per weight: SGD 0, momentum 1, Adam 2"),
     option("--compression", choices=("float16",), help="of gradients in the all-reduce (default: none)"),
     option("--one_worker", type=float, metavar="RATE", help="images/s of one worker, where you know it"),
+    option("--process", choices=("worker", "node"), default="worker", help="one for each worker, or for a node"),
     option("--input", metavar="SECONDS", help="in which a node's host makes an image ready; or a .breakdown.json file"),
     JSON,
 )
