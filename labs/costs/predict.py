@@ -26,15 +26,12 @@ BRACKET = (
     "central values are between no overlap of all-reduce and backward and full overlap ({share}); the intervals "
     "hold both ends"
 )
-PROCESSES = (
-    "assumption: each worker has a process of its own, as with Horovod. Where one process drives all of a node, say "
-    "--process node: some programs then lose far more than this model knows of"
-)
-ONE_PROCESS = (
-    "do not rely on this: how much one process loses by driving several GPUs is a matter of its program, which no "
-    "machine's file knows. The intervals hold up to {most:.0f} ms a step for each further GPU, by published programs "
-    "(labs/machines/README.md). Measure yours on 1 and 2 GPUs, and give --records"
-)
+PROCESSES = {
+    "worker": "assumption: each worker has a process of its own. Where one process drives all of a node, as with "
+    "MirroredStrategy, say --process node: some such programs lose far more than this model knows of",
+    "node": "do not rely on this: what one process loses by driving several GPUs is a matter of its program. The "
+    "intervals hold up to {most:.0f} ms a step for each further one. Measure yours on 1 and 2 GPUs, and give --records",
+}
 
 
 @dataclass(frozen=True)
@@ -234,6 +231,8 @@ def _predicted(
         )
     if compression not in (None, "float16"):
         raise CostError(f"compression is {compression!r}: it must be None or 'float16'.")
+    if process not in PROCESSES:
+        raise CostError(f"process is {process!r}: it must be one of {', '.join(PROCESSES)}.")
     # On the wire gradients are float32 also in mixed precision, whose weights are float32.
     if input is not None:
         given = input if isinstance(input, Parameter) else Parameter(number("input", input), "s/image", source="given")
@@ -241,7 +240,7 @@ def _predicted(
     if machine and min(workers, machine.devices) > 1:  # what was fitted to runs alone holds it
         if process == "node":
             parameters = parameters | {"host": CHOSEN.one_process}
-        notes.append(ONE_PROCESS.format(most=1e3 * CHOSEN.host_most) if process == "node" else PROCESSES)
+        notes.append(PROCESSES[process].format(most=1e3 * CHOSEN.host_most))
     exchanged = tuple(size / (2 if compression else 1) for size in facts.tensor_bytes)
     nodes = (machine.devices, machine.algorithm) if machine else (ANY, "two-level")
     cost = Model(line, exchanged, parameters, *nodes)

@@ -24,7 +24,6 @@ _BENCHMARK = {  # Horovod's synthetic benchmarks
     "batch": re.compile(r"^Batch size: (\d{1,9})$"),
     "iteration": re.compile(r"^Iter #\d+: (\d+\.?\d*) img/sec per \w+$"),
     "mean": re.compile(r"^Img/sec per \w+: (\d+\.?\d*) \+-"),
-    "workers": re.compile(r"^Total img/sec on (\d{1,9}) \w+\(s\):"),
 }
 _RATE = re.compile(r"(?<![\w.])(\d{1,12})(us|ms|s)/(step|epoch|sample)(?!\w)")
 _METRIC = re.compile(r"- ([A-Za-z_][\w./]*): (-?\d+\.?\d*(?:e[+-]?\d+)?|-?nan|-?inf)(?=\s|$)", re.I)
@@ -81,7 +80,7 @@ def samples(line):
 def benchmark(line):
     """(what, number) of a line of Horovod's synthetic benchmarks, else None.
 
-    "batch": of a worker; "iteration", "mean": images/s of a worker in one iteration, in all; "workers".
+    "batch": of a worker; "iteration", "mean": images/s of a worker in one iteration, in all.
     """
     found = ((what, pattern.match(line)) for what, pattern in _BENCHMARK.items())
     return next(((what, float(match[1])) for what, match in found if match), None)
@@ -151,7 +150,7 @@ def result(line: str) -> Result | None:
 _COUNTS = ("global_batch", "local_batch", "workers", "images", "image_size")
 _FIELDS = {name: name for name in (*_COUNTS, "strategy", "learning_rate", "dataset", "model")}
 _FIELDS |= {"batch_size": "global_batch", "n_replicas": "workers", "n_gpus": "workers"}  # the batch size is global here
-_FIELDS |= {"number_of_gpus": "workers", "number_of_cpus": "workers"}
+_FIELDS |= {f"number_of_{name}": "workers" for name in ("gpus", "cpus", "devices")}
 _HEADERS_ONLY = ("learning_rate", "images")  # the option is the rate before scaling, and the images of a subset
 _COUNTED = re.compile(r"^Model:?\s+([\w.-]+),?\s+(\d{1,9})\s+(?:GPU|worker|replica|device)s?\b", re.I)
 _HEADER = re.compile(r"^([A-Za-z][A-Za-z_ ]{1,40}?)\s*[:=]\s*([\w.+-]+)\s*$")

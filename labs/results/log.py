@@ -259,8 +259,7 @@ class _Section:
     last: lines.Result | None = None
     steps: set = field(default_factory=set)
     samples: int | None = None  # of an epoch, where Keras counts them
-    batch: int = 1  # of a worker, in Horovod's benchmarks
-    iterations: bool = False  # whether it is one of these
+    batch: int | None = None  # of a worker, in Horovod's benchmarks
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -278,9 +277,10 @@ class _Section:
         run.steps = min(self.steps) if len(self.steps) == 1 else None
         if self.samples and self.steps <= {self.samples, None}:
             run.samples, run.steps = self.samples, None
-        if self.iterations:
-            run.fill({"strategy": "horovod", "local_batch": self.batch})
-            self._iterated(run)
+        if self.batch:
+            run.fill({"strategy": "horovod", "local_batch": self.batch, "images": self.batch * (run.workers or 1)})
+            run.steps = 1
+            run.notes.append("a synthetic benchmark of Horovod: an epoch here is one step, the mean of an iteration")
         run.notes += [*self.said.notes, *self.notes]
         if len(self.steps) > 1:
             run.notes.append(f"the number of steps changes within the run: {sorted(self.steps)}")
@@ -289,21 +289,10 @@ class _Section:
             run.notes.append(f"the log ends before the run does{cut}")
         return run
 
-    def _iterated(self, run):
-        """Iterations of Horovod's benchmarks as epochs of one step; the first one stands for their untimed warm-up."""
-        images = self.batch * run.workers if run.workers else None
-        (rates,) = run.repeats
-        found = [Epoch(self.batch * e.seconds, self.batch * e.resolution, images) for e in rates]
-        run.repeats, run.steps = [[found[0], *found]], 1
-        run.notes.append(
-            "a synthetic benchmark of Horovod: an epoch here is one step, the mean of an iteration; what it prints as "
-            "+- is the spread of these within one run"
-        )
-
 
 def _sections(visible, name):
     """The runs in the lines. Runs that only a header or a started epoch shows are kept: they failed."""
-    runs = [_Section()]
+    runs, batch = [_Section()], 1
     for line, whole in visible:
         if found := lines.settings(line):
             if _begins(runs[-1], found):
@@ -321,25 +310,22 @@ def _sections(visible, name):
                 runs.append(_Section())
             runs[-1].samples = found
         elif found := lines.benchmark(line):
-            _iterate(runs, *found)
+            batch = _iterate(runs[-1], batch, *found)
         elif found := lines.result(line):
             _close(runs[-1], found, whole)
     return [s for s in runs if s.epochs or s.open or s.said.by_field.get("model")]
 
 
-def _iterate(runs, what, number):
-    """A line of Horovod's benchmarks; its epochs hold the seconds of one image, until the batch is known."""
+def _iterate(section, batch, what, number):
+    """A line of Horovod's benchmarks: an iteration is an epoch of one step. Returns the batch of a worker."""
     if what == "batch":
-        if runs[-1].iterations:
-            runs.append(_Section())
-        runs[-1].batch = int(number)
-    elif what == "workers":
-        runs[-1].said.add([("workers", int(number), "header")])
-    elif number:
-        section = runs[-1]
-        section.iterations, section.open = True, what == "iteration"
-        if section.open or not section.epochs:
-            section.repeats[-1].append(Epoch(1 / number, 0.1 / number**2))
+        return int(number)
+    section.open = what == "iteration"
+    if number and (section.open or not section.epochs):
+        found = Epoch(batch / number, 0.1 * batch / number**2)
+        section.repeats[-1] += [found] * (1 if section.epochs else 2)  # what is warm-up here was not timed there
+        section.batch = batch
+    return batch
 
 
 def _begins(section, found):
