@@ -19,6 +19,7 @@ _EPOCH = re.compile(r"^Epoch (\d{1,9})/(\d{1,9})\s*$")
 _REPEAT = re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b")
 _STOPPED = re.compile(r"^Epoch \d+: early stopping")
 _RESULT = re.compile(r"^(?:(\d{1,9})/(\d{1,9}) ?(\[[=>.\s-]*\]|[━ ]+)? ?)?(?:- )?(\d{1,9})s(?= |$)(.*)$")
+_BARE = re.compile(r" (?:\d+(?:us|ms|s)/\w+ )?- loss: ")  # what follows the seconds where no steps stand before
 _SAMPLES = re.compile(r"^Train on (\d{1,9}) samples")
 _BENCHMARK = {  # Horovod's synthetic benchmarks
     "batch": re.compile(r"^Batch size: (\d{1,9})$"),
@@ -137,7 +138,7 @@ class Result:
 def result(line: str) -> Result | None:
     """The results in a line (without rank prefix, colours and control characters), or None for another line."""
     match = _RESULT.match(line)
-    if not match or match[1] != match[2]:
+    if not match or match[1] != match[2] or not (match[1] or _BARE.match(match[5])):
         return None
     metrics = {key: float(value) for key, value in _METRIC.findall(match[5])}
     rates = [(int(number), unit, per) for number, unit, per in _RATE.findall(match[5])]

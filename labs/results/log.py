@@ -26,7 +26,7 @@ from labs.results.run import Epoch, Run, load_record
 _MOST = 100_000  # lines of epochs between the ends of a large log
 _ABOVE = 2**12  # bytes above the first epoch of a run, where its header stands
 _STEPS = re.compile(rb"/(?<=\d/)(\d{1,9})(?=[ \[])")  # 28/28
-_BEGINS = re.compile(rb"Epoch (1/)?|Repeat | - \d{1,9}s - ")
+_BEGINS = re.compile(rb"Epoch (1/)?|Repeat |Train on | - \d{1,9}s - ")
 _STRANGERS = tomllib.loads(Path(__file__).with_name("strangers.toml").read_text(encoding="utf-8"))
 
 

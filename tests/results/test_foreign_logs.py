@@ -6,6 +6,7 @@ import pytest
 
 from labs import cli
 from labs.results import collect, log
+from labs.results import text as pieces
 from labs.results.run import MetricsError
 
 KERAS_2 = "\n - ".join(
@@ -115,6 +116,12 @@ def test_the_samples_of_one_rank_are_not_those_of_all(read):
     assert read("horovodrun -np 2 python train.py\n" + KERAS_2)[0].images is None
 
 
+def test_seconds_in_other_lines_end_no_epoch(read):
+    between = "Epoch 1/3\n3s later - time: 4.0\n - 2s - step: 1.0\n1s - ETA: 5s - loss: 2.0"
+    (run,) = read(KERAS_2.replace("Epoch 1/3", between))
+    assert [epoch.seconds for epoch in run.repeats[0]] == [10, 6, 6]
+
+
 def test_each_fit_of_old_keras_is_a_run(read):
     first, second = read(KERAS_2 + KERAS_2.replace("60000", "30000"))
     assert (first.images, second.images) == (60000, 30000)
@@ -217,3 +224,12 @@ def test_what_is_not_read_is_named_in_one_line(read, who):
     with pytest.raises(log.LogError, match="Horovod's synthetic benchmarks are read, too") as error:
         read(STRANGERS[who])
     assert f"like those of {who}, which are not read" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_large_log_of_old_keras_is_read_in_its_middle(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE", 2**12)
+    monkeypatch.setattr(pieces, "WHOLE", 2**13)
+    filler = "0.125\n" * 3000
+    (tmp_path / "a.out").write_text(filler.join(["", *KERAS_2.splitlines(keepends=True), ""]))
+    (run,) = log.read(tmp_path / "a.out")
+    assert [epoch.seconds for epoch in run.repeats[0]] == [10, 6, 6] and run.images == 60000
