@@ -190,3 +190,11 @@ def test_cte_power_without_any_of_its_runs():
         epoch = found.epoch_seconds
         print(f"{workers} V100: {epoch} against {seconds} s")
         assert epoch.interval[0] < seconds + 0.5 and seconds - 0.5 < epoch.interval[1]  # the log has whole seconds
+
+
+def test_notebook_12_tells_what_the_comparison_gives():
+    text = (published.HERE.parents[1] / "solutions/12_where_a_step_goes.py").read_text(encoding="utf-8")
+    said = [line for line in text.splitlines() if line.startswith("# | ") and " of 21 | " in line]
+    found = [rest for kind, _, *rest in published.compared("source") if kind == "a process for each GPU"]
+    for line, (inside, count, *numbers) in zip(said, found, strict=True):
+        assert line.endswith(" | ".join([f"{inside} of {count}", *(f"{number:.3f}" for number in numbers)]) + " |")
