@@ -321,7 +321,7 @@ def _iterate(section, batch, what, number):
     if what == "batch":
         return int(number)
     section.open = what == "iteration"
-    if number and (section.open or not section.epochs):
+    if 1e-3 <= number <= 1e9 and (section.open or not section.epochs):
         found = Epoch(batch / number, 0.1 * batch / number**2)
         section.repeats[-1] += [found] * (1 if section.epochs else 2)  # what is warm-up here was not timed there
         section.batch = batch

@@ -151,6 +151,8 @@ def test_horovods_benchmark_without_iterations_cut_short_or_twice(read):
     (run,) = read(horovod(2).partition("Img/sec per")[0])
     assert run.truncated and len(run.repeats[0]) == 4
     assert [run.workers for run in read(horovod(1) + horovod(2))] == [1, 2]
+    for rate in ("0.0", "0." + "0" * 200 + "1", "1" + "0" * 200):
+        assert len(read(horovod(2, ["214.5", rate, "215.9"]))[0].repeats[0]) == 3
     first, second = read((horovod(1) + horovod(2)).replace("ResNet50", "alexnet"))
     assert (first.workers, second.workers, second.configuration.local_batch) == (1, 2, 32)
 
