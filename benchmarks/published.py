@@ -10,8 +10,10 @@ table of labs/machines/README.md.
 import argparse
 import csv
 import math
+import re
 import subprocess
 import sys
+import textwrap
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
@@ -41,7 +43,8 @@ WAYS = {"row": lambda row: row, "machine": lambda row: row.machine, "source": la
 @dataclass(frozen=True)
 class Row:
     """A published efficiency: images/s of each of `workers` / images/s of each of `base` workers, with `batch` images
-    per worker. how: "published", or what it was computed from."""
+    per worker. process: "worker", one for each of them, or "node", one that drives all of a node. how: "published", or
+    what it was computed from, behind the program's name."""
 
     machine: str
     network: str
@@ -49,8 +52,14 @@ class Row:
     workers: int
     base: int
     efficiency: float
+    process: str
     how: str
     source: str
+
+    @property
+    def program(self):
+        """Who published which program."""
+        return self.source, self.how.partition(":")[0]
 
     @cached_property
     def model(self):
@@ -69,16 +78,21 @@ class Row:
         told = _load(self.machine).software.model_fields_set
         return self.model.all_parameters | {name: p for name, p in ours.items() if name not in told}
 
-    def ask(self, values):
-        """{"efficiency"} of a model with these values; `unmodelled` is on the ratio, whatever the base is."""
-        alone = self.model.breakdown(self.base, self.batch, 1, values).step
-        several = self.model.breakdown(self.workers, self.batch, 1, values).step * values.get("unmodelled", 1.0)
-        return {"efficiency": alone / max(alone, several)}
+    def steps(self, values, machine=True):
+        """Seconds of a step of `base` and of `workers`; without the machine: as if its links took no time."""
+        model = self.model if machine else replace(self.model, tensor_bytes=())
+        return [model.breakdown(workers, self.batch, 1, values).step for workers in (self.base, self.workers)]
 
-    def predicted(self, chosen):
+    def ask(self, values, machine=True):
+        """{"efficiency"} of a model with these values; `unmodelled` is on the ratio, whatever the base is."""
+        alone, several = self.steps(values, machine)
+        return {"efficiency": alone / max(alone, several * values.get("unmodelled", 1.0))}
+
+    def predicted(self, chosen, machine=True):
         """The efficiency as a Parameter, as labs.costs.predict makes it."""
         parameters = self.parameters(chosen) | {"unmodelled": chosen.unmodelled(self.workers)}
-        value, low, high = shifts(parameters, values(parameters), self.ask)["efficiency"]
+        parameters |= {"host": chosen.one_process} if self.process == "node" else {}
+        value, low, high = shifts(parameters, values(parameters), lambda v: self.ask(v, machine))["efficiency"]
         return Parameter(value, "", (value * math.exp(-low), min(1.0, value + high)))
 
 
@@ -102,86 +116,139 @@ def rows():
     return tuple(Row(**line | {name: kind(line[name]) for name, kind in kinds.items()}) for line in lines)
 
 
-def choose(given):
-    """Chosen by the rows `given`: overlap, spread, model_error and model_degrees; the rest as it is in CHOSEN.
+def choose(given, machine=True):
+    """Chosen by the rows `given`: overlap, spread, model_error and model_degrees by those of a process for each worker,
+    host and host_most (`_host`) by the others; the rest as it is in CHOSEN. machine: see Row.steps.
 
     overlap and spread: of a grid, those with the least mean square error of the logarithm of efficiency. Several
     overlaps do nearly as well, as most rows hardly depend on it; of those within one standard error of the best the
     largest is taken, as Horovod is built for full overlap (the rule of L. Breiman and others, Classification and
-    Regression Trees, 1984, section 3.4.3). model_error: the standard deviation s with
-
-        sum of (error of the row)^2 / (s_row^2 + s^2) = rows - 2,
-
-    where s_row is what the ranges of the row's parameters explain on the side of the error (R. Paule and J. Mandel,
-    Journal of Research of the National Bureau of Standards 87, 1982). Rows of a source share machine, program and
-    people, so the degrees of freedom are those of sources: their number - 1.
+    Regression Trees, 1984, section 3.4.3). model_error: the root of that least mean square.
+    The ranges of a row's parameters explain part of it, which is not taken off: of a few sources nothing is left then
+    as often as not. Rows of a source share machine, program and people, so the degrees of freedom are those of sources:
+    their number - 1.
     """
     given = tuple(given)
+    apart = [row for row in given if row.process == "node"]
+    given = [row for row in given if row.process == "worker"]
     if len({row.source for row in given}) < 2 or len(given) < 3:
         raise CostError(f"{len(given)} row(s) choose nothing: give 3 rows or more, of 2 sources or more.")
-    squares = np.array([_errors(row) for row in given]) ** 2  # row, overlap, spread
+    squares = np.array([_errors(row, machine) for row in given]) ** 2  # row, overlap, spread
     means = squares.mean(axis=0)
     best = np.unravel_index(means.argmin(), means.shape)
     limit = means[best] + squares[:, *best].std(ddof=1) / math.sqrt(len(given))
     overlap = max(i for i in range(len(OVERLAPS)) if means[i].min() <= limit)
+    spread = means[overlap].argmin()
     found = replace(
         CHOSEN,
         overlap=round(float(OVERLAPS[overlap]), 4),
-        spread=round(float(SPREAD_STEPS[means[overlap].argmin()]), 4),
+        spread=round(float(SPREAD_STEPS[spread]), 4),
+        model_error=round(float(np.sqrt(means[overlap, spread])), 4),
         model_degrees=len({row.source for row in given}) - 1,
         model_workers=max(row.workers for row in given),
     )
-    return replace(found, model_error=round(_model_error(given, found), 4))
+    host, most = _host(apart, found, machine)
+    return replace(found, host=round(host, 5), host_most=round(most, 4))
+
+
+def further(row, chosen, machine=True):
+    """Seconds that a published step is longer than the predicted one, for each GPU of a node after the first."""
+    return _further(row, chosen.overlap, chosen.spread, machine)
 
 
 @cache
-def _errors(row):
+def _further(row, overlap, spread, machine):
+    alone, several = row.steps(values(row.parameters(replace(CHOSEN, overlap=overlap, spread=spread))), machine)
+    return (alone / row.efficiency - several) / (min(row.workers, row.model.devices) - 1)
+
+
+LEAST = 1e-3  # s: of less for each further GPU nothing is seen, since the model's error is as large
+
+
+def _host(given, chosen, machine):
+    """(host, host_most): what rows with one process for a node add, in seconds for each further GPU of a node.
+
+    A row's is `further`, LEAST or more. host: their median. host_most: the
+    upper 95 % end of one more program's, by Student's t on logarithms. Rows of a program share what it does, so the
+    degrees of freedom are those of programs: their number - 1.
+    """
+    logs = [math.log(max(LEAST, further(row, chosen, machine))) for row in given]
+    programs = len({row.program for row in given})
+    if programs < 2:
+        return CHOSEN.host, CHOSEN.host_most
+    reach = intervals.t_quantile(programs - 1) * math.sqrt(variance(logs) * (1 + 1 / programs))
+    return math.exp(median(logs)), math.exp(fmean(logs) + reach)
+
+
+@cache
+def _errors(row, machine):
     """Logarithm of predicted / published efficiency, for each of OVERLAPS and SPREAD_STEPS."""
     known = values(row.parameters(CHOSEN))
     told = _load(row.machine).software.model_fields_set
 
-    def error(overlap, spread):
+    def steps_of(overlap, spread):
         ours = {"overlap": float(overlap), "spread": float(spread)}
-        found = row.ask(known | {name: value for name, value in ours.items() if name not in told})
-        return math.log(found["efficiency"] / row.efficiency)
+        return row.steps(known | {name: value for name, value in ours.items() if name not in told}, machine)
 
-    return [[error(overlap, spread) for spread in SPREAD_STEPS] for overlap in OVERLAPS]
-
-
-def _model_error(given, chosen):
-    from scipy.optimize import brentq
-
-    explained = []
-    for row in given:
-        parameters = row.parameters(chosen)
-        value, low, high = shifts(parameters, values(parameters), row.ask)["efficiency"]
-        error = math.log(row.efficiency / value)
-        reach = math.log1p(high / value) if error > 0 else low
-        explained.append((error**2, (reach / NORMAL) ** 2))
-
-    def excess(s):
-        return sum(error / (known + s**2) for error, known in explained) - (len(given) - 2)
-
-    return brentq(excess, 1e-6, 10.0) if excess(1e-6) > 0 else 0.0
+    none, full = (np.array([steps_of(overlap, spread) for spread in SPREAD_STEPS]) for overlap in (0, 1))
+    steps = np.array([(1 - overlap) * none + overlap * full for overlap in OVERLAPS])  # it is linear in the overlap
+    alone, several = steps[..., 0], steps[..., 1]
+    return np.log(alone / np.maximum(alone, several) / row.efficiency)
 
 
-def left_out(way, given=None):
+def left_out(way, given=None, machine=True):
     """{row: (Parameter predicted, Chosen)}, each with constants chosen without the row, its machine or its source
-    (`way`, of WAYS)."""
+    (`way`, of WAYS). machine: see Row.steps."""
     given, groups = tuple(given or rows()), defaultdict(list)
     for row in given:
         groups[WAYS[way](row)].append(row)
     found = {}
     for group in groups.values():
-        chosen = choose(row for row in given if row not in group)
-        found |= {row: (row.predicted(chosen), chosen) for row in group}
+        chosen = choose([row for row in given if row not in group], machine)
+        found |= {row: (row.predicted(chosen, machine), chosen) for row in group}
     return {row: found[row] for row in given}
 
 
+def constant(way, given=None):
+    """{row: Parameter}: for all rows of a kind (`process`) one efficiency, the median of those that are not left out,
+    with the interval of one more source's (of a node's process: program's) by Student's t on logarithms."""
+    given, found = tuple(given or rows()), {}
+    for row in given:
+        others = [r for r in given if r.process == row.process and WAYS[way](r) != WAYS[way](row)]
+        logs = [math.log(r.efficiency) for r in others]
+        groups = len({r.source if row.process == "worker" else r.program for r in others})
+        reach = intervals.t_quantile(groups - 1) * math.sqrt(variance(logs) * (1 + 1 / groups))
+        ends = math.exp(fmean(logs) - reach), min(1.0, math.exp(fmean(logs) + reach))
+        found[row] = Parameter(math.exp(median(logs)), "", ends)
+    return found
+
+
+@cache
+def predictors(way):
+    """{name: {row: Parameter}}: what the model is compared with, all of them chosen without what is left out."""
+    by_model = {name: left_out(way, machine=machine) for name, machine in PREDICTORS.items()}
+    told = {name: {row: p for row, (p, _) in found.items()} for name, found in by_model.items()}
+    return {"one constant": constant(way)} | told
+
+
+PREDICTORS = {"the model without its machine": False, "the model": True}
+KINDS = {"worker": "a process for each GPU", "node": "one process for a node's GPUs"}
+
+
 def summary(predicted):
-    """(rows whose efficiency is in the interval, rows, median of the absolute errors) of {row: Parameter}."""
+    """(rows whose efficiency is in the interval, rows, median and largest absolute error, median width of intervals) of
+    {row: Parameter}."""
     inside = sum(p.interval[0] <= row.efficiency <= p.interval[1] for row, p in predicted.items())
-    return inside, len(predicted), median(abs(p.value - row.efficiency) for row, p in predicted.items())
+    errors = [abs(p.value - row.efficiency) for row, p in predicted.items()]
+    widths = [p.interval[1] - p.interval[0] for p in predicted.values()]
+    return inside, len(predicted), median(errors), max(errors), median(widths)
+
+
+def compared(way):
+    """Rows of the table that compares them: (kind, what, inside, rows, median error, median width)."""
+    for kind, name in KINDS.items():
+        for what, predicted in predictors(way).items():
+            yield name, what, *summary({row: p for row, p in predicted.items() if row.process == kind})
 
 
 def repeat_spread():
@@ -247,47 +314,79 @@ def section(chosen=CHOSEN):
     """The part of labs/machines/README.md that is written: the table, what was chosen, and how far it holds."""
     predicted = {row: row.predicted(chosen) for row in rows()}
     lines = [
-        "| machine | network, batch per GPU, GPUs | efficiency | predicted | 95 % interval | error | source |",
-        "|---|---|---|---|---|---|---|",
+        "| machine | network, batch per GPU, GPUs | a process for each | efficiency | predicted | 95 % interval "
+        "| error | source |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row, told in predicted.items():
         base = f" (of {row.base})" if row.base > 1 else ""
         how = "" if row.how == "published" else f" (computed: {row.how})"
         low, high = told.interval
         lines.append(
-            f"| {row.machine} | {row.network}, {row.batch}, {row.workers}{base} | {row.efficiency:.3f}{how} | "
+            f"| {row.machine} | {row.network}, {row.batch}, {row.workers}{base} | {row.process} | "
+            f"{row.efficiency:.3f}{how} | "
             f"{told.value:.3f} | {low:.3f} to {high:.3f} | {told.value - row.efficiency:+.3f} | {row.source} |"
         )
-    inside, count, error = summary(predicted)
-    lines += [
-        "",
-        f"Chosen with these {count} rows in sight: `overlap`, {chosen.overlap:g} of the way from no overlap of "
-        "all-reduce",
-        f"and backward to full overlap; `spread`, {100 * chosen.spread:g} %; and `model_error`, "
-        f"{100 * chosen.model_error:.1f} %, the standard deviation of what the",
-        "model leaves out of a step of several workers, relative to one. With them "
-        f"{inside} of {count} rows lie in their intervals, and the",
-        f"median error is {error:.3f}. That says little, as the same rows chose. So each row was also predicted with",
-        "constants that others chose:",
-        "",
-        "| left out at a time | rows in their 95 % intervals | median error |",
-        "|---|---|---|",
-    ]
-    for way in WAYS:
-        inside, count, error = summary({row: told for row, (told, _) in left_out(way).items()})
-        lines.append(f"| one {way} | {inside} of {count} ({inside / count:.0%}) | {error:.3f} |")
-    lines += [
-        "",
-        f"Two more constants are chosen by data. `rate_reach`, {100 * chosen.rate_reach:.0f} %: how far a rate of one "
-        "worker may be off (95 %) that",
-        "comes from another program or another network of the family, by the measured rates on file, each predicted",
-        "from the others, and the recorded epoch of one GPU of CTE-POWER. `repeat_spread`, "
-        f"{100 * chosen.repeat_spread:.1f} %: how far a run without",
-        "repeats may be off by chance, a standard deviation over the repeats in `labs/recorded` "
-        f"({chosen.repeat_degrees} degrees of freedom; others",
-        "used that machine, too: yours may be calmer). All of them stand in `labs/costs/chosen.toml`.",
-    ]
+    inside, count, error, *_ = summary({row: told for row, told in predicted.items() if row.process == "worker"})
+    added = defaultdict(list)  # ms
+    for row in rows():
+        if row.process == "node":
+            added["multi_gpu_model" in row.how].append(1e3 * further(row, chosen))
+    ends = {old: f"{min(each):.0f} to {max(each):.0f} ms" for old, each in added.items()}
+    lines += _wrapped(
+        f"""
+
+        Chosen with the {count} rows of a process for each GPU in sight: `overlap`, {chosen.overlap:g} of the way from
+        no overlap of all-reduce and backward to full overlap; `spread`, {100 * chosen.spread:g} %; and `model_error`,
+        {100 * chosen.model_error:.1f} %, how far a step of several workers, relative to one, is from what the model
+        says (root mean square of its logarithm). With them {inside} of {count} rows lie in their intervals, and the
+        median error is {error:.3f}. That says little, as the same rows chose. So each row was also predicted with
+        constants that others chose, by the model and by two that know less: **one constant**, the median efficiency of
+        the other rows, whatever network, batch and machine; and **the model without its machine**, as if its links took
+        no time, so that workers wait for the slowest one and for nothing else.
+
+        """
+    )
+    lines += [line for way in WAYS for line in _table(way)]
+    lines += _wrapped(
+        f"""
+        With a process for each GPU, median errors do not tell the model from those that know less: most of these
+        efficiencies are alike. What the machine's data bring shows in the largest error, half of theirs (VGG16, whose
+        gradient is large), and in narrower intervals that hold as many rows.
+
+        **One process that drives all GPUs of a node.** `host`, {1e3 * chosen.host:.1f} ms, is the median of what these
+        rows add to a step for each GPU after the first. It is a matter of the program, which no machine's file knows:
+        programs whose replicas compute in one graph and exchange with NCCL (tf_cnn_benchmarks, tensorpack,
+        MirroredStrategy of TensorFlow 2.3) add {ends[False]}, mostly no more than the model errs; Keras' old
+        `multi_gpu_model`, which gathers on one device, adds {ends[True]}. One more program's may be anything up to
+        {1e3 * chosen.host_most:.0f} ms (`host_most`, 95 %). **Do not rely on a prediction with `--process node`**: its
+        interval is honest and says next to nothing. Measure your program on 1 and 2 GPUs, and give `--records`. Without
+        `--process node` the model must not be used for such programs, nor for others in which one device or one thread
+        serves all GPUs, such as PyTorch's `DataParallel`.
+
+        Two more constants are chosen by data. `rate_reach`, {100 * chosen.rate_reach:.0f} %: how far a rate of one
+        worker may be off (95 %) that comes from another program or another network of the family, by the measured rates
+        on file, each predicted from the others, and the recorded epoch of one GPU of CTE-POWER. `repeat_spread`,
+        {100 * chosen.repeat_spread:.1f} %: how far a run without repeats may be off by chance, a standard deviation
+        over the repeats in `labs/recorded` ({chosen.repeat_degrees} degrees of freedom; others used that machine, too:
+        yours may be calmer). All of them stand in `labs/costs/chosen.toml`."""
+    )
     return "\n".join(lines)
+
+
+def _wrapped(text):
+    """The lines of paragraphs, 120 characters wide."""
+    parts = [textwrap.wrap(" ".join(part.split()), 120) for part in re.split(r"\n\s*\n", text)]
+    return [line for part in parts for line in (*part, "")][:-1]
+
+
+def _table(way):
+    """The comparison with one row, machine or source left out, as lines."""
+    yield f"| one {way} left out; predicted by | rows in 95 % intervals | median error | largest error | median width |"
+    yield "|---|---|---|---|---|"
+    for kind, what, inside, count, error, most, width in compared(way):
+        yield f"| {kind}: {what} | {inside} of {count} | {error:.3f} | {most:.3f} | {width:.3f} |"
+    yield ""
 
 
 def readme(chosen=CHOSEN):
@@ -315,8 +414,7 @@ def main():
                 f"overlap {by.overlap:g}, spread {by.spread:g}, "
                 f"model error {by.model_error:g}, {by.model_degrees} degrees of freedom"
             )
-        inside, count, error = summary({row: told for row, (told, _) in found.items()})
-        print(f"{inside} of {count} in their intervals ({inside / count:.0%}), median error {error:.3f}")
+        print("\n".join(_table(way)))
     if options.write and toml(chosen) != FILE.read_text(encoding="utf-8"):
         files.write(FILE, toml(chosen))
         print("\nWritten. Again, with these constants:\n", flush=True)

@@ -141,17 +141,18 @@ def _study(args):
 @command(
     "results",
     "logs and records to epoch time, throughput, speedup, efficiency",
-    option("files", nargs="+", metavar="FILE", help=".out, .err, .json, or a folder of them"),
+    option("files", nargs="+", metavar="FILE", help=".out, .err, .json, a folder; or FILE:workers=4 for this one"),
     count("--images", help="images per epoch, where the log does not say"),
     option("--model", help="where the log does not say"),
     count("--workers", help="where the log does not say"),
     count("--global_batch", help="images per step of all workers, where the log does not say"),
+    option("--same-machine", action="store_true", help="these files come from one machine: divide them"),
     JSON,
 )
 def _results(args):
     from labs.results import collect
 
-    known = {name: getattr(args, name) for name in ("images", "model", "workers", "global_batch")}
+    known = {name: getattr(args, name) for name in ("images", "model", "workers", "global_batch", "same_machine")}
     rows = collect.rows(args.files, **known)
     print(as_json({"runs": rows}) if args.json else collect.table(rows))
 
@@ -208,6 +209,7 @@ def _allreduce(args):
     count("--optimizer_slots", least=0, default=1, help="numbers per weight: SGD 0, momentum 1, Adam 2"),
     option("--compression", choices=("float16",), help="of gradients in the all-reduce (default: none)"),
     option("--one_worker", type=float, metavar="RATE", help="images/s of one worker, where you know it"),
+    option("--process", choices=("worker", "node"), default="worker", help="one for each worker, or for a node"),
     option("--input", metavar="SECONDS", help="in which a node's host makes an image ready; or a .breakdown.json file"),
     JSON,
 )

@@ -21,8 +21,10 @@ class Chosen:
     times / their mean. model_error: standard deviation of the logarithm of a step of several workers / that of one, as
     measured / as the model has it, beyond what the ranges of its parameters explain; model_degrees: its degrees of
     freedom; model_workers: most workers on which it was seen. repeat_spread: standard deviation of the logarithm of a
-    run's mean step from run to run; repeat_degrees: its degrees of freedom. rate_reach: relative 95 % reach of a rate
-    that is carried over from another program or another network of the family."""
+    run's mean step from run to run; repeat_degrees: its degrees of freedom. host: seconds that one process which drives
+    all GPUs of a node adds to a step for each GPU after the first; host_most: upper 95 % end of these from program to
+    program. rate_reach: relative 95 % reach of a rate that is carried over from another program or another network of
+    the family."""
 
     overlap: float
     spread: float
@@ -31,12 +33,19 @@ class Chosen:
     model_workers: int
     repeat_spread: float
     repeat_degrees: int
+    host: float
+    host_most: float
     rate_reach: float
 
     @property
     def repeat_reach(self):
         """95 % reach of the logarithm of a single run's mean step."""
         return intervals.t_quantile(self.repeat_degrees) * self.repeat_spread
+
+    @property
+    def one_process(self):
+        """`host` as a Parameter."""
+        return Parameter(self.host, "s", (0.0, self.host_most), "published programs (labs/machines/README.md)")
 
     def unmodelled(self, workers, measured=None):
         """The factor on a step of several workers, relative to one, as a Parameter: 1, and an interval of Student's t.

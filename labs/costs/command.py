@@ -41,6 +41,7 @@ def predict_command(args):
         "slots": args.optimizer_slots,
         "compression": args.compression,
         "input": _input(args.input),
+        "process": args.process,
     }
     if not args.records:
         size = args.image_size or SIZES.get(args.model, 224)
@@ -99,6 +100,7 @@ PARTS = {
     "stragglers": "waiting for the slowest",
     "exposed": "all-reduce, exposed",
     "all_reduce": "all-reduce, whole",
+    "host": "driving several GPUs",
     "input": "waiting for input",
     "input_whole": "input, whole",
 }

@@ -12,9 +12,10 @@ from labs.simulate.reduce import ring_bytes
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Where the seconds of a step go. step = computation + stragglers + exposed + input; all_reduce is the whole of it,
-    of which backward hides the rest; without_overlap and with_full_overlap are what would be exposed then. input: how
-    much longer than all others the node's host takes to make the step's images ready; input_whole: all it takes."""
+    """Where the seconds of a step go. step = computation + stragglers + exposed + host + input; all_reduce is the whole
+    of it, of which backward hides the rest; without_overlap and with_full_overlap are what would be exposed then. host:
+    what one process spends on driving several GPUs. input: how much longer than all others the node's host takes to
+    make the step's images ready; input_whole: all it takes."""
 
     computation: float
     stragglers: float
@@ -22,12 +23,13 @@ class Breakdown:
     all_reduce: float
     without_overlap: float
     with_full_overlap: float
+    host: float = 0.0
     input: float = 0.0
     input_whole: float = 0.0
 
     @property
     def step(self):
-        return self.computation + self.stragglers + self.exposed + self.input
+        return self.computation + self.stragglers + self.exposed + self.host + self.input
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Model:
     """A network on a machine. computation: Line or Roofline; tensor_bytes: of the gradients that are exchanged;
     parameters: {name: Parameter} of communication and stragglers. They are `overlap`, `spread`, `cycle`,
     `fusion_threshold` and the fabric's, or `exposed_per_byte` and `spread`; and where they are known, `input`, seconds
-    in which a node's host makes an image ready, and `unmodelled`, a factor on steps of several workers (see `step`).
+    in which a node's host makes an image ready, `host`, seconds for each further GPU that a process drives, and
+    `unmodelled`, a factor on steps of several workers (see `step`).
     devices: workers of a node."""
 
     computation: object
@@ -59,8 +62,9 @@ class Model:
     def breakdown(self, workers, local_batch, accumulation=1, values=None):
         """Breakdown of a step of K workers with `local_batch` images each.
 
-        step = max(C + C (E[slowest] / mean - 1) + exposed, input x images of a node): all workers wait for the slowest
-        one (labs.costs.stragglers), and for what backward does not hide of the all-reduce (labs.costs.communication).
+        step = max(C + C (E[slowest] / mean - 1) + exposed + host x (GPUs of a node - 1), input x images of a node): all
+        workers wait for the slowest one (labs.costs.stragglers), for what backward does not hide of the all-reduce
+        (labs.costs.communication), and for what one process does for one GPU after the other, if it drives them all.
         exposed = overlap x (with full overlap) + (1 - overlap) x (without). The host's pipeline is shared by the
         workers of a node; it prepares the next batch during a step, so the longer of the two counts and not their sum
         (TensorFlow, "Better performance with the tf.data API", section on prefetching). accumulation: passes of forward
@@ -75,8 +79,9 @@ class Model:
         waiting = passes * once * (slowest(workers, values["spread"]) - 1)
         lost = overlap * full + (1 - overlap) * none
         fed = values.get("input", 0.0) * self.node_images(workers, local_batch, passes)
-        late = max(0.0, fed - (passes * once + waiting + lost))
-        return Breakdown(passes * once, waiting, lost, total, none, full, late, fed)
+        driving = values.get("host", 0.0) * (min(workers, self.devices) - 1)
+        late = max(0.0, fed - (passes * once + waiting + lost + driving))
+        return Breakdown(passes * once, waiting, lost, total, none, full, driving, late, fed)
 
     def node_images(self, workers, local_batch, accumulation=1):
         """Images that a step takes from the host of a node, of the fullest if nodes differ."""

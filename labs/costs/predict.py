@@ -26,6 +26,12 @@ BRACKET = (
     "central values are between no overlap of all-reduce and backward and full overlap ({share}); the intervals "
     "hold both ends"
 )
+PROCESSES = {
+    "worker": "assumption: each worker has a process of its own. Where one process drives all of a node, as with "
+    "MirroredStrategy, say --process node: some such programs lose far more than this model knows of",
+    "node": "do not rely on this: what one process loses by driving several GPUs is a matter of its program. The "
+    "intervals hold up to {most:.0f} ms a step for each further one. Measure yours on 1 and 2 GPUs, and give --records",
+}
 
 
 @dataclass(frozen=True)
@@ -156,7 +162,8 @@ def predict(
     rate: images/s of one worker, where you know it; facts_of(model, image_size): for rates of other networks in the
     machine's file (default: labs.models.counts.of). asked: accumulation=1, passes per update; images=None, of an epoch;
     slots=1, of the optimizer; compression=None or "float16", of gradients in the all-reduce; input=None, seconds in
-    which a node's host makes an image ready, or a Parameter of them (default: the machine's).
+    which a node's host makes an image ready, or a Parameter of them (default: the machine's); process="worker", or
+    "node" where one process drives all GPUs of a node.
     Raises MachineError, CostError, SimulationError for what cannot be predicted.
     """
     workers = whole("workers", workers)
@@ -212,6 +219,7 @@ def _predicted(
     slots=1,
     compression=None,
     input=None,
+    process="worker",
 ):
     """The Prediction. line: of the computation; ask: workers, local batch; machine: of which nodes and memory are
     taken, None: all workers in one node, memory unknown."""
@@ -223,10 +231,16 @@ def _predicted(
         )
     if compression not in (None, "float16"):
         raise CostError(f"compression is {compression!r}: it must be None or 'float16'.")
+    if process not in PROCESSES:
+        raise CostError(f"process is {process!r}: it must be one of {', '.join(PROCESSES)}.")
     # On the wire gradients are float32 also in mixed precision, whose weights are float32.
     if input is not None:
         given = input if isinstance(input, Parameter) else Parameter(number("input", input), "s/image", source="given")
         parameters = parameters | {"input": given}
+    if machine and min(workers, machine.devices) > 1:  # what was fitted to runs alone holds it
+        if process == "node":
+            parameters = parameters | {"host": CHOSEN.one_process}
+        notes.append(PROCESSES[process].format(most=1e3 * CHOSEN.host_most))
     exchanged = tuple(size / (2 if compression else 1) for size in facts.tensor_bytes)
     nodes = (machine.devices, machine.algorithm) if machine else (ANY, "two-level")
     cost = Model(line, exchanged, parameters, *nodes)

@@ -22,22 +22,31 @@ LOGS = (".out", ".output", ".log", ".txt")
 TYPES = (".json", *LOGS, ".err")
 
 
-def rows(paths, *, images=None, model=None, workers=None, global_batch=None) -> list[dict]:
+SAME_MACHINE = "one machine, as was said"
+_SAID = re.compile(r"(.+?):((?:(?:images|model|workers|global_batch)=[^,=]+,?)+)")
+
+
+def rows(paths, *, images=None, model=None, workers=None, global_batch=None, same_machine=False) -> list[dict]:
     """One row per run in the files, summarised together (so baselines are found across files).
 
     Args: `paths` are .json records, logs (.out .output .log .txt), .err files, or folders of them, also copied from a
     cluster. Of one job its record is preferred to its log, and its .err explains its failure; each run of a batch
-    script is one row, from its record or else from the log. The options fill in what the files do not say.
-    Errors: MetricsError (unknown type, missing file, folder without results), RecordError or LogError (the only job
-    given cannot be read). With several jobs, one without epochs becomes a row that holds its failure and a note.
+    script is one row, from its record or else from the log. The options fill in what the files do not say, of one file
+    behind its path: "four.out:workers=4,global_batch=256". same_machine: what belongs to no study was trained on one
+    machine, and 1 worker of it may divide the others.
+    Errors: MetricsError (unknown type, missing file, no number, folder without results), RecordError or LogError (the
+    only job given cannot be read). With several jobs, one without epochs becomes a row that holds its failure and a
+    note.
     """
     options = {"model": model, "workers": workers, "global_batch": global_batch, "images": images}
     paths = [paths] if isinstance(paths, str | Path) else paths
-    jobs = _jobs([Path(path) for path in paths])
+    said = [_said(path) for path in paths]
+    jobs = _jobs([path for path, _ in said])
+    of = {path if path.is_dir() else path.with_suffix(""): given for path, given in said if given}
     runs, errors = [], []
     for stem, files in jobs.items():
         try:
-            runs += _read(stem, files, options)
+            runs += _read(stem, files, options | of.get(stem.parent, {}) | of.get(stem, {}))
         except LabsError as error:
             errors.append(error)
             failed = getattr(error, "runs", []) or [Run(_source(stem, files), truncated=True)]
@@ -45,7 +54,24 @@ def rows(paths, *, images=None, model=None, workers=None, global_batch=None) -> 
             runs += failed
     if errors and len(jobs) == 1:
         raise errors[0]
+    for run in runs if same_machine else ():
+        run.study = run.study or SAME_MACHINE
+        if run.workers == 1:
+            run.fill({"strategy": "single"})
     return metrics.summarise(runs)
+
+
+def _said(path):
+    """(path, {field: value}) of a path, behind which may stand what its file does not say."""
+    match = _SAID.fullmatch(str(path))
+    if not match or Path(path).exists():
+        return Path(path), {}
+    given = dict(each.split("=") for each in match[2].split(",") if each)
+    for name in given.keys() - {"model"}:
+        if not given[name].isdecimal() or not 0 < int(given[name]) < 10**9:
+            raise MetricsError(f"{path}: {name} is {given[name]}. It must be a whole number from 1 on.")
+        given[name] = int(given[name])
+    return Path(match[1]), given
 
 
 def _jobs(paths):

@@ -5,6 +5,8 @@ r"""What one line of a log says: the results of an epoch, a header, or the comma
 196/196 - 45s - 229ms/step - accuracy: 0.3536 - loss: 1.7626               Keras 3
 196/196 [====...] - 45s 229ms/step - loss: 1.7626 - accuracy: 0.3536       verbose=1, Keras 2
 196/196 ━━━━━━━━━ 45s 229ms/step - accuracy: 0.3536 - loss: 1.7626         verbose=1, Keras 3
+50000/50000 - 45s - loss: 1.7626 - accuracy: 0.3536                        tf.keras before 2.2: samples, not steps
+ - 45s - loss: 1.7626 - acc: 0.3536                                        verbose=2, Keras to 2.3, TensorFlow 1
 """
 
 import re
@@ -16,19 +18,26 @@ from labs.results.failures import split_rank
 _EPOCH = re.compile(r"^Epoch (\d{1,9})/(\d{1,9})\s*$")
 _REPEAT = re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b")
 _STOPPED = re.compile(r"^Epoch \d+: early stopping")
-_RESULT = re.compile(r"^(\d{1,9})/(\d{1,9}) ?(\[[=>.\s-]*\]|[━ ]+)? ?(?:- )?(\d{1,9})s(?= |$)(.*)$")
-_RATE = re.compile(r"(?<![\w.])(\d{1,12})(us|ms|s)/(step|epoch)(?!\w)")
+_RESULT = re.compile(r"^(?:(\d{1,9})/(\d{1,9}) ?(\[[=>.\s-]*\]|[━ ]+)? ?)?(?:- )?(\d{1,9})s(?= |$)(.*)$")
+_BARE = re.compile(r" (?:\d+(?:us|ms|s)/\w+ )?- loss: ")  # what follows the seconds where no steps stand before
+_SAMPLES = re.compile(r"^Train on (\d{1,9}) samples")
+_BENCHMARK = {  # Horovod's synthetic benchmarks
+    "batch": re.compile(r"^Batch size: (\d{1,9})$"),
+    "iteration": re.compile(r"^Iter #\d+: (\d+\.?\d*) img/sec per \w+$"),
+    "mean": re.compile(r"^Img/sec per \w+: (\d+\.?\d*) \+-"),
+}
+_RATE = re.compile(r"(?<![\w.])(\d{1,12})(us|ms|s)/(step|epoch|sample)(?!\w)")
 _METRIC = re.compile(r"- ([A-Za-z_][\w./]*): (-?\d+\.?\d*(?:e[+-]?\d+)?|-?nan|-?inf)(?=\s|$)", re.I)
-_WHOLE = re.compile(r"(?:\.\d{4}|e[+-]\d\d|nan|inf|/step|/epoch)$")
+_WHOLE = re.compile(r"(?:\.\d{4}|e[+-]\d\d|nan|inf|/step|/epoch|/sample)$")
 _ANSI = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-_MAY = re.compile("[:=]|poch|epeat|odel|ython", re.I)  # a line without these says nothing
+_MAY = re.compile("[:=]|poch|epeat|odel|ython|amples", re.I)  # a line without these says nothing
 _UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def visible(lines):
-    """(visible text, whether it ended with a line break) of the lines of a log, of which the last one did not.
+    """([(visible text, whether it ended with a line break)], ranks) of the lines of a log; the last one did not.
 
-    Only those that say something about a run, of no rank and of the lowest rank with epochs.
+    Only those that say something about a run, of no rank and of the lowest rank with epochs. ranks: those with epochs.
     """
     found, ranks, last = [], set(), False
     for line in lines:
@@ -40,12 +49,13 @@ def visible(lines):
         measured = epoch(seen) or result(seen)
         if measured and rank is not None:
             ranks.add(rank)
-        if measured or repeat(seen) or stopped(seen) or settings(seen):
+        if measured or repeat(seen) or stopped(seen) or samples(seen) or benchmark(seen) or settings(seen):
             last = True
             found.append((rank, seen, True))
     if last:
         found[-1] = (*found[-1][:2], False)
-    return [(line, whole) for rank, line, whole in found if rank is None or rank == min(ranks, default=rank)]
+    lowest = min(ranks, default=None)
+    return [(line, whole) for rank, line, whole in found if rank in (None, lowest) or lowest is None], ranks
 
 
 def epoch(line):
@@ -63,19 +73,38 @@ def stopped(line):
     return bool(_STOPPED.match(line))
 
 
+def samples(line):
+    """The samples of an epoch, where a line says on how many Keras before TensorFlow 2.2 trains, else None."""
+    return (match := _SAMPLES.match(line)) and int(match[1])
+
+
+def benchmark(line):
+    """(what, number) of a line of Horovod's synthetic benchmarks, else None.
+
+    "batch": of a worker; "iteration", "mean": images/s of a worker in one iteration, in all.
+    """
+    found = ((what, pattern.match(line)) for what, pattern in _BENCHMARK.items())
+    return next(((what, float(match[1])) for what, match in found if match), None)
+
+
 @dataclass
 class Result:
-    """The results of an epoch: `steps`, whole `seconds`, `rates` as (number, unit, per), `metrics`.
+    """The results of an epoch: whole `seconds`, `rates` as (number, unit, per), `metrics`.
 
+    steps: None where the line has none; of old Keras they are samples (`per_sample` where it says so);
     bar: whether a progress bar showed them; whole: whether the line is complete.
     """
 
-    steps: int
+    steps: int | None
     seconds: int
     rates: list
     metrics: dict
     bar: bool
     whole: bool
+
+    @property
+    def per_sample(self):
+        return any(per == "sample" for *_, per in self.rates)
 
     def same_form(self, other: "Result") -> bool:
         """Whether both lines hold the same metrics in the same order, and the same units of time."""
@@ -85,9 +114,10 @@ class Result:
         """(seconds of the epoch, width of their rounding, note or None).
 
         The finest of the whole seconds and the times per epoch and step that agrees with the whole seconds within the
-        rounding of both. Bars give ms/step without the first step, so there only whole seconds count.
+        rounding of both. Bars give ms/step without the first step, so there only whole seconds count, and us/sample of
+        all.
         """
-        counts = {"epoch": 1, "step": None if self.bar else self.steps}
+        counts = {"epoch": 1, "step": None if self.bar else self.steps, "sample": self.steps}
         times = [
             (number * _UNIT[unit] * counts[per], _UNIT[unit] * counts[per])
             for number, unit, per in self.rates
@@ -100,7 +130,7 @@ class Result:
             if abs(time - self.seconds) <= (1.0 + resolution) / 2 + 1e-9:
                 return time, resolution, note
             note = "times per step and whole seconds disagree: the whole seconds are used"
-        if self.bar and self.rates:
+        if self.bar and self.rates and not self.per_sample:
             note = "a log of progress bars: times in whole seconds only (verbose=2 gives finer ones)"
         return float(self.seconds), 1.0, note
 
@@ -108,18 +138,20 @@ class Result:
 def result(line: str) -> Result | None:
     """The results in a line (without rank prefix, colours and control characters), or None for another line."""
     match = _RESULT.match(line)
-    if not match or match[1] != match[2]:
+    if not match or match[1] != match[2] or not (match[1] or _BARE.match(match[5])):
         return None
     metrics = {key: float(value) for key, value in _METRIC.findall(match[5])}
     rates = [(int(number), unit, per) for number, unit, per in _RATE.findall(match[5])]
     bar = bool(match[3] and match[3].strip())
-    return Result(int(match[1]), int(match[4]), rates, metrics, bar, bool(_WHOLE.search(line))) if metrics else None
+    steps = match[1] and int(match[1])
+    return Result(steps, int(match[4]), rates, metrics, bar, bool(_WHOLE.search(line))) if metrics else None
 
 
 # Header "Name: value" (spaces and capitals do not matter) or option "--name value" -> field of a run.
 _COUNTS = ("global_batch", "local_batch", "workers", "images", "image_size")
 _FIELDS = {name: name for name in (*_COUNTS, "strategy", "learning_rate", "dataset", "model")}
 _FIELDS |= {"batch_size": "global_batch", "n_replicas": "workers", "n_gpus": "workers"}  # the batch size is global here
+_FIELDS |= {f"number_of_{name}": "workers" for name in ("gpus", "cpus", "devices")}
 _HEADERS_ONLY = ("learning_rate", "images")  # the option is the rate before scaling, and the images of a subset
 _COUNTED = re.compile(r"^Model:?\s+([\w.-]+),?\s+(\d{1,9})\s+(?:GPU|worker|replica|device)s?\b", re.I)
 _HEADER = re.compile(r"^([A-Za-z][A-Za-z_ ]{1,40}?)\s*[:=]\s*([\w.+-]+)\s*$")

@@ -2,14 +2,16 @@
 
 Formats: Keras 2 and 3, `verbose=2` (a line per epoch, see labs.results.line) and `verbose=1` (progress bars), also
 with the rank prefixes of horovodrun, mpirun, mpiexec and srun: then the epochs of the lowest rank that has any are
-read. What a log does not say comes from the run record beside it (`<stem>.json`), else from the caller, else it is
-None. Where they disagree with the file, the file wins and a note says so.
+read. Keras before TensorFlow 2.2 counts samples in place of steps (`Train on 50000 samples`). Horovod's synthetic
+benchmarks print images/s. What a log does not say comes from the run record beside it (`<stem>.json`), else from the
+caller, else it is None. Where they disagree with the file, the file wins and a note says so.
 
 A run starts at a header `Model ...`, at an echoed command line, or where the epoch counter starts again;
 `Repeat 2 of 3` is another repeat of the same run.
 """
 
 import re
+import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +26,8 @@ from labs.results.run import Epoch, Run, load_record
 _MOST = 100_000  # lines of epochs between the ends of a large log
 _ABOVE = 2**12  # bytes above the first epoch of a run, where its header stands
 _STEPS = re.compile(rb"/(?<=\d/)(\d{1,9})(?=[ \[])")  # 28/28
-_BEGINS = re.compile(rb"Epoch (1/)?|Repeat ")
+_BEGINS = re.compile(rb"Epoch (1/)?|Repeat |Train on | - \d{1,9}s - ")
+_STRANGERS = tomllib.loads(Path(__file__).with_name("strangers.toml").read_text(encoding="utf-8"))
 
 
 class LogError(UseError):
@@ -56,7 +59,8 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
             yield line
 
     try:
-        found = _sections(lines.visible(seen()), name)
+        found, ranks = lines.visible(seen())
+        found = _sections(found, name)
         problem = _problem(path)
     except OSError as error:
         why = f"cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
@@ -75,11 +79,12 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
         runs[0].notes.append(f"the run record beside this log is not used: the log holds {len(runs)} runs")
     for run in runs:
         run.folder = path.resolve().parent
+        _count(run, options, bool(ranks))
         run.fill(options, "the option")
         _complete(run)
     _blame(runs, problem)
     if not any(run.repeats for run in runs):
-        raise LogError(_explain(name, 0 if empty else number - (not line), found, problem), runs)
+        raise LogError(_explain(path, 0 if empty else number - (not line), found, problem), runs)
     return runs
 
 
@@ -133,13 +138,29 @@ def _record(path):
         return load_record(beside) if beside.is_file() else None
 
 
+def _count(run, options, ranked):
+    """Images of an epoch, where the log counts samples. ranked: whether ranks print into it, each with its own."""
+    if run.steps and run.steps == options["images"] and options["global_batch"] != 1:  # "steps" of Keras 2.0 to 2.3
+        run.samples, run.steps = run.steps, None
+    if not run.samples:
+        return
+    if ranked or run.configuration.strategy == "horovod":
+        run.notes.append(f"the log counts the {run.samples} samples of one rank, which says nothing of the others'")
+        return
+    run.fill({"images": run.samples}, "the log")
+    for epoch in (epoch for repeat in run.repeats for epoch in repeat):
+        epoch.images = run.samples
+
+
 def _complete(run):
-    """What follows by arithmetic alone: local x workers = global batch."""
+    """What follows by arithmetic alone: local x workers = global batch; the steps of samples."""
     has = run.configuration
     if has.global_batch is None and has.local_batch and has.workers:
         has.global_batch = has.local_batch * has.workers
     elif has.local_batch is None and has.global_batch and has.workers and has.global_batch % has.workers == 0:
         has.local_batch = has.global_batch // has.workers
+    if run.samples and run.images == run.samples and has.global_batch:
+        run.steps = -(-run.samples // has.global_batch)
 
 
 def harmless(problem):
@@ -157,7 +178,8 @@ def _blame(runs, problem):
             run.notes.append("several runs did not finish; the failure may belong to another of them")
 
 
-def _explain(name, count, found, problem):
+def _explain(path, count, found, problem):
+    name = path.name
     if problem:
         return (
             f"{name}: no finished epoch, since the job failed: {problem['kind']} (line {problem['line_number']} of "
@@ -167,9 +189,13 @@ def _explain(name, count, found, problem):
         return f"{name}: the file is empty, so there is nothing to measure. Did the job start? Look at its .err."
     if any(section.open for section in found):
         return f"{name}: the first epoch began but did not end. Wait until the job is done, or look at its .err."
+    said = [line for _, line, _ in text.lines(path, lambda _: {})]
+    known = (who for who, sign in _STRANGERS.items() if any(map(re.compile(sign).search, said)))
+    strange = f" They look like those of {who}, which are not read." if (who := next(known, None)) else ""
     return (
-        f"{name}: no epoch in its {count} line(s). A log of Keras' fit with verbose=2 is needed: give "
-        "the .out of the training job, and check that the script calls fit with verbose=2."
+        f"{name}: no epoch in its {count} line(s).{strange} A log of Keras' fit with verbose=2 is needed (Horovod's "
+        "synthetic benchmarks are read, too): give the .out of the training job, and check that the script calls fit "
+        "with verbose=2."
     )
 
 
@@ -232,6 +258,8 @@ class _Section:
     stopped: bool = False
     last: lines.Result | None = None
     steps: set = field(default_factory=set)
+    samples: int | None = None  # of an epoch, where Keras counts them
+    batch: int | None = None  # of a worker, in Horovod's benchmarks
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -247,6 +275,12 @@ class _Section:
         run = Run(name, index, repeats=[r for r in self.repeats if r], truncated=self.truncated)
         run.fill({key: self.said.value(key) for key in self.said.by_field if key != "command"})
         run.steps = min(self.steps) if len(self.steps) == 1 else None
+        if self.samples and self.steps <= {self.samples, None}:
+            run.samples, run.steps = self.samples, None
+        if self.batch:
+            run.fill({"strategy": "horovod", "local_batch": self.batch, "images": self.batch * (run.workers or 1)})
+            run.steps = 1
+            run.notes.append("a synthetic benchmark of Horovod: an epoch here is one step, the mean of an iteration")
         run.notes += [*self.said.notes, *self.notes]
         if len(self.steps) > 1:
             run.notes.append(f"the number of steps changes within the run: {sorted(self.steps)}")
@@ -258,7 +292,7 @@ class _Section:
 
 def _sections(visible, name):
     """The runs in the lines. Runs that only a header or a started epoch shows are kept: they failed."""
-    runs = [_Section()]
+    runs, batch = [_Section()], 1
     for line, whole in visible:
         if found := lines.settings(line):
             if _begins(runs[-1], found):
@@ -271,9 +305,27 @@ def _sections(visible, name):
             _open(runs, *found, name)
         elif lines.stopped(line):
             runs[-1].stopped = True
+        elif found := lines.samples(line):
+            if runs[-1].epochs and runs[-1].repeats[-1]:
+                runs.append(_Section())
+            runs[-1].samples = found
+        elif found := lines.benchmark(line):
+            batch = _iterate(runs[-1], batch, *found)
         elif found := lines.result(line):
             _close(runs[-1], found, whole)
     return [s for s in runs if s.epochs or s.open or s.said.by_field.get("model")]
+
+
+def _iterate(section, batch, what, number):
+    """A line of Horovod's benchmarks: an iteration is an epoch of one step. Returns the batch of a worker."""
+    if what == "batch":
+        return int(number)
+    section.open = what == "iteration"
+    if 1e-3 <= number <= 1e9 and (section.open or not section.epochs):
+        found = Epoch(batch / number, 0.1 * batch / number**2)
+        section.repeats[-1] += [found] * (1 if section.epochs else 2)  # what is warm-up here was not timed there
+        section.batch = batch
+    return batch
 
 
 def _begins(section, found):
@@ -312,6 +364,10 @@ def _open(runs, number, planned, name):
 def _close(section, found, whole):
     """A line of results ends the open epoch."""
     last = section.last
+    if found.per_sample and not section.samples:
+        section.samples = found.steps
+    if section.samples and found.steps not in (None, section.samples):
+        return  # the bar of the validation
     if not section.open:
         if not (last and found.bar and found.steps == last.steps and found.seconds > last.seconds == 0):
             return  # `evaluate`, or the same epoch of another rank

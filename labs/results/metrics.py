@@ -152,7 +152,7 @@ class Baselines:
         if run.workers == 1:
             return run
         if run.workers is None:
-            raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give --workers.")
+            raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give FILE:workers=N.")
         alike, named = _alike(run), run.model is not None and run.hardware is not None
         near = self.near.get((alike, origin(run)), {})
         beside = self.beside.get((alike, run.folder), {}) if named else {}
@@ -191,7 +191,7 @@ class Baselines:
         said = "; ".join(f"{one.source}: {reason}" for reason, one in reasons.items())
         raise MetricsError(
             f"{run}: no 1-worker run to divide by ({said or 'none is in the input'}). Measure 1 and {run.workers} "
-            "workers in one study (labs study), and pass both."
+            "workers in one study (labs study), and pass both; if these are of one machine, say --same-machine."
         )
 
 

@@ -34,9 +34,10 @@ class Epoch:
 class Run:
     """One configuration and its repeats (lists of epochs). What is not known is None, never guessed.
 
-    `steps` are steps per epoch; `images` the images of the data set or, in the kit's own logs, of an epoch;
-    `hardware` the name of what computed; `index` counts the runs of a file from 1. `study` is what runs have in common
-    that were measured in turns; `job` SLURM's number of a job; `started` when it began; `folder` where the file lies.
+    `steps` are steps per epoch, `samples` those that a log counts in their place; `images` the images of the data set
+    or, in the kit's own logs, of an epoch; `hardware` the name of what computed; `index` counts the runs of a file from
+    1. `study` is what runs have in common that were measured in turns; `job` SLURM's number of a job; `started` when it
+    began; `folder` where the file lies.
     """
 
     source: str
@@ -45,6 +46,7 @@ class Run:
     name: str | None = None
     configuration: Configuration = field(default_factory=Configuration)
     steps: int | None = None
+    samples: int | None = None
     images: int | None = None
     hardware: str | None = None
     oversubscribed: bool | None = None
