@@ -6,6 +6,8 @@ stamp comes last. So an update that was interrupted anywhere is finished by runn
 """
 
 import contextlib
+import errno
+import os
 import shutil
 import signal
 from pathlib import Path, PurePosixPath
@@ -207,10 +209,15 @@ def _do(root, plan):
         for kept, content in plan.aside.items():
             aside.keep(root, kept, content)
         with _undisturbed():
-            for number, name in enumerate(plan.write):
+            for number, (name, content) in enumerate(plan.write.items()):
                 if name == STAMP:  # the last one
                     _remove(root, plan.remove)
-                shutil.move(ready / str(number), root / name)  # a folder of the course may be on another disk
+                try:
+                    os.replace(ready / str(number), root / name)
+                except OSError as problem:
+                    if problem.errno != errno.EXDEV:  # a folder of the course may be a link to another disk
+                        raise
+                    files.write(root / name, content)
     except OSError as problem:
         if isinstance(problem, files.WriteError):
             raise
