@@ -21,8 +21,9 @@ from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb10 import by_hand, feeding, limited, pictures, recompute
 from labs.measure import profile
 from labs.measure.step import compiled
-from labs.results import intervals, watched
+from labs.results import intervals, metrics, watched
 from labs.results import record as run_record
+from labs.results.run import load_record
 from labs.show import plots, tables
 from labs.show import watched as show_watched
 from labs.simulate import memory
@@ -95,11 +96,15 @@ check("10.2", share, slow)
 # Each of these was watched (`benchmarks/traces.py` records them again), and each is limited by something else: `input`,
 # `computation`, `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. All of them compute small networks on the
 # digits. Which is which?
+#
+# B and E have two ranks. B exchanges over MPI, where a rank that waits is busy, as above. E exchanges over Gloo, where a rank that waits
+# sleeps, and its core is idle. So "busy" and "idle" mean different things in the two.
 
 # %%
 traces = {case: [watched.read(file) for file in files] for case, files in recorded.traces().items()}
 for case, ranks in traces.items():
-    plots.show(show_watched.figure(ranks, phases=False, title=f"Training {case}"))
+    over = {"mpiexec": ", over MPI", "horovodrun": ", over Gloo"}.get(limited.SETTINGS[case].launcher, "")
+    plots.show(show_watched.figure(ranks, phases=False, title=f"Training {case}{over}"))
 
 # %%
 rows = []
@@ -389,13 +394,21 @@ check("10.14", block_size)
 # %%
 if answered("10.14") and remat:
     sizes = (block_size,) if quick else sorted({2, 12, block_size})
-    found += [recompute.measure("blocks", block, **size) for block in sizes]
+    rounds = {} if quick else {block_size: 6}  # in which it takes turns with a network that keeps all
+    found += [recompute.measure("blocks", block, rounds=rounds.get(block, 0), **size) for block in sizes]
     plots.show(pictures.recompute([row for row in found if row]))
+    for row in found:
+        if row and row["seconds"]:
+            ratio = intervals.paired(row["seconds"], row["kept_seconds"])
+            low, high = ratio.interval
+            print(
+                f"A step with blocks of {row['block']} takes {ratio.value:.2f} times as long [{low:.2f}, {high:.2f}]."
+            )
 
 # %% [markdown]
-# The price is a second forward pass: a quarter to a third of the step where all operations are counted. In the picture, memory is the
-# same each time you run this; of the times only large differences count, since the processes ran one after the other, and not in
-# turns. What is it worth? Memory grows with the batch, so two batches give the line, and the line the largest batch in a given memory:
+# The price is a second forward pass: a quarter to a third of the step where all operations are counted. Memory is the same each time you
+# run this. Time is not, so the two networks took turns in one process; in brackets stands the 95 % interval of the ratio within rounds.
+# What is it worth? Memory grows with the batch, so two batches give the line, and the line the largest batch in a given memory:
 
 # %%
 if answered("10.14") and remat and not quick:
@@ -624,16 +637,32 @@ tables.show(rows, tuple(rows[0]), {"without": "step without (µs)", "with": "ste
 # step. `scripts/faster.py` is the same, and yours: make it at least **twice as fast at equal accuracy**. Change one thing at a
 # time, and run it after each: `runs` keeps the evidence. Options are `--batch_size` (the rate follows it), `--rate`, `--epochs`
 # and `--precision`.
+#
+# `run` lets each version take turns with `scripts/slow.py`, an epoch of each: what the machine does meanwhile is in both, and the ratio has an
+# interval. The first call measures the given training against itself. Its ratio should be 1, and how far it is from 1 shows
+# what this measurement cannot tell.
 
 # %%
-runs = {}
+runs, steps = {}, {}
 short = ["--images", 96, "--epochs", 2] if quick else []
 
 
 def run(name, script, *options):
-    job = jobs.run(script, *options, *short, name=f"faster_{len(runs)}")
-    if job.state == "finished":
+    turns, number = jobs.Turns(patience=5), len(runs)
+    with turns:
+        given = turns.start("scripts/slow.py", *short, name=f"given_{number}")
+        job = turns.start(script, *options, *short, name=f"faster_{number}")
+    if turns.state == "finished":
         runs[name] = run_record.load(job.record)
+        steps[name] = rung(load_record(job.record), load_record(given.record))
+
+
+def rung(own, given):
+    """What the ladder shows of a run: its ratio to the given one, images/s, accuracy."""
+    ratio, note = pictures.gain(own, given)
+    if note:
+        print(f"Mind: {note}.")
+    return ratio, metrics.throughput(own).value, own.repeats[-1][-1].metrics["val_accuracy"]
 
 
 run("as given", "scripts/slow.py")
@@ -650,17 +679,17 @@ if faster["mixed_bfloat16"].interval[0] > 1:
 ### END SOLUTION
 own = len(runs) > 1
 if quick and own:
-    runs = {name: run_record.load(file) for name, file in recorded.faster().items()}
+    files = recorded.faster()
+    runs = {name: run_record.load(file) for name, file in files.items()}
     print("These short runs learn nothing: what follows uses recorded ones instead.")
-steps = {}
-for name, record in runs.items():
-    rates = [epoch.images / epoch.seconds for epoch in record.epochs[1:]]
-    steps[name] = rates, record.epochs[-1].metrics["val_accuracy"]
+    given, *_ = map(load_record, files.values())
+    steps = {name: rung(load_record(file), given) for name, file in files.items()}
 if steps:
     plots.show(pictures.ladder(steps, kind="recorded" if quick and own else "measured"))
 
 # %% labs={"id": "10.20"}
-check("10.20", runs if own else ...)
+gains = {name: (ratio.value, ratio.interval) for name, (ratio, _, _) in steps.items()}
+check("10.20", runs if own else ..., gains)
 
 # %% [markdown]
 # ## F1

@@ -154,6 +154,28 @@ def test_items_are_those_of_the_notebook_in_its_order(name):
             assert told and min(told) > source.index(call), f"{id} has no outcome after its prediction"
 
 
+@pytest.mark.parametrize("sentence", ["faster", "slower", "can't tell"])
+def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(sentence, tmp_path, monkeypatch):
+    nb05 = importlib.import_module("nb05")
+    rows = nb05.changed(nb05.ROWS, 1, speedup=2.2, speedup_interval=[1.8, 2.7])
+    assert rows[1]["workers"] == 2
+    state, text = checks.judge("05.8", sentence, rows)
+    assert state == "open" and text.startswith("too noisy: measure again. 2 workers would be 2.2 times as fast")
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    monkeypatch.setenv("LABS_STRICT", "1")  # noise is nobody's wrong answer
+    assert not checks.check("05.8", sentence, rows) and not checks.answered("05.8")
+    rows[1]["speedup"] = 2.0
+    with pytest.raises(judging.NotRight):
+        checks.check("05.8", "slower", rows)
+
+
+def test_a_step_that_is_shorter_beside_another_one_is_too_noisy():
+    steps = {"alone": 0.8, "together": 0.79, "exchange": 1.0, "input": 1.0}
+    state, text = checks.judge("05.10", 2 * 0.8 / 0.79, steps)
+    assert state == "open" and text.startswith("too noisy: measure again. A step beside another one")
+    assert checks.judge("05.10", 2.0, steps | {"together": 0.8})[0] == "right"
+
+
 def test_script_with_blanks_is_open_and_names_the_line(tmp_path):
     path = tmp_path / "ResNet50.py"
     path.write_text(regions.blank((ROOT / "solutions/scripts/ResNet50.py").read_text()))

@@ -1,0 +1,16 @@
+"""The question that a measured speedup raises: the same words in every lesson that measures one."""
+
+import math
+
+
+def question(speedup, interval, workers=2):
+    """What to ask of a speedup on some workers; interval: its 95 % interval (low, high), or None."""
+    times = {2: "twice"}.get(workers, f"{workers} times")
+    low, high = interval or (0.0, math.inf)
+    if speedup > workers:
+        return f"More than {times} as fast? That is noise: measure again when the machine is quiet."
+    if high < 1:
+        return "Why slower?"
+    if low <= 1:
+        return "Faster or slower? These rounds cannot tell."
+    return f"Why not {times} as fast?" if high < workers else f"Is it {times} as fast?"
