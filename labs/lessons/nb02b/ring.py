@@ -10,6 +10,7 @@ import inspect
 import json
 import multiprocessing
 import os
+import random
 import sys
 import textwrap
 import threading
@@ -58,7 +59,7 @@ def run(reduce_scatter, all_gather, name="ring", **options):
 
 
 def measure(reduce_scatter, all_gather, workers=4, numbers=23_500_000, rounds=6):
-    """Ring and server in turn, the first round of each left out: {sums, bytes, seconds, others}.
+    """Ring and server in turn, in random order, the first round of each left out: {sums, bytes, seconds, others}.
 
     sums: whether all workers had the whole sum each time, by kind ("ring", "server"); bytes: sent by each worker, by
     kind; seconds: of each round, by kind, until the last worker had the sum; others: see labs.measure.breakdown.others.
@@ -144,8 +145,9 @@ def _work(worker, reduce_scatter, all_gather, ring, star, start, told, numbers, 
 
     seconds, right, moments = {"ring": [], "server": []}, {"ring": True, "server": True}, [moment()]
     own, whole = np.arange(numbers) % 100 + worker, np.arange(numbers) % 100 * workers + sum(range(workers))
+    ways, order = [("ring", by_ring), ("server", by_server)], random.Random(0)  # one order for all workers
     for _ in range(rounds):
-        for kind, summed in (("ring", by_ring), ("server", by_server)):
+        for kind, summed in order.sample(ways, len(ways)):
             gradient = own.astype(np.float32)
             start.wait()
             begin = time.perf_counter()

@@ -3,7 +3,7 @@
     python -m labs.lessons.nb09.steps OPTIONS      what each rank runs (OPTIONS: JSON)
 
 The networks differ in one number, the filters of the first of three convolutions. All kinds of steps take turns in each
-round, so that a slow minute of the machine is in all of them:
+round, in random order, so that a slow minute of the machine is in all of them:
 
     alone       one rank steps, the others rest; with the whole batch, and with a rank's share of it
     together    all ranks step with their share of the batch, each for itself
@@ -11,6 +11,7 @@ round, so that a slow minute of the machine is in all of them:
 """
 
 import json
+import random
 import sys
 from pathlib import Path
 from statistics import fmean, median
@@ -209,11 +210,12 @@ def _rank(file, sizes, rounds, steps):
         return timed(lambda: float(step(*batch)), steps)
 
     taken, moments = {filters: {kind: [] for kind in turns} for filters in sizes}, []
+    order = random.Random(0)  # the same on all ranks
     for number in range(rounds + 1):
         if hvd.rank() == 0:
             print(f"Round {number} of {rounds}" if number else "Tracing", flush=True)
         for filters, kinds in taken.items():
-            for kind, values in kinds.items():
+            for kind, values in order.sample(list(kinds.items()), len(kinds)):
                 together()
                 # The first round traces, on all ranks; then each rank has its turn to step alone.
                 rests = number and kind.startswith("alone") and hvd.rank() != number % ranks
