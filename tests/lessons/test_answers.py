@@ -21,6 +21,7 @@ import pytest
 from labs import blanks, checks, sandbox
 from labs.author import regions
 from labs.checks import judging, tasks
+from labs.grading import judge as grader
 
 ROOT = Path(__file__).parents[2]
 NAMES = list(tasks.lessons())
@@ -173,6 +174,7 @@ def test_a_step_that_is_shorter_beside_another_one_is_too_noisy():
     steps = {"alone": 0.8, "together": 0.79, "exchange": 1.0, "input": 1.0}
     state, text = checks.judge("05.10", 2 * 0.8 / 0.79, steps)
     assert state == "open" and text.startswith("too noisy: measure again. A step beside another one")
+    assert grader._of_judge(state, "inside", text).how == "person"  # not as if nothing had been done
     assert checks.judge("05.10", 2.0, steps | {"together": 0.8})[0] == "right"
 
 
