@@ -3,7 +3,7 @@
 import math
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
+from textwrap import shorten, wrap
 
 from labs import checks
 from labs.checks import tasks
@@ -110,7 +110,7 @@ def first(runs):
     figure = plots.rounds(*runs[::-1])
     asked, note = question(gain, interval), busy(runs)
     said = f"Mind that {note}. " if note else ""
-    figure.suptitle("\n".join(filter(None, (asked, said.strip()))), weight="bold")
+    figure.suptitle("\n".join([asked, *wrap(said, 78)]), weight="bold")
     figure.alt = f"{asked} {said}{figure.alt}"
     return figure
 

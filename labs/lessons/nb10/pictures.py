@@ -56,11 +56,12 @@ def ladder(steps, kind="measured"):
     """
     figure, (speeds, right) = new_figure(2, width=5.0, height=1.2 + 0.4 * len(steps), sharey=True)
     sentences, paired = [], all(gain.interval for gain, _, _ in steps.values())
+    most = max(gain.value for gain, _, _ in steps.values())
     for place, (name, (gain, rate, accuracy)) in enumerate(steps.items()):
         low, high = gain.interval or (gain.value, gain.value)
         colour, error = COLOURS[place % len(COLOURS)], [[max(0.0, gain.value - low)], [max(0.0, high - gain.value)]]
         speeds.barh(place, gain.value, xerr=error if gain.interval else None, capsize=4, color=colour)
-        speeds.text(gain.value / 2, place, f"{rate:,.0f} images/s", va="center", ha="center",
+        speeds.text(0.02 * most, place, f"{rate:,.0f} images/s", va="center", fontsize=9,
                     bbox={"color": "white", "alpha": 0.8, "pad": 1})  # fmt: skip
         right.plot(accuracy, place, MARKERS[place % len(MARKERS)], color=colour, ms=9)
         span = f" ({low:.2f} to {high:.2f})" if gain.interval else ""
