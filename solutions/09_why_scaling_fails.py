@@ -749,7 +749,7 @@ check("09.24", share_of_steps)
 # each step. The two take turns:
 
 # %%
-paused, turns = [], jobs.Turns(patience=5)
+paused, turns = [], jobs.Turns(patience=0 if quick else 5)
 if devices.has("horovod"):
     with turns:
         for name, pause in (("as_it_is", []), ("rank_1_late", ["--slow", 1, 50])):
