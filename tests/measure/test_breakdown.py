@@ -9,6 +9,7 @@ import pytest
 from labs import costs, jobs
 from labs.measure import breakdown
 from labs.models.networks import ModelError
+from labs.report import evidence
 from labs.results import intervals
 
 ALONE = [[0.80, 0.84], [0.82, 0.82], [0.79, 0.81]]
@@ -75,6 +76,8 @@ def test_a_part_below_0_is_too_noisy_and_told_with_the_measurement(monkeypatch, 
     found["others"] = [0.0, 0.4, 0.5]
     notes = breakdown.measure("SmallCNN", runs=tmp_path)["notes"]
     assert "in 2 of 3 rounds: this is a step of a busy machine" in notes[0] and notes[1] == said
+    table = evidence._parts("side_by_side.breakdown.json", found | {"notes": notes})
+    assert table.notes == [f"{note[0].upper()}{note[1:]}." for note in notes]
 
 
 def test_rounds_of_a_busy_machine_are_left_out_as_in_a_study():

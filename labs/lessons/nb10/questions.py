@@ -533,7 +533,7 @@ def ladder(steps, gains=None):
     last, run = others[-1]
     accuracies = [each.epochs[-1].metrics.get("val_accuracy") for each in (first, run)]
     yield None in accuracies, "A run has no val_accuracy: on which images would the accuracy be equal?"
-    gain, interval = gains[last] if gains else (speed(run) / speed(first), None)
+    gain, interval = (gains or {}).get(last) or (speed(run) / speed(first), None)
     yield gain < 2, f"{last!r} is {gain:.4g} times as fast as {given!r}: less than twice. What limits it now?"
     if interval and interval[0] < 2:
         low, high = interval
