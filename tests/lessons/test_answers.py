@@ -165,6 +165,8 @@ def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(sen
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     monkeypatch.setenv("LABS_STRICT", "1")  # noise is nobody's wrong answer
     assert not checks.check("05.8", sentence, rows) and not checks.answered("05.8")
+    twice = [row | {"model": name} for name in ("ResNet50V2", "ResNet152V2") for row in rows]
+    assert checks.judge("08.11", twice)[1].startswith("too noisy: measure again. 2 workers would be 2.2 times")
     rows[1]["speedup"] = 2.0
     with pytest.raises(judging.NotRight):
         checks.check("05.8", "slower", rows)

@@ -5,6 +5,7 @@ import math
 from labs.checks import batch_scripts, reading, scripts
 from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import CUT, called, close, near
+from labs.lessons.asked import refuse_noise
 
 
 @judges("05.3")
@@ -97,11 +98,7 @@ def own_study(sentence, rows):
         given not in ("faster", "slower", "can't tell"),
         f"{sentence!r} is none of the three; spell them as the text does.",
     )
-    if (of[2].get("speedup") or 0) > 2:
-        raise TooNoisy(
-            f"2 workers would be {of[2]['speedup']:.3g} times as fast as 1, more than they can be. Run the study again "
-            "when the machine is quiet."
-        )
+    refuse_noise(of[2])
     interval = of[2].get("speedup_interval")
     low, high = interval or (0, math.inf)
     yield given == ("faster" if low > 1 else "slower" if high < 1 else "can't tell"), None
