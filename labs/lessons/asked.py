@@ -24,6 +24,6 @@ def refuse_noise(*rows):
         workers, speedup = row["workers"], row.get("speedup") or 0
         if workers and speedup > workers:
             raise TooNoisy(
-                f"{workers} workers would be {speedup:.3g} times as fast as 1, more than they can be. Run the study again "
-                "when the machine is quiet."
+                f"{workers} workers would be {speedup:.3g} times as fast as 1, more than they can be. Run the study "
+                "again when the machine is quiet."
             )
