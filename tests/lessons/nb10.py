@@ -423,7 +423,6 @@ ANSWERS = {
             steps(FED, run(options=["--small"], rate=300.0, parameters=10)),
             steps(FED, run(options=["--batch_size", 64], rate=300.0, state="failed")),
             (*steps(FED, LARGE), {"change 2": (1.7, (1.5, 1.9))}),
-            (*steps(FED, LARGE), {"change 2": (2.5, (1.6, 3.9))}),
         ],
         secret=None,
     ),

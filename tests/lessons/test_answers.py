@@ -180,6 +180,12 @@ def test_a_step_that_is_shorter_beside_another_one_is_too_noisy():
     assert checks.judge("05.10", 2.0, steps | {"together": 0.8})[0] == "right"
 
 
+def test_twice_as_fast_with_half_of_the_interval_below_is_too_noisy():
+    nb10 = importlib.import_module("nb10")
+    state, text = checks.judge("10.20", *nb10.steps(nb10.FED, nb10.LARGE), {"change 2": (2.5, (1.6, 3.9))})
+    assert state == "open" and text.startswith("too noisy: measure again. 'change 2' is 2.5 times as fast")
+
+
 def test_script_with_blanks_is_open_and_names_the_line(tmp_path):
     path = tmp_path / "ResNet50.py"
     path.write_text(regions.blank((ROOT / "solutions/scripts/ResNet50.py").read_text()))

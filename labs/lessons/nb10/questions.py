@@ -6,7 +6,7 @@ from math import ceil, prod
 import numpy as np
 
 from labs.checks import connected
-from labs.checks.judging import judges
+from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import PER_CENT, close, near
 from labs.checks.scripts import sentence
 from labs.checks.student_code import tried
@@ -537,9 +537,9 @@ def ladder(steps, gains=None):
     yield gain < 2, f"{last!r} is {gain:.4g} times as fast as {given!r}: less than twice. What limits it now?"
     if interval and interval[0] < 2:
         low, high = interval
-        return (
-            f"{last!r} is {gain:.3g} times as fast as {given!r}, within {low:.3g} to {high:.3g}. "
-            "That it is twice as fast cannot be told yet: run it again when the machine is quiet, or make it faster."
+        raise TooNoisy(
+            f"{last!r} is {gain:.3g} times as fast as {given!r}, within {low:.3g} to {high:.3g}: that it is twice as "
+            "fast cannot be told. Run it again when the machine is quiet, or make it faster."
         )
     if not accuracies[1] >= accuracies[0] - 0.03:  # also where it is NaN
         return (
