@@ -85,7 +85,11 @@ outcome("00.2", *first.speedup(runs))
 # these numbers would not be the same. The grey band is the **95 % interval** of the ratios' mean, and says how far to trust it.
 # The seconds are those of these minutes: in an hour the machine may be faster or slower, for both trainings.
 #
-# **Why not twice as fast?** This question goes through the whole course:
+# Above the figure stands a question. If the band lies between 1 and 2: why not twice as fast? If it lies below 1: why *slower*? If 1 is
+# in the band, these rounds cannot tell. More than 2 is noise: measure again when the machine is quiet, as you do where
+# the figure says that other programs ran.
+#
+# The question goes through the whole course:
 #
 # - The workers train *one* network, so they must agree after each step: what do they send each other (`02_concurrency`,
 #   `02b_ring_all_reduce`, `03_mirrored_strategy`)?

@@ -16,6 +16,8 @@
 # let it run among real processes. At the end you answer task **T2** in your own words.
 
 # %%
+from statistics import geometric_mean
+
 import numpy as np
 
 from labs.checks import answered, check, outcome, predict
@@ -248,23 +250,36 @@ for size, found in summed.items():
         seconds, sent = found["seconds"], found["bytes"]
         ratio = intervals.paired(seconds["server"], seconds["ring"])
         low, high = ratio.interval
-        rows.append({"size": f"{4 * size:,} bytes", "ratio": f"{ratio.value:.2f} [{low:.2f}, {high:.2f}]"})
+        faster = "the server" if high < 1 else "the ring" if low > 1 else "can't tell"
+        shown = f"{ratio.value:.2f} [{low:.2f}, {high:.2f}]"
+        rows.append({"size": f"{4 * size:,} bytes", "ratio": shown, "faster": faster})
         for kind in ("ring", "server"):
-            rows[-1][kind] = 1000 * np.median(seconds[kind])
+            rows[-1][kind] = 1000 * geometric_mean(seconds[kind])
             rows[-1][f"out of {kind}"] = " ".join(f"{each:,}" for each in sent[kind])
 if rows:
     headings = {"size": "gradient", "ring": "ring (ms)", "server": "server (ms)", "ratio": "server / ring [95 %]"}
+    headings["faster"] = "which is faster?"
     tables.show(rows, tuple(headings), headings)
     headings = {"size": "gradient", "out of ring": "ring: bytes sent by worker 0 1 2 3"}
     headings["out of server"] = "server: by worker 0 1 2 3"
     tables.show(rows, tuple(headings), headings)
     outcome("02b.7", ratio.value, ratio.interval)
+if rows and answered("02b.2"):
+    print(f"94 MB by your formulas: ring_bytes(4, size) = {ring_bytes(4, 94_000_000):,.0f},")
+    print(f"and half of server_bytes(3, size) = {server_bytes(3, 94_000_000) / 2:,.0f}")
 
 # %% [markdown]
-# The bytes are those of your formulas in 02b.2. The seconds are another thing. All four processes share one memory: what goes
-# through *each* link matters less here than how much is copied in all, and that is the same for both. And for 4 kB
-# the ring's 6 messages, one after the other, take longer than the server's 2. The ring earns its name where every worker has a link of its
-# own, as on a cluster.
+# Milliseconds are geometric means over the rounds, so their quotient is the ratio in the table; the interval is one of the ratios within
+# rounds. Where it holds 1, these rounds cannot tell which way is faster.
+#
+# The ring's bytes are those of your `ring_bytes`. The server's are fewer than `server_bytes(4, size)`: there the server is a process of its
+# own, here it is worker 0, whose own gradient goes through no link. Three gradients come in and three sums go out, and what it
+# *sends* is half of that: half of `server_bytes(3, size)`.
+#
+# The seconds are another thing. All four processes share one memory: what goes through *each* link matters less here than how much is
+# copied in all, and that is the same for both. For 4 kB the ring's 6 messages come one after the other, where the server's
+# exchange is 2 messages deep: here the server should win, and the last column says whether it did in your rounds. The ring earns its name
+# where every worker has a link of its own, as on a cluster.
 #
 # There is more that helps. **A tree**: sums go up a tree of workers and come down again, in 2 log2 K messages one after the other in
 # place of 2 (K - 1); that is 16 for 256 workers. For large gradients take two trees, each for one half of the gradient: a worker that

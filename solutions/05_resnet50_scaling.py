@@ -20,6 +20,7 @@ from statistics import fmean, median
 
 from labs import devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
+from labs.lessons.asked import question
 from labs.measure import breakdown
 from labs.results import collect, log
 from labs.results.run import load_record
@@ -193,6 +194,7 @@ tables.scaling(rows)
 how = "measured" if own else "recorded"
 on_1, on_2 = (next(row for row in rows if row["workers"] == n) for n in (1, 2))
 outcome("05.1", on_2["speedup"], on_2["speedup_interval"], how=how)
+print(question(on_2["speedup"], on_2["speedup_interval"]))
 
 # %% [markdown]
 # Which sentence may you write about *your own* runs: 2 workers are `"faster"`, they are `"slower"`, or you `"can't tell"`? What
@@ -325,11 +327,13 @@ if apart:
     shown = [{"part": part, "ms": 1e3 * s, "low": 1e3 * a, "high": 1e3 * b} for part, (s, (a, b)) in found.items()]
     headers = {"ms": "ms per step (measured)", "low": "in these minutes from", "high": "to"}
     tables.show(shown, ("part", *headers), headers)
-    print({kind: round(seconds, 3) for kind, seconds in steps_of.items()}, "seconds a step", *apart["notes"])
+    print({kind: round(seconds, 3) for kind, seconds in steps_of.items()}, "seconds a step")
+    print(*(f"Mind: {note}." for note in apart["notes"]), sep="\n")
 
 # %% [markdown]
 # Computation is the step alone; each line below it is the *difference* of a kind of step to the one before. A part whose
-# interval holds 0 is not larger than the noise. If two trainings that exchange nothing disturb each other (**sharing the machine**: one memory, one cache), no faster
+# interval holds 0 is not larger than the noise; one that comes out below 0 is too noisy to tell. Rounds in which other programs ran are left
+# out as in a study. If two trainings that exchange nothing disturb each other (**sharing the machine**: one memory, one cache), no faster
 # exchange can win that back.
 #
 # `steps_of` has the seconds of each kind of step. **Compute** the speedup of the two unconnected trainings: how many images do both

@@ -41,6 +41,10 @@ class NotTried(NotDone):
     goes on."""
 
 
+class TooNoisy(NotDone):
+    """Raised by a judge for an answer from a measurement that cannot be: the text says why. It is to be made again."""
+
+
 class NotRight(AssertionError):
     """In strict mode: an answer is wrong or open; the text holds the id, the state and the hint."""
 
@@ -128,6 +132,7 @@ def judge(id, *answers):
     return outlived(judged, answers)
 
 
+TOO_NOISY = "too noisy: measure again."
 _OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
 NOT_TRIED = "not tried out."
 _NAN = "NaN is no answer: it is what comes of 0/0 or of infinity - infinity. Where does it come from?"
@@ -151,6 +156,8 @@ def outlived(judged, answers):
         return student_code.limited(judged)
     except NotTried as problem:
         return "open", f"{NOT_TRIED} {problem}"
+    except TooNoisy as problem:
+        return "open", f"{TOO_NOISY} {problem}"
     except NotDone as problem:
         return "open", f"not done yet. {problem}"
     except KeyboardInterrupt:
@@ -232,7 +239,7 @@ def check(id, *answers, without=None):
 
     without: what this answer needs and a machine may lack (a word of CAN_BE_MISSING). In strict mode it is the only
     reason for which an answer may stay open, and only where it really is missing. Raises TaskError for an unknown id or
-    word, and NotRight in strict mode.
+    word, and NotRight in strict mode, which does not blame an answer for a measurement that was too noisy.
     """
     if without is not None and without not in CAN_BE_MISSING:
         raise tasks.TaskError(f"{id}: without={without!r} is no reason; known are {', '.join(CAN_BE_MISSING)}.")
@@ -241,6 +248,7 @@ def check(id, *answers, without=None):
     RIGHT[id] = state == "right" or text.startswith(NOT_TRIED)
     show(id, state, text)
     excused = state == "open" and without is not None and find_spec(without) is None
+    excused = excused or text.startswith(TOO_NOISY)
     if state != "right" and not excused:
         refuse_if_strict(id, state, text)
     return Outcome(state)

@@ -299,8 +299,9 @@ def _batch(submission, id, name):
 
 
 def _of_judge(state, how, text):
-    """A Result of what the kit's judge says: what it could not try out is not what was not done."""
-    return Result(state, "person" if state == "open" and text.startswith(judging.NOT_TRIED) else how, text)
+    """A Result of what the kit's judge says: what was not tried out, or too noisy, is not what was not done."""
+    left = state == "open" and text.startswith((judging.NOT_TRIED, judging.TOO_NOISY))
+    return Result(state, "person" if left else how, text)
 
 
 def _judge(talk, submission, root, notebook, id, message, student, seed):

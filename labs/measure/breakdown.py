@@ -14,18 +14,20 @@ import json
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, pstdev
 
 from labs import devices, files, jobs, models
 from labs.errors import LabsError
 from labs.jobs.local import unwritable
-from labs.results import intervals
+from labs.results import intervals, metrics
 
 KINDS = ("alone", "together", "exchange", "input")
 EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
 AHEAD = 3  # batches that lie ready after other steps: prefetched, and one in the making; they say nothing of reading
 PARTS = ("computation", "sharing the machine", "exchange and waiting", "input")
+SHORT = 0.25  # seconds: what other programs did in a shorter round is lost in the ticks of the kernel's clock
 WHOLE = ("sum of the parts", "whole step", "residual")
 
 
@@ -59,8 +61,8 @@ def measure(
     All kinds take turns in each of `rounds` rounds, so that a slow minute of the machine is in all of them.
     Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", model, ranks, local_batch, seconds {local
     batch as text: {kind: [[seconds of a step, ...] of each round]}}, pipeline_seconds and all_reduce_seconds [of each
-    round] (a batch read alone; one message of the gradient's size), gradient_bytes, image_size, classes, machine,
-    versions, notes.
+    round] (a batch read alone; one message of the gradient's size), others (see `others`), gradient_bytes, image_size,
+    classes, machine, versions, notes.
     Raises BreakdownError, models.ModelError, or labs.jobs.launch.LaunchError for ranks that cannot be started.
     """
     models.check(model, image_size)
@@ -98,6 +100,8 @@ def measure(
     part.unlink()
     if ranks > devices.cores() and not found["machine"]["gpus"]:
         found["notes"].append(f"oversubscribed: {ranks} ranks share {devices.cores()} core(s)")
+    found["notes"] += [note for note in [_counted(found)[1]] if note]
+    found["notes"] += too_noisy(parts(found)) if set(kinds) == set(KINDS) else []
     files.write(file, json.dumps(found, indent=1))
     return found
 
@@ -153,18 +157,38 @@ class Measuring:
 
 
 def means(found, local_batch=None):
-    """{kind: mean seconds of a step in each round, as a list} at a local batch (default: the one with all KINDS)."""
+    """{kind: mean seconds of a step in each round, as a list} at a local batch (default: the one with all KINDS).
+
+    Rounds in which other programs ran are left out as in a study (labs.results.metrics.counted).
+    """
     kinds = found["seconds"].get(str(local_batch or found["local_batch"]))
     if not kinds:
         raise BreakdownError(f"Batch {local_batch} was not measured, only {', '.join(found['seconds'])}.")
-    return {kind: [fmean(round_) for round_ in rounds] for kind, rounds in kinds.items()}
+    counted, _ = _counted(found)
+    return {kind: [fmean(rounds[n]) for n in counted] for kind, rounds in kinds.items()}
+
+
+def _counted(found):
+    """(the rounds that count, a note or None), see labs.results.metrics.counted."""
+    rounds = len(next(iter(found["seconds"][str(found["local_batch"])].values())))
+    return metrics.counted(dict(enumerate(found.get("others") or [None] * rounds)), "a step")
+
+
+def too_noisy(parts):
+    """A sentence, without its full stop, for each part that came out below 0; parts: {part: (value, interval)}."""
+    return [
+        f"too noisy to tell {part!r}, which came out below 0, as no part of a step can be: measure again when the "
+        "machine is quiet"
+        for part, (value, _) in parts.items()
+        if value < 0
+    ]
 
 
 def parts(found):
     """{part: (seconds of a step, (low, high))} for PARTS: the difference of each kind of step to the one before it.
 
-    The 95 % interval is a t interval over rounds, of differences within a round. A part can come out below 0 where it
-    is smaller than the noise.
+    The 95 % interval is a t interval over rounds, of differences within a round. A part comes out below 0 where it is
+    smaller than the noise; `too_noisy` says so.
     """
     kinds, before, result = means(found), None, {}
     if missing := set(KINDS) - set(kinds):
@@ -213,7 +237,7 @@ def observations(found):
     known |= {"input": input_seconds(found) if found["pipeline_seconds"] else ()}
     for batch, kinds in found["seconds"].items():
         for kind, workers in (("alone", 1), ("exchange", found["ranks"])):
-            rounds = kinds[kind]
+            rounds = [kinds[kind][n] for n in _counted(found)[0]]
             singles = [step / fmean(round_) for round_ in rounds for step in round_]
             made.append(
                 Observation(
@@ -283,7 +307,8 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
     if pipeline:
         next(pipeline)
     seconds = {size: {kind: [] for kind in (kinds if size == local_batch else EFFICIENCY)} for size in local_batches}
-    reading, reducing = [], []
+    together()
+    reading, reducing, moments = [], [], [moment()]
     for number in range(rounds):
         say(f"Round {number + 1} of {rounds}")
         for size, by_kind in seconds.items():
@@ -297,8 +322,9 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
             reading.append(fmean(timed(lambda: next(pipeline), steps)))
             together()
         reducing.append(fmean(timed(lambda: horovod.allreduce(gradient, name="gradient"), 2)))
-    together()
-    gathered = horovod.allgather_object(seconds)
+        together()
+        moments.append(moment())
+    gathered, moments = horovod.allgather_object(seconds), horovod.allgather_object(moments)
     if hvd.rank() == 0:
         found = {"version": 2, "kind": "measured", "model": model, "ranks": hvd.size(), "local_batch": local_batch}
         found |= {"image_size": image_size, "classes": len(dataset.classes), "gradient_bytes": gradient_bytes}
@@ -307,7 +333,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
             for size, by_kind in seconds.items()
         }
         found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "notes": []}
-        found |= {"machine": devices.machine(), "versions": devices.versions()}
+        found |= {"others": others(moments), "machine": devices.machine(), "versions": devices.versions()}
         files.write(Path(file), json.dumps(found, indent=1))
 
 
@@ -318,6 +344,25 @@ def timed(function, times):
         begin = time.perf_counter()
         function()
         found.append(time.perf_counter() - begin)
+    return found
+
+
+def moment():
+    """This moment in a process, as `others` takes it."""
+    return devices.busy(), time.perf_counter(), time.process_time()
+
+
+def others(moments):
+    """Share of the cores that other programs took in each round; None where it is not known.
+
+    moments: for each process of the measurement its `moment` before the first round and after each.
+    """
+    found = []
+    for begin, end in pairwise(zip(*moments, strict=True)):
+        own = sum(after[2] - before[2] for before, after in zip(begin, end, strict=True))
+        (busy, clock, _), (now, later, _) = begin[0], end[0]
+        known = busy is not None and later - clock >= SHORT
+        found.append(min(1.0, max(0.0, (now - busy - own) / (later - clock) / devices.cores())) if known else None)
     return found
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 
 from labs import devices, files
-from labs.measure.breakdown import AHEAD, EFFICIENCY, KINDS, over_ranks, timed
+from labs.measure.breakdown import AHEAD, EFFICIENCY, KINDS, moment, others, over_ranks, timed
 
 
 class Process:
@@ -49,7 +49,14 @@ def main(file, workers, local_batches, kinds, rounds, **options):
     seconds = {
         size: {k: [] for k in (kinds if number == 0 else EFFICIENCY)} for number, size in enumerate(local_batches)
     }
-    reading, reducing = [], []
+    reading, reducing, moments = [], [], {process: [] for process in (*apart, connected)}
+
+    def mark():
+        for process, own in moments.items():
+            process.ask("moment", None)
+            own.append(process.seconds())
+
+    mark()
     for number in range(rounds):
         print(f"Round {number + 1} of {rounds}", flush=True)
         for size, by_kind in seconds.items():
@@ -66,6 +73,7 @@ def main(file, workers, local_batches, kinds, rounds, **options):
             reading.append(fmean(connected.seconds()))
         connected.ask("reduce", local_batches[0])
         reducing.append(fmean(connected.seconds()))
+        mark()
     for process in (*apart, connected):
         process.process.stdin.close()
         process.process.wait()
@@ -76,6 +84,7 @@ def main(file, workers, local_batches, kinds, rounds, **options):
     found = {"version": 2, "kind": "measured", "strategy": "mirrored", "ranks": workers}
     found |= {"local_batch": local_batches[0], "seconds": by_kind, "notes": [], **about}
     found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "versions": devices.versions()}
+    found["others"] = others(moments.values())
     files.write(Path(file), json.dumps(found, indent=1))
 
 
@@ -143,6 +152,8 @@ def worker(place, workers, local_batches, kinds, steps, model, image_size, image
         if kind == "read":
             timed(lambda: next(pipeline), AHEAD)
             found = timed(lambda: next(pipeline), steps)
+        elif kind == "moment":
+            found = moment()
         elif kind == "reduce":
             found = timed(lambda: [float(x) for x in strategy.experimental_local_results(reduce())], 2)
         else:

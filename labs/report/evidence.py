@@ -93,12 +93,15 @@ def _search(data):
 
 def _parts(name, data):
     rows = []
-    for part, (seconds, interval) in breakdown.parts(data).items():
+    parts = breakdown.parts(data)
+    for part, (seconds, interval) in parts.items():
         between = interval and (1e3 * interval[0], 1e3 * interval[1])
         behind = " [{}, {}]".format(*map(digits, between)) if between else ""
         rows.append([Cell(text=part), cell(1e3 * seconds, "{:.4g}", between, behind)])
     caption = f"Parts of a step of {data['model']} ({data['kind']}, {name.split('.')[0]})"
-    return Table(caption=caption, columns=["part", "ms per step"], rows=rows)
+    said = dict.fromkeys([*data["notes"], *breakdown.too_noisy(parts)])
+    notes = [f"{note[:1].upper()}{note[1:]}." for note in said]
+    return Table(caption=caption, columns=["part", "ms per step"], rows=rows, notes=notes)
 
 
 def _verdicts(runs, first, second):

@@ -239,14 +239,22 @@ def calm(run: Run, baseline: Run) -> tuple[list[int], str | None]:
     rounds would be left, all count.
     """
     rounds = in_turns(run, baseline)
-    left = [n for n in rounds if max(run.others.get(n, 0), baseline.others.get(n, 0)) <= OTHERS]
+    return counted({n: max(run.others.get(n, 0), baseline.others.get(n, 0)) for n in rounds}, "the speedup")
+
+
+def counted(others: dict[int, float | None], what: str) -> tuple[list[int], str | None]:
+    """The same of any measurement in turns, from what other programs took of the cores in each round (None: not known).
+
+    what: was measured, as the note says it.
+    """
+    rounds, left = list(others), [n for n, share in others.items() if (share or 0) <= OTHERS]
     if len(left) == len(rounds):
         return rounds, None
     said = (
         f"other programs took more than {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
     )
     if len(left) < LEAST:
-        return rounds, f"{said}: this is the speedup of a busy machine; measure again when it is quiet"
+        return rounds, f"{said}: this is {what} of a busy machine; measure again when it is quiet"
     return left, f"{said}, which are left out"
 
 

@@ -406,7 +406,12 @@ ANSWERS = {
         secret=r"13[.,]?5",
     ),
     "10.20": dict(
-        right=[steps(FED, LARGE), steps(LARGE, run(options=["--precision", "mixed_bfloat16"], rate=300.0))],
+        right=[
+            steps(FED, LARGE),
+            steps(LARGE, run(options=["--precision", "mixed_bfloat16"], rate=300.0)),
+            (*steps(FED, LARGE), {"change 2": (2.5, (2.2, 2.8))}),
+            (*steps(FED, LARGE), {"change 2": (2.5, None)}),
+        ],
         wrong=[
             ([],),
             steps(LARGE),
@@ -417,6 +422,7 @@ ANSWERS = {
             steps(FED, run(options=["--dataset", "synthetic"], rate=300.0, dataset="synthetic")),
             steps(FED, run(options=["--small"], rate=300.0, parameters=10)),
             steps(FED, run(options=["--batch_size", 64], rate=300.0, state="failed")),
+            (*steps(FED, LARGE), {"change 2": (1.7, (1.5, 1.9))}),
         ],
         secret=None,
     ),

@@ -21,6 +21,7 @@ import pytest
 from labs import blanks, checks, sandbox
 from labs.author import regions
 from labs.checks import judging, tasks
+from labs.grading import judge as grader
 
 ROOT = Path(__file__).parents[2]
 NAMES = list(tasks.lessons())
@@ -152,6 +153,37 @@ def test_items_are_those_of_the_notebook_in_its_order(name):
         if kind == "prediction":
             told = [match.start() for match in re.finditer(rf'outcome\(\s*"{id}"', source)]
             assert told and min(told) > source.index(call), f"{id} has no outcome after its prediction"
+
+
+@pytest.mark.parametrize("sentence", ["faster", "slower", "can't tell"])
+def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(sentence, tmp_path, monkeypatch):
+    nb05 = importlib.import_module("nb05")
+    rows = nb05.changed(nb05.ROWS, 1, speedup=2.2, speedup_interval=[1.8, 2.7])
+    assert rows[1]["workers"] == 2
+    state, text = checks.judge("05.8", sentence, rows)
+    assert state == "open" and text.startswith("too noisy: measure again. 2 workers would be 2.2 times as fast")
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    monkeypatch.setenv("LABS_STRICT", "1")  # noise is nobody's wrong answer
+    assert not checks.check("05.8", sentence, rows) and not checks.answered("05.8")
+    twice = [row | {"model": name} for name in ("ResNet50V2", "ResNet152V2") for row in rows]
+    assert checks.judge("08.11", twice)[1].startswith("too noisy: measure again. 2 workers would be 2.2 times")
+    rows[1]["speedup"] = 2.0
+    with pytest.raises(judging.NotRight):
+        checks.check("05.8", "slower", rows)
+
+
+def test_a_step_that_is_shorter_beside_another_one_is_too_noisy():
+    steps = {"alone": 0.8, "together": 0.79, "exchange": 1.0, "input": 1.0}
+    state, text = checks.judge("05.10", 2 * 0.8 / 0.79, steps)
+    assert state == "open" and text.startswith("too noisy: measure again. A step beside another one")
+    assert grader._of_judge(state, "inside", text).how == "person"  # not as if nothing had been done
+    assert checks.judge("05.10", 2.0, steps | {"together": 0.8})[0] == "right"
+
+
+def test_twice_as_fast_with_half_of_the_interval_below_is_too_noisy():
+    nb10 = importlib.import_module("nb10")
+    state, text = checks.judge("10.20", *nb10.steps(nb10.FED, nb10.LARGE), {"change 2": (2.5, (1.6, 3.9))})
+    assert state == "open" and text.startswith("too noisy: measure again. 'change 2' is 2.5 times as fast")
 
 
 def test_script_with_blanks_is_open_and_names_the_line(tmp_path):

@@ -10,7 +10,8 @@ import pytest
 
 from labs import recorded
 from labs.lessons.nb10 import limited, pictures, recompute
-from labs.results import record, watched
+from labs.results import intervals, record, watched
+from labs.results.run import Epoch, Run
 from labs.show import watched as show_watched
 from labs.show.figure import png
 
@@ -74,14 +75,33 @@ def test_recorded_ladder_is_faster_at_equal_accuracy():
 
 
 def test_ladder_and_waits_say_their_intervals():
-    figure = pictures.ladder({"as given": ([100.0, 110.0, 105.0], 0.9), "fed": ([300.0, 310.0], 0.91)})
-    assert "2.90 times the first, accuracy 0.910" in figure.alt and "as given: 105 images/s (93.2" in figure.alt
+    rungs = {"as given": (intervals.Estimate(1.02, (0.98, 1.06)), 105.0, 0.9)}
+    figure = pictures.ladder(rungs | {"fed": (intervals.Estimate(2.9, (2.7, 3.12)), 305.0, 0.91)})
+    assert (
+        "fed: 2.90 times as fast as given (2.70 to 3.12), 305 images/s in these minutes, accuracy 0.910" in figure.alt
+    )
+    assert figure.axes[0].get_xlabel().endswith("within rounds") and figure.get_supxlabel() == "measured"
+    figure = pictures.ladder(rungs | {"fed": (intervals.Estimate(2.9), 305.0, 0.91)})
+    assert "not in turns" in figure.get_supxlabel() and png(figure).startswith(b"\x89PNG")
     figure = pictures.waits({"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(0.0, 0.01), (0.0, 0.011)]})
     assert "starving: waiting 31 ms, computing 10 ms (step" in figure.alt and png(figure).startswith(b"\x89PNG")
-    rows = [{"mode": "none", "block": None, "batch": 8, "peak_bytes": 2**28, "seconds": 1.0}]
+    rows = [{"mode": "none", "block": None, "batch": 8, "peak_bytes": 2**28}]
     figure = pictures.recompute([*rows, {**rows[0], "mode": "blocks", "block": 6, "peak_bytes": 2**27}])
-    assert "kept: 256 MiB, 1 s. blocks of 6: 128 MiB" in figure.alt
-    assert figure.axes[0].get_ylabel() == "peak memory of a step (MiB)"
+    assert "batch 8: kept 256 MiB, blocks of 6 128 MiB." in figure.alt
+    assert figure.axes[0].get_xlabel() == "peak memory of a step (MiB)"
+
+
+def test_a_change_is_compared_within_rounds_and_images_are_counted():
+    def run(seconds, images, others=0.0, study="a"):
+        epochs = [Epoch(s, images=images, round=n or None, others=others) for n, s in enumerate([9.0, *seconds])]
+        return Run("x.json", study=study, repeats=[epochs])
+
+    given, faster = run([4.0, 8.0, 4.0], 96), run([2.0, 4.0, 2.0], 48)  # the second round is slow for both
+    ratio, note = pictures.gain(faster, given)
+    assert ratio.value == pytest.approx(1) and ratio.interval == pytest.approx((1, 1)) and note is None
+    assert "busy machine" in pictures.gain(run([2.0, 4.0, 2.0], 96, others=0.5), given)[1]
+    ratio, note = pictures.gain(run([2.0, 2.0, 2.0], 96, study="b"), given)
+    assert ratio.interval is None and ratio.value == pytest.approx(16 / 6) and "did not take turns" in note
 
 
 @pytest.mark.slow
@@ -90,7 +110,9 @@ def test_blocks_recompute_the_same_loss_with_less_memory(cold, tmp_path):
         options = ["--batch", 8, "--steps", 1, *more]
         return json.loads(program("recompute", mode, *options, folder=tmp_path, env=recompute.QUIET))
 
-    kept, layers, blocks = run("none"), run("layers"), run("blocks", "--block", 6)
+    kept, layers, blocks = run("none"), run("layers"), run("blocks", "--block", 6, "--rounds", 2)
+    assert kept["seconds"] == kept["kept_seconds"] == []
+    assert [len(blocks[key]) for key in ("seconds", "kept_seconds")] == [2, 2]
     assert kept["loss"] == pytest.approx(layers["loss"], rel=1e-4) == pytest.approx(blocks["loss"], rel=1e-4)
     assert blocks["peak_bytes"] < 0.8 * kept["peak_bytes"] and layers["peak_bytes"] > 0.8 * kept["peak_bytes"]
 

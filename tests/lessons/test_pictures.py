@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 
 from labs import checks, costs, devices, recorded
 from labs.checks import tasks
+from labs.lessons.asked import question
 from labs.lessons.nb00 import first
 from labs.lessons.nb00 import pictures as ZERO
 from labs.lessons.nb01 import pictures as ONE
@@ -133,10 +134,31 @@ def test_the_first_measurement_asks_why_or_says_that_there_is_none():
     figure, (gain, (low, high)) = ZERO.first(runs), first.speedup(runs)
     assert low < gain < high < 2 and figure.alt.startswith("Why not twice as fast? Seconds of an epoch on 1 worker")
     assert figure.get_suptitle() == "Why not twice as fast?" and png(figure).startswith(b"\x89PNG")
+    busy = [[replace(epoch, others=0.9) for epoch in repeat] for repeat in runs[1].repeats]
+    figure = ZERO.first([runs[0], replace(runs[1], repeats=busy)])
+    assert (
+        "the speedup of a busy machine" in figure.get_suptitle().replace("\n", " ") and "a busy machine" in figure.alt
+    )
     unfinished = replace(runs[1], repeats=[])
     for cut in ([], runs[:1], [runs[0], unfinished]):
         assert first.speedup(cut) == (None, None)
         assert "run the cell above" in ZERO.first(cut).alt and png(ZERO.first(cut))
+
+
+@pytest.mark.parametrize(
+    ("speedup", "interval", "workers", "asked"),
+    [
+        (1.5, (1.3, 1.7), 2, "Why not twice as fast?"),
+        (0.8, (0.7, 0.95), 2, "Why slower?"),
+        (1.1, (0.9, 1.3), 2, "Faster or slower? These rounds cannot tell."),
+        (1.5, None, 2, "Faster or slower? These rounds cannot tell."),
+        (1.9, (1.7, 2.1), 2, "Is it twice as fast?"),
+        (2.3, (1.9, 2.8), 2, "More than twice as fast? That is noise: measure again when the machine is quiet."),
+        (3.0, (2.8, 3.2), 4, "Why not 4 times as fast?"),
+    ],
+)
+def test_the_question_is_the_one_that_the_interval_raises(speedup, interval, workers, asked):
+    assert question(speedup, interval, workers) == asked
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The student's ring among real processes."""
 
+import json
+
 import pytest
 from nb02b import gathered_on, scattered_backwards, scattered_in_place
 
@@ -25,7 +27,24 @@ def test_right_functions_sum_among_processes_and_bytes_are_counted(workers):
     steps = reduce.ring([[0.0] * 10] * workers)
     sent = [sum(4 * send.size for step in steps for send in step.sends if send.sender == w) for w in range(workers)]
     assert found["bytes"] == {"ring": sent, "server": [40 * (workers - 1)] + [40] * (workers - 1)}
-    assert [len(times) for times in found["seconds"].values()] == [1, 1]
+    assert [len(times) for times in found["seconds"].values()] == [1, 1] and len(found["others"]) == 1
+
+
+def test_busy_rounds_are_left_out_as_in_a_study(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    seconds = {"ring": [1.0, 9.0, 1.0, 1.0], "server": [2.0, 2.0, 2.0, 2.0]}
+
+    class Done:
+        state = "finished"
+
+    def done(*_, name):
+        (tmp_path / f"{name}.seconds.json").write_text(json.dumps({"seconds": seconds, "others": [0, 0.9, 0, None]}))
+        return Done()
+
+    monkeypatch.setattr(ring.jobs, "run", done)
+    found = ring.run(scattered_in_place, gathered_on)
+    assert found["seconds"] == {"ring": [1.0] * 3, "server": [2.0] * 3}
+    assert "Mind that other programs took more than 20% of the cores in 1 of 4" in capsys.readouterr().out
 
 
 def test_a_wrong_sum_is_seen():

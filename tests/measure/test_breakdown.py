@@ -9,6 +9,7 @@ import pytest
 from labs import costs, jobs
 from labs.measure import breakdown
 from labs.models.networks import ModelError
+from labs.report import evidence
 from labs.results import intervals
 
 ALONE = [[0.80, 0.84], [0.82, 0.82], [0.79, 0.81]]
@@ -56,6 +57,42 @@ def test_parts_are_differences_with_intervals_over_rounds():
 def test_a_part_below_0_stays_below_0():
     found = breakdown.parts(result(adds=(0.05, 0.10, -0.02)))
     assert found["input"][0] == pytest.approx(-0.02)
+
+
+def test_a_part_below_0_is_too_noisy_and_told_with_the_measurement(monkeypatch, tmp_path):
+    assert breakdown.too_noisy(breakdown.parts(result())) == []
+    found = result(adds=(0.05, 0.10, -0.02))
+    (said,) = breakdown.too_noisy(breakdown.parts(found))
+    assert said.startswith("too noisy to tell 'input'") and "measure again" in said
+
+    class Done:
+        state = "finished"
+
+        def wait(self, show):
+            (tmp_path / "breakdown_SmallCNN.breakdown.part").write_text(json.dumps(found))
+
+    monkeypatch.setattr(jobs, "start", lambda *_, **__: Done())
+    assert breakdown.measure("SmallCNN", runs=tmp_path)["notes"] == [said]
+    found["others"] = [0.0, 0.4, 0.5]
+    notes = breakdown.measure("SmallCNN", runs=tmp_path)["notes"]
+    assert "in 2 of 3 rounds: this is a step of a busy machine" in notes[0] and notes[1] == said
+    table = evidence._parts("side_by_side.breakdown.json", found | {"notes": notes})
+    assert table.notes == [f"{note[0].upper()}{note[1:]}." for note in notes]
+
+
+def test_rounds_of_a_busy_machine_are_left_out_as_in_a_study():
+    found = result(alone=[*ALONE, [8.0, 8.4]]) | {"others": [0.0, None, 0.1, 0.9]}
+    assert breakdown.parts(found) == breakdown.parts(result())
+    assert [len(o.seconds) for o in breakdown.observations(found)] == [3, 3, 3, 3]
+    assert "in 1 of 4 rounds, which are left out" in breakdown._counted(found)[1]
+
+
+def test_others_are_what_the_cores_did_beyond_the_processes_of_the_measurement(monkeypatch):
+    monkeypatch.setattr(breakdown.devices, "cores", lambda: 2)
+    first = [(10.0, 0.0, 1.0), (14.0, 2.0, 2.5), (14.1, 2.1, 2.6), (17.0, 4.1, 4.0)]  # cores busy, clock, own
+    other = [(0.0, 0.0, 5.0), (0.0, 2.0, 6.5), (0.0, 2.1, 6.5), (0.0, 4.1, 8.6)]
+    assert breakdown.others([first, other]) == [pytest.approx(0.25), None, 0.0]  # the second round is too short
+    assert breakdown.others([[(None, *rest) for _, *rest in first], other]) == [None] * 3
 
 
 def test_the_parts_sum_beside_a_whole_step():
@@ -186,7 +223,7 @@ def test_two_real_ranks(cold, tmp_path, needs_horovod):
     all_rounds_are_there(found)
     assert found["gradient_bytes"] == 4 * 24_346  # trainable weights of SmallCNN with 10 classes
     assert len(found["pipeline_seconds"]) == len(found["all_reduce_seconds"]) == 2
-    assert found["kind"] == "measured" and found["ranks"] == 2
+    assert found["kind"] == "measured" and found["ranks"] == 2 and len(found["others"]) == 2
     assert [o.workers for o in breakdown.observations(found)] == [1, 2, 1, 2]
     value, (low, high) = breakdown.efficiency(found, 40)
     assert 0 < low < value < high
@@ -198,6 +235,7 @@ def test_two_replicas_without_horovod(tmp_path):
     found = breakdown.measure("SmallCNN", strategy="mirrored", runs=tmp_path, show=False, **sizes)
     all_rounds_are_there(found)
     assert found["gradient_bytes"] == 4 * 24_346 and found["ranks"] == 2 and found["strategy"] == "mirrored"
+    assert len(found["others"]) == 2
     assert len(found["pipeline_seconds"]) == len(found["all_reduce_seconds"]) == 2
     assert list(breakdown.parts(found)) == list(breakdown.PARTS)
     assert [o.workers for o in breakdown.observations(found)] == [1, 2, 1, 2]

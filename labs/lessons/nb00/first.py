@@ -22,9 +22,14 @@ def measure():
             asked = [*sizes, f"--workers={workers}", f"--batch_size={workers * LOCAL_BATCH}"]
             turns.start("-m", "labs.training.program", *asked, name=f"first_w{workers}", env=env)
     runs = [load_record(job.record) for job in turns.jobs if job.record.exists()]
-    if len(runs) == 2 and (note := metrics.calm(*runs[::-1])[1]):
+    if note := busy(runs):
         print(f"Mind that {note}.")
     return runs
+
+
+def busy(runs):
+    """What a reader must know of other programs during the runs of `measure`; None: nothing."""
+    return metrics.calm(*runs[::-1])[1] if len(runs) == 2 else None
 
 
 def told():

@@ -3,12 +3,13 @@
 import math
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
+from textwrap import shorten, wrap
 
 from labs import checks
 from labs.checks import tasks
+from labs.lessons.asked import question
 from labs.lessons.drawing import logarithmic
-from labs.lessons.nb00.first import speedup
+from labs.lessons.nb00.first import busy, speedup
 from labs.show import plots
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
@@ -107,9 +108,10 @@ def first(runs):
         axis.text(0.5, 0.5, figure.alt, ha="center")
         return figure
     figure = plots.rounds(*runs[::-1])
-    question = "Why not twice as fast?" if (interval or (gain, gain))[1] < 2 else "Twice as fast?"
-    figure.suptitle(question, weight="bold")
-    figure.alt = f"{question} {figure.alt}"
+    asked, note = question(gain, interval), busy(runs)
+    said = f"Mind that {note}. " if note else ""
+    figure.suptitle("\n".join([asked, *wrap(said, 78)]), weight="bold")
+    figure.alt = f"{asked} {said}{figure.alt}"
     return figure
 
 

@@ -10,6 +10,7 @@ import inspect
 import json
 import multiprocessing
 import os
+import random
 import sys
 import textwrap
 import threading
@@ -20,6 +21,8 @@ import numpy as np
 
 from labs import files, jobs
 from labs.errors import LabsError
+from labs.measure import breakdown
+from labs.results import metrics
 from labs.simulate import reduce
 
 
@@ -30,6 +33,7 @@ class RingError(LabsError):
 def run(reduce_scatter, all_gather, name="ring", **options):
     """Run both functions among processes, in a job; returns what `measure` gives, None if the job failed and said why.
 
+    Rounds in which other programs ran are left out as in a study (labs.results.metrics.counted), which is printed.
     The functions go along as text, with `np`: what else they use they must import themselves.
     """
     try:
@@ -45,14 +49,21 @@ def run(reduce_scatter, all_gather, name="ring", **options):
     options |= {"functions": [reduce_scatter.__name__, all_gather.__name__]}
     options |= {"program": str(program), "result": str(result)}
     job = jobs.run("-m", "labs.lessons.nb02b.ring", json.dumps(options), name=name)
-    return json.loads(result.read_text(encoding="utf-8")) if job.state == "finished" else None
+    if job.state != "finished":
+        return None
+    found = json.loads(result.read_text(encoding="utf-8"))
+    counted, note = metrics.counted(dict(enumerate(found["others"])), "the ratio")
+    if note:
+        print(f"Mind that {note}.")
+    return found | {"seconds": {kind: [all_[n] for n in counted] for kind, all_ in found["seconds"].items()}}
 
 
 def measure(reduce_scatter, all_gather, workers=4, numbers=23_500_000, rounds=6):
-    """Ring and server in turn, the first round of each left out: {sums, bytes, seconds}.
+    """Ring and server in turn, in random order, the first round of each left out: {sums, bytes, seconds, others}.
 
     sums: whether all workers had the whole sum each time, by kind ("ring", "server"); bytes: sent by each worker, by
-    kind; seconds: of each round, by kind, until the last worker had the sum. numbers: of a gradient, in float32.
+    kind; seconds: of each round, by kind, until the last worker had the sum; others: see labs.measure.breakdown.others.
+    numbers: of a gradient, in float32.
     """
     forked = multiprocessing.get_context("fork")
     ring = [forked.Pipe(duplex=False) for _ in range(workers)]  # worker w sends by ring[w], and w + 1 receives
@@ -81,6 +92,7 @@ def measure(reduce_scatter, all_gather, workers=4, numbers=23_500_000, rounds=6)
             kind: [max(times) for times in zip(*(row["seconds"][kind] for row in rows), strict=True)][1:]
             for kind in kinds
         },
+        "others": breakdown.others([row["moments"] for row in rows])[1:],
     }
 
 
@@ -123,17 +135,28 @@ def _work(worker, reduce_scatter, all_gather, ring, star, start, told, numbers, 
         sent["server"] += gradient.nbytes
         return np.frombuffer(star[worker][0].recv_bytes(), np.float32)
 
-    seconds, right = {"ring": [], "server": []}, {"ring": True, "server": True}
+    def moment():
+        """On all cores for an instant: only they tell what other programs do."""
+        own = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, cores)
+        found = breakdown.moment()
+        os.sched_setaffinity(0, own)
+        return found
+
+    seconds, right, moments = {"ring": [], "server": []}, {"ring": True, "server": True}, [moment()]
     own, whole = np.arange(numbers) % 100 + worker, np.arange(numbers) % 100 * workers + sum(range(workers))
+    ways, order = [("ring", by_ring), ("server", by_server)], random.Random(0)  # one order for all workers
     for _ in range(rounds):
-        for kind, summed in (("ring", by_ring), ("server", by_server)):
+        for kind, summed in order.sample(ways, len(ways)):
             gradient = own.astype(np.float32)
             start.wait()
             begin = time.perf_counter()
             total = summed(gradient)
             seconds[kind].append(time.perf_counter() - begin)
             right[kind] &= np.array_equal(total, whole)
-    told.put((worker, {"sums": right, "bytes": {k: n // rounds for k, n in sent.items()}, "seconds": seconds}))
+        moments.append(moment())
+    found = {"sums": right, "bytes": {k: n // rounds for k, n in sent.items()}, "seconds": seconds}
+    told.put((worker, found | {"moments": moments}))
 
 
 def main():

@@ -3,8 +3,9 @@
 import math
 
 from labs.checks import batch_scripts, reading, scripts
-from labs.checks.judging import judges
+from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import CUT, called, close, near
+from labs.lessons.asked import refuse_noise
 
 
 @judges("05.3")
@@ -97,6 +98,7 @@ def own_study(sentence, rows):
         given not in ("faster", "slower", "can't tell"),
         f"{sentence!r} is none of the three; spell them as the text does.",
     )
+    refuse_noise(of[2])
     interval = of[2].get("speedup_interval")
     low, high = interval or (0, math.inf)
     yield given == ("faster" if low > 1 else "slower" if high < 1 else "can't tell"), None
@@ -121,6 +123,11 @@ def unconnected(speedup, steps):
     def is_(value):
         return close(speedup, value, 2e-3)
 
+    if together < alone:
+        raise TooNoisy(
+            "A step beside another one came out shorter than a step alone, so the speedup would be above 2. Run the "
+            "cell that measures the steps again when the machine is quiet."
+        )
     yield is_(2 * alone / together), None
     yield is_(alone / together), "This is the efficiency, of one worker. How many images do both train in that step?"
     yield is_(together / alone), "Upside down: this says how much longer a step takes beside another one."

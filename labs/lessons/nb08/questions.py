@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 from labs.checks import batch_scripts, reading, scripts
 from labs.checks.judging import NotDone, judges
+from labs.lessons.asked import refuse_noise
 
 near = partial(reading.near, relative=0.005)
 close = partial(reading.close, relative=0.005)
@@ -101,6 +102,7 @@ def own_study(rows, lacks=""):
         workers = {row["workers"] for row in rows if row["model"] == name}
         yield 1 not in workers, f"{name} has no run with 1 worker: without a baseline nothing can be called faster."
         yield len(workers) < 2, f"{name} has runs with one number of workers only: run at least two."
+    refuse_noise(*rows)
 
 
 @judges("08.12")

@@ -6,6 +6,7 @@ import numpy as np
 
 from labs.lessons.drawing import logarithmic
 from labs.lessons.nb09 import steps
+from labs.measure.breakdown import too_noisy
 from labs.results import intervals
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
@@ -23,67 +24,87 @@ def _between(span, digits=".3g"):
 
 
 def step_parts(results):
-    """Stacked bars: the parts of a step of the smallest and of the largest network, by ranks.
+    """The parts of a step of the smallest and of the largest network, as shares of the step on all ranks that was taken
+    in the same round: a panel for each measurement, since two of them did not take turns. Whiskers: 95 % intervals.
 
-    results: what labs.lessons.nb09.steps.measure gave, for several numbers of ranks above 1.
+    results: what labs.lessons.nb09.steps.measure gave, for several numbers of ranks above 1. A network of which a part
+    came out below 0 has no bars: it is too noisy.
     """
-    divided = {found["ranks"]: steps.parts(found) for found in results}
-    sizes = sorted(set.intersection(*(set(of) for of in divided.values())))
-    figure, axes = new_figure(len(dict.fromkeys((sizes[0], sizes[-1]))), width=5.4, height=2.6)
-    crowded = {found["ranks"] for found in results if found["oversubscribed"]}
+    figure, axes = new_figure(len(results), width=5.4, height=2.8)
     sentences = []
-    for axis, filters in zip(axes, dict.fromkeys((sizes[0], sizes[-1])), strict=True):
-        first = divided[results[0]["ranks"]][filters]
-        alone = first[steps.PARTS[0]], results[0]["ranks"] * first[steps.PARTS[1]], 0.0, 0.0
-        bars = {"1 rank": alone} | {f"{ranks} ranks": tuple(of[filters].values()) for ranks, of in divided.items()}
-        left = np.zeros(len(bars))
-        for part, colour, hatch, values in zip(
-            steps.PARTS, COLOURS, ("", "//", "..", "xx"), zip(*bars.values(), strict=True), strict=False
-        ):
-            width = 1000 * np.maximum(values, 0)
-            axis.barh(list(bars), width, left=left, color=colour, hatch=hatch, edgecolor="white", label=part)
-            left += width
-        axis.invert_yaxis()
-        axis.set(xlabel="milliseconds of a step", title=f"network with {filters} filters, 32 images a step")
-        for name, values in bars.items():
-            told = ", ".join(f"{part} {1000 * value:.2g} ms" for part, value in zip(steps.PARTS, values, strict=True))
-            sentences.append(f"{filters} filters on {name}: {told}.")
-    axes[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    shared = ", ".join(f"{ranks} ranks are oversubscribed" for ranks in sorted(crowded))
-    stamp(figure, "measured", note=shared or None)
-    figure.alt = "Parts of a step. " + " ".join(sentences) + (f" {shared}." if shared else "")
+    for axis, found in zip(axes, results, strict=True):
+        divided, ranks, name, names = steps.shares(found), found["ranks"], steps.named(found), []
+        for filters in dict.fromkeys((min(divided), max(divided))):
+            of, place = divided[filters], len(names)
+            names += [f"{filters} filters, 1 rank", f"{filters} filters, {ranks} ranks"]
+            if noisy := too_noisy(of):
+                axis.text(0.02, place + 0.5, steps.NOISY, va="center", fontsize=9)
+                sentences.append(f"{filters} filters on {name}: {'; '.join(noisy)}.")
+                continue
+            start, computing = (of[part][0] for part in steps.PARTS[:2])
+            _stacked(axis, place, (start, ranks * computing))
+            _stacked(axis, place + 1, [share for share, _ in of.values()], [span for _, span in of.values()])
+            told = ", ".join(f"{part} {share:.0%}{_between(span, '.0%')}" for part, (share, span) in of.items())
+            sentences.append(f"{filters} filters on {name}: {told}. One rank alone: {start + ranks * computing:.0%}.")
+        axis.set_yticks(range(len(names)), names)
+        axis.set(xlabel=f"share of its own step on {ranks} ranks", title=name, ylim=(len(names) - 0.4, -0.6))
+        axis.axvline(1, color="0.4", ls="--", lw=1)
+    axes[-1].legend(*_keys(), fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    stamp(figure, "measured", note="each panel took turns by itself: compare within it")
+    figure.alt = "Parts of a step, as shares of the step on all ranks in the same round. " + " ".join(sentences)
     return figure
 
 
+LOOKS = dict(zip(steps.PARTS, zip(COLOURS, ("", "//", "..", "xx"), strict=False), strict=True))
+
+
+def _stacked(axis, place, widths, spans=()):
+    """Parts of a step beside each other; spans: their intervals, each drawn around the end of its part."""
+    left = 0.0
+    for number, (width, (colour, hatch)) in enumerate(zip(widths, LOOKS.values(), strict=False)):
+        axis.barh(place, width, 0.8, left=left, color=colour, hatch=hatch, edgecolor="white")
+        left += width
+        if spans and spans[number]:
+            bars = _bars([width], [spans[number]])
+            axis.errorbar(left, place - 0.24 + 0.16 * number, xerr=bars, color="black", capsize=2, lw=1)
+
+
+def _keys():
+    """Handles and labels of a legend of the parts."""
+    from matplotlib.patches import Patch
+
+    return [Patch(facecolor=c, hatch=h, edgecolor="white") for c, h in LOOKS.values()], list(LOOKS)
+
+
 def pays(alone, results, expected):
-    """How many times as long a step takes on several ranks, over the step of one: measured, and as predicted before.
+    """How many times as long a step takes on several ranks as on one: measured, and as predicted before.
 
     alone: of labs.lessons.nb09.steps.measure on 1 rank; results: on several; expected: {ranks: {filters: seconds}}.
+    Each ratio is of steps of one measurement, which took turns; predicted ones are over the steps they are made of.
     """
     figure, (axis,) = new_figure(1, width=6.6)
-    x = {filters: 1000 * fmean(of[f"alone {steps.GLOBAL_BATCH}"]) for filters, of in alone["seconds"].items()}
+    one = {filters: fmean(of[f"alone {steps.GLOBAL_BATCH}"]) for filters, of in alone["seconds"].items()}
     axis.axhline(1, color="0.4", ls="--", lw=1, label="as fast as one rank")
     sentences, heights = [], [1.0]
     for found, colour, marker in zip(results, COLOURS, MARKERS, strict=False):
         ranks, times = found["ranks"], steps.times_as_long(found)
-        name = f"{ranks} ranks{', oversubscribed' if found['oversubscribed'] else ''} (measured)"
+        name = f"{steps.named(found)} (measured)"
         values, spans = [e.value for e in times.values()], [e.interval for e in times.values()]
-        where = [x[filters] for filters in times]
-        axis.errorbar(where, values, yerr=_bars(values, spans), color=colour, marker=marker, capsize=4, label=name)
+        axis.errorbar(
+            list(times), values, yerr=_bars(values, spans), color=colour, marker=marker, capsize=4, label=name
+        )
         told = ", ".join(f"{e.value:.2f}{_between(e.interval)} at {f} filters" for f, e in times.items())
         sentences.append(f"{name}: {told}.")
         heights += values
         if expected.get(ranks):
-            guess = {filters: 1000 * seconds / x[filters] for filters, seconds in expected[ranks].items()}
+            guess = {filters: seconds / one[filters] for filters, seconds in expected[ranks].items()}
             label = f"{ranks} ranks (predicted by the cost model)"
-            axis.plot(
-                [x[f] for f in guess], list(guess.values()), ":", color=colour, marker=marker, mfc="none", label=label
-            )
+            axis.plot(list(guess), list(guess.values()), ":", color=colour, marker=marker, mfc="none", label=label)
             sentences.append(f"{label}: {', '.join(f'{value:.2f} at {f} filters' for f, value in guess.items())}.")
             heights += guess.values()
     ticks = [t for t in (0.25, 0.5, 1, 2, 5, 10, 20, 50) if min(heights) / 2 <= t <= 2 * max(heights)]
-    logarithmic(axis, {value: f"{value:.2g}" for value in x.values()}, ticks)
-    axis.set(xlabel="step of one rank (ms), 32 images", ylabel="step on several ranks /\nstep on one (times)")
+    logarithmic(axis, sorted(one), ticks)
+    axis.set(xlabel="filters of the network", ylabel="step on several ranks /\nstep on one (times)")
     axis.set_title("the same 32 images on more ranks")
     axis.legend(fontsize=8)
     stamp(figure, "measured", "predicted")

@@ -11,6 +11,7 @@ from labs.checks import scripts, student_code
 from labs.checks.judging import judges
 from labs.checks.reading import PER_CENT, called, close, near
 from labs.lessons.nb09 import equal_ranks
+from labs.results import intervals
 
 
 @judges("09.1")
@@ -398,6 +399,18 @@ def epochs(count):
     yield float(count) == 40, "These are the trainings that stand at the rungs, added up. Each goes on for some epochs."
     yield float(count) < 40, "27 trainings have one epoch each to begin with. What do the 9 that go on add?"
     return "At each rung: how many go on, times the epochs from this rung to the next. Add them up."
+
+
+@judges("09.26")
+def better_search(told, gains):
+    low, high = intervals.plain([float(gain) for gain in gains])
+    given = str(told).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    yield given not in ("better", "worse", "can't tell"), f"{told!r} is none of the three; spell them as the text does."
+    yield given == ("better" if low > 0 else "worse" if high < 0 else "can't tell"), None
+    seen = f"The interval of the mean difference reaches from {low:.3f} to {high:.3f}"
+    yield low <= 0 <= high, f"{seen}: no difference at all is in it."
+    yield given == "can't tell", f"{seen}, and 0 is not in it: the spread of the seeds does not explain that."
+    return f"{seen}: on which side of 0 is that?"
 
 
 @judges("09.24")

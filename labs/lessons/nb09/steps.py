@@ -3,7 +3,7 @@
     python -m labs.lessons.nb09.steps OPTIONS      what each rank runs (OPTIONS: JSON)
 
 The networks differ in one number, the filters of the first of three convolutions. All kinds of steps take turns in each
-round, so that a slow minute of the machine is in all of them:
+round, in random order, so that a slow minute of the machine is in all of them:
 
     alone       one rank steps, the others rest; with the whole batch, and with a rank's share of it
     together    all ranks step with their share of the batch, each for itself
@@ -11,6 +11,7 @@ round, so that a slow minute of the machine is in all of them:
 """
 
 import json
+import random
 import sys
 from pathlib import Path
 from statistics import fmean, median
@@ -22,11 +23,14 @@ from labs.costs.communication import CYCLE, OVERLAP, THRESHOLD
 from labs.costs.model import Model
 from labs.costs.parameter import CostError, Parameter
 from labs.errors import LabsError
-from labs.measure.breakdown import over_ranks, timed
-from labs.results import intervals
+from labs.jobs import launch
+from labs.measure.breakdown import moment, others, over_ranks, timed, too_noisy
+from labs.results import intervals, metrics
 
 GLOBAL_BATCH = 32
 PARTS = ("start of operations", "computing", "sharing the machine", "exchange and waiting")
+EXCHANGES_BY = {"mpiexec": "MPI", "horovodrun": "Gloo"}
+NOISY = "too noisy: measure again"
 
 
 class StepsError(LabsError):
@@ -47,9 +51,10 @@ def network(filters):
 def measure(ranks, sizes, *, rounds, steps, launcher=None, show=True):
     """Time the steps of networks with `sizes` filters on some ranks of this machine.
 
-    Returns {ranks, oversubscribed, tensor_bytes {filters: [bytes of each gradient]}, seconds {filters: {kind: [median
-    step of each round]}}}; kinds: "alone 32", "alone 16" (images), "together", "exchange". On one rank steps are taken
-    alone, with 32, 16 and 8 images. Raises StepsError.
+    Returns {ranks, launcher, oversubscribed, tensor_bytes {filters: [bytes of each gradient]}, seconds {filters: {kind:
+    [median step of each round]}}}; kinds: "alone 32", "alone 16" (images), "together", "exchange". On one rank steps
+    are taken alone, with 32, 16 and 8 images. Rounds in which other programs ran are left out as in a study
+    (labs.results.metrics.counted), which is printed. Raises StepsError.
     """
     name = f"steps_{ranks}"
     file = (jobs.folder() / f"{name}.steps.json").resolve()
@@ -60,9 +65,22 @@ def measure(ranks, sizes, *, rounds, steps, launcher=None, show=True):
     if job.state != "finished" or not file.is_file():
         raise StepsError(f"The steps were not measured. {job.explain()}")
     found = json.loads(file.read_text(encoding="utf-8"))
-    for key in ("tensor_bytes", "seconds"):
-        found[key] = {int(filters): values for filters, values in found[key].items()}
+    counted, note = metrics.counted(dict(enumerate(found["others"])), "a step")
+    if note:
+        print(f"Mind that {note}.")
+    found["launcher"] = launcher or launch.LAUNCHERS[0]
+    found["tensor_bytes"] = {int(filters): sizes for filters, sizes in found["tensor_bytes"].items()}
+    found["seconds"] = {
+        int(filters): {kind: [rounds[n] for n in counted] for kind, rounds in kinds.items()}
+        for filters, kinds in found["seconds"].items()
+    }
     return found
+
+
+def named(found):
+    """The ranks of a measurement, and by what they exchange: the two may not be told apart where both differ."""
+    by = EXCHANGES_BY.get(found["launcher"], found["launcher"])
+    return f"{found['ranks']} ranks over {by}" + (", oversubscribed" if found["oversubscribed"] else "")
 
 
 def share(ranks):
@@ -77,16 +95,59 @@ def times_as_long(found):
 
 
 def parts(found):
-    """{filters: {part: seconds}} of a step on all ranks, for PARTS. The first two are a line through the steps of one
-    rank alone, with the whole batch and with a share of it: what is left at 0 images, and what grows with them."""
+    """{filters: {part: [seconds in each round]}} of a step on all ranks, for PARTS. The first two are a line through
+    the steps of one rank alone, with the whole batch and with a share of it: what is left at 0 images, and what grows
+    with them. They are differences, and come out below 0 where they are smaller than the noise."""
     divided = {}
     for filters, kinds in found["seconds"].items():
-        mean = {kind: fmean(values) for kind, values in kinds.items()}
-        whole, alone = mean[f"alone {GLOBAL_BATCH}"], mean[share(found["ranks"])]
-        computing = max(0.0, (whole - alone) / (found["ranks"] - 1))
-        values = (alone - computing, computing, mean["together"] - alone, mean["exchange"] - mean["together"])
-        divided[filters] = dict(zip(PARTS, values, strict=True))
+        of_rounds = []
+        whole, own = kinds[f"alone {GLOBAL_BATCH}"], kinds[share(found["ranks"])]
+        for one, alone, together, exchange in zip(whole, own, kinds["together"], kinds["exchange"], strict=True):
+            computing = (one - alone) / (found["ranks"] - 1)
+            of_rounds.append((alone - computing, computing, together - alone, exchange - together))
+        divided[filters] = dict(zip(PARTS, map(list, zip(*of_rounds, strict=True)), strict=True))
     return divided
+
+
+def shares(found):
+    """{filters: {part: (share, its 95 % interval over rounds)}} of the step on all ranks in the same round."""
+    return {
+        filters: {
+            part: (fmean(values), intervals.plain(values))
+            for part, values in (
+                (part, [s / step for s, step in zip(seconds, found["seconds"][filters]["exchange"], strict=True)])
+                for part, seconds in of.items()
+            )
+        }
+        for filters, of in parts(found).items()
+    }
+
+
+def speedups(found, function, ranks):
+    """{filters: text} of what `function(start, per_image, exchange, ranks)` computes from the parts of each round, with
+    its 95 % interval over them; NOISY where a part came out below 0."""
+    told, images = {}, GLOBAL_BATCH // found["ranks"]
+    for filters, of in parts(found).items():
+        rounds = [(s, c / images, shared + exchanged) for s, c, shared, exchanged in zip(*of.values(), strict=True)]
+        values = [function(*of_round, ranks) for of_round in rounds]
+        noisy = min(values) <= 0 or too_noisy(shares(found)[filters])
+        told[filters] = NOISY if noisy else ratio(intervals.mean(values))
+    return told
+
+
+def measured(found):
+    """{filters: text} of the speedup on all ranks, within rounds; NOISY where it is larger than the ranks."""
+    of = {
+        filters: intervals.paired(kinds[f"alone {GLOBAL_BATCH}"], kinds["exchange"])
+        for filters, kinds in found["seconds"].items()
+    }
+    return {filters: NOISY if e.value > found["ranks"] else ratio(e) for filters, e in of.items()}
+
+
+def ratio(estimate):
+    """An estimate as a cell of a table."""
+    span = " [{:.2f}, {:.2f}]".format(*estimate.interval) if estimate.interval else ""
+    return f"{estimate.value:.2f}{span}"
 
 
 def predicted(alone, benchmark, ranks):
@@ -148,19 +209,22 @@ def _rank(file, sizes, rounds, steps):
         step, batch = functions[filters][kind], batches[turns[kind]]
         return timed(lambda: float(step(*batch)), steps)
 
-    taken = {filters: {kind: [] for kind in turns} for filters in sizes}
+    taken, moments = {filters: {kind: [] for kind in turns} for filters in sizes}, []
+    order = random.Random(0)  # the same on all ranks
     for number in range(rounds + 1):
         if hvd.rank() == 0:
             print(f"Round {number} of {rounds}" if number else "Tracing", flush=True)
         for filters, kinds in taken.items():
-            for kind, values in kinds.items():
+            for kind, values in order.sample(list(kinds.items()), len(kinds)):
                 together()
                 # The first round traces, on all ranks; then each rank has its turn to step alone.
                 rests = number and kind.startswith("alone") and hvd.rank() != number % ranks
                 found = None if rests else seconds(filters, kind)
                 if number:
                     values.append(found)
-    gathered = horovod.allgather_object(taken) if ranks > 1 else [taken]
+        together()
+        moments.append(moment())
+    gathered, moments = ([each] if ranks == 1 else horovod.allgather_object(each) for each in (taken, moments))
     if hvd.rank() == 0:
         means = {
             filters: {kind: [median(r) for r in over_ranks([of[filters][kind] for of in gathered])] for kind in turns}
@@ -168,7 +232,8 @@ def _rank(file, sizes, rounds, steps):
         }
         crowded = devices.oversubscribed(ranks)
         found = {"kind": "measured", "ranks": ranks, "oversubscribed": crowded, "tensor_bytes": tensor_bytes}
-        files.write(Path(file), json.dumps(found | {"seconds": means, "machine": devices.machine()}))
+        found |= {"seconds": means, "others": others(moments), "machine": devices.machine()}
+        files.write(Path(file), json.dumps(found))
 
 
 if __name__ == "__main__":

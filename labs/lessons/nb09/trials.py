@@ -39,7 +39,8 @@ def local_sgd(k, of_workers, *, steps, batch=8, rate=0.1, seed=0):
 
 @small.one_thread
 def train(batch, rate, *, epochs=None, steps=None, seed=0):
-    """One training: {seconds (measured), steps, validation, test (accuracies)}. Give epochs or steps."""
+    """One training: {seconds (measured), steps, validation, test (accuracies), loss (at the end, of all training
+    images, in nats)}. Give epochs or steps."""
     data, weights, source = small.digits(), small.begin(seed), small.batches(batch, seed)
     steps = steps or epochs * (small.TRAIN // batch)
     begin = time.perf_counter()
@@ -48,7 +49,7 @@ def train(batch, rate, *, epochs=None, steps=None, seed=0):
         weights -= rate * small.gradient(weights, data.train.images[numbers], data.train.labels[numbers])
     seconds = time.perf_counter() - begin
     found = {name: float(small.accuracy(weights, getattr(data, name))) for name in ("validation", "test")}
-    return {"seconds": seconds, "steps": steps} | found
+    return {"seconds": seconds, "steps": steps, "loss": float(small.loss(weights, data.train))} | found
 
 
 def tuned(batch, rates, *, steps, seeds):

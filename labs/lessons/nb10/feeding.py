@@ -1,5 +1,6 @@
 """An image folder whose images must be decoded and made small, the network that reads them, and who waits for whom."""
 
+import random
 import time
 from pathlib import Path
 
@@ -82,12 +83,12 @@ def measure(pipelines, step, rounds=4):
 
     pipelines: {name: tf.data.Dataset of (images, labels)}, run as they are written; step: function of a batch, which
     waits for its end. An epoch of each comes first, uncounted: of caching, tracing. Then they take turns, in each round
-    in another order.
+    in random order.
     """
     pipelines = {name: as_written(pipeline) for name, pipeline in pipelines.items()}
-    found = {name: [] for name in pipelines}
+    found, order = {name: [] for name in pipelines}, random.Random(0)
     for number in range(rounds + 1):
-        for name in list(pipelines)[:: 1 if number % 2 else -1]:
+        for name in order.sample(list(pipelines), len(pipelines)):
             waited = computed = count = 0
             batches, begin = iter(pipelines[name]), time.perf_counter()
             for batch in batches:

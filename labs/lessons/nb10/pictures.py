@@ -1,6 +1,6 @@
 """Pictures of notebook 10: where a step's time goes, memory against time, and a ladder of measurements."""
 
-from labs.results import intervals
+from labs.results import intervals, metrics
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
 
@@ -32,44 +32,59 @@ def waits(measured, kind="measured"):
 
 
 def recompute(found, kind="measured"):
-    """Peak memory against the time of a step. found: rows of labs.lessons.nb10.recompute.measure of one batch size."""
-    figure, (axis,) = new_figure(1, width=6.4)
-    sentences = []
-    for row, colour, marker in zip(found, COLOURS * 3, MARKERS * 3, strict=False):
-        name = f"blocks of {row['block']}" if row["block"] else {"none": "kept"}.get(row["mode"], row["mode"])
-        axis.plot(row["seconds"], row["peak_bytes"] / 2**20, marker, color=colour, ms=9, label=name)
-        sentences.append(f"{name}: {row['peak_bytes'] / 2**20:.0f} MiB, {row['seconds']:.3g} s.")
-    axis.set(xlabel="seconds of a step", ylabel="peak memory of a step (MiB)", xlim=(0, None), ylim=(0, None))
-    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    """Peak memory of a step by what is kept. found: rows of labs.lessons.nb10.recompute.measure of one batch size."""
+    figure, (axis,) = new_figure(1, width=6.4, height=0.9 + 0.35 * len(found))
+    names = [
+        f"blocks of {row['block']}" if row["block"] else {"none": "kept"}.get(row["mode"], row["mode"]) for row in found
+    ]
+    peaks = [row["peak_bytes"] / 2**20 for row in found]
+    axis.barh(range(len(found)), peaks, color=COLOURS[0])
+    axis.set_yticks(range(len(found)), names)
+    axis.invert_yaxis()
+    axis.set(xlabel="peak memory of a step (MiB)", title=f"batch {found[0]['batch']}")
     stamp(figure, kind)
-    figure.alt = f"Peak memory against time of a step, batch {found[0]['batch']}. " + " ".join(sentences)
+    told = ", ".join(f"{name} {peak:.0f} MiB" for name, peak in zip(names, peaks, strict=True))
+    figure.alt = f"Peak memory of a step, batch {found[0]['batch']}: {told}."
     return figure
 
 
 def ladder(steps, kind="measured"):
-    """Images/s after each change, with 95 % intervals over epochs, and the accuracy beside it.
+    """How many times as fast each change is as the training that was given, in turns with it, and the accuracy.
 
-    steps: {name of the change: (images/s of each epoch, accuracy)}, the training as it was given first.
+    steps: {name of the change: (labs.results.intervals.Estimate of the ratio, images/s, accuracy)}. Whiskers: 95 %
+    intervals of the ratio, over rounds. Where there are none the runs did not take turns, which the stamp says.
     """
-    figure, (rates, right) = new_figure(2, width=5.0, height=1.2 + 0.4 * len(steps), sharey=True)
-    first, sentences = None, []
-    for place, (name, (values, accuracy)) in enumerate(steps.items()):
-        estimate = intervals.mean(values)
-        first = first or estimate.value
-        low, high = estimate.interval or (estimate.value, estimate.value)
-        error = [[estimate.value - low], [high - estimate.value]]
-        rates.barh(place, estimate.value, xerr=error, capsize=4, color=COLOURS[place % len(COLOURS)])
-        rates.text(estimate.value / 2, place, f"{estimate.value / first:.1f} times", va="center", ha="center",
-                   bbox={"color": "white", "alpha": 0.8, "pad": 1})  # fmt: skip
-        right.plot(accuracy, place, MARKERS[place % len(MARKERS)], color=COLOURS[place % len(COLOURS)], ms=9)
+    figure, (speeds, right) = new_figure(2, width=5.0, height=1.2 + 0.4 * len(steps), sharey=True)
+    sentences, paired = [], all(gain.interval for gain, _, _ in steps.values())
+    most = max(gain.value for gain, _, _ in steps.values())
+    for place, (name, (gain, rate, accuracy)) in enumerate(steps.items()):
+        low, high = gain.interval or (gain.value, gain.value)
+        colour, error = COLOURS[place % len(COLOURS)], [[max(0.0, gain.value - low)], [max(0.0, high - gain.value)]]
+        speeds.barh(place, gain.value, xerr=error if gain.interval else None, capsize=4, color=colour)
+        speeds.text(0.02 * most, place, f"{rate:,.0f} images/s", va="center", fontsize=9,
+                    bbox={"color": "white", "alpha": 0.8, "pad": 1})  # fmt: skip
+        right.plot(accuracy, place, MARKERS[place % len(MARKERS)], color=colour, ms=9)
+        span = f" ({low:.2f} to {high:.2f})" if gain.interval else ""
         sentences.append(
-            f"{name}: {estimate.value:.3g} images/s ({low:.3g} to {high:.3g}), {estimate.value / first:.2f} times the "
-            f"first, accuracy {accuracy:.3f}."
+            f"{name}: {gain.value:.2f} times as fast as given{span}, {rate:.3g} images/s in these minutes, accuracy "
+            f"{accuracy:.3f}."
         )
-    rates.set_yticks(range(len(steps)), list(steps))
-    rates.invert_yaxis()
-    rates.set(xlabel="images per second", title="speed")
+    speeds.axvline(1, color="0.4", ls="--", lw=1)
+    speeds.set_yticks(range(len(steps)), list(steps))
+    speeds.invert_yaxis()
+    speeds.set(xlabel="times as fast as given, within rounds" if paired else "times as fast as given", title="speed")
     right.set(xlabel="validation accuracy (share of images)", title="accuracy", xlim=(0, 1.02))
-    stamp(figure, kind)
+    stamp(figure, kind, note=None if paired else "not in turns, so without an interval")
     figure.alt = "Step by step. " + " ".join(sentences)
     return figure
+
+
+def gain(run, given):
+    """(how many times as many images a second `run` trains on as `given`: a labs.results.intervals.Estimate, a note or
+    None). run, given: labs.results.run.Run. Within the rounds that count; no interval where they did not take turns."""
+    rounds, note = metrics.calm(run, given)
+    images = metrics.epoch_images(run)[0] / metrics.epoch_images(given)[0]
+    if rounds:
+        return intervals.paired([given.rounds[n] for n in rounds], [run.rounds[n] for n in rounds]).scaled(images), note
+    ours, theirs = (metrics.epoch_seconds(each).value for each in (run, given))
+    return intervals.Estimate(images * theirs / ours), metrics.NOT_PAIRED

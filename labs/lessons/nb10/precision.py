@@ -2,11 +2,12 @@
 
     python -m labs.lessons.nb10.precision [--rounds 4] [--steps 6] [--train 60]
 
-All three networks are made in one process and take turns. Prints one line of JSON.
+All three networks are made in one process and take turns, in random order. Prints one line of JSON.
 """
 
 import argparse
 import json
+import random
 import time
 
 from labs import data, devices  # first: it silences TensorFlow's start-up messages
@@ -81,8 +82,9 @@ def main():
         kinds, size = stored(model, optimizer)
         found[policy] = {"stored": kinds, "activation_bytes": size, "seconds": []}
         made[policy][1](*fixed)
-    for number in range(args.rounds):
-        for policy in POLICIES[:: 1 if number % 2 else -1]:
+    order = random.Random(0)
+    for _ in range(args.rounds):
+        for policy in order.sample(POLICIES, len(POLICIES)):
             begin = time.perf_counter()
             for _ in range(args.steps):
                 float(made[policy][1](*fixed))

@@ -1,18 +1,20 @@
 """24 convolutions that keep their activations for backward, or compute them again: peak memory and time of a step.
 
-    python -m labs.lessons.nb10.recompute MODE [--block 6] [--batch 32] [--steps 3]
+    python -m labs.lessons.nb10.recompute MODE [--block 6] [--batch 32] [--steps 3] [--rounds 0]
 
 MODE: none; layers (each layer recomputes its own); activations (Keras' mode of this name); blocks (of --block layers).
-Prints one line of JSON.
+Prints one line of JSON. Memory is that of the mode alone; then, in each of --rounds, it takes turns with one that keeps
+all activations, in random order.
 """
 
 import argparse
 import contextlib
 import json
-import time
+import random
 from pathlib import Path
 
 from labs import devices, jobs  # first: it silences TensorFlow's start-up messages
+from labs.measure.breakdown import timed
 
 LAYERS, FILTERS, SIDE = 24, 32, 48
 MODES = ("none", "layers", "activations", "blocks")
@@ -20,13 +22,14 @@ MODES = ("none", "layers", "activations", "blocks")
 QUIET = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
 
 
-def measure(mode, block=6, batch=32, steps=3):
-    """{mode, block, batch, peak_bytes (above what the process held before its first step), seconds of a step}.
+def measure(mode, block=6, batch=32, steps=3, rounds=0):
+    """{mode, block, batch, peak_bytes (above what the process held before its first step), loss, seconds [of a step in
+    each round], kept_seconds [of one that keeps all, in the same rounds]}.
 
     In a process of its own; its files are called after mode, block and batch. Returns None if it did not finish.
     """
     name = f"recompute_{mode}{f'_{block}' if mode == 'blocks' else ''}_b{batch}"
-    options = ["--block", block, "--batch", batch, "--steps", steps]
+    options = ["--block", block, "--batch", batch, "--steps", steps, "--rounds", rounds]
     job = jobs.start("-m", "labs.lessons.nb10.recompute", mode, *options, name=name, env=QUIET).wait(show=False)
     if job.state != "finished":
         print(job.explain())
@@ -75,7 +78,7 @@ def build(mode, block):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("mode", choices=MODES)
-    for option, value in (("--block", 6), ("--batch", 32), ("--steps", 3)):
+    for option, value in (("--block", 6), ("--batch", 32), ("--steps", 3), ("--rounds", 0)):
         parser.add_argument(option, type=int, default=value)
     args = parser.parse_args()
     import keras
@@ -88,15 +91,21 @@ def main():
     # does the peak, by a factor of up to four.
     tf.config.optimizer.set_experimental_options({"remapping": False})
     keras.utils.set_random_seed(0)
-    model, optimizer = build(args.mode, args.block), keras.optimizers.SGD(0.001)
-    optimizer.build(model.trainable_variables)
 
-    @tf.function(reduce_retracing=True)
-    def step(values):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(model(values, training=True) ** 2)
-        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
-        return loss
+    def trained(mode):
+        model, optimizer = build(mode, args.block), keras.optimizers.SGD(0.001)
+        optimizer.build(model.trainable_variables)
+
+        @tf.function(reduce_retracing=True)
+        def step(values):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(model(values, training=True) ** 2)
+            optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+            return loss
+
+        return step
+
+    step = trained(args.mode)
 
     def one_of(batch):
         return tf.random.stateless_normal((batch, SIDE, SIDE, FILTERS), seed=(0, 1))
@@ -104,17 +113,23 @@ def main():
     float(step(one_of(1)))  # traced with one shape,
     float(step(one_of(2)))  # and then with any
     values = one_of(args.batch)
-    before, seconds = _memory("now"), []
+    before = _memory("now")
     if devices.gpus():
         tf.config.experimental.reset_memory_stats("GPU:0")
     else:
         Path("/proc/self/clear_refs").write_text("5")  # the highest mark (VmHWM) begins anew
     for _ in range(args.steps):
-        begin = time.perf_counter()
         loss = float(step(values))
-        seconds.append(time.perf_counter() - begin)
     found = {"mode": args.mode, "block": args.block if args.mode == "blocks" else None, "batch": args.batch}
-    print(json.dumps(found | {"peak_bytes": _memory("peak") - before, "seconds": min(seconds), "loss": loss}))
+    found |= {"peak_bytes": _memory("peak") - before, "loss": loss, "seconds": [], "kept_seconds": []}
+    turns = {"seconds": step, "kept_seconds": trained("none")} if args.rounds else {}
+    for one in turns.values():
+        float(one(values))  # traced
+    order = random.Random(0)
+    for _ in range(args.rounds):
+        for key in order.sample(list(turns), len(turns)):
+            found[key] += timed(lambda: float(turns[key](values)), 1)  # noqa: B023, called at once
+    print(json.dumps(found))
 
 
 def _memory(when):
