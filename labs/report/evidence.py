@@ -75,7 +75,7 @@ def _runs(rows, caption, columns, with_notes):
     heads = ["run", "workers", *(["kind"] if with_notes else []), *columns]
     notes = list(dict.fromkeys(note for row in rows for note in row["notes"])) if with_notes else []
     if with_notes:
-        notes.insert(0, "In brackets: 95 % interval over rounds or repeats, widened by the rounding of a log.")
+        notes.insert(0, f"In brackets: {collect.BRACKETS}.")
     return Table(caption=caption, columns=heads, rows=body, notes=notes)
 
 
@@ -113,7 +113,7 @@ def _verdicts(runs, first, second):
                         Cell(text=strategy),
                         cell(workers),
                         cell(found.ratio, "{:.3f}", found.interval, behind),
-                        Cell(text=found.answer),
+                        Cell(text=found.said),
                     ]
                 )
     caption = f"Is the difference real? Efficiency of {first} divided by that of {second}"

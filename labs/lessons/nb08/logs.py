@@ -20,5 +20,5 @@ def table(runs, first, second):
         told = verdict.compare(several, first, second)
         row["ratio of efficiencies"] = told.ratio
         row["95 % interval"] = f"[{told.interval[0]:.3f}, {told.interval[1]:.3f}]" if told.interval else ""
-        rows.append(row | {"difference real?": told.answer})
+        rows.append(row | {"difference real?": told.said})
     return rows

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from labs import jobs
 from labs.data import formats
 from labs.data.dataset import Dataset
 
@@ -86,8 +87,8 @@ def measure(pipelines, step, rounds=4):
     """
     pipelines = {name: as_written(pipeline) for name, pipeline in pipelines.items()}
     found = {name: [] for name in pipelines}
-    for number in range(rounds + 1):
-        for name in list(pipelines)[:: 1 if number % 2 else -1]:
+    for number, order in zip(range(rounds + 1), jobs.orders(0, len(pipelines)), strict=False):
+        for name in (list(pipelines)[place] for place in order):
             waited = computed = count = 0
             batches, begin = iter(pipelines[name]), time.perf_counter()
             for batch in batches:

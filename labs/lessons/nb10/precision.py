@@ -9,7 +9,7 @@ import argparse
 import json
 import time
 
-from labs import data, devices  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, jobs  # first: it silences TensorFlow's start-up messages
 
 # isort: split
 import keras
@@ -81,8 +81,8 @@ def main():
         kinds, size = stored(model, optimizer)
         found[policy] = {"stored": kinds, "activation_bytes": size, "seconds": []}
         made[policy][1](*fixed)
-    for number in range(args.rounds):
-        for policy in POLICIES[:: 1 if number % 2 else -1]:
+    for _, order in zip(range(args.rounds), jobs.orders(0, len(POLICIES)), strict=False):
+        for policy in (POLICIES[place] for place in order):
             begin = time.perf_counter()
             for _ in range(args.steps):
                 float(made[policy][1](*fixed))
