@@ -155,7 +155,7 @@ def _study(args):
 def _compare(args):
     from labs.measure import compare
 
-    print(compare.text(compare.run(args.first, args.second, args.command, args.rounds, report=_say)))
+    print(*compare.run(args.first, args.second, args.command, args.rounds, report=_say), sep="\n")
 
 
 @command(

@@ -5,7 +5,8 @@ import secrets
 import subprocess
 import tempfile
 from pathlib import Path
-from statistics import median
+
+import numpy as np
 
 from labs import jobs
 from labs.errors import LabsError
@@ -14,7 +15,7 @@ from labs.results import intervals, verdict
 
 # Bash's own clock: neither Python's start nor that of the job's guard is in it. The subshell: `exit` ends only that.
 _TIMED = "TIMEFORMAT=$'\\n%3R %3U %3S'; time (eval \"$0\")"
-LEAST = 1e-3  # seconds, of the same clock
+LEAST = 1e-3  # seconds: a step of that clock
 
 
 class CompareError(LabsError):
@@ -27,34 +28,30 @@ def run(first, second, command=None, rounds=6, report=print):
     first, second: shell commands; with `command`, commits of this git repository, in whose work trees it runs. These
     are removed at the end, and whatever the commands have started is ended, also at an interrupt.
 
-    Returns {"wall" or "processor": ([(first's seconds, second's) of each round], the ratio of both as an Estimate)}.
-    Raises CompareError.
+    Returns lines: for the seconds of the wall clock and of the processors the ratio A / B within rounds, with its
+    interval, and whether they differ. Raises CompareError.
     """
-    commands, measured, seed = [command] * 2 if command else [first, second], [], secrets.randbelow(2**31)
+    commands, measured = [command] * 2 if command else [first, second], []
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         places = [_work_tree(stack, folder / "AB"[n], (first, second)[n]) if command else None for n in (0, 1)]
-        for number, order in zip(range(rounds + 1), jobs.orders(seed, 2), strict=False):
+        for number, order in zip(range(rounds + 1), jobs.orders(secrets.randbelow(2**31), 2), strict=False):
             report(f"Round {number} of {rounds}" + ("" if number else ": warm-up"))
             both = {n: _seconds(commands[n], folder / f"{'AB'[n]}.run", places[n]) for n in order}
-            measured += [zip(both[0], both[1], strict=True)] if number else []
-    by_kind = zip(("wall", "processor"), zip(*measured, strict=True), strict=True)
-    return {kind: (pairs, intervals.paired(*zip(*pairs, strict=True))) for kind, pairs in by_kind}
+            measured.append([both[0], both[1]])
+    kinds = zip(("wall", "processor"), np.moveaxis(measured[1:], 2, 0), strict=True)
+    return [line for kind, seconds in kinds for line in _told(kind, seconds)]
 
 
-def text(found):
-    """What `run` found, a sentence or two for each kind of seconds."""
-    lines = []
-    for kind, (pairs, ratio) in found.items():
-        one, other = (median(seconds) for seconds in zip(*pairs, strict=True))
-        answer = verdict.OPEN if ratio.notes else verdict.decide(ratio.interval)
-        said = {verdict.YES: f"yes: A takes {'more' if ratio.value > 1 else 'less'}", verdict.NO: "no, less than 5 %"}
-        between = " [{:.3f}, {:.3f}]".format(*ratio.interval) if ratio.interval else ""
-        lines.append(f"{kind} seconds: A {one:.3g}, B {other:.3g} (medians, in these minutes).")
-        lines.append(f"  A / B within {len(pairs)} rounds: {ratio.value:.3f}{between}, interval of 95 %.")
-        lines.append(f"  Do they differ? {said.get(answer, answer)}.")
-        lines += [f"  Note: {note}." for note in ratio.notes]
-    return "\n".join(lines)
+def _told(kind, seconds):
+    """Lines on A's and B's seconds of one kind, an array of (round, which)."""
+    ratio = intervals.paired(*seconds.T.tolist())
+    answer = verdict.OPEN if ratio.notes else verdict.decide(ratio.interval)
+    said = {verdict.YES: f"yes, A takes {'more' if ratio.value > 1 else 'less'}", verdict.NO: "no, less than 5 %"}
+    between = "{:.3f} [{:.3f}, {:.3f}], a 95 % interval".format(ratio.value, *ratio.interval)
+    yield "{} seconds: A {:.3g}, B {:.3g} (medians, in these minutes)".format(kind, *np.median(seconds, axis=0))
+    yield f"  A / B within {len(seconds)} rounds: {between}. Do they differ? {said.get(answer, answer)}."
+    yield from (f"  Note: {note}." for note in ratio.notes)
 
 
 def _work_tree(stack, place, commit):

@@ -1,5 +1,6 @@
 """A scaling study: models x workers, as jobs that take turns; their records, a table and plots."""
 
+import contextlib
 import math
 import secrets
 from pathlib import Path
@@ -32,12 +33,8 @@ def configuration(plan, model, workers, strategy, seed=0):
 
 def reusable(path, wanted):
     """True if `path` holds a finished record of the configuration `wanted`, made with these versions."""
-    try:
-        found = record.load(path)
-    except record.RecordError:
-        return False
-    same = found.configuration.fulfils(wanted)
-    return same and found.state == "finished" and found.versions == devices.versions()
+    found = _finished(path)
+    return bool(found) and found.configuration.fulfils(wanted) and found.versions == devices.versions()
 
 
 def pairs(workers):
@@ -185,10 +182,9 @@ def _give_way(started):
 
 
 def _finished(path):
-    try:
-        return record.load(path).state == "finished"
-    except record.RecordError:
-        return False
+    """The record in a file, if it is one of a finished training, else None."""
+    with contextlib.suppress(record.RecordError):
+        return found if (found := record.load(path)).state == "finished" else None
 
 
 def _no_room(job):

@@ -138,7 +138,6 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS, floor=0.0):
     ratio = factor * math.exp(sum(sign * fmean(map(math.log, sample)) for sample, _, sign in parts))
     interval, notes = estimate.interval, said
     if why == "not in turns":
-        interval = None
         notes.append(metrics.NOT_PAIRED)
     elif interval is None:
         notes.append("one round, or times shorter than their rounding: measure 3 rounds or more")
@@ -164,12 +163,3 @@ def _ratio_step(ratios, above, below):
     """The rounding step of ratios, of whose two times each is rounded to steps: (sample, step) above and below."""
     half_above, half_below = (step / 2 / fmean(sample) for sample, step in (above, below))
     return 2 * fmean(ratios) * ((1 + half_above) / (1 - half_below) - 1) if half_below < 1 else math.inf
-
-
-def rounded(run, counted=True):
-    """The run as a log with times in whole seconds would tell it; counted: whether it says so, too."""
-
-    def whole(epoch):
-        return replace(epoch, seconds=float(round(epoch.seconds)), resolution=float(counted))
-
-    return replace(run, repeats=[list(map(whole, repeat)) for repeat in run.repeats])
