@@ -343,7 +343,7 @@ class Turns:
         if self._disturbed or not calm:  # each look begins where the last one ended, so all of the wait is counted
             self.waited += since
         self._seen, self._disturbed = None if calm else (spent, now), not calm
-        return calm
+        return calm or self.waited >= self.patience
 
     def _give(self):
         """Give the next turn, if nobody has one."""
