@@ -231,9 +231,7 @@ _COLUMNS = {  # heading: (key, format)
 }
 
 
-BRACKETS = (
-    "95 % interval over rounds or repeats, widened by the rounding of a log; of times and images/s: in these minutes"
-)
+BRACKETS = "95 % interval over rounds or repeats, widened by a log's rounding; of times and images/s: in these minutes"
 
 
 def table(rows) -> str:

@@ -12,10 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import correlation, fmean, linear_regression, variance
 
 ONE_RUN = "1 run: no interval; repeat it 3 times or more, or measure in turns"
-CHANGING = (
-    "the ratio still changes from round to round, as when one side takes longer to warm up: its interval does not hold "
-    "95 %; train longer (more epochs) and measure again"
-)
+CHANGING = "the ratio still changes from round to round, as in a warm-up: its interval is not of 95 %; train longer"
 LEVEL = 0.025  # share of the studies without a change of which this is said
 NOTHING = 0.001  # a change of the logarithm that no interval of a study resolves
 
