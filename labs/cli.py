@@ -110,6 +110,7 @@ def _doctor(args):
     option("--seed", type=int, default=0, help="of weights and shuffling (default: 0)"),
     option("--out", default="runs", help="folder of records, logs and plots (default: runs)"),
     option("--fresh", action="store_true", help="measure again what is on record"),
+    option("--twice", action="store_true", help="also one configuration against itself: believe no smaller difference"),
     JSON,
 )
 def _study(args):
@@ -120,22 +121,39 @@ def _study(args):
     sizes = ("repeats", "epochs", "local_batch", "dataset", "images", "image_size")
     given = {name: getattr(args, name) for name in sizes if getattr(args, name) is not None}
     plan = dataclasses.replace(presets.choose(args.preset), **given)
-    names = ("models", "workers", "strategy", "launcher", "out", "fresh", "seed")
+    names = ("models", "workers", "strategy", "launcher", "out", "fresh", "seed", "twice")
     asked = {name: getattr(args, name) for name in names}
     paths = study.run(plan, **asked, report=lambda text: print(text, file=sys.stderr if args.json else sys.stdout))
+    paths, again = (paths[:-2], paths[-2:]) if args.twice else (paths, [])
+    found = again and study.itself(again)
     rows = collect.rows(paths)
     pictures = [str(path) for path in study.draw(rows, args.out)]
-    told = study.verdicts(paths)
+    told = study.verdicts(paths, found and found[1] or 0.0)
     said = "".join(f"\nIs the difference on {each['workers']} workers real? {each['verdict']}" for each in told)
-    table = collect.table(rows) + said
+    table = "\n".join([collect.table(rows) + said, *(study.believed(rows, found) if found else [])])
     files.write(Path(args.out, "table.txt"), table + "\n")
     if args.json:
         verdicts = [each | {"verdict": vars(each["verdict"])} for each in told]
-        records = [str(path) for path in paths]
-        print(as_json({"runs": rows, "records": records, "plots": pictures, "verdicts": verdicts}, indent=None))
+        told = {"runs": rows, "records": [*map(str, paths + again)], "plots": pictures, "verdicts": verdicts}
+        told |= {"itself": {"ratio": found[0].value, "interval": found[0].interval, "floor": found[1]}} if found else {}
+        print(as_json(told, indent=None))
     else:
         print(table)
         print("Plots:", *pictures)
+
+
+@command(
+    "compare",
+    "two commands, or one in two commits of git, in turns: the ratio of their seconds, and whether it is real",
+    option("first", metavar="A", help="a command in quotes; with --command, a commit"),
+    option("second", metavar="B", help="the same"),
+    option("--command", help="to run in work trees of the commits A and B, as 'python -m pytest -q'"),
+    count("--rounds", least=2, default=6, help="in which each runs once, after a first one that warms up (default: 6)"),
+)
+def _compare(args):
+    from labs.measure import compare
+
+    print(*compare.run(args.first, args.second, args.command, args.rounds, report=_say), sep="\n")
 
 
 @command(

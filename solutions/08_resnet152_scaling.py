@@ -672,6 +672,24 @@ plots.show(plots.rounds(two, one))
 # "Can't tell" is a result. It says what to do: the last sentence names the smallest difference that such data can show. To
 # halve it, you need about four times as many rounds, or a quieter machine.
 #
+# ### Optional: one configuration against itself
+#
+# How large a difference does your machine show where there is none? Two trainings of *one* configuration take turns, as the two
+# networks did (A/A). Their ratio should be 1; the end of its interval that is farther from 1 is the floor: believe no smaller
+# difference. In a terminal it is `labs study --twice`. Set the first line to `True` to measure it here, with a small network.
+
+# %%
+measure_it = False  # True: takes a few minutes
+if measure_it:
+    from labs.measure import study
+
+    twice = study.run(plan, models=["SmallCNN"], workers=[1], twice=True)
+    print(*study.believed([], study.itself(twice[-2:])), sep="\n")
+
+# %% [markdown]
+# The same works for any two commands, or for one command in two commits of a repository: `labs compare` runs them in rounds, in
+# an order that is drawn.
+#
 # ### What a log in whole seconds would have said
 #
 # Keras' log gives whole seconds for an epoch. Here are the same runs, rounded: once taken at face value, once with the

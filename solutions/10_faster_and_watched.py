@@ -18,8 +18,7 @@
 # %%
 from labs import data, devices, doctor, jobs, presets, recorded  # first: it silences TensorFlow's start-up messages
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb10 import by_hand, feeding, limited, pictures, recompute
-from labs.measure import profile
+from labs.lessons.nb10 import by_hand, feeding, limited, pictures, profile, recompute
 from labs.measure.step import compiled
 from labs.results import intervals, metrics, watched
 from labs.results import record as run_record

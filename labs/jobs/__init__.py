@@ -1,7 +1,7 @@
 """Run a program as a job, wherever it runs: a process here, ranks here, a batch script here or in SLURM's queue.
 
 anywhere    start, run, find: the one interface
-turns       Turns: trainings that are compared, an epoch of one, an epoch of the other
+turns       Turns: trainings that are compared, an epoch of one, an epoch of the other; orders: drawn, round by round
 job         a job, its files, how it is followed and explained
 local       a process of this machine
 batch       batch scripts: submitted, or run by bash here
@@ -15,4 +15,4 @@ startup/    what Python runs first in each process of a job
 
 from labs.jobs.anywhere import find, folder, run, start
 from labs.jobs.job import Job, JobError
-from labs.jobs.turns import Turns
+from labs.jobs.turns import Turns, orders

@@ -4,14 +4,15 @@ A machine's speed drifts, by a factor of two within minutes. What is measured on
 reason alone; within a round of a few seconds, the drift is nearly the same for all.
 
 Each training gives back its turn when its next epoch begins (labs.training.recorder), and all its processes are stopped
-until its next turn comes (labs.waiting). Round 0 is warm-up; the order in a round is turned around from
-one to the next (A B, B A, A B, ...), so that a steady drift cancels. A round begins when other programs leave the cores
-alone, or when so much time was spent on waiting for that as there is patience.
+until its next turn comes (labs.waiting). Round 0 is warm-up. The order in each round is drawn at random (`orders`): an
+order that repeats itself (A B, B A, A B, ...) takes whatever the machine repeats every two rounds for a difference. A
+round begins when other programs leave the cores alone, or when the patience for that has run out.
 """
 
 import contextlib
 import json
 import os
+import random
 import secrets
 import selectors
 import socket
@@ -65,6 +66,17 @@ def _patience():
     raise JobError(f"LABS_PATIENCE={said!r} is no number of seconds: set it to 0 or more, or unset it.")
 
 
+def orders(seed, count):
+    """The order of `count` trainings in each round, without end: lists of their numbers, drawn independently.
+
+    Simulated studies (tests/results/test_drift.py) chose pure chance over orders that are balanced within some rounds:
+    those cancel a steady drift, but again have a period.
+    """
+    draw = random.Random(seed)
+    while True:
+        yield draw.sample(range(count), count)
+
+
 class Turns:
     """Trainings in turns: `start` each of them, then `wait` for all. As a context manager it waits at its end.
 
@@ -75,17 +87,19 @@ class Turns:
     Inside a job of SLURM's they may be steps over its nodes (launcher="srun"); who gives the turns is then heard by all
     of them, and asks each for the secret that it got at its start.
 
-    show: a progress bar; explain: a printed line on how each ended, at the end. study: a new identifier, which the
-    records of all of them hold. What is measured before an interrupt, a crash or a kill is on record; then the others
-    end, too, since they have nothing to be compared with.
+    show: a progress bar; explain: a printed line on how each ended, at the end. study: a new identifier, and seed: of
+    `orders` (default: a new one); the records of all of them hold both. What is measured before an interrupt, a crash
+    or a kill is on record; then the others end, too, since they have nothing to be compared with.
 
-    patience: seconds, in all, for which rounds wait while other programs take more than the share OTHERS of this node's
-    cores (default: $LABS_PATIENCE, or 60). `waited` is what was spent of it.
+    patience: seconds of the wall clock, in all, for which rounds wait while other programs take more than the share
+    OTHERS of this node's cores (default: $LABS_PATIENCE, or 60). `waited` is what was spent of it.
     """
 
-    def __init__(self, show=True, explain=True, patience=None):
+    def __init__(self, show=True, explain=True, patience=None, seed=None):
         self.study, self.show, self.explain, self.jobs = secrets.token_hex(8), show, explain, []
-        self.patience, self.waited, self._seen = _patience() if patience is None else patience, 0.0, None
+        self.seed, self._orders = secrets.randbelow(2**31) if seed is None else seed, None
+        self.patience, self.waited = _patience() if patience is None else patience, 0.0
+        self._seen, self._disturbed = None, False  # (busy seconds, moment) of the last look; others were busy at it
         self._token, self._trainings = secrets.token_hex(16), {}
         self._listener = socket.create_server(("" if os.environ.get("SLURM_JOB_ID") else "127.0.0.1", 0))
         self._select = selectors.DefaultSelector()
@@ -123,7 +137,7 @@ class Turns:
         if host != "127.0.0.1":  # all addresses: ranks of a launcher may be on other nodes
             host = socket.gethostname() if options.get("ranks") else "127.0.0.1"
         settings = {"address": (host, port), "token": self._token, "job": name}
-        settings |= {"study": self.study, "sharing": "stopped between turns"}
+        settings |= {"study": self.study, "order_seed": self.seed, "sharing": "stopped between turns"}
         env = {VARIABLE: json.dumps(settings)} | _ENV | (env or {})
         job = anywhere.start(script, *arguments, name=name, env=env, **options)
         self._trainings[name] = _Training(job)
@@ -325,11 +339,11 @@ class Turns:
         busy, since = spent - self._seen[0], now - self._seen[1]
         if since < LOOK:
             return False
-        self._seen = None
-        if calm := busy / since / devices.cores() <= OTHERS:
-            return calm
-        self.waited += since
-        return False
+        calm = busy / since / devices.cores() <= OTHERS
+        if self._disturbed or not calm:  # each look begins where the last one ended, so all of the wait is counted
+            self.waited += since
+        self._seen, self._disturbed = None if calm else (spent, now), not calm
+        return calm or self.waited >= self.patience
 
     def _give(self):
         """Give the next turn, if nobody has one."""
@@ -342,9 +356,10 @@ class Turns:
                 return  # a round begins with all of them
             if len(going) > 1 and not self._calm():
                 return
-            self._round += 1
-            self._order = going if self._round % 2 else going[::-1]
-            self._place = 0
+            every = list(self._trainings.values())
+            self._orders = self._orders or orders(self.seed, len(every))
+            self._round, self._place = self._round + 1, 0
+            self._order = [every[number] for number in next(self._orders)]
         while self._order and not self._order[0].going:
             self._order.pop(0)
         if not self._order:

@@ -6,6 +6,5 @@ allreduce   latency and bandwidth between real ranks
 breakdown   where the seconds of a step go, with Horovod or MirroredStrategy
 side_by_side    its program for MirroredStrategy
 step        one training step, as maxbatch and breakdown take it
-peak        the most operations a second that a worker does
-profile     which operations a profile of TensorFlow spends its time in
+compare     two commands, or two commits, in turns
 """

@@ -1,9 +1,10 @@
 """How long an all-reduce takes here: real Horovod ranks, messages of 1 KiB to 64 MiB, latency and bandwidth.
 
-python -m labs.measure.allreduce FILE REPEATS SIZE...      what each rank runs; rank 0 writes FILE
+python -m labs.measure.allreduce FILE REPEATS SEED SIZE...      what each rank runs; rank 0 writes FILE
 """
 
 import json
+import secrets
 import sys
 import tempfile
 import time
@@ -53,7 +54,8 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(runs if runs is not None else folder)
         file = folder.resolve() / "allreduce_times.json"
-        arguments = ["labs.measure.allreduce", str(file), repeats, *sizes]
+        seed = secrets.randbelow(2**31)
+        arguments = ["labs.measure.allreduce", str(file), repeats, seed, *sizes]
         env = {"HOROVOD_CYCLE_TIME": str(1e3 * CYCLE)}
         job = jobs.start("-m", *arguments, name="allreduce", runs=folder, ranks=ranks, launcher=launcher, env=env)
         job.wait(timeout, show)
@@ -77,7 +79,7 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
             "messages, or caches, are at work"
         )
     result = {"kind": "measured", "ranks": ranks, "launcher": launcher or launch.LAUNCHERS[0], "cycle_seconds": CYCLE}
-    result["rows"] = rows
+    result |= {"order_seed": seed, "rows": rows}
     for name, fitted in (("latency", latency), ("bandwidth", bandwidth)):
         result[name] = asdict(fitted) | {"interval": fitted.interval and list(fitted.interval)}  # as JSON has it
     return result | {"machine": found["machine"], "versions": found["versions"], "notes": notes}
@@ -123,7 +125,7 @@ def fit(ranks, sizes, seconds):
 def table(result):
     """The result of `measure` as plain text."""
     lines = [f"All-reduce among {result['ranks']} ranks ({result['launcher']}), {result['kind']}", ""]
-    lines.append("     bytes     median (ms)  [95 % interval]        link (MB/s)")
+    lines.append("     bytes     median (ms)  [in these minutes]     link (MB/s)")
     for r in result["rows"]:
         low, high = (1e3 * end for end in r["interval"])
         times = f"{r['bytes']:>10}  {1e3 * r['seconds']:>12.4g}  [{low:.4g}, {high:.4g}]"
@@ -144,7 +146,7 @@ def run(args):
     return 0
 
 
-def _rank(file, repeats, *sizes):
+def _rank(file, repeats, seed, *sizes):
     """Time the all-reduces in this rank, one of several; rank 0 writes {seconds: {size: [...]}, machine, versions}."""
     import horovod.tensorflow as hvd
     import tensorflow as tf
@@ -162,8 +164,9 @@ def _rank(file, repeats, *sizes):
     for once, values in every.values():
         for _ in range(3):
             once(values).numpy()
-    for _ in range(int(repeats)):  # all sizes in each round: what else the machine does meets them alike
-        for size, (once, values) in every.items():
+    # All sizes in each round, in an order that all ranks draw alike: what else the machine does meets each of them.
+    for _, order in zip(range(int(repeats)), jobs.orders(int(seed), len(every)), strict=False):
+        for size, (once, values) in (list(every.items())[number] for number in order):
             count = max(1, min(MOST, BATCH // size))
             hvd.allreduce(tf.ones([]), name="together")  # all ranks start from here
             begin = time.perf_counter()

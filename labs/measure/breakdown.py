@@ -11,6 +11,7 @@ python -m labs.measure.breakdown OPTIONS      what each rank runs (OPTIONS: JSON
 """
 
 import json
+import secrets
 import sys
 import threading
 import time
@@ -58,11 +59,12 @@ def measure(
     strategy: "horovod", or "mirrored" for MirroredStrategy, which needs no Horovod (labs.measure.side_by_side): a rank
     is then one of its replicas and, in the steps alone and together, a process that trains for itself.
 
-    All kinds take turns in each of `rounds` rounds, so that a slow minute of the machine is in all of them.
+    All kinds take turns in each of `rounds` rounds, in an order that is drawn (labs.jobs.orders), so that a slow minute
+    of the machine is in all of them, and nothing that it repeats is always in the same one.
     Returns a dict, kept as <runs>/<name>.breakdown.json: kind "measured", model, ranks, local_batch, seconds {local
-    batch as text: {kind: [[seconds of a step, ...] of each round]}}, pipeline_seconds and all_reduce_seconds [of each
-    round] (a batch read alone; one message of the gradient's size), others (see `others`), gradient_bytes, image_size,
-    classes, machine, versions, notes.
+    batch as text: {kind: [[seconds of a step, ...] of each round]}}, order_seed, pipeline_seconds and
+    all_reduce_seconds [of each round] (a batch read alone; one message of the gradient's size), others (see `others`),
+    gradient_bytes, image_size, classes, machine, versions, notes.
     Raises BreakdownError, models.ModelError, or labs.jobs.launch.LaunchError for ranks that cannot be started.
     """
     models.check(model, image_size)
@@ -86,6 +88,7 @@ def measure(
     except OSError as problem:
         raise unwritable(runs, problem) from None
     options = {"file": str(part), "model": model, "image_size": image_size, "images": images, "rounds": rounds}
+    options |= {"order_seed": secrets.randbelow(2**31)}  # all ranks draw the same orders
     options |= {"steps": steps, "local_batches": [local_batch, *others], "kinds": [k for k in KINDS if k in kinds]}
     if strategy == "mirrored":
         program, processes = "labs.measure.side_by_side", {}
@@ -253,7 +256,7 @@ def observations(found):
     return made
 
 
-def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
+def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, order_seed):
     """Trace the step of a network with and without exchange, then time all kinds of steps, in turns, in this rank.
 
     Rank 0 writes `file`. Of several local batches only the first one is taken with all kinds.
@@ -309,13 +312,14 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
     seconds = {size: {kind: [] for kind in (kinds if size == local_batch else EFFICIENCY)} for size in local_batches}
     together()
     reading, reducing, moments = [], [], [moment()]
-    for number in range(rounds):
+    for number, turns in zip(range(rounds), drawn(seconds, order_seed), strict=False):
         say(f"Round {number + 1} of {rounds}")
-        for size, by_kind in seconds.items():
-            for kind, taken in by_kind.items():
-                together()
-                rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
-                taken.append(None if rests else steps_of(kind, size))
+        for size, kind in turns:
+            together()
+            rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
+            seconds[size][kind].append(None if rests else steps_of(kind, size))
+            if kind == "input" and reading:
+                time.sleep(AHEAD * reading[-1])  # the pipeline reads ahead again, and would do so in the next kind
         together()
         if pipeline:
             timed(lambda: next(pipeline), AHEAD)
@@ -332,9 +336,15 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps):
             size: {kind: over_ranks([of[size][kind] for of in gathered]) for kind in by_kind}
             for size, by_kind in seconds.items()
         }
-        found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "notes": []}
+        found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "order_seed": order_seed, "notes": []}
         found |= {"others": others(moments), "machine": devices.machine(), "versions": devices.versions()}
         files.write(Path(file), json.dumps(found, indent=1))
+
+
+def drawn(seconds, seed):
+    """All (batch, kind) of `seconds` for each round, without end, each time in another order."""
+    turns = [(size, kind) for size, by_kind in seconds.items() for kind in by_kind]
+    return ([turns[number] for number in order] for order in jobs.orders(seed, len(turns)))
 
 
 def timed(function, times):

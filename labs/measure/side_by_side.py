@@ -12,11 +12,12 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from statistics import fmean
 
 from labs import devices, files
-from labs.measure.breakdown import AHEAD, EFFICIENCY, KINDS, moment, others, over_ranks, timed
+from labs.measure.breakdown import AHEAD, EFFICIENCY, KINDS, drawn, moment, others, over_ranks, timed
 
 
 class Process:
@@ -38,7 +39,7 @@ class Process:
         return json.loads(line)
 
 
-def main(file, workers, local_batches, kinds, rounds, **options):
+def main(file, workers, local_batches, kinds, rounds, order_seed, **options):
     """Start all processes, give turns round after round, and write the result of `breakdown.measure` to `file`."""
     options |= {"workers": workers, "local_batches": local_batches, "kinds": kinds}
     print(f"{workers} workers, each for itself, and all with MirroredStrategy: tracing", flush=True)
@@ -57,17 +58,18 @@ def main(file, workers, local_batches, kinds, rounds, **options):
             own.append(process.seconds())
 
     mark()
-    for number in range(rounds):
+    for number, turns in zip(range(rounds), drawn(seconds, order_seed), strict=False):
         print(f"Round {number + 1} of {rounds}", flush=True)
-        for size, by_kind in seconds.items():
-            for kind, taken in by_kind.items():
-                if kind == "alone":
-                    asked = [apart[number % workers]]  # each has its turn
-                else:
-                    asked = apart if kind == "together" else [connected]
-                for process in asked:
-                    process.ask(kind, size)
-                taken.append([[process.seconds()] for process in asked])
+        for size, kind in turns:
+            if kind == "alone":
+                asked = [apart[number % workers]]  # each has its turn
+            else:
+                asked = apart if kind == "together" else [connected]
+            for process in asked:
+                process.ask(kind, size)
+            seconds[size][kind].append([[process.seconds()] for process in asked])
+            if kind == "input" and reading:
+                time.sleep(AHEAD * reading[-1])  # the pipeline reads ahead again, and would do so in the next kind
         if "input" in kinds:
             connected.ask("read", local_batches[0])
             reading.append(fmean(connected.seconds()))
@@ -82,7 +84,7 @@ def main(file, workers, local_batches, kinds, rounds, **options):
         for size, found in seconds.items()
     }
     found = {"version": 2, "kind": "measured", "strategy": "mirrored", "ranks": workers}
-    found |= {"local_batch": local_batches[0], "seconds": by_kind, "notes": [], **about}
+    found |= {"local_batch": local_batches[0], "seconds": by_kind, "order_seed": order_seed, "notes": [], **about}
     found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "versions": devices.versions()}
     found["others"] = others(moments.values())
     files.write(Path(file), json.dumps(found, indent=1))

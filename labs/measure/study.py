@@ -1,5 +1,7 @@
 """A scaling study: models x workers, as jobs that take turns; their records, a table and plots."""
 
+import contextlib
+import math
 import secrets
 from pathlib import Path
 
@@ -7,7 +9,7 @@ from labs import data, devices, files, jobs
 from labs import models as networks
 from labs.errors import LabsError, UseError
 from labs.jobs import launch
-from labs.results import failures, record, verdict
+from labs.results import failures, intervals, metrics, record, verdict
 from labs.results.record import Configuration
 from labs.results.run import load_record
 
@@ -31,12 +33,8 @@ def configuration(plan, model, workers, strategy, seed=0):
 
 def reusable(path, wanted):
     """True if `path` holds a finished record of the configuration `wanted`, made with these versions."""
-    try:
-        found = record.load(path)
-    except record.RecordError:
-        return False
-    same = found.configuration.fulfils(wanted)
-    return same and found.state == "finished" and found.versions == devices.versions()
+    found = _finished(path)
+    return bool(found) and found.configuration.fulfils(wanted) and found.versions == devices.versions()
 
 
 def pairs(workers):
@@ -45,6 +43,23 @@ def pairs(workers):
     if counts[0] != 1 or len(counts) == 1:
         return [(count,) for count in counts]
     return [(1, count) for count in counts[1:]]
+
+
+def groups(plan, names, counts, strategy, twice=False):
+    """(network, {name of a run: its number of workers}) of all that take turns with each other.
+
+    twice: in the last of them, the first network takes turns with itself, on the smallest number of workers.
+    """
+
+    def called(name, count, ending=""):
+        return f"{name}_{strategy}_w{count}_b{plan.local_batch * count}{ending}"
+
+    for name in names:
+        for place, pair in enumerate(pairs(counts)):
+            beside = f"_beside_w{pair[-1]}" if place else ""
+            yield name, {called(name, count, beside if count == 1 else ""): count for count in pair}
+    if twice:
+        yield names[0], {called(names[0], counts[0], ending): counts[0] for ending in ("_once", "_again")}
 
 
 def run(
@@ -57,6 +72,7 @@ def run(
     out="runs",
     fresh=False,
     seed=0,
+    twice=False,
     show=True,
     report=print,
 ):
@@ -68,6 +84,8 @@ def run(
     into a GPU's memory beside each other, each round starts both anew, one after the other; the record's `sharing`
     says which was done.
 
+    twice: at the end one configuration takes turns with itself (`groups`): the last two paths, for `itself`.
+
     launcher: of Horovod's ranks (labs.jobs.launch); by default a local one. With "srun", in a batch script, the
     trainings are steps over the nodes of its job.
 
@@ -78,17 +96,14 @@ def run(
     names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
     launchers = {count: launcher or _launcher(count) for count in counts} if strategy == "horovod" else {}
     check(plan, names, counts, strategy, seed, launchers)
-    together = [(name, pair) for name in names for pair in pairs(counts)]
+    together = list(groups(plan, names, counts, strategy, twice))
     paths, checked = [], False
     for number, (name, pair) in enumerate(together, 1):
-        wanted = {count: configuration(plan, name, count, strategy, seed) for count in pair}
-        run_names = {count: f"{name}_{strategy}_w{count}_b{wanted[count].global_batch}" for count in pair}
-        if pair not in pairs(counts)[:1] and 1 in pair:
-            run_names[1] += f"_beside_w{pair[1]}"
-        records = [Path(out) / f"{run_name}.json" for run_name in run_names.values()]
+        wanted = {run_name: configuration(plan, name, count, strategy, seed) for run_name, count in pair.items()}
+        records = [Path(out) / f"{run_name}.json" for run_name in pair]
         paths += records
-        shared = "srun" not in (launcher or "") and any(devices.oversubscribed(count) for count in pair)
-        title = f"[{number}/{len(together)}] {' and '.join(run_names.values())}"
+        shared = "srun" not in (launcher or "") and any(devices.oversubscribed(count) for count in pair.values())
+        title = f"[{number}/{len(together)}] {' and '.join(pair)}"
         if not fresh and _on_record(records, wanted.values()):
             report(f"{title}: on record, reused (--fresh measures again)")
             continue
@@ -98,9 +113,9 @@ def run(
         crowded = " (oversubscribed: workers share cores)" if shared else ""
         report(f"{title}: {plan.repeats} x {plan.epochs} epochs{how}{crowded}")
         trainings = {}
-        for count, run_name in run_names.items():
+        for run_name, count in pair.items():
             asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
-            asked["batch_size"] = wanted[count].global_batch
+            asked["batch_size"] = wanted[run_name].global_batch
             trainings[run_name] = ["-m", "labs.training.program", *(f"--{key}={value}" for key, value in asked.items())]
             options = {"runs": out}
             if strategy == "horovod":
@@ -167,10 +182,9 @@ def _give_way(started):
 
 
 def _finished(path):
-    try:
-        return record.load(path).state == "finished"
-    except record.RecordError:
-        return False
+    """The record in a file, if it is one of a finished training, else None."""
+    with contextlib.suppress(record.RecordError):
+        return found if (found := record.load(path)).state == "finished" else None
 
 
 def _no_room(job):
@@ -181,14 +195,14 @@ def _no_room(job):
 
 def _anew(trainings, rounds, show):
     """Measure trainings that cannot stay in memory beside each other: in each round each in a process of its own, for a
-    warm-up epoch and one that counts, in an order that turns around. Weights do not go on from round to round.
+    warm-up epoch and one that counts, in an order that is drawn. Weights do not go on from round to round.
 
     trainings: {name of the record: (arguments, options) of labs.jobs.start}. Raises RunError.
     """
-    group, made = secrets.token_hex(8), {}
-    for number in range(1, rounds + 1):
-        for place, name in enumerate(list(trainings)[:: 1 if number % 2 else -1]):
-            arguments, options = trainings[name]
+    group, seed, made = secrets.token_hex(8), secrets.randbelow(2**31), {}
+    for number, order in zip(range(1, rounds + 1), jobs.orders(seed, len(trainings)), strict=False):
+        for place, which in enumerate(order):
+            name, (arguments, options) = list(trainings.items())[which]
             asked = [*arguments, "--epochs", 2, "--repeats", 1]
             for left in ("out", "err", "json"):  # by a study that did not come to its end
                 Path(options["runs"], f"{name}_round{number}.{left}").unlink(missing_ok=True)
@@ -200,7 +214,7 @@ def _anew(trainings, rounds, show):
             whole.epochs.append(found.epochs[1].model_copy(update={"epoch": number, "round": number, "order": place}))
             whole.finished = found.finished
     for name, whole in made.items():
-        whole.name, whole.study, whole.sharing = name, group, "started anew in each round"
+        whole.name, whole.study, whole.order_seed, whole.sharing = name, group, seed, "started anew in each round"
         whole.configuration.epochs_per_repeat = rounds + 1
         folder = Path(trainings[name][1]["runs"])
         for ending in (".out", ".err"):
@@ -219,17 +233,42 @@ def _on_record(paths, wanted):
     return len({record.load(path).study for path in paths}) == 1
 
 
-def verdicts(paths):
+def itself(paths):
+    """(the ratio of two runs of one configuration that took turns, as an Estimate; the floor: the largest relative
+    difference in its interval, below which no difference of this study is believed, or None)."""
+    one, other = map(load_record, paths)
+    rounds, _ = metrics.calm(one, other)
+    ratio = intervals.paired([one.rounds[n] for n in rounds], [other.rounds[n] for n in rounds])
+    return ratio, ratio.interval and max(ratio.interval[1], 1 / ratio.interval[0]) - 1
+
+
+def believed(rows, found):
+    """Lines on what `itself` found, and on the speedups and efficiencies among `rows` that differ from 1 by less."""
+    ratio, floor = found
+    said = f"One configuration against itself (A/A): {ratio.value:.3f}"
+    if not floor:
+        return [f"{said}, of 1 round and so without an interval: train 3 epochs or more."]
+    lines = ["{} [{:.3f}, {:.3f}]. Believe no difference below {:.1%}.".format(said, *ratio.interval, floor)]
+    for row in rows:
+        for key in ("speedup", "efficiency"):
+            if row["workers"] != 1 and row[key] and abs(math.log(row[key])) <= math.log1p(floor):
+                lines.append(f"{row['source']}: its {key} of {row[key]:.3f} differs from 1 by no more than that.")
+    return lines
+
+
+def verdicts(paths, floor=0.0):
     """For each network after the first and each number of workers above 1, the verdict on its efficiency against the
     first network's: {"workers": p, "verdict": labs.results.verdict.Verdict}. Empty for one network or one number of
-    workers."""
+    workers. floor: see labs.results.verdict.compare."""
     runs = [load_record(path) for path in paths]
     names, counts = dict.fromkeys(run.model for run in runs), sorted({run.workers for run in runs})
     if len(names) < 2 or counts[0] != 1:
         return []
     first, *others = names
     pairs = [(name, count) for name in others for count in counts[1:]]
-    return [{"workers": count, "verdict": verdict.compare(runs, name, first, count)} for name, count in pairs]
+    return [
+        {"workers": count, "verdict": verdict.compare(runs, name, first, count, floor=floor)} for name, count in pairs
+    ]
 
 
 def draw(rows, out):

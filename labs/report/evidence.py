@@ -76,7 +76,7 @@ def _runs(rows, caption, columns, with_notes):
     heads = ["run", "workers", *(["kind"] if with_notes else []), *columns]
     notes = list(dict.fromkeys(note for row in rows for note in row["notes"])) if with_notes else []
     if with_notes:
-        notes.insert(0, "In brackets: 95 % interval over rounds or repeats, widened by the rounding of a log.")
+        notes.insert(0, f"In brackets: {collect.BRACKETS}.")
     return Table(caption=caption, columns=heads, rows=body, notes=notes)
 
 
@@ -113,7 +113,7 @@ def _verdicts(runs, first, second):
                 found = verdict.compare(same, first, second, workers)
                 behind = " [{:.3f}, {:.3f}]".format(*found.interval) if found.interval else ""
                 ratio = cell(found.ratio, "{:.3f}", found.interval, behind)
-                rows.append([Cell(text=strategy), cell(workers), ratio, Cell(text=found.answer)])
+                rows.append([Cell(text=strategy), cell(workers), ratio, Cell(text=found.said)])
     caption = f"Is the difference real? Efficiency of {first} divided by that of {second}"
     heads = ["strategy", "workers", "ratio", "different?"]
     return [Table(caption=caption, columns=heads, rows=rows)] if rows else []

@@ -28,7 +28,7 @@ class Part(BaseModel, extra="forbid"):
 
 
 class Cell(Part):
-    """A cell of a table: its text and, where it says a number, the number with its 95 % interval."""
+    """A cell of a table: its text and, where it says a number, the number with its interval."""
 
     text: str
     value: float | None = None

@@ -257,8 +257,11 @@ _COLUMNS = {  # heading: (key, format)
 }
 
 
+BRACKETS = "95 % interval over rounds or repeats, widened by a log's rounding; of times and images/s: in these minutes"
+
+
 def table(rows) -> str:
-    """Rows as an aligned plain text table: value [95 % interval], units in the header, notes below.
+    """Rows as an aligned plain text table: value [interval], units in the header, notes below.
 
     Columns that are empty in every row are left out.
     """
@@ -275,7 +278,7 @@ def table(rows) -> str:
         failed = [f"failed: {problem['kind']} ({where}: {problem['line'][:200]})"] if problem else []
         for note in [*failed, *row["notes"]]:
             notes.setdefault(note, []).append(str(number))
-    legend = ["", "[low, high]: 95 % interval over rounds or repeats, widened by the rounding of the log."]
+    legend = ["", f"[low, high]: {BRACKETS}."]
     if any("(1 run" in line for line in text):
         legend.append("(1 run): no interval; low to high is what the log's rounding leaves open.")
     text += legend if rows else ["(no runs)"]
@@ -292,7 +295,7 @@ def _cell(row, key, form):
 
 
 def span(row, key, text) -> str:
-    """What stands behind a value of a row: " [low, high]", its 95 % interval; of 1 run " (1 run, low to high)", what
+    """What stands behind a value of a row: " [low, high]", its interval; of 1 run " (1 run, low to high)", what
     rounding leaves open, or " (1 run)"; nothing behind counts and the 1 of a baseline. `text` writes a number."""
     if f"{key}_interval" not in row or (row["workers"] == 1 and key in ("speedup", "efficiency")):
         return ""

@@ -1,4 +1,4 @@
-"""From runs to epoch time, images/second, speedup and efficiency, each with a 95 % interval.
+"""From runs to epoch time, images/second, speedup and efficiency, each with an interval.
 
 The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Systems", SC15):
 
@@ -6,6 +6,8 @@ The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Sys
   sample: one epoch of each, and ratios are taken within a round. Else the repeat is, not the epoch or the step: one
   number per repeat, the mean of its steady epochs. Intervals over them: labs.results.intervals.
 - Baselines are only looked for within one study. Runs of different studies are shown beside each other.
+- 95 % of the intervals hold the value where it is a ratio within rounds. A mean time is one of these minutes: on a
+  machine that drifts by 10 %, its interval holds the long-run mean in a third of the studies.
 - A rounded time (`45s`) is uncertain by half a rounding step either way; this widens every interval.
 - Speedup is the ratio of images/second. It equals the ratio of epoch times when both runs process equally
   many images per epoch, which they don't when each drops another remainder.
@@ -258,7 +260,10 @@ def counted(others: dict[int, float | None], what: str) -> tuple[list[int], str 
     return left, f"{said}, which are left out"
 
 
-NOT_PAIRED = "not paired: the runs did not take turns, so drift of the machine counts in"
+NOT_PAIRED = (
+    "not paired: the runs did not take turns, so drift of the machine counts in, and the interval does not hold 95 %; "
+    "measure them in turns (labs study, or jobs.Turns)"
+)
 
 
 def speedup(run: Run, baseline) -> Estimate:

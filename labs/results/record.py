@@ -113,8 +113,9 @@ class Record(_Part):
     """One run: its configuration, its epochs so far, and where, when and with what it was made.
 
     observed: what the recorder saw of optimizer and network (labs.training.observed); study: what the records of
-    trainings have in common that took turns; sharing: how they shared the machine; script_sha256: of the program's
-    file, as it was when the training began.
+    trainings have in common that took turns; order_seed: of the order in their rounds (labs.jobs.turns.orders; None
+    with a study: the order alternated); sharing: how they shared the machine; script_sha256: of the program's file, as
+    it was when the training began.
     """
 
     version: Literal[2] = VERSION
@@ -127,6 +128,7 @@ class Record(_Part):
     observed: dict[str, Any] = {}
     oversubscribed: bool | None = None
     study: str | None = None
+    order_seed: Count | None = None
     sharing: str | None = None
     epochs: list[Epoch]
     machine: dict[str, Any] = {}

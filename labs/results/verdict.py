@@ -1,8 +1,9 @@
 """Is the difference real? The efficiencies of two networks compared, with an interval, as yes, no or can't tell.
 
 Each efficiency is a ratio of times within the rounds of its study; the two samples of ratios are divided by
-labs.results.intervals.product. Of runs that did not take turns, four mean times are. All means are geometric, as of a
-speedup within rounds: the ratio is the middle of its interval, on logarithms. "no" needs evidence as
+labs.results.intervals.product. All means are geometric, as of a speedup within rounds: the ratio is the middle of its
+interval, on logarithms. Of runs that did not take turns, and of ratios that still change from round to round, nothing
+can be told: under a linear drift of the machine, "yes" would be wrong in half of such studies. "no" needs evidence as
 well: the whole interval must lie within the differences that do not matter (equivalence: D. Schuirmann, J.
 Pharmacokinetics and Biopharmaceutics 15, 1987).
 """
@@ -22,7 +23,8 @@ MATTERS = 0.05  # a difference of 5 % of efficiency
 class Verdict:
     """answer: YES, NO or OPEN; ratio: of the two efficiencies, with its 95 % interval (None: one repeat); matters: the
     smallest relative difference that matters; smallest: the difference that, seen in data with this spread, would have
-    counted as real; reliable: the true difference that 4 of 5 such studies find; names of what was compared; notes."""
+    counted as real; reliable: the true difference that 4 of 5 such studies find; names of what was compared; notes; why
+    it cannot be told although the interval would say so, or None."""
 
     answer: str
     ratio: float
@@ -32,14 +34,20 @@ class Verdict:
     reliable: float | None
     names: tuple[str, str] = ("first", "second")
     notes: tuple[str, ...] = ()
+    why: str | None = None
+
+    @property
+    def said(self):
+        """The answer as a table shows it, with the reason in brackets."""
+        return f"{self.answer} ({self.why})" if self.why else self.answer
 
     def __str__(self):
         first, second = self.names
         notes = [f"Note: {note}." for note in self.notes]
-        if not self.interval:
-            said = f"{OPEN}: efficiency of {first} / {second} is {self.ratio:.3f}, without an interval."
-            return " ".join([said, *notes])
-        low, high = self.interval
+        low, high = self.interval or (math.nan, math.nan)
+        if not self.interval or self.why:
+            between = f" [{low:.3f}, {high:.3f}]" if self.interval else ", without an interval"
+            return " ".join([f"{self.said}: efficiency of {first} / {second} is {self.ratio:.3f}{between}.", *notes])
         said = {
             YES: f"yes: {first} has the {'higher' if self.ratio > 1 else 'lower'} efficiency",
             NO: f"no: the efficiencies differ by less than {self.matters:.0%}",
@@ -88,13 +96,14 @@ def power(estimate):
     return math.expm1(half), math.expm1(sure)
 
 
-def compare(runs, first, second, workers=2, *, matters=MATTERS):
+def compare(runs, first, second, workers=2, *, matters=MATTERS, floor=0.0):
     """The Verdict on efficiency(first) / efficiency(second) on `workers`, from labs.results.run.Run objects.
 
-    first, second: names of the networks. Runs of the same configuration in one study are taken together.
+    first, second: names of the networks. Runs of the same configuration in one study are taken together. floor: the
+    relative difference up to which one configuration differed from itself; no smaller one is believed.
     Raises MetricsError: a run or its 1-worker baseline is missing, has no steady epoch, or comes from several studies.
     """
-    runs, parts, said, factor, unpaired = list(runs), [], [], 1.0, False  # parts: (sample, its rounding step, 1 or -1)
+    runs, parts, said, factor, why = list(runs), [], [], 1.0, None  # parts: (sample, its rounding step, 1 or -1)
     for name, sign in ((first, 1), (second, -1)):
         chosen = [run for run in runs if run.model == name and run.workers == workers]
         if not chosen:
@@ -118,21 +127,26 @@ def compare(runs, first, second, workers=2, *, matters=MATTERS):
             said += [f"{name}: {busy}"] if busy else []
             ratios = [base.rounds[n] / run.rounds[n] for n in rounds]
             parts.append((ratios, _ratio_step(ratios, (theirs, their_step), (ours, our_step)), sign))
+            if intervals.changing(ratios):
+                why, said = why or "still changing", [*said, f"{name}: {intervals.CHANGING}"]
         else:
-            unpaired = True
-            parts += [(theirs, their_step, sign), (ours, our_step, -sign)]
+            why = "not in turns"
+            parts.append(([fmean(theirs) / fmean(ours)], 0.0, sign))
     parts.sort(key=lambda part: -part[2])
     above, below = ([sample for sample, _, sign in parts if sign == wanted] for wanted in (1, -1))
     estimate = intervals.product(above, below, [step for _, step, _ in parts]).scaled(factor)
     ratio = factor * math.exp(sum(sign * fmean(map(math.log, sample)) for sample, _, sign in parts))
     interval, notes = estimate.interval, said
-    if interval is None:
-        notes.append("one repeat, or times shorter than their rounding: repeat each run 3 times or more")
-    if unpaired:
+    if why == "not in turns":
         notes.append(metrics.NOT_PAIRED)
+    elif interval is None:
+        notes.append("one round, or times shorter than their rounding: measure 3 rounds or more")
+    if not why and decide(interval, matters) == YES and abs(math.log(ratio)) <= math.log1p(floor):
+        why = f"below {floor:.1%}, by which one configuration differed from itself"
     if any(run.oversubscribed for run in runs if run.workers == workers):
         notes.append("oversubscribed: more workers than cores, which says nothing about scaling")
-    return Verdict(decide(interval, matters), ratio, interval, matters, *power(estimate), (first, second), tuple(notes))
+    answer = OPEN if why else decide(interval, matters)
+    return Verdict(answer, ratio, interval, matters, *power(estimate), (first, second), tuple(notes), why)
 
 
 def _times(run):
@@ -149,12 +163,3 @@ def _ratio_step(ratios, above, below):
     """The rounding step of ratios, of whose two times each is rounded to steps: (sample, step) above and below."""
     half_above, half_below = (step / 2 / fmean(sample) for sample, step in (above, below))
     return 2 * fmean(ratios) * ((1 + half_above) / (1 - half_below) - 1) if half_below < 1 else math.inf
-
-
-def rounded(run, counted=True):
-    """The run as a log with times in whole seconds would tell it; counted: whether it says so, too."""
-
-    def whole(epoch):
-        return replace(epoch, seconds=float(round(epoch.seconds)), resolution=float(counted))
-
-    return replace(run, repeats=[list(map(whole, repeat)) for repeat in run.repeats])

@@ -10,6 +10,7 @@ import numpy as np
 
 from labs.results import metrics
 from labs.results import steps as of_steps
+from labs.results.collect import BRACKETS
 from labs.results.run import MetricsError
 from labs.show.figure import COLOURS, MARKERS, finished, new_figure, png, show
 
@@ -54,8 +55,8 @@ def _with_interval(row, key, unit):
 
 
 def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
-    """Quantities of QUANTITIES over the number of workers; one curve per model and strategy. Bars: 95 % intervals or,
-    of a single run, what the rounding of its log leaves open."""
+    """Quantities of QUANTITIES over the number of workers; one curve per model and strategy. Bars: intervals, of times
+    and rates in these minutes, of ratios 95 %; of a single run, what the rounding of its log leaves open."""
     rows = [row for row in rows if row["workers"]]
     figure, axes = new_figure(len(quantities))
     sentences = []
@@ -80,12 +81,13 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
             sentences.append(f"{quantity.capitalize()} of {name} by workers: {values}.")
         high = axis.dataLim.y1  # of values and bars; not finite without any
         top = 1.08 * high if 0 < high < np.inf else None  # so that neither a marker nor the cap of a bar is cut off
-        axis.set(xlabel="workers", ylabel=label, xticks=ticks, title=quantity, ylim=(0, top))
+        axis.set(xlabel="workers", ylabel=label, xticks=ticks, ylim=(0, top))
+        axis.set_title(quantity if ideal else f"{quantity}, in these minutes")
     unique = {}  # a curve that has no speedup, for example, stands in the other panels only
     for axis in axes[::-1]:
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
     axes[-1].legend(unique.values(), unique.keys(), fontsize=9)
-    sentences.append("Bars show 95 % intervals; of a single run, what rounding leaves open.")
+    sentences.append(f"Bars show intervals: {BRACKETS}; of a single run, what rounding leaves open.")
     return finished(figure, " ".join(sentences), *(row["kind"] for row in rows), runs=rows)
 
 

@@ -2,7 +2,7 @@
 
 import html
 
-from labs.results.collect import span
+from labs.results.collect import BRACKETS, span
 from labs.show.figure import shows
 
 
@@ -46,7 +46,7 @@ def _line(cell, texts):
 
 
 def scaling(rows):
-    """Display rows of labs.results.collect as a table for a notebook: values with their 95 % intervals in brackets."""
+    """Display rows of labs.results.collect as a table for a notebook: values with their intervals in brackets."""
 
     def cell(row, key):
         value, behind = row.get(key), None if row.get(key) is None else span(row, key, _digits)
@@ -65,5 +65,6 @@ def scaling(rows):
             line["workers"] += " (oversubscribed)"
     show(shown, columns, headers, shows(rows))
     notes = list(dict.fromkeys(note for row in rows for note in row["notes"]))
+    print(f"[low, high]: {BRACKETS}.")
     if notes:
         print("Notes: " + "; ".join(notes) + ".")

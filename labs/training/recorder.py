@@ -92,7 +92,8 @@ class Recorder(keras.callbacks.Callback):
         )
         self._gate = waiting.join(self.rank, workers if strategy == "horovod" else 1)
         if self._gate:
-            self.record.study, self.record.sharing = self._gate.study, self._gate.sharing
+            self.record.study, self.record.order_seed = self._gate.study, self._gate.order_seed
+            self.record.sharing = self._gate.sharing
             self.record.job_id = self.record.job_id or os.environ.get("LABS_WITHIN")  # of the study
         if self.rank == 0:
             with contextlib.suppress(OSError):  # a job's start has done this already

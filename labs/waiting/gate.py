@@ -15,10 +15,11 @@ _KEEPER = Path(__file__).with_name("keeper.py")
 
 
 class Gate:
-    """Where this process waits, one of the `ranks` of its training; `study` and `sharing` are for the run record."""
+    """Where this process waits, one of the `ranks` of its training; `study`, `order_seed` and
+    `sharing` are for the run record."""
 
     def __init__(self, settings, rank, ranks):
-        self.study, self.sharing = settings.pop("study"), settings.pop("sharing")
+        self.study, self.order_seed, self.sharing = map(settings.pop, ("study", "order_seed", "sharing"))
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self._keeper = subprocess.Popen([sys.executable, "-I", "-S", str(_KEEPER)], **pipes)
         self._tell(json.dumps(settings | {"rank": rank, "ranks": ranks}))

@@ -113,8 +113,10 @@ def test_a_batch_script_makes_a_paired_study_over_nodes(study):
     assert found[0].study == found[1].study != found[2].study == found[3].study
     for first, second in (found[:2], found[2:]):
         assert [epoch.round for epoch in first.epochs] == [epoch.round for epoch in second.epochs] == [None, 1, 2, 3]
-        assert [epoch.order for epoch in first.epochs[1:]] == [0, 1, 0]
-        assert [epoch.order for epoch in second.epochs[1:]] == [1, 0, 1]
+        assert first.order_seed == second.order_seed
+        drawn = [order for _, order in zip(range(4), labs_jobs.orders(first.order_seed, 2), strict=False)][1:]
+        for place, each in enumerate((first, second)):
+            assert [epoch.order for epoch in each.epochs[1:]] == [order.index(place) for order in drawn]
     assert all(each.weights["identical"] and each.sharing == "stopped between turns" for each in found)
     assert all((folder / f"SmallCNN_horovod_{name}.err").read_text() == "" for name in names)
 

@@ -54,13 +54,56 @@ def start(folder, *programs, **options):
     return turns
 
 
-def test_one_computes_at_a_time_and_the_order_turns_around(tmp_path):
+def places(seed, rounds, count=2):
+    """[place in each round, from 1 on] of each training, as the seed draws them."""
+    drawn = [order for _, order in zip(range(rounds + 1), jobs.orders(seed, count), strict=False)][1:]
+    return [[order.index(number) for order in drawn] for number in range(count)]
+
+
+def test_orders_are_drawn_for_each_round_and_known_by_their_seed():
+    assert places(3, 50) == places(3, 50) != places(4, 50)
+    first = places(3, 400)[0]
+    followed = [(a, b) for a, b in zip(first, first[1:], strict=False)]
+    for pair in ((0, 0), (0, 1), (1, 0), (1, 1)):  # whatever came before: of 399, 100 are expected
+        assert 70 < followed.count(pair) < 130, pair
+    three = [tuple(order) for _, order in zip(range(600), jobs.orders(1, 3), strict=False)]
+    assert len(set(three)) == 6 and all(70 < three.count(order) < 130 for order in set(three))
+
+
+@pytest.mark.parametrize(
+    "busy, waits",
+    [
+        (lambda now: 2 * now, 60.0),  # others always
+        (lambda now: 2 * min(now, 7.0), 7.0),  # for 7 s
+        (lambda now: 0.3 * now, 0.0),  # less than counts
+    ],
+)
+def test_waiting_is_what_a_watch_shows(busy, waits, monkeypatch):
+    """By a watch of ours. A look takes a quarter of a second, and nobody asks for it at once."""
+    watch = SimpleNamespace(now=0.0, monotonic=lambda: watch.now)
+    monkeypatch.setattr("labs.jobs.turns.time", watch)
+    monkeypatch.setattr("labs.devices.busy", lambda: busy(watch.now))
+    monkeypatch.setattr("labs.devices.cores", lambda: 2)
+    turns = jobs.Turns(show=False, patience=60.0)
+    spent = []
+    for _ in range(3):  # rounds
+        begin = watch.now
+        while not turns._calm():
+            watch.now += 0.3
+        spent.append(watch.now - begin)
+        watch.now += 10.0  # the round, of stopped trainings: of ours
+    assert waits <= sum(spent) < waits + 3 * 0.7 and abs(turns.waited - max(0.0, waits)) < 0.7
+    if waits:
+        assert turns.waited == pytest.approx(spent[0])
+
+
+def test_one_computes_at_a_time_in_the_order_that_is_drawn(tmp_path):
     turns = start(tmp_path, [5], [5])
     turns.wait(timeout=300)
     assert turns.state == "finished"
     a, b = told(tmp_path, "a"), told(tmp_path, "b")
     assert [turn[0] for turn in a] == [turn[0] for turn in b] == [0, 1, 2, 3, 4]
-    assert [turn[1] for turn in a[1:]] == [0, 1, 0, 1] and [turn[1] for turn in b[1:]] == [1, 0, 1, 0]
+    assert [[turn[1] for turn in each[1:]] for each in (a, b)] == places(turns.seed, 4)
     spans = sorted((begin, end) for _, _, begin, end in a + b)
     assert all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:], strict=False))
     assert until(lambda: not of(tmp_path)), "a process stayed behind"
@@ -262,7 +305,7 @@ def test_in_the_background_the_test_goes_on_and_wait_collects(tmp_path, capsys):
     assert [job.state for job in turns.wait()] == ["finished", "finished"], "it can be asked again"
     a, b = told(tmp_path, "a"), told(tmp_path, "b")
     assert [turn[0] for turn in a] == [turn[0] for turn in b] == [0, 1, 2, 3, 4]
-    assert [turn[1] for turn in a[1:]] == [0, 1, 0, 1] and [turn[1] for turn in b[1:]] == [1, 0, 1, 0]
+    assert [[turn[1] for turn in each[1:]] for each in (a, b)] == places(turns.seed, 4)
     assert capsys.readouterr().out.count("a finished. Its files") == 2 and repr(turns) == "<a, b: finished>"
     assert until(lambda: not of(tmp_path)), "a process stayed behind"
 
@@ -366,7 +409,8 @@ def test_real_trainings(cold, tmp_path, launcher, needs_horovod, monkeypatch):
     assert {each.job_id for each in found} == {None if launcher else "77"}
     for each in found:
         assert [epoch.round for epoch in each.epochs] == [None, 1, 2, 3]
-    assert [[epoch.order for epoch in each.epochs[1:]] for each in found] == [[0, 1, 0], [1, 0, 1]]
+    assert [[epoch.order for epoch in each.epochs[1:]] for each in found] == places(turns.seed, 3)
+    assert {each.order_seed for each in found} == {turns.seed}
     assert [job.err.read_text() for job in turns.jobs] == ["", ""]
 
 
@@ -383,7 +427,7 @@ def cpu_seconds(started):
 def test_an_address_of_nobody_ends_the_training_with_a_reason(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
-    settings = {"address": address, "token": "x", "job": "a", "study": "s", "sharing": "stopped between turns"}
+    settings = {"address": address, "token": "x", "job": "a", "study": "s", "order_seed": 1, "sharing": "stopped"}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LABS_TURNS": json.dumps(settings)}
     environment |= {"LABS_RUNS": str(tmp_path), "LABS_RUN": "a"}
     command = [sys.executable, PROGRAM, "3"]

@@ -1,9 +1,9 @@
-"""labs.measure.profile: own times of operations, from a profile made by hand and from one that a `fit` leaves."""
+"""labs.lessons.nb10.profile: own times of operations, from a profile made by hand and from one that a `fit` leaves."""
 
 import pytest
 
 from labs import compat
-from labs.measure import peak, profile
+from labs.lessons.nb10 import peak, profile
 
 
 def write(folder, planes):

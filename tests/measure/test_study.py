@@ -212,9 +212,10 @@ def test_trainings_that_do_not_fit_beside_each_other_are_started_anew_in_each_ro
     assert {each.sharing for each in found} == {"started anew in each round"} and len(
         {each.study for each in found}
     ) == 1
+    (seed,) = {each.order_seed for each in found}
+    drawn = [order for _, order in zip(range(2), jobs.orders(seed, 2), strict=False)]
     assert [[(e.epoch, e.round, e.order) for e in each.epochs[1:]] for each in found] == [
-        [(1, 1, 0), (2, 2, 1)],
-        [(1, 1, 1), (2, 2, 0)],
+        [(1, 1, drawn[0].index(place)), (2, 2, drawn[1].index(place))] for place in (0, 1)
     ]
     assert study._on_record(paths, [study.configuration(plan, "SmallCNN", count, "mirrored") for count in (1, 2)])
     from labs.results import collect
@@ -222,6 +223,45 @@ def test_trainings_that_do_not_fit_beside_each_other_are_started_anew_in_each_ro
     assert sorted((tmp_path / "runs").glob("*.json")) == sorted(paths), "no file of a round is left"
     row = next(row for row in collect.rows(paths) if row["workers"] == 2)
     assert row["rounds"] == 2 and row["speedup_interval"]
+
+
+def test_what_takes_turns_has_names_of_its_own():
+    found = list(study.groups(TEST, ["A", "B"], [1, 2, 4], "mirrored", twice=True))
+    assert [(name, list(pair.values())) for name, pair in found] == [
+        *((name, counts) for name in "AB" for counts in ([1, 2], [1, 4])),
+        ("A", [1, 1]),
+    ]
+    names = [name for _, pair in found for name in pair]
+    assert len(set(names)) == len(names) == 10 and found[0][1] == {"A_mirrored_w1_b32": 1, "A_mirrored_w2_b64": 2}
+    assert found[1][1] == {"A_mirrored_w1_b32_beside_w4": 1, "A_mirrored_w4_b128": 4}
+    assert found[-1][1] == {"A_mirrored_w1_b32_once": 1, "A_mirrored_w1_b32_again": 1}
+    alone = list(study.groups(TEST, ["A"], [2, 4], "horovod"))
+    assert alone == [("A", {"A_horovod_w2_b64": 2}), ("A", {"A_horovod_w4_b128": 4})]
+
+
+def test_one_configuration_against_itself_is_what_differences_must_exceed(tmp_path):
+    def write(name, seconds):
+        made = record.load(recorded.laptop_two_networks()[0])
+        epochs = [made.epochs[0].model_copy(update={"epoch": n, "round": n or None, "seconds": s})
+                  for n, s in enumerate([9.0, *seconds])]  # fmt: skip
+        record.save(tmp_path / f"{name}.json", made.model_copy(update={"study": "s", "epochs": epochs}))
+        return tmp_path / f"{name}.json"
+
+    paths = write("once", [4.0, 4.4, 4.0, 4.2]), write("again", [4.0, 4.3, 4.1, 4.2])
+    ratio, floor = found = study.itself(paths)
+    assert ratio.value == pytest.approx((4.4 / 4.3 * 4.0 / 4.1) ** 0.25)
+    assert 1 + floor == max(ratio.interval[1], 1 / ratio.interval[0]) and 0.01 < floor < 0.05
+    rows = [
+        {"workers": workers, "speedup": speedup, "efficiency": speedup and speedup / workers, "source": f"{speedup}"}
+        for workers, speedup in ((1, 1.0), (2, 1.005), (2, 1.99), (2, 1.5), (2, None))
+    ]
+    first, *others = study.believed(rows, found)
+    assert f"Believe no difference below {floor:.1%}" in first
+    assert [line.split(" differs")[0] for line in others] == [
+        "1.005: its speedup of 1.005", "1.99: its efficiency of 0.995",
+    ]  # fmt: skip
+    few = study.itself([write(name, [4.0]) for name in ("once", "again")])
+    assert few[1] is None and "without an interval" in study.believed(rows, few)[0]
 
 
 def test_one_worker_is_measured_beside_each_other_number():

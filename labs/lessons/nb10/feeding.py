@@ -1,6 +1,5 @@
 """An image folder whose images must be decoded and made small, the network that reads them, and who waits for whom."""
 
-import random
 import time
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from labs import jobs
 from labs.data import formats
 from labs.data.dataset import Dataset
 
@@ -86,9 +86,9 @@ def measure(pipelines, step, rounds=4):
     in random order.
     """
     pipelines = {name: as_written(pipeline) for name, pipeline in pipelines.items()}
-    found, order = {name: [] for name in pipelines}, random.Random(0)
-    for number in range(rounds + 1):
-        for name in order.sample(list(pipelines), len(pipelines)):
+    found = {name: [] for name in pipelines}
+    for number, order in zip(range(rounds + 1), jobs.orders(0, len(pipelines)), strict=False):
+        for name in (list(pipelines)[place] for place in order):
             waited = computed = count = 0
             batches, begin = iter(pipelines[name]), time.perf_counter()
             for batch in batches:

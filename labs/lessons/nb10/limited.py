@@ -96,7 +96,7 @@ def train(setting, seconds, stem):
     import keras
     import tensorflow as tf
 
-    from labs.measure import peak
+    from labs.lessons.nb10 import peak
 
     rank, size, hvd = 0, 1, None
     if setting.ranks:

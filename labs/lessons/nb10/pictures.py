@@ -7,7 +7,8 @@ from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 def waits(measured, kind="measured"):
     """Time of a step in waiting for the batch and in computing, for several pipelines.
 
-    measured: {name: list of rounds (seconds of waiting, seconds of computing) of a step}. Bars: 95 % intervals.
+    measured: {name: list of rounds (seconds of waiting, seconds of computing) of a step}. Bars: intervals, in
+    these minutes.
     """
     figure, (axis,) = new_figure(1, width=8.0, height=0.8 + 0.45 * len(measured))
     sentences = []
@@ -27,7 +28,9 @@ def waits(measured, kind="measured"):
     axis.set(xlabel="time of a step (ms)", xlim=(0, None))
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(figure, kind)
-    figure.alt = "Time of a step by pipeline. " + " ".join(reversed(sentences)) + " Bars show 95 % intervals."
+    figure.alt = (
+        "Time of a step by pipeline. " + " ".join(reversed(sentences)) + " Bars show intervals in these minutes."
+    )
     return figure
 
 

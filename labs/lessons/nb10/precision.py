@@ -7,10 +7,9 @@ All three networks are made in one process and take turns, in random order. Prin
 
 import argparse
 import json
-import random
 import time
 
-from labs import data, devices  # first: it silences TensorFlow's start-up messages
+from labs import data, devices, jobs  # first: it silences TensorFlow's start-up messages
 
 # isort: split
 import keras
@@ -82,9 +81,8 @@ def main():
         kinds, size = stored(model, optimizer)
         found[policy] = {"stored": kinds, "activation_bytes": size, "seconds": []}
         made[policy][1](*fixed)
-    order = random.Random(0)
-    for _ in range(args.rounds):
-        for policy in order.sample(POLICIES, len(POLICIES)):
+    for _, order in zip(range(args.rounds), jobs.orders(0, len(POLICIES)), strict=False):
+        for policy in (POLICIES[place] for place in order):
             begin = time.perf_counter()
             for _ in range(args.steps):
                 float(made[policy][1](*fixed))

@@ -66,7 +66,7 @@ def whole_steps(steps, runs):
 
 def predictions(fit, observations):
     """Rows of labs.lessons.nb12.pictures.held_out: what the fit says of steps, and how long they took; [] without a
-    fit. Intervals: 95 %, of the measured step over rounds."""
+    fit. Intervals: 95 %; of the measured step over rounds, in these minutes."""
     rows = []
     for seen in observations if fit else ():
         told = costs.predict_from_fit(fit, seen.model, seen.workers, seen.local_batch).step_seconds

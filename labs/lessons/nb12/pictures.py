@@ -203,14 +203,14 @@ def _in_ms(axis, **labels):
 
 
 def _bar(axis, place, value, interval, **look):
-    """A bar from 0, to either side, with its 95 % interval where there is one."""
+    """A bar from 0, to either side, with its interval where there is one."""
     axis.barh(place, value, 0.7, edgecolor="white", **look)
     if interval:
         axis.errorbar(value, place, xerr=[[value - interval[0]], [interval[1] - value]], color="black", capsize=3)
 
 
 def breakdown(results):
-    """The parts of a step with their 95 % intervals: all of them on one scale, and those that are differences on their
+    """The parts of a step with their intervals: all of them on one scale, and those that are differences on their
     own. A part below 0 stands at the left of 0. results: of labs.measure.breakdown.measure."""
     figure, (axis, small) = new_figure(2, width=5.2, height=1.0 + 1.0 * len(results), sharey=True)
     names, sentences = [], []
@@ -230,13 +230,13 @@ def breakdown(results):
     _in_ms(small, title="the differences alone, enlarged")
     for each in (axis, small):
         each.axvline(0, color="black", lw=1)
-    stamp(figure, *(found["kind"] for found in results), note="whiskers are 95 % intervals")
-    figure.alt = "Parts of a step in milliseconds, with 95 % intervals. " + " ".join(sentences)
+    stamp(figure, *(found["kind"] for found in results), note="whiskers: intervals in these minutes")
+    figure.alt = "Parts of a step in milliseconds, with intervals in these minutes. " + " ".join(sentences)
     return figure
 
 
 def whole(compared, *kinds):
-    """The sum of the parts beside a whole step, and the residual, with 95 % intervals.
+    """The sum of the parts beside a whole step, and the residual, with intervals.
 
     compared: {name of a network: what labs.measure.breakdown.whole says}; kinds: of the parts and of the whole steps.
     """
@@ -254,16 +254,17 @@ def whole(compared, *kinds):
     axis.axvline(0, color="black", lw=1)
     axis.set_yticks(range(len(names)), names)
     _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="sum of the parts, and a whole step")
-    stamp(figure, *kinds, note="whiskers are 95 % intervals")
-    figure.alt = "The sum of a step's parts beside a whole step of a training, with 95 % intervals. " + " ".join(
-        sentences
+    stamp(figure, *kinds, note="whiskers: intervals in these minutes")
+    figure.alt = (
+        "The sum of a step's parts beside a whole step of a training, with intervals in these minutes. "
+        + " ".join(sentences)
     )
     return figure
 
 
 def held_out(rows, kind="measured"):
     """Predicted steps beside measured ones. rows: dicts {name, predicted: (seconds, interval or None), measured: the
-    same}. Intervals: 95 %."""
+    same}. Intervals: of what is predicted 95 %, of what was measured in these minutes."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.0 + 0.55 * len(rows))
     sentences = []
     for place, row in enumerate(rows):
@@ -285,14 +286,21 @@ def held_out(rows, kind="measured"):
     _in_ms(axis, ylim=(len(rows) - 0.4, -0.6), title="steps that the fit has not seen")
     axis.set_xlim(0, 1.12 * axis.get_xlim()[1])
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    stamp(figure, "predicted", kind, note="with 95 % intervals; at the right the residual")
-    figure.alt = "Predicted and measured steps with 95 % intervals. " + " ".join(sentences)
+    stamp(
+        figure,
+        "predicted",
+        kind,
+        note="intervals: predicted 95 %, measured in these minutes; at the right the residual",
+    )
+    figure.alt = "Predicted steps with 95 % intervals, and measured ones with those of these minutes. " + " ".join(
+        sentences
+    )
     return figure
 
 
 def hidden(cases, kind="measured"):
     """All-reduce of a step within backward and behind it, one bar for each of `cases`: {name: rows of
-    labs.results.timeline.overlap}. Whiskers: 95 % intervals over the steps."""
+    labs.results.timeline.overlap}. Whiskers: intervals over the steps, in these minutes."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.1 + 0.45 * len(cases))
     sentences = []
     for place, (name, rows) in enumerate(cases.items()):
@@ -321,7 +329,7 @@ def hidden(cases, kind="measured"):
     axis.set(ylim=(len(cases) - 0.4, -0.6), xlabel="milliseconds of all-reduce per step", xlim=(0, None))
     axis.set_title("how much of the all-reduce lies within backward")
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    stamp(figure, kind, note="whiskers are 95 % intervals over steps")
+    stamp(figure, kind, note="whiskers: intervals over steps, in these minutes")
     figure.alt = "All-reduce of a step within backward and behind it. " + " ".join(sentences)
     return figure
 
