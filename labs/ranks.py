@@ -14,9 +14,9 @@ class RankError(LabsError):
 
 
 APART = (
-    "Rank {rank} and rank 0 have different networks {when} (first difference: {first}): each rank sets or trains it on "
-    "its own. Broadcast at the start, wrap the optimizer with hvd.DistributedOptimizer, and put callbacks that follow "
-    "a metric after MetricAverageCallback."
+    "Rank {rank} and rank 0 have different networks {when} (first difference: {first}): each rank trains its own. "
+    "Broadcast at the start, wrap the optimizer with hvd.DistributedOptimizer, and let callbacks that follow a metric "
+    "stand after MetricAverageCallback."
 )
 
 

@@ -350,6 +350,17 @@ def test_wrapping_keeps_what_weight_decay_leaves_out(needs_horovod):
         assert float(kernel[0]) == pytest.approx(0.95) and float(bias[0]) == 1.0
 
 
+def test_ranks_have_seeds_of_their_own_and_one_process_the_shared_one(monkeypatch, needs_horovod):
+    import horovod.tensorflow as horovod
+
+    seeds = set()
+    for rank in range(4):
+        monkeypatch.setattr(horovod, "rank", lambda rank=rank: rank)
+        seeds |= {ranks.own_seed(seed) for seed in range(4)}
+        assert rank or seeds == {0, 1, 2, 3}
+    assert len(seeds) == 16 and all(isinstance(seed, int) and 0 <= seed < 2**32 for seed in seeds)
+
+
 def test_problem_of_shards_names_rank_and_samples():
     for shards in ([[0, 2, 4], [1, 3, 5]], [[0, 1, 2, 3, 4, 5]]):
         assert ranks.shard_problem(shards, 6) is None
