@@ -107,6 +107,11 @@ def samples(model):
     return round(sum(float(copy.numpy()) for copy in getattr(count, "values", [count])))
 
 
+def masked(model):
+    """Whether a mask reaches the loss of a Keras model, as far as its graph of layers tells."""
+    return any(hasattr(tensor, "_keras_mask") for tensor in getattr(model, "outputs", None) or [])
+
+
 def trained_by(optimizer):
     """The variables for which a Keras optimizer was built."""
     inner = getattr(optimizer, "inner_optimizer", None)  # of one that scales the loss; in Keras 3.3 it alone knows

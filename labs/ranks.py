@@ -14,6 +14,13 @@ class RankError(LabsError):
     """Ranks differ where they must not; the message names the ranks and what differs."""
 
 
+APART = (
+    "Rank {rank} and rank 0 have different networks {when} (first difference: {first}): each rank trains its own. "
+    "Broadcast at the start, wrap the optimizer with hvd.DistributedOptimizer, and let callbacks that follow a metric "
+    "stand after MetricAverageCallback."
+)
+
+
 def gather(value, what):
     """[value of rank 0, value of rank 1, ...] on every rank; `what` it is, in words.
 
@@ -52,6 +59,29 @@ def fingerprints(variables):
     return sums
 
 
+def differ(values):
+    """(rank, its value) of the first rank that differs from rank 0, or None."""
+    return next(((rank, value) for rank, value in enumerate(values) if value != values[0]), None)
+
+
+def equal(variables, by_rank, when):
+    """Raise RankError, on every rank, unless `by_rank`, the `fingerprints` of `variables` on all ranks, are equal."""
+    if pair := differ(by_rank):
+        both = zip(variables, pair[1], by_rank[0], strict=False)
+        first = next((variable.path for variable, here, there in both if here != there), "their number")
+        raise RankError(APART.format(rank=pair[0], when=when, first=first))
+
+
+def own_seed(seed):
+    """This rank's own seed, made of one that all ranks share: for what each is to draw by itself, such as dropout.
+
+    Rank 0 keeps the shared one, so that one process draws what it draws without Horovod.
+    """
+    import horovod.tensorflow as hvd
+
+    return int(np.random.SeedSequence([seed, hvd.rank()]).generate_state(1)[0]) if hvd.rank() else seed
+
+
 def place():
     """(rank, nodes, oversubscribed) of this rank; oversubscribed if any ranks share cores, without GPUs.
 
@@ -81,7 +111,8 @@ def place():
 def agree(why="they would not train the same network", /, **values):
     """Raise RankError, on every rank, unless all ranks pass equal values; `why` says what would follow otherwise."""
     by_rank = gather(values, "its settings")
-    for name, value in by_rank[0].items():
+    for name in dict.fromkeys(name for values in by_rank for name in values):
+        value = by_rank[0].get(name)
         different = [rank for rank, others in enumerate(by_rank) if others.get(name) != value]
         if different:
             rank = different[0]
@@ -101,8 +132,7 @@ def check_shards(numbers, n, dropped=0):
     """
     mine = np.fromiter(numbers.as_numpy_iterator(), np.int64)
     by_rank = gather(mine, "shards")
-    problem = shard_problem(by_rank, n, dropped)
-    if problem:
+    if problem := shard_problem(by_rank, n, dropped):
         raise RankError(problem)
     return by_rank
 
@@ -173,8 +203,5 @@ def same_weights(model, when="after the training"):
     result = compare_weights(model)
     for other in result["different"]:
         if other["trainable"]:
-            raise RankError(
-                f"Rank {other['rank']} and rank 0 have different networks {when} (first difference: "
-                f"{other['variable']}). Broadcast the weights, and wrap the optimizer with hvd.DistributedOptimizer."
-            )
+            raise RankError(APART.format(rank=other["rank"], when=when, first=other["variable"]))
     return result

@@ -450,7 +450,7 @@ if answered("07.24", "07.25") and devices.has("horovod"):
 # %% [markdown]
 # Equal steps from different places end in different places: nothing ever brings the ranks together. Both losses fall, and no
 # error says that the gradients that are averaged belong to different networks. What in a record tells you? `weights.identical`,
-# as above; the kit's callbacks compare the weights before the first step.
+# as above. The kit's own optimizer compares the weights of all ranks in its first step, and stops where they differ.
 #
 # ## What counts is the effective batch
 #
@@ -737,8 +737,11 @@ if answered("07.28") and devices.has("horovod"):
 # first epoch again, the second job would train without a complaint as well: another network, and only such a comparison tells.
 #
 # The order of the samples needs no place in the file: it follows from the seed and the epoch's number. What else a training draws at
-# random, as dropout does, must be kept or follow from such a number. On GPUs sums may be added up in another order each time; there, compare
-# losses instead of bits. And what is in no checkpoint yet is lost: an epoch that was ended in its middle is trained again.
+# random, as dropout does, must be kept or follow from such a number. And each rank must draw for itself: with one seed on all
+# ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)` makes a seed for each rank.
+#
+# On GPUs sums may be added up in another order each time; there, compare losses instead of bits. And what is in no checkpoint yet
+# is lost: an epoch that was ended in its middle is trained again.
 #
 # With `fit` the same parts have names: rank 0 loads the model, `BroadcastGlobalVariablesCallback` gives its weights and its
 # momentum to all, `hvd.broadcast` the number of epochs, which is `fit`'s `initial_epoch`; and a callback saves, on rank 0 only.

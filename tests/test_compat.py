@@ -118,6 +118,14 @@ def test_an_optimizer_that_horovod_wrapped_is_known(needs_horovod):
     assert not compat.wrapped_by_horovod(keras.optimizers.SGD(0.1))
 
 
+def test_a_mask_that_reaches_the_loss_is_known():
+    layers = keras.layers
+    for last, masked in (([], True), ([layers.Dense(2)], True), ([layers.GlobalAveragePooling1D()], False)):
+        model = keras.Sequential([keras.Input((4,)), layers.Embedding(5, 3, mask_zero=True), *last])
+        assert compat.masked(model) is masked
+    assert not compat.masked(dense())
+
+
 def test_strategy_and_replicas_of_a_model():
     model = dense()
     assert compat.strategy(model) is tf.distribute.get_strategy() and compat.replicas(model) == 1

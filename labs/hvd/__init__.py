@@ -18,31 +18,11 @@ except ImportError as problem:
         f"Horovod cannot be imported ({problem}), so nothing can run in many processes. Install a C++ compiler, "
         "then `make horovod`; `labs doctor` says what is missing."
     ) from None
-from horovod.tensorflow import cross_size, local_rank, local_size, rank, shutdown, size
+from horovod.tensorflow import cross_size, local_rank, local_size, rank, shutdown, size  # noqa: F401
 
-from labs.hvd import callbacks
-from labs.hvd.collectives import Average, Sum, allgather, allreduce, broadcast, grouped_allreduce, reducescatter
-from labs.hvd.optimizer import DistributedOptimizer, HorovodError
-
-__all__ = [
-    "Average",
-    "DistributedOptimizer",
-    "HorovodError",
-    "Sum",
-    "allgather",
-    "allreduce",
-    "broadcast",
-    "callbacks",
-    "cross_size",
-    "grouped_allreduce",
-    "init",
-    "local_rank",
-    "local_size",
-    "rank",
-    "reducescatter",
-    "shutdown",
-    "size",
-]
+from labs.hvd import callbacks  # noqa: F401
+from labs.hvd.collectives import *  # noqa: F403
+from labs.hvd.optimizer import DistributedOptimizer, HorovodError  # noqa: F401
 
 
 def init():

@@ -1,8 +1,12 @@
 """Horovod's callbacks for Keras 3, for `fit(..., callbacks=[...])`."""
 
 import contextlib
+import functools
 import math
+import os
+import sys
 import threading
+import warnings
 
 import keras
 import numpy as np
@@ -42,15 +46,23 @@ NO_WEIGHTS = (
     "The model has no weights yet, so that there is nothing to broadcast: each rank would draw its own in the first "
     "step. Begin it with keras.Input(...), or call model.build((None, ...)) before `fit`."
 )
+# Attributes with the paths of those callbacks of Keras that several ranks cannot share. TensorBoard's files can.
+WRITES = {"ModelCheckpoint": "filepath", "BackupAndRestore": "backup_dir", "CSVLogger": "filename"}
+UNEVEN = (
+    "The loss is a sum, of whose gradient the mean over K ranks is 1/K, or it is a mean over what has no mask, or over "
+    "weights, which may be unequal on the ranks. Divide the summed loss by a number that is equal on all ranks."
+)
 PATIENCE = 30.0  # seconds for the others, where a rank leaves an epoch before its last step
 
 
 class _Callback(keras.callbacks.Callback):
-    """Is known to the others of a `fit`, and counts this rank's samples of an epoch: `trained` and `validated`."""
+    """Is known to the others of a `fit`, and keeps on how much this rank has measured in an epoch (_measured).
+
+    measured: by the name of a metric in the logs; of "loss" and "val_loss" these are the samples.
+    """
 
     begun = False
-    trained = validated = test_steps = 0
-    _trains = False  # Keras' metrics are those of the training, not of the validation
+    measured, test_steps = {}, 0
 
     def set_params(self, params):
         # Keras gives all callbacks of a `fit` the same dict, before the first of them begins.
@@ -60,10 +72,11 @@ class _Callback(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self.begun = True
+        if self is self.params["labs.hvd"][0]:
+            check(self.model, self.params)
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.trained = self.validated = self.test_steps = 0
-        self._trains = True
+        self.measured, self.test_steps = None, 0
 
     def on_test_begin(self, logs=None):
         self._end_of_training()
@@ -72,14 +85,14 @@ class _Callback(keras.callbacks.Callback):
         self.test_steps += 1
 
     def on_test_end(self, logs=None):
-        self.validated = compat.samples(self.model)
+        self.measured = self.measured | {f"val_{name}": each for name, each in _measured(self.model).items()}
 
     def on_epoch_end(self, epoch, logs=None):
         self._end_of_training()
 
     def _end_of_training(self):
-        if self._trains:
-            self._trains, self.trained = False, compat.samples(self.model)
+        if self.measured is None:  # Keras' metrics are those of the training, and not yet of the validation
+            self.measured = _measured(self.model)
 
 
 class BroadcastGlobalVariablesCallback(_Callback):
@@ -101,12 +114,12 @@ class BroadcastGlobalVariablesCallback(_Callback):
     def on_train_begin(self, logs=None):
         super().on_train_begin()
         self._epoch = self._first_batch = None
-        check(self.model, self.params)
+        _fit_callbacks().append(keras.callbacks.LambdaCallback(on_train_end=self._after_all))
         optimizers = [optimizer for _, optimizer in _optimizers(self.model)]
         if len(optimizers) == 1 and not optimizers[0].built:  # of several, each knows itself what it trains
             optimizers[0].build(self.model.trainable_weights)
-        state = list(self.model.weights)  # seeds of dropout stay each rank's own
-        state += [variable for optimizer in optimizers for variable in optimizer.variables]
+        # The seeds of dropout, which model.variables holds, too, stay each rank's own.
+        state = [*self.model.weights, *(variable for optimizer in optimizers for variable in optimizer.variables)]
         ranks.agree("they cannot be broadcast", **{"the number of weights and optimizer variables": len(state)})
         for number, variable in enumerate(state):
             value = tf.convert_to_tensor(variable.value)
@@ -132,7 +145,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
         self._meet(None, self._left())
 
     def _end_of_training(self):
-        early = self._trains and horovod.size() > 1 and self._done < self.params["steps"]
+        early = self.measured is None and horovod.size() > 1 and self._done < self.params["steps"]
         super()._end_of_training()
         if early and not _all_come():
             raise ranks.RankError(
@@ -146,7 +159,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
         if horovod.size() == 1 or self._epoch is None:
             return {"epoch": 0, "samples": 0, "weights": []}
         weights = ranks.fingerprints(self.model.trainable_weights)
-        return {"epoch": self._epoch + 1, "samples": self.trained, "weights": weights}
+        return {"epoch": self._epoch + 1, "samples": round(self.measured.get("loss", 0)), "weights": weights}
 
     def _meet(self, epoch, before):
         """Compare the ranks, once per epoch. One that trains no more comes once more, with None: nobody must wait."""
@@ -160,35 +173,35 @@ class BroadcastGlobalVariablesCallback(_Callback):
                 f"{goes_on} goes on, and would wait for it for ever. What stops a training, such as EarlyStopping, "
                 "must decide alike on all ranks: give it to all of them, after MetricAverageCallback."
             )
-        if pair := _differ([other["epoch"] for other in by_rank]):
+        if pair := ranks.differ([other["epoch"] for other in by_rank]):
             raise ranks.RankError(
                 f"Rank 0 begins epoch {by_rank[0]['epoch']} and rank {pair[0]} epoch {pair[1]}: they would not train "
                 "equally long. Give `fit` the same initial_epoch on all ranks."
             )
         last = before["epoch"]
         _same_samples([other["before"]["samples"] for other in by_rank], f"in epoch {last}")
-        if pair := _differ([other["rates"] for other in by_rank]):
+        if pair := ranks.differ([other["rates"] for other in by_rank]):
             raise ranks.RankError(
                 f"The learning rate of rank 0 is {by_rank[0]['rates']} and of rank {pair[0]} {pair[1]}, "
                 f"{f'before epoch {epoch}' if epoch else f'after epoch {last}'}: equal gradients then make different "
                 "networks. What sets it must be on all ranks; if it looks at a metric, after MetricAverageCallback."
             )
-        if pair := _differ([other["before"]["weights"] for other in by_rank]):
-            both = zip(self.model.trainable_weights, pair[1], by_rank[0]["before"]["weights"], strict=False)
-            first = next((weight.path for weight, here, there in both if here != there), "their number")
-            raise ranks.RankError(
-                f"Rank {pair[0]} and rank 0 have different networks after epoch {last} (first difference: "
-                f"{first}): something trains or sets weights on each rank alone, "
-                "such as a callback, a rate, or an optimizer without hvd.DistributedOptimizer. Do it on all alike."
-            )
+        weights = [other["before"]["weights"] for other in by_rank]
+        ranks.equal(self.model.trainable_weights, weights, f"after epoch {last}")
+
+    def _after_all(self, logs):
+        """When all other callbacks have ended, one of which may have restored the best weights."""
+        weights = self.model.trainable_weights
+        ranks.equal(weights, ranks.gather(ranks.fingerprints(weights), "its weights at the end"), "at the end of fit")
 
 
 class MetricAverageCallback(_Callback):
     """At the end of each epoch, averages over the ranks what each has measured on its own share of the data.
 
     These are the metrics in `logs` (for all callbacks that come after this one) and the moving statistics of batch
-    normalisation, which no gradient keeps equal. A metric weighs as many samples as it was measured on, so that means
-    over samples (loss, accuracy) are those of all samples; of others (AUC) it is the mean of the ranks.
+    normalisation, which no gradient keeps equal. A metric that is a mean (accuracy) weighs on each rank as much as it
+    was measured on: samples, without what is masked, or the sum of their weights (weighted_metrics). So it is the mean
+    of all. The loss weighs the rank's samples; of others (AUC) it is the mean of the ranks.
 
     Raises labs.ranks.RankError for ranks that have measured different things, or on unknown numbers of samples.
     """
@@ -198,7 +211,7 @@ class MetricAverageCallback(_Callback):
         if horovod.size() == 1:
             return
         metrics = {key: float(value) for key, value in (logs or {}).items() if np.ndim(value) == 0}
-        mine = {"metrics": metrics, "trained": self.trained, "validated": self.validated, "steps": self.test_steps}
+        mine = {"metrics": metrics, "measured": self.measured, "steps": self.test_steps}
         by_rank = ranks.gather(mine, "its metrics")
         _same_metrics(by_rank, epoch)
         measured = [v for v in self.model.non_trainable_weights if "float" in v.dtype]
@@ -208,12 +221,15 @@ class MetricAverageCallback(_Callback):
             for variable, value in zip(alike, horovod.grouped_allreduce(tensors, op=horovod.Average), strict=True):
                 variable.assign(value)
         for key in metrics:
-            samples = [other["validated" if key.startswith("val_") else "trained"] for other in by_rank]
-            logs[key] = _mean([other["metrics"][key] for other in by_rank], samples)
+            loss = "val_loss" if key.startswith("val_") else "loss"
+            weights = [other["measured"].get(key, other["measured"].get(loss, 0)) for other in by_rank]
+            logs[key] = _mean([other["metrics"][key] for other in by_rank], weights)
 
 
 def check(model, params, last=False):
     """Raise HorovodError or RankError if `fit` of this compiled model would fail, hang, or not train one network.
+
+    What trains, but perhaps not what is meant, rank 0 warns of, once.
 
     params: a callback's `params`, with the steps and epochs of this `fit`. All ranks must call it.
     last: whether who calls it must stand after Horovod's callbacks, as the recorder.
@@ -221,22 +237,51 @@ def check(model, params, last=False):
     others = params.get("labs.hvd", [])
     waiting = [type(callback).__name__ for callback in others if not callback.begun] if last else []
     problem = ORDER.format(first=waiting[0]) if waiting else _problem(model, params)
-    problems = ranks.gather(problem, "what it is to train")
+    own = [(type(each).__name__, each) for each in _fit_callbacks() if type(each).__module__.startswith("keras.")]
+    own = [(name, os.path.realpath(getattr(callback, WRITES[name]))) for name, callback in own if name in WRITES]
+    seeds = [variable for variable in model.variables if variable.path.endswith("seed_generator_state")]
+    own += enumerate(ranks.fingerprints(seeds) if horovod.size() > 1 else [])
+    by_rank = ranks.gather({"problem": problem, "own": own}, "what it is to train")
+    problems = [other["problem"] for other in by_rank]
     for rank, problem in enumerate(problems):
         if problem:
             raise HorovodError(problem if all(problems) else f"Rank {rank}: {problem}")
+    owned = [each for other in by_rank for each in set(other["own"])]
+    for name, what in {each for each in owned if owned.count(each) > 1}:
+        if isinstance(name, str):
+            raise HorovodError(
+                f"{name} would write to {what} on several ranks, each over what another writes, and damage it. Give it "
+                "to rank 0 only (if hvd.rank() == 0); BackupAndRestore, which all need, gets a path for each rank."
+            )
+        _warn(
+            "Several ranks draw the same random numbers: dropout leaves out the same units on them. Give each its own "
+            "seed before it makes the model: keras.utils.set_random_seed(ranks.own_seed(seed)); then broadcast."
+        )
     names = ", ".join(type(callback).__name__ for callback in others)
-    why = "some would wait for ever in an all-reduce for the others"
-    run = {"steps": params.get("steps"), "epochs": params.get("epochs")}
-    ranks.agree(why, **run, steps_per_execution=model.steps_per_execution, callbacks=names)
-    shapes = {f"network weight {n}": tuple(weight.shape) for n, weight in enumerate(model.trainable_weights)}
-    ranks.agree("their gradients do not fit together", **shapes, **{"network weights": len(shapes)})
-    settings = {}
+    settings = {"steps": params.get("steps"), "epochs": params.get("epochs"), "callbacks": names}
+    settings["steps_per_execution"] = model.steps_per_execution
+    settings |= {f"network weight {n}": tuple(weight.shape) for n, weight in enumerate(model.trainable_weights)}
     for number, (_, optimizer) in enumerate(_optimizers(model)):
         optimizer.number = number
         name = f"optimizer {number + 1}" if number else "the optimizer"
         settings |= {name: type(optimizer).__name__} | _settings(optimizer.get_config(), f"{name}'s ")
-    ranks.agree("equal gradients then make different networks", **settings)
+    for number, layer in enumerate(each for each in compat.layers(model) if not isinstance(each, keras.Model)):
+        name = f"layer {number} ({type(layer).__name__})"
+        settings |= {f"layer {number}": type(layer).__name__, f"{name}'s precision": layer.dtype_policy.name}
+        with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):  # a layer of one's own
+            settings |= _settings(layer.get_config(), f"{name}'s ")
+    settings |= _settings({"loss": model.loss}, "the ")
+    ranks.agree("they would wait for each other for ever, or train different networks", **settings)
+    reductions = {value for key, value in settings.items() if key.startswith("the loss")}
+    if reductions & {"sum", "mean_with_sample_weight"} or compat.masked(model):
+        _warn(UNEVEN)
+
+
+@functools.cache
+def _warn(text):
+    """Say it on rank 0, in the standard error; each text once."""
+    if horovod.size() > 1 and horovod.rank() == 0:
+        print(f"Warning: {text}", file=sys.stderr, flush=True)
 
 
 def _problem(model, params):
@@ -279,28 +324,47 @@ def _optimizers(model):
 
 
 def _settings(config, prefix):
-    """The plain values in an optimizer's configuration, with the names of what they set.
+    """The plain values in a configuration, at any depth, with the names of what they set.
 
-    Not its name, which counts the optimizers of this process, and not a rate that is a number: it is broadcast.
+    Left out is what ranks need not share: names, which count what this process has made; seeds; and what is broadcast,
+    which are rates that are numbers and how weights are drawn. Code of a lambda differs from process to process.
     """
     values = {}
     for key, value in config.items():
+        name = f"{prefix}{key}"
+        if key in ("name", "module", "registered_name", "build_config", "seed", "code") or name.endswith("initializer"):
+            continue
+        if hasattr(value, "get_config"):  # a loss of Keras, whose configuration does not hold all
+            value = {"class": type(value).__name__} | vars(value)
+        value = dict(enumerate(value)) if isinstance(value, (list, tuple)) else getattr(value, "__name__", value)
         if isinstance(value, dict):
-            values |= _settings(value, f"{prefix}{key}.")
-        elif key not in ("name", "module", "registered_name") and isinstance(value, (bool, int, float, str)):
-            values[prefix + key] = value
-    values.pop(prefix + "learning_rate", None)
+            values |= _settings(value, f"{name}.")
+        elif value is None or isinstance(value, (bool, int, float, str)) and key != "learning_rate":
+            values[name] = value
     return values
 
 
-def _differ(values):
-    """(rank, its value) of the first rank that differs from rank 0, or None."""
-    return next(((rank, value) for rank, value in enumerate(values) if value != values[0]), None)
+def _measured(model):
+    """{name in the logs: sum of weights over which it is a mean} for those metrics of a Keras model that are means."""
+    found = {}
+    for metric in model.metrics:
+        several = getattr(metric, "metrics", None)  # those that the model was compiled with
+        named = zip(metric.result(), several, strict=True) if several else [(metric.name, metric)]
+        found |= {name: float(each.count) for name, each in named if isinstance(each, keras.metrics.Mean)}
+    return found
+
+
+def _fit_callbacks():
+    """The callbacks of the Keras `fit` that calls this, in a list to which one may be added; [] elsewhere."""
+    frame = sys._getframe()
+    while frame and not isinstance(frame.f_locals.get("self"), keras.callbacks.CallbackList):
+        frame = frame.f_back
+    return frame.f_locals["self"].callbacks if frame else []
 
 
 def _same_samples(samples, when):
     """Raise RankError unless all ranks have trained on equally many samples."""
-    if pair := _differ(samples):
+    if pair := ranks.differ(samples):
         raise ranks.RankError(
             f"Rank 0 has trained on {samples[0]} samples {when} and rank {pair[0]} on {pair[1]}: the mean of their "
             "gradients is not that of the whole batch, for each rank counts the same. Give all ranks equal batches."
@@ -317,7 +381,7 @@ def _same_metrics(by_rank, epoch):
                 f"Rank {has} has measured {key} in epoch {epoch + 1} and rank {lacks} has not: there is no mean. "
                 + (advice if key.startswith("val_") else "Give all ranks the same metrics and callbacks.")
             )
-    if (pair := _differ([other["steps"] for other in by_rank])) and not any(other["validated"] for other in by_rank):
+    if (pair := ranks.differ([each["steps"] for each in by_rank])) and not by_rank[0]["measured"].get("val_loss"):
         raise ranks.RankError(
             f"Rank 0 has validated in {by_rank[0]['steps']} steps and rank {pair[0]} in {pair[1]}, with a test_step of "
             "the model's own: the numbers of samples, by which the mean must be weighed, are not known. "

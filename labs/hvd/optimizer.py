@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 from horovod import tensorflow as horovod
 
-from labs import compat
+from labs import compat, ranks
 from labs.errors import LabsError
 
 
@@ -28,6 +28,9 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
 
         model = keras.models.load_model(path)
         model.compile(hvd.DistributedOptimizer(model.optimizer), ...)
+
+    In its first step the ranks compare which gradients they bring, their weights and rates; labs.ranks.RankError says
+    what differs: until then all must have been made equal.
 
     backward_passes_per_step: k > 1 sums k gradients on each rank first, and averages over passes and ranks in every
         k-th step only; weights change in these steps only, as by one step on a k times larger batch.
@@ -78,23 +81,47 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
 
 def averages(optimizer):
     """True if this optimizer averages its gradients over the ranks."""
-    return isinstance(optimizer, (_EveryStep, _EveryKthStep))
+    return isinstance(optimizer, _EveryStep)
 
 
 class _EveryStep:
     number = 0  # of several in one model (callbacks.check): their gradients must not be taken for each other's
+    met = False  # whether the ranks have been compared
 
     def apply(self, grads, trainable_variables=None):
+        _meet(self, grads, trainable_variables)
         super().apply(_average(grads, self.number), trainable_variables)
 
 
-class _EveryKthStep:
+class _EveryKthStep(_EveryStep):
     # Keras sums the gradients of k passes itself; in the k-th it clips their mean and updates. Averaging over the ranks
     # comes in between. All ranks count the same steps, so all come here together.
-    number = 0
+    def apply(self, grads, trainable_variables=None):
+        _meet(self, grads, trainable_variables)
+        super(_EveryStep, self).apply(grads, trainable_variables)
 
     def _clip_gradients(self, grads):
         return super()._clip_gradients(_average(grads, self.number))
+
+
+@tf.autograph.experimental.do_not_convert
+def _meet(optimizer, grads, variables):
+    """In the first step of `optimizer`, raise RankError on all ranks that would not train one network by these grads.
+
+    Where the step is a graph, the ranks are compared while it is traced: nothing is added to it.
+    """
+    if optimizer.met or horovod.size() == 1:
+        return
+    optimizer.met, variables = True, variables or compat.trained_by(optimizer)
+    with tf.init_scope():  # out of the graph
+        brings = [(v.name, "None" if g is None else "a value") for g, v in zip(grads, variables, strict=False)]
+        why = "one rank would wait for the other's for ever. Train the same weights by the same loss"
+        ranks.agree(why, **{f"gradient {number} ({name})": has for number, (name, has) in enumerate(brings)})
+        if not optimizer.built:
+            optimizer.build(variables)
+        state = [*variables, *optimizer.variables]
+        by_rank = ranks.gather(ranks.fingerprints(state), "its weights before the first step")
+        ranks.equal(state, by_rank, "before the first step")
 
 
 def _average(grads, optimizer):

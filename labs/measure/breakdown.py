@@ -285,7 +285,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
     for size in local_batches:
         numbers = np.arange(size) % len(dataset.labels)  # a batch may be larger than the data set
         fixed[size] = tf.constant(dataset.images[numbers]), tf.constant(dataset.labels[numbers])
-    own = compiled(network, keras.optimizers.SGD(0.01))
+    own = compiled(network, keras.optimizers.SGD(0.0))  # ranks that step alone must not drift apart
     shared = compiled(network, hvd.DistributedOptimizer(keras.optimizers.SGD(0.01)))
     gradient_bytes = 4 * sum(weight.shape.num_elements() for weight in network.trainable_variables)
     gradient = tf.ones([gradient_bytes // 4])

@@ -192,8 +192,13 @@ def test_both_launchers_train_the_same_network(solution):
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory, needs_horovod):
-    return start("refusals.py", 2, "horovodrun", tmp_path_factory.mktemp("refusals"))
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("refusals")
+
+
+@pytest.fixture(scope="module")
+def said(folder, needs_horovod):
+    return start("refusals.py", 2, "horovodrun", folder)
 
 
 RIGHT = (
@@ -208,7 +213,20 @@ RIGHT = (
     "stopped everywhere",
     "stopped everywhere within an epoch",
     "recorder last",
+    "checkpoint of rank 0, backup of each",
+    "equal weights, no broadcast",
+    "equal weights in a loop",
+    "a weight without gradient",
+    "other names, initial weights, seeds",
+    "restored after the mean",
+    "mask that ends before the loss",
+    "weighted metrics",
 )
+WARNED = {
+    "dropout with equal seeds": "Several ranks draw the same random numbers: dropout leaves out the same units",
+    "sum": "The loss is a sum, of whose gradient the mean over K ranks is 1/K",
+    "masked": "or it is a mean over what has no mask",
+}
 LEFT = "stopped on one rank in step 1", "stopped on one rank in step 3"
 REFUSED = {
     "not wrapped": "does not average gradients",
@@ -241,6 +259,7 @@ REFUSED = {
     "first not wrapped": "The optimizer does not average gradients",
     "not wrapped beside": "one more optimizer, spare[0], that does not average",
     "rate set on one rank": "The learning rate of rank 0 is 0.05 and of rank 1 0.1, before epoch 2",
+    "rate set in the first step": "different networks before the first step (first difference: sgd",
     "rate set in the last epoch": "The learning rate of rank 0 is 0.1 and of rank 1 0.05, after epoch 1",
     "other schedule": "learning_rate.config.decay_steps: rank 0 has 1, rank 1 has 2",
     "other momentum": "the optimizer's momentum: rank 0 has 0.0, rank 1 has 0.5",
@@ -255,6 +274,24 @@ REFUSED = {
     "synchronized": "BatchNormalization(synchronized=True), which shares its statistics under MirroredStrategy only",
     "callbacks of one rank": "disagree on callbacks: rank 0 has BroadcastGlobalVariablesCallback, MetricAverage",
     "not built": "The model has no weights yet",
+    "checkpoint on every rank": "ModelCheckpoint would write to ",
+    "log on every rank": "CSVLogger would write to ",
+    "backup on every rank": "BackupAndRestore, which all need, gets a path for each rank",
+    "nothing but the mean of metrics": "Rank 1 and rank 0 have different networks before the first step (first",
+    "no callbacks": "Rank 1 and rank 0 have different networks before the first step (first",
+    "train_on_batch": "Rank 1 and rank 0 have different networks before the first step (first",
+    "every second batch": "Rank 1 and rank 0 have different networks before the first step (first",
+    "other rate in a loop": "/learning_rate)",
+    "other momentum in a loop": "bias_momentum)",
+    "no gradient on one rank": "disagree on gradient 1 (second): rank 0 has a value, rank 1 has None",
+    "no gradient on rank 0, in two passes": "disagree on gradient 0 (first): rank 0 has None, rank 1 has a value",
+    "other activation": "disagree on layer 1 (Dense)'s activation: rank 0 has relu, rank 1 has tanh",
+    "other activation in two": "(Dense)'s activation: rank 0 has relu, rank 1 has tanh",
+    "other precision": "layer 1 (Dense)'s precision: rank 0 has float32, rank 1 has mixed_float16",
+    "one more layer": "disagree on layer 1: rank 0 has Dense, rank 1 has ReLU",
+    "other loss": "disagree on the loss: rank 0 has mse, rank 1 has mae",
+    "other loss of a class": "delta: rank 0 has 1.0, rank 1 has 2.0",
+    "restored before the mean": "Rank 1 and rank 0 have different networks at the end of fit (first difference: ",
     "recorder before the mean": "MetricAverageCallback stands after the recorder",
     "recorder before the broadcast": "BroadcastGlobalVariablesCallback stands after the recorder",
     "recorder at another place": "Rank 1: BroadcastGlobalVariablesCallback stands after the recorder",
@@ -262,11 +299,26 @@ REFUSED = {
 
 
 def test_nothing_else_was_tried(said):
-    assert set(said[0]) == {*RIGHT, *REFUSED, *LEFT}
+    assert set(said[0]) == {*RIGHT, *WARNED, *REFUSED, *LEFT}
 
 
 def test_what_is_right_is_not_refused(said):
     assert [{name: each[name] for name in RIGHT} for each in said] == [dict.fromkeys(RIGHT, "")] * 2
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_what_trains_otherwise_than_is_meant_is_warned_of_once_by_rank_0(said, name):
+    assert said[0][name].count("Warning: ") == 1 and WARNED[name] in said[0][name]
+    assert said[1][name] == ""
+
+
+def test_what_rank_0_saves_is_read_after_the_job(said, folder):
+    import keras
+
+    model = keras.models.load_model(folder / "saved.keras")
+    for rank in range(2):
+        np.testing.assert_array_equal(model.layers[-1].kernel, np.load(folder / f"best{rank}.npy"))
+    assert model.optimizer.iterations == 12  # 3 epochs of 4 steps
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -301,6 +353,17 @@ def test_wrapping_keeps_what_weight_decay_leaves_out(needs_horovod):
         kernel, bias = keras.Variable([1.0], name="kernel"), keras.Variable([1.0], name="bias")
         hvd.DistributedOptimizer(optimizer).apply([tf.zeros(1), tf.zeros(1)], [kernel, bias])
         assert float(kernel[0]) == pytest.approx(0.95) and float(bias[0]) == 1.0
+
+
+def test_ranks_have_seeds_of_their_own_and_one_process_the_shared_one(monkeypatch, needs_horovod):
+    import horovod.tensorflow as horovod
+
+    seeds = set()
+    for rank in range(4):
+        monkeypatch.setattr(horovod, "rank", lambda rank=rank: rank)
+        seeds |= {ranks.own_seed(seed) for seed in range(4)}
+        assert rank or seeds == {0, 1, 2, 3}
+    assert len(seeds) == 16 and all(isinstance(seed, int) and 0 <= seed < 2**32 for seed in seeds)
 
 
 def test_problem_of_shards_names_rank_and_samples():

@@ -153,7 +153,7 @@ train(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), batches(), bro
 found["statistics_not_averaged"] = ranks.compare_weights(model)
 
 # Loss scaling: a gradient that overflows on the last rank alone is left out by all
-model = network(500 + rank)
+model = network(500)
 scaled = hvd.DistributedOptimizer(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=2.0))
 scaled.build(model.trainable_weights)
 for step in range(3):

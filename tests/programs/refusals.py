@@ -1,6 +1,8 @@
 """Started with 2 ranks by tests/hvd/test_hvd.py: each mistake, and what labs.hvd and labs.ranks say to it; as JSON."""
 
 import argparse
+import contextlib
+import io
 import json
 import sys
 from pathlib import Path
@@ -22,8 +24,10 @@ said = {}
 
 def refused(name, action):
     try:
-        action()
-        said[name] = ""
+        hvd.callbacks._warn.cache_clear()
+        with contextlib.redirect_stderr(io.StringIO()) as warned:
+            action()
+        said[name] = "\n".join(line for line in warned.getvalue().splitlines() if line.startswith("Warning: "))
     except Exception as problem:
         said[name] = f"{type(problem).__name__}: {problem}"
 
@@ -113,6 +117,11 @@ def rate(model, at, logs):
     model.optimizer.learning_rate = 0.05
 
 
+def rate_in_third(model, batch, logs):
+    if batch == 2:
+        rate(model, batch, logs)
+
+
 def stop(model, at, logs):
     model.stop_training = True
 
@@ -180,7 +189,8 @@ refused("first not wrapped", lambda: go(model=Pair(sgd(), wrapped())))
 refused("not wrapped beside", lambda: go(model=with_attribute(sgd())))
 refused("rates set everywhere", lambda: go(slower, plateau))
 refused("rate set on one rank", lambda: go(*[slower][: 1 - rank]))
-refused("rate set in the last epoch", lambda: go(Does("on_train_batch_begin", rate), epochs=1))
+refused("rate set in the last epoch", lambda: go(Does("on_train_batch_begin", rate_in_third), epochs=1))
+refused("rate set in the first step", lambda: go(Does("on_train_batch_begin", rate), epochs=1))
 refused("other schedule", lambda: go(model=with_sgd(decay(0.1, 1 + rank, 0.5))))
 refused("other momentum", lambda: go(model=with_sgd(0.1, momentum=rank / 2)))
 other = keras.optimizers.Adam(0.1) if rank else sgd()
@@ -199,6 +209,132 @@ refused("begun later", lambda: go(initial_epoch=rank))
 refused("not built", lambda: go(model=unbuilt()))
 refused("synchronized", lambda: go(model=compiled([keras.layers.BatchNormalization(synchronized=True)])))
 refused("callbacks of one rank", lambda: go(callbacks=[Broadcast(), Average()][: 2 - rank]))
+
+
+# What several ranks would write, and what one of them does alone
+def on_every_rank(callback):
+    return lambda: go(callback, epochs=1)
+
+
+saved = out / "saved.keras"
+refused("checkpoint on every rank", on_every_rank(keras_callbacks.ModelCheckpoint(saved)))
+refused("log on every rank", on_every_rank(keras_callbacks.CSVLogger(out / "log.csv")))
+refused("backup on every rank", on_every_rank(keras_callbacks.BackupAndRestore(out / "backup")))
+best, backup = compiled(), keras_callbacks.BackupAndRestore(out / f"backup{rank}")
+checkpoint = keras_callbacks.ModelCheckpoint(saved, "loss", save_best_only=True)
+refused("checkpoint of rank 0, backup of each", lambda: go(backup, *[checkpoint][: 1 - rank], model=best))
+np.save(out / f"best{rank}.npy", best.layers[-1].kernel)
+
+# Ranks that begin apart, in `fit` and in a loop of one's own
+refused("nothing but the mean of metrics", lambda: go(callbacks=[Average()]))
+refused("no callbacks", lambda: go(callbacks=[]))
+refused("train_on_batch", lambda: compiled().train_on_batch(x, y))
+refused("every second batch", lambda: compiled(optimizer=wrapped(backward_passes_per_step=2)).train_on_batch(x, y))
+
+
+def equal_weights(seed=0):
+    keras.utils.set_random_seed(1)
+    model = compiled([keras.layers.Dropout(0.5, seed=seed)])
+    keras.utils.set_random_seed(ranks.own_seed(1))
+    return model
+
+
+def on_batches(rate=0.1, momentum=0.0, pushed=False):
+    model = equal_weights()
+    model.optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(rate, momentum=0.9))
+    model.optimizer.build(model.trainable_weights)
+    model.optimizer.momentums[1].assign(y[0] * pushed)
+    for _ in range(2):
+        model.train_on_batch(x, y)
+    ranks.same_weights(model)
+
+
+def by_hand(*brings, **options):
+    """A step of one's own, compiled; of two weights those have a gradient for which `brings` is true."""
+    optimizer, weights = wrapped(**options), [keras.Variable(np.ones(3), name=name) for name in ("first", "second")]
+    gradients = [tf.ones(3) if has else None for has in brings]
+    step = tf.function(lambda: optimizer.apply(gradients, weights), autograph=False)
+    for _ in range(2):
+        step()
+
+
+refused("equal weights, no broadcast", lambda: go(model=equal_weights(rank), callbacks=[Average()], epochs=1))
+refused("equal weights in a loop", on_batches)
+refused("other rate in a loop", lambda: on_batches(0.1 + rank))
+refused("other momentum in a loop", lambda: on_batches(pushed=rank == 1))
+refused("a weight without gradient", lambda: by_hand(True, False))
+refused("no gradient on one rank", lambda: by_hand(True, rank == 0))
+refused("no gradient on rank 0, in two passes", lambda: by_hand(rank == 1, True, backward_passes_per_step=2))
+
+# One rank that is set otherwise, or by itself
+Dense = keras.layers.Dense
+
+
+def with_loss(loss, layers=(), x=x, y=y, **options):
+    model = keras.Sequential([keras.Input(x.shape[1:]), *layers])
+    model.compile(wrapped(), loss, jit_compile=False, **options)
+    return lambda: go(model=model, batches=tf.data.Dataset.from_tensor_slices((x, y)).batch(2), epochs=1)
+
+
+activation = ["relu", "tanh"][rank]
+refused("other activation", lambda: go(model=compiled([Dense(2, activation)])))
+refused("other activation in two", lambda: go(model=compiled([keras.Sequential([Dense(2, activation)])])))
+refused("other precision", lambda: go(model=compiled([Dense(2, dtype=["float32", "mixed_float16"][rank])])))
+refused("one more layer", lambda: go(model=compiled([keras.layers.ReLU()] * rank)))
+refused("other loss", with_loss(["mse", "mae"][rank], [Dense(3)]))
+refused("other loss of a class", with_loss(keras.losses.Huber(1.0 + rank), [Dense(3)]))
+initial = keras.initializers.RandomNormal(seed=rank)
+named = Dense(2, lambda values: values, kernel_initializer=initial, name=f"mine{rank}")
+drops = keras.layers.Dropout(0.5, name=f"drops{rank}")
+refused("other names, initial weights, seeds", lambda: go(model=compiled([named, drops]), epochs=1))
+
+
+def own_metric(epoch, logs):
+    logs["own"] = (1 - 2 * rank) * epoch
+
+
+own = keras_callbacks.LambdaCallback(on_epoch_end=own_metric)
+
+
+def restores():
+    return keras_callbacks.EarlyStopping("own", mode="min", patience=9, restore_best_weights=True)
+
+
+refused("restored before the mean", lambda: go(callbacks=[Broadcast(), own, restores(), Average()]))
+refused("restored after the mean", lambda: go(callbacks=[Broadcast(), own, Average(), restores()]))
+
+# What trains, and is warned of once
+tokens, each = np.arange(32).reshape(8, 4) % 5, np.ones((8, 4, 1))
+embedding = keras.layers.Embedding(5, 3, mask_zero=True)
+twice = compiled([keras.layers.Dropout(0.5, seed=1)])
+refused("dropout with equal seeds", lambda: [go(model=twice, epochs=1), go(model=twice, epochs=1)])
+refused("sum", with_loss(keras.losses.MeanSquaredError(reduction="sum"), [Dense(3)]))
+pooled = [keras.layers.Embedding(5, 3, mask_zero=True), keras.layers.GlobalAveragePooling1D(), Dense(3)]
+refused("mask that ends before the loss", with_loss("mse", pooled, tokens))
+refused("masked", with_loss("mse", [embedding, Dense(1)], tokens, each))
+
+
+def weighted_metrics():
+    """Raises AssertionError unless these are the means over all ranks, where one has more weight than the other."""
+    weights = np.linspace(0, 1, 8, dtype="float32") + 3 * rank
+    model = keras.Sequential([keras.Input((4,)), Dense(3)])
+    still = hvd.DistributedOptimizer(keras.optimizers.SGD(0.0))
+    model.compile(still, "mse", metrics=["mae"], weighted_metrics=["mae", "mse"], jit_compile=False)
+    inputs, wanted = x * (1 + rank), y
+    data = inputs, wanted, weights
+    fitted = model.fit(*data[:2], 8, 1, 0, [Broadcast(), Average()], sample_weight=weights, validation_data=data)
+    error = model(inputs).numpy() - wanted
+    by_rank = ranks.gather((weights, abs(error).mean(1), (error**2).mean(1)), "its errors")
+    weights, absolute, square = (np.concatenate(parts) for parts in zip(*by_rank, strict=True))
+    means = {"mae": absolute.mean(), "weighted_mae": np.average(absolute, weights=weights)}
+    means |= {"mse": np.average(square, weights=weights), "loss": (square * weights).mean()}
+    for name, mean in means.items():
+        for key in (name, f"val_{name}"):
+            found = fitted.history[key][0]
+            assert abs(found - mean) < 1e-5 * mean, f"{key} is {found}, and the mean of all {mean}"
+
+
+refused("weighted metrics", weighted_metrics)
 
 options = argparse.Namespace(
     epochs=1,

@@ -40,7 +40,8 @@ def put(facts, rank, size, local_size, leave):
         placed[name] = module(name, **common, DistributedOptimizer=own, callbacks=theirs)
     plain = module("horovod.tensorflow", **common, keras=placed["horovod.tensorflow.keras"])
     stand_in.put(placed | stand_in.modules(labs.hvd, plain, keras=placed["horovod.keras"]))
-    labs.ranks = sys.modules["labs.ranks"] = mock.MagicMock(__spec__=None)  # comparisons with ranks that are not there
+    # Comparisons with ranks that are not there.
+    labs.ranks = sys.modules["labs.ranks"] = mock.MagicMock(__spec__=None, own_seed=lambda seed: seed + rank)
 
     standins.replace(
         {

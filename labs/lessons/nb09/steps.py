@@ -197,7 +197,7 @@ def _rank(file, sizes, rounds, steps):
     functions, tensor_bytes = {}, {}
     for filters in sizes:
         model = network(filters)
-        own = compiled(model, keras.optimizers.SGD(0.01))
+        own = compiled(model, keras.optimizers.SGD(0.0))  # ranks that step alone must not drift apart
         shared = compiled(model, hvd.DistributedOptimizer(keras.optimizers.SGD(0.01))) if ranks > 1 else own
         functions[filters] = {kind: shared if kind == "exchange" else own for kind in turns}
         tensor_bytes[filters] = [4 * weight.shape.num_elements() for weight in model.trainable_variables]
