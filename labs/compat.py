@@ -38,7 +38,7 @@ def no_tuning_thread():
     """Keep tf.distribute's iterators from waiting, at the end of an epoch, for a thread that sleeps.
 
     tf.data tunes a pipeline from a thread that sleeps ever longer, up to 60 s, between its rounds. In TensorFlow
-    2.18 the end of an iterator does not wake it but waits for it. MirroredStrategy makes new iterators for every
+    2.18 and 2.21 the end of an iterator does not wake it but waits for it. Strategies make new iterators for every
     epoch: with one core per worker, the first step of an epoch of ResNet50V2 took 8 to 57 s where the others took 1 s.
     A pipeline can switch tuning off for itself (tf.data.Options); the buffer that tf.distribute adds on each
     device cannot be reached by options, so its constructor is wrapped here. Nothing in it needs tuning: it has

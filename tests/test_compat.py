@@ -25,7 +25,7 @@ def test_buffers_of_distributed_iterators_come_from_a_function_that_can_be_repla
     compat.no_tuning_thread()
     once = module._create_device_dataset
     compat.no_tuning_thread()
-    assert module._create_device_dataset is once and once.labs  # what it does: tests/data/test_batching.py
+    assert module._create_device_dataset is once and once.labs  # what it does: tests/data/test_data.py
 
 
 def test_keras_clips_the_mean_of_summed_gradients_once_in_k_steps(needs_horovod):

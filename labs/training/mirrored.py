@@ -1,4 +1,4 @@
-"""What Keras' optimizers do otherwise under tf.distribute.MirroredStrategy, said before the training begins."""
+"""What is otherwise under tf.distribute.MirroredStrategy: optimizers, said before the training, and iterators."""
 
 import warnings
 
@@ -13,11 +13,12 @@ class MirroredError(LabsError):
 
 
 def check(model):
-    """Look at the optimizer of a compiled Keras model, whatever strategy it is under.
+    """Look at the optimizer of a compiled Keras model, whatever strategy it is under; see to its iterators.
 
     Raises MirroredError for gradients that are to be summed over steps: Keras cannot, with one replica or many. Warns
     of clipping on several replicas: Keras clips there before it adds up.
     """
+    compat.no_tuning_thread()  # the pipeline may be the script's own, and not of labs.data
     if not isinstance(compat.strategy(model), tf.distribute.MirroredStrategy):
         return
     optimizer, replicas = getattr(model.optimizer, "inner_optimizer", model.optimizer), compat.replicas(model)
