@@ -252,6 +252,10 @@ check("10.8", by_batch)
 # %% [markdown]
 # **3.** The next epoch needs the same small images: keep them (`cache`), but in a new order in each epoch, with other batches
 # (`shuffle`). And have a batch ready before it is asked for (`prefetch`). The order of these stages matters.
+#
+# A pipeline that TensorFlow tunes by itself (`AUTOTUNE`) may begin an epoch seconds late under a strategy, while the processor is
+# idle: the old iterator waits for its tuning thread, which sleeps. The kit switches that thread off. In a script without the kit,
+# `options.autotune.enabled = False` in the pipeline's `tf.data.Options` does.
 
 
 # %% labs={"id": "10.9"}

@@ -5,6 +5,7 @@
     nbNN/questions.py   the functions that judge its checks
     nbNN/pictures.py    its pictures, where it has any of its own
     drawing             what these share
+    asked               the question that a measured speedup raises
 
 A lesson is this folder, its text solutions/NN_name.py, and its right and wrong answers tests/lessons/nbNN.py: to add
 one, copy these three. No other code names it; the table of the README lists it for readers. Notebook 00 draws all.
