@@ -300,7 +300,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
     def steps_of(kind, size):
         """Seconds of each step of one kind."""
         step = own if kind in KINDS[:2] else shared
-        return timed(lambda: float(step(*(next(pipeline) if kind == "input" else fixed[size]))), steps)
+        return timed(lambda: float(step(*batch_of(kind, size, pipeline, fixed))), steps)
 
     say(f"Model {model} {hvd.size()} workers: tracing")
     for size in local_batches:  # tracing, and what a first step of a size allocates
@@ -339,6 +339,11 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
         found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "order_seed": order_seed, "notes": []}
         found |= {"others": others(moments), "machine": devices.machine(), "versions": devices.versions()}
         files.write(Path(file), json.dumps(found, indent=1))
+
+
+def batch_of(kind, size, pipeline, fixed):
+    """The batch of a step: the next one of the pipeline, or one that lies in memory. fixed: {local batch: batch}."""
+    return next(pipeline) if kind == "input" else fixed[size]
 
 
 def drawn(seconds, seed):

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 
 from labs import devices, files
-from labs.measure.breakdown import AHEAD, EFFICIENCY, KINDS, drawn, moment, others, over_ranks, timed
+from labs.measure.breakdown import AHEAD, EFFICIENCY, batch_of, drawn, moment, others, over_ranks, timed
 
 
 class Process:
@@ -159,7 +159,7 @@ def worker(place, workers, local_batches, kinds, steps, model, image_size, image
         elif kind == "reduce":
             found = timed(lambda: [float(x) for x in strategy.experimental_local_results(reduce())], 2)
         else:
-            found = timed(lambda: trained(next(pipeline) if kind == KINDS[-1] else memory[size]), steps)  # noqa: B023
+            found = timed(lambda: trained(batch_of(kind, size, pipeline, memory)), steps)  # noqa: B023
         print(json.dumps(found), flush=True)
 
 

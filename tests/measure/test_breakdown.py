@@ -273,3 +273,10 @@ def test_a_measurement_that_fails_says_why(monkeypatch, tmp_path):
     with pytest.raises(breakdown.BreakdownError, match="were not measured.*digits has 1797 images"):
         breakdown.measure("SmallCNN", runs=tmp_path, show=False)
     assert (tmp_path / "breakdown_SmallCNN.breakdown.json").read_text() == "{}"
+
+
+def test_only_a_step_with_input_reads_a_batch():
+    read, fixed = iter(["read 1", "read 2"]), {8: "in memory"}
+    taken = [breakdown.batch_of(kind, 8, read, fixed) for kind in breakdown.KINDS]
+    assert taken.count("in memory") == len(breakdown.KINDS) - 1
+    assert taken[breakdown.KINDS.index("input")] == "read 1" and next(read) == "read 2"
