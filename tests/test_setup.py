@@ -464,6 +464,7 @@ def _builds(folder, names):
 
 
 @pytest.mark.slow
+@pytest.mark.more("the packages are installed once more, on a machine without a compiler")
 def test_without_a_compiler_everything_but_horovod_is_set_up(changed, checkout, plain_path, uv, tmp_path):
     assert not any(shutil.which(name, path=str(plain_path)) for name in ("cc", "gcc", "c++", "g++", "clang", "cmake"))
     if uv:

@@ -58,7 +58,10 @@ def test_a_slow_rank_is_seen_in_the_timeline(run, tmp_path):
     [
         ("end", ([3], [2]), (), ["has been shut down"], ["rank 0 is done"]),
         ("epochs", ([3, 2], [2, 3]), (), ["rank 0: epoch 1 step 3, rank 1: epoch 2 step 1", "rank 0 is done"], []),
-        ("loss", ([3, 2], [2, 3]), ("--average_loss",), ["has waited 20 s in the all-reduce of"], ["is done"]),
+        pytest.param(
+            *("loss", ([3, 2], [2, 3]), ("--average_loss",), ["has waited 20 s in the all-reduce of"], ["is done"]),
+            marks=pytest.mark.more("ranks wait for each other until Horovod says so, after 20 s"),
+        ),
         ("equal", ([3], [2]), ("--average_loss", "--repair", "equal"), ["rank 0 is done"], ["step 3", "step 0"]),
         ("join", ([3], [2]), ("--average_loss", "--repair", "join"), ["rank 1: epoch 0 step 0", "is done"], []),
     ],

@@ -105,6 +105,7 @@ def test_a_change_is_compared_within_rounds_and_images_are_counted():
 
 
 @pytest.mark.slow
+@pytest.mark.more("three trainings of ResNet50V2, whose memory is compared")
 def test_blocks_recompute_the_same_loss_with_less_memory(cold, tmp_path):
     def run(mode, *more):
         options = ["--batch", 8, "--steps", 1, *more]

@@ -165,14 +165,9 @@ def slope(name, size, batches):
     return np.polyfit(batch, peak, 1)[0]
 
 
+@pytest.mark.more("the memory of two networks' steps is measured")
 @pytest.mark.parametrize(
-    ("name", "size", "batches"),
-    [
-        ("ResNet50V2", 96, (4, 8, 16, 24)),
-        pytest.param(
-            "MobileNetV2", 64, (8, 16, 32, 64), marks=pytest.mark.more("the memory of a second network is measured")
-        ),
-    ],
+    ("name", "size", "batches"), [("ResNet50V2", 96, (4, 8, 16, 24)), ("MobileNetV2", 64, (8, 16, 32, 64))]
 )
 def test_activations_predict_how_memory_grows_with_the_batch(name, size, batches):
     measured = slope(name, size, batches)
