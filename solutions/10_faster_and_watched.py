@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Faster, and watched: what limits a step, and what makes it shorter
 #
-# **Time: 90 minutes, of which 6 minutes on 2 cores are computing.**
+# **Time: 90 minutes, of which 7 minutes on 2 cores are computing.**
 #
 # More workers are one way to a shorter training. A shorter *step* is another, and it costs no hardware. First you learn to see
 # what a training waits for; then you mend it: input, precision, memory, exchange. You write gradient accumulation and a
