@@ -111,7 +111,7 @@ def pair(root: Path, source: Path):
     """(solution notebook without outputs, student's notebook) of a source; nbformat 4.5, same cell ids.
 
     A cell with metadata `labs={"id": "05.3"}` has the id `labs-05-3`; the id of any other cell is a hash of
-    the notebook's name and of what the student sees in the cell, so it survives changes elsewhere. A written answer
+    the name of the notebook, or of its first part, and of what the student sees in the cell, so it survives changes elsewhere. A written answer
     gets its points, and behind the solution what a good answer holds, from the tasks.toml of its lesson; a cell behind
     it lets students go through that list.
     Raises BuildError for wrong markers or metadata, for an id that is used twice, and for a written answer that the
@@ -128,9 +128,11 @@ def pair(root: Path, source: Path):
         raise BuildError(f"{label}: {counts}; keep every region inside one cell")
     seen: Counter = Counter()
     labs = {"source_hash": source_hash(root, source), "version": VERSION}
-    written = _written(lesson_of(root, source))
+    lesson = _lesson(lesson_of(root, source))
+    written = lesson and {item.id: item for item in lesson.task if item.kind == "answer"}
+    whole = (lesson and lesson.part_of) or source.stem  # a cell that moves to another part keeps its id
     for number, (full, seen_cell) in enumerate(zip(solution.cells, student.cells, strict=True), 1):
-        identifier = _cell_id(source.stem, seen_cell, seen, f"{label}: cell {number}")
+        identifier = _cell_id(whole, seen_cell, seen, f"{label}: cell {number}")
         for cell in (full, seen_cell):
             cell.id = identifier
             for key in ("lines_to_next_cell", "cell_marker"):
@@ -147,13 +149,10 @@ def pair(root: Path, source: Path):
     return solution, student
 
 
-def _written(lesson: Path) -> dict[str, tasks.Answer] | None:
-    """Written tasks of a lesson by id; None for a lesson without a tasks.toml."""
-    path = lesson / "tasks.toml"
-    if not path.exists():
-        return None
+def _lesson(folder: Path) -> tasks.Lesson | None:
+    """The tasks.toml of a lesson; None for a lesson without one."""
     try:
-        return {item.id: item for item in tasks.load(path).task if item.kind == "answer"}
+        return tasks.load(folder / "tasks.toml") if (folder / "tasks.toml").exists() else None
     except tasks.TaskError as error:
         raise BuildError(str(error)) from None
 

@@ -4,6 +4,7 @@
     title = "How much faster ..."   # of the notebook, as its first cell has it, with the minutes that it states
     minutes = 65
     optional = true         # for a lesson that the others do not need
+    part_of = "05_resnet50_scaling"     # for a later part of a notebook; an id names an item, whatever part it is in
 
     [[task]]                # in the order of the notebook
     id = "05.6"
@@ -132,12 +133,14 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     """One notebook: its title, the minutes that it takes, and its items in their order.
 
     replay: the preset with which grading runs it, where that changes how much is simulated, and no answer
+    part_of: for the second and later parts of a notebook (05b), the notebook that is its first part
     """
 
     notebook: str
     title: str = Field(min_length=1)
     minutes: int = Field(ge=1)
     optional: bool = False
+    part_of: str | None = None
     replay: str | None = None
     task: list[Annotated[Check | Choice | Prediction | Answer, Field(discriminator="kind")]]
 
@@ -175,15 +178,14 @@ def lessons():
 
 
 def find(id):
-    """(name of the folder, item) of an id. "05.6" is looked up in nb05 alone, "T6" in all lessons. Raises TaskError."""
-    path = LESSONS / f"nb{id.partition('.')[0]}" / "tasks.toml"
-    known = {path.parent.name: load(path)} if path.exists() else lessons()
-    for name, lesson in known.items():
-        for item in lesson.task:
+    """(name of the folder, item) of an id. "05.13" is looked up in nb05 first, then in the others. Raises TaskError."""
+    likely, ids = f"nb{id.partition('.')[0]}", []
+    for path in sorted(LESSONS.glob("nb*/tasks.toml"), key=lambda path: (path.parent.name != likely, path)):
+        for item in load(path).task:
             if item.id == id:
-                return name, item
-    ids = ", ".join(item.id for lesson in lessons().values() for item in lesson.task)
-    raise TaskError(f"There is no task {id!r}. The tasks are: {ids}.")
+                return path.parent.name, item
+            ids.append(item.id)
+    raise TaskError(f"There is no task {id!r}. The tasks are: {', '.join(ids)}.")
 
 
 def task(id):
