@@ -112,6 +112,7 @@ class Players:
     """
 
     each = "rank"  # what one of them is called in hints
+    longest = 3  # times `seconds`: how long a whole play may take
 
     def __init__(self, size, seconds=None):
         self._size, self._rank, self._seconds = size, 0, seconds
@@ -126,6 +127,7 @@ class Players:
     def play(self, program):
         """[what program() returns on rank 0, on rank 1, ...]. Raises ConnectedError, and student_code.Endless."""
         self.exchanges, self._ranks = [], [_Rank(program) for _ in range(self._size)]
+        self._end = time.monotonic() + self.longest * (self._seconds or student_code.SECONDS)
         try:
             for rank in self._ranks:
                 rank.start()
@@ -156,9 +158,10 @@ class Players:
                 f"{self._ranks[waiting[0]].came[0]} number {len(self.exchanges) + 1} for ever: all must exchange "
                 "equally often."
             )
-        if len(self.exchanges) == EXCHANGES:
+        if len(self.exchanges) == EXCHANGES or time.monotonic() > self._end:
+            count = len(self.exchanges)
             raise ConnectedError(
-                f"All {self._size} {self.each}s have exchanged {EXCHANGES} times, and go on: does every loop end?"
+                f"All {self._size} {self.each}s have exchanged {count} times, and go on: does every loop end?"
             )
         came = [rank.came for rank in self._ranks]
         self._fit(came)
@@ -174,7 +177,7 @@ class Players:
 class Ring(Players):
     """A ring of K workers: what one of them passes on, the next one gets."""
 
-    each = "worker"
+    each, longest = "worker", 0.5
 
     def exchange(self, array):
         """Pass an array on to the next worker; returns that of the one before."""

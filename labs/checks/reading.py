@@ -61,7 +61,8 @@ def not_yours(own, rows):
 def no_plots(figure):
     """Cases of a figure without three plots, or without labels on their axes."""
     axes = list(getattr(figure, "axes", []))
-    yield len(axes) < 3, f"The figure has {len(axes)} plot(s): epoch time, images/second and speedup are three."
+    has = {0: "no plot", 1: "1 plot"}.get(len(axes), f"{len(axes)} plots")
+    yield len(axes) < 3, f"The figure has {has}. Draw three: epoch time, images/second and speedup."
     labelled = all(axis.get_xlabel() and axis.get_ylabel() for axis in axes[:3])
     yield not labelled, "An axis has no label: what is shown, and in which unit?"
     named = all(

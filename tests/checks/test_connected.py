@@ -1,5 +1,6 @@
 """labs.checks.connected: ranks that are played in one process meet as they would with Horovod, and never hang."""
 
+import re
 import sys
 import threading
 
@@ -143,6 +144,13 @@ def test_a_rank_that_computes_without_end_is_stopped_and_the_others_with_it():
     code = "def program():\n    while True:\n        world.allreduce(1.0)\n"
     said, lines, left = endless(2, code)
     assert "have exchanged 2000 times, and go on" in said and (lines, left) == ([3, 3], 0)
+
+
+def test_a_loop_without_end_of_slow_exchanges_is_stopped_after_some_seconds_of_the_whole_play():
+    code = "def program():\n    while True:\n        time.sleep(0.03)\n        world.allreduce(1.0)\n"
+    said, lines, left = endless(2, "import time\n" + code, seconds=0.1)
+    assert re.search(r"have exchanged \d{1,2} times, and go on: does every loop end", said), said
+    assert (set(lines), left) == ({5}, 0)
 
 
 def test_a_rank_that_does_not_exist_is_refused():
