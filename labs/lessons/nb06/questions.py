@@ -87,7 +87,7 @@ def shard_of(function):
 @judges("06.5")
 def classes(function):
     counts = np.zeros((2, 4, 5), int)  # 2 workers, 4 batches, 5 classes
-    counts[0, [0, 0, 1, 2, 3], [0, 1, 1, 2, 2]] = 3, 1, 4, 4, 4
+    counts[0, [0, 0, 1, 2, 3], [0, 1, 1, 2, 2]] = 1, 3, 4, 4, 4
     counts[1, :, 3] = 4
     value, changed = called(function, counts)
     seen, per_batch = map(float, value)
@@ -100,6 +100,7 @@ def classes(function):
     yield seen == 16, "The first number counts samples of worker 0. How many classes have at least one sample?"
     if np.isclose(seen, 4) or np.isclose(per_batch, 9 / 8):
         return "This holds both workers. `counts[0]` is worker 0's, with one row for each batch."
+    yield seen == 2, "The first number leaves out a class that has a single sample in the epoch: worker 0 sees it, too."
     return "For worker 0: a class is seen if its count is above 0. First over the whole epoch, then in each batch."
 
 
@@ -196,7 +197,7 @@ def batches(count, last):
 
 @judges("06.14")
 def plan(function):
-    trials = {(100, 3, 8): (4, 4), (50, 1, 4): (12, 2), (1797, 4, 64): (7, 5), (64, 2, 8): (4, 0)}
+    trials = {(100, 3, 8): (4, 4), (50, 1, 4): (12, 2), (1797, 4, 64): (7, 5), (64, 2, 8): (4, 0), (110, 3, 8): (4, 14)}
     got = {sizes: tuple(float(value) for value in function(*sizes)) for sizes in trials}
     if got == trials:
         return None
@@ -210,6 +211,8 @@ def plan(function):
     if all(steps[k] == trials[k][0] for k in trials):
         if all(rest[k] == k[0] - steps[k] * k[2] for k in trials):
             return "The steps are right. What is left over counts what all workers read, not one of them."
+        if all(rest[k] == k[0] % k[2] for k in trials):
+            return "The steps are right. What is left over is that of one worker's batches: a step takes one from each."
         return "The steps are right. How many of the n samples are in none of these steps?"
     sizes = next(k for k in trials if got[k] != trials[k])
     asked = f"For n={sizes[0]} on {sizes[1]} workers with local batch {sizes[2]} your function gives"
