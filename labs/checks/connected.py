@@ -205,7 +205,7 @@ class World(Players):
     def __getattr__(self, name):
         if name in stand_in.NUMBERS:
             return lambda: stand_in.numbers(self._rank, self._size)[name]
-        raise AttributeError(f"The ranks that are played here know no {name}")
+        raise AttributeError(f"The ranks that are played here do not have {name}")
 
     def allreduce(self, tensor, op=Average, name=None):
         return self._meet("allreduce", [tensor], op)[0]

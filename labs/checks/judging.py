@@ -81,7 +81,7 @@ def _choose(item, answer):
     if letter == item.right:
         return None
     choices = ", ".join(sorted([item.right, *item.wrong]))
-    return item.wrong.get(letter) or f"{repr(answer)[:40]} is none of the choices: {choices}."
+    return item.wrong.get(letter) or f"{repr(answer)[:40]} is not one of the choices: {choices}."
 
 
 def _is_blank(value):
@@ -135,7 +135,7 @@ def judge(id, *answers):
 TOO_NOISY = "too noisy: measure again."
 _OPEN = "not done yet. Fill the blank above (`...`) and run the cell again."
 NOT_TRIED = "not tried out."
-_NAN = "NaN is no answer: it is what comes of 0/0 or of infinity - infinity. Where does it come from?"
+_NAN = "NaN is not a number: 0/0 and infinity - infinity give it. Which line of yours does?"
 
 
 def as_number(answer):

@@ -184,7 +184,7 @@ def test_choice_is_generous_about_the_form(letter):
 
 def test_choice_tells_why_not():
     assert checks.judge("01.2", "a") == ("wrong", "a is too early.")
-    assert checks.judge("01.2", "x") == ("wrong", "'x' is none of the choices: a, b, c.")
+    assert checks.judge("01.2", "x") == ("wrong", "'x' is not one of the choices: a, b, c.")
 
 
 def test_what_a_judge_cannot_compare_is_named_with_its_type():
@@ -799,5 +799,5 @@ def test_a_choice_is_not_taken_from_the_first_letter_of_words(answer):
     choice = next(item for lesson in tasks.lessons().values() for item in lesson.task
                   if isinstance(item, tasks.Choice) and item.right == "b")  # fmt: skip
     state, hint = checks.judge(choice.id, answer)
-    assert state == "wrong" and "none of the choices" in hint
+    assert state == "wrong" and "not one of the choices" in hint
     assert checks.judge(choice.id, "b) it is")[0] == checks.judge(choice.id, "(B)")[0] == "right"

@@ -195,7 +195,7 @@ def batch_of_one(images, steps, updates, alone, both):
     yield letter == "a", "Images and steps are the same. And what does step 4 of the script do to the rate on 2 ranks?"
     yield letter == "b", "That is your run on 2 ranks, with twice the --batch_size."
     yield letter == "d", "An update uses the images of all ranks. How many are these here, beside the run on 1 rank?"
-    yield letter != "c", f"{str(updates)[:20]!r} is none of the choices: a, b, c, d."
+    yield letter != "c", f"{str(updates)[:20]!r} is not one of the choices: a, b, c, d."
 
 
 @judges("07.15")
