@@ -175,7 +175,10 @@ def test_a_waiting_step_costs_under_a_hundredth_of_a_core(cluster, cold, tmp_pat
     assert states(job) == {"one": "finished", "two": "finished"} and job.left() == []
 
 
-@pytest.mark.parametrize("how", ["scancel", "time", "kill"])
+SIGNALS = pytest.mark.more("a training in turns that is cancelled gets the same signals as one at its time limit")
+
+
+@pytest.mark.parametrize("how", [pytest.param("scancel", marks=SIGNALS), "time", "kill"])
 def test_what_was_measured_is_kept_and_nothing_stays(cluster, tmp_path, how):
     """Cancelled, at its time limit, and with the coordinator killed by -9, in the middle of a long training."""
     job = submit(cluster, tmp_path, *MODULE, last=SIZES.replace("EPOCHS", "100000"), then="sleep 300")

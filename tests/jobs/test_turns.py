@@ -371,11 +371,12 @@ def test_nothing_begins_without_a_training_or_after_the_end(tmp_path):
 
 MODULE = "labs.training.program"
 SIZES = ["--model", "SmallCNN", "--images", 256, "--epochs", 4]
+UNDER_LAUNCHERS = "trainings in turns under mpiexec and horovodrun: in make test under srun, and a study over Horovod"
 
 
 @pytest.mark.parametrize(
     "launcher",
-    [None, pytest.param("mpiexec", marks=pytest.mark.more("trainings in turns under a second launcher")), "horovodrun"],
+    [None, *(pytest.param(name, marks=pytest.mark.more(UNDER_LAUNCHERS)) for name in ("mpiexec", "horovodrun"))],
 )
 def test_real_trainings(cold, tmp_path, launcher, needs_horovod, monkeypatch):
     """On 1 and on 2 workers or ranks: rounds on record, empty .err, and under 1 % of a core for the one that waits."""

@@ -15,8 +15,11 @@ from labs import cli, jobs
 from labs.measure import compare
 
 
-def measured(monkeypatch, seconds, noise=0.01, **options):
-    """What compare.run says of commands that take these seconds, {command: one of the wall clock}, and their order."""
+def measured(monkeypatch, seconds, noise=0.01, drawn=3, **options):
+    """What compare.run says of commands that take these seconds, {command: one of the wall clock}, and their order.
+
+    drawn: of the order of rounds, one for all times: an interval misses 1 time in 20
+    """
     calls, random = [], np.random.default_rng(0)
 
     def took(command, stem, folder):
@@ -25,12 +28,12 @@ def measured(monkeypatch, seconds, noise=0.01, **options):
         return wall, wall / 2
 
     monkeypatch.setattr(compare, "_seconds", took)
+    monkeypatch.setattr(compare.secrets, "randbelow", lambda _: drawn)
     return compare.run(*options.pop("of", seconds), report=str, **options), calls
 
 
 def test_the_slower_one_is_told_by_the_ratio_within_rounds(monkeypatch):
-    monkeypatch.setattr(compare.secrets, "randbelow", lambda _: 5)
-    lines, calls = measured(monkeypatch, {"a": 3.0, "b": 2.0})
+    lines, calls = measured(monkeypatch, {"a": 3.0, "b": 2.0}, drawn=5)
     assert len(lines) == 4 and lines[0].startswith("wall seconds: A 2.98, B 2 ") and "in these minutes" in lines[0]
     value, low, high = map(float, re.findall(r"\d\.\d{3}", lines[1]))
     assert low < 1.5 < high and high / low < 1.06 and low < value < high  # as 3 s and 2 s are
