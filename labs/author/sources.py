@@ -111,9 +111,9 @@ def pair(root: Path, source: Path):
     """(solution notebook without outputs, student's notebook) of a source; nbformat 4.5, same cell ids.
 
     A cell with metadata `labs={"id": "05.3"}` has the id `labs-05-3`; the id of any other cell is a hash of
-    the name of the notebook, or of its first part, and of what the student sees in the cell, so it survives changes elsewhere. A written answer
-    gets its points, and behind the solution what a good answer holds, from the tasks.toml of its lesson; a cell behind
-    it lets students go through that list.
+    the name of the notebook, or of its first part, and of what the student sees in the cell, so it survives changes
+    elsewhere. A written answer gets its points, and behind the solution what a good answer holds, from the tasks.toml
+    of its lesson; a cell behind it lets students go through that list.
     Raises BuildError for wrong markers or metadata, for an id that is used twice, and for a written answer that the
     tasks.toml does not know or that has no solution.
     """

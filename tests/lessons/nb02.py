@@ -113,6 +113,7 @@ ANSWERS = {
             sizes(lambda g, n: np.average(g, 0, 1 / n)),
             sizes(lambda g, n: g.mean()),
             sizes(lambda g, n: g[0]),
+            sizes(lambda g, n: total(g, n) / 17),
         ],
         secret=r"\b17\b|sum\(",
     ),
@@ -130,8 +131,12 @@ ANSWERS = {
             (lambda t: t.max(axis=0),),
             (lambda t: np.median(t),),
             (lambda t: None,),
+            (lambda t: np.median(t.max(axis=1)),),
+            (lambda t: t.max(axis=1).sum() / 2,),
+            (lambda t: t[:2, :3].max(axis=1).mean(),),
         ],
         secret=r"\b6\.5\b|axis=|\.max|\.mean",
+        same=[(11, 12), (11, 13), (12, 13)],  # right for 2 steps of 3 workers only
     ),
     "02.12": dict(
         right=[

@@ -101,6 +101,7 @@ ANSWERS = {
             (server, lambda k, size: size / k),
             (lambda k, size, servers=1: 2 * k * size // servers, ring),
             (server, lambda k, size: 2 * (k - 1) * size // k),
+            (server, lambda k, size: 2 * (k - 1) / k * 600),
         ],
         secret=r"\b900\b|\b4800\b|2 \* ?\(|/ ?K\b",
     ),

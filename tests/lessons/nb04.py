@@ -31,8 +31,11 @@ ANSWERS = {
             (lambda a, b: 2 * b,),
             (lambda a, b: 96,),
             (lambda a, b: b - 1,),
+            (lambda fits, fails: (fits + 128) / 2,),
+            (lambda fits, fails: fits + 32,),
         ],
         secret=r"\b96\b|\b112\b",
+        same=[(3, 5), (3, 6), (5, 6)],  # right for one pair only
     ),
     "04.4": dict(
         right=[evidence(OOM), evidence(f"  {OOM}\n")],

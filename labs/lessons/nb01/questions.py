@@ -3,6 +3,8 @@
 from labs.checks.judging import judges
 from labs.checks.reading import CUT, PER_CENT, near
 
+_BOTH = "right for one trial, wrong for another. Does it use all its arguments?"
+
 
 @judges("01.1")
 def per_year(function):
@@ -67,12 +69,14 @@ def metrics(throughput, speedup, efficiency):
         not near(got, 6000 / 32, 1e-3),
         f"throughput: 6000 images in 32 s, and your function gives {got:.4g} a second.",
     )
+    yield not near(float(throughput(900, 4.0)), 225, 1e-3), f"throughput: {_BOTH}"
     got = float(speedup(30.0, 8.0))
     yield near(got, 8 / 30), "throughput is right. speedup is upside down: a shorter time must give more than 1."
     if near(got, 22):
         return "throughput is right. speedup is a difference in seconds here: it must be a ratio, without a unit."
     yield got == 3, f"throughput is right. speedup: {CUT}"
     yield not near(got, 3.75, 1e-3), f"throughput is right. speedup: from 30 s to 8 s your function gives {got:.4g}."
+    yield not near(float(speedup(9.0, 2.0)), 4.5, 1e-3), f"throughput is right. speedup: {_BOTH}"
     got = float(efficiency(30.0, 8.0, 5))
     if near(got, 3.75):
         return "throughput and speedup are right. efficiency is the speedup itself here: divide it by the ideal one."
@@ -83,6 +87,8 @@ def metrics(throughput, speedup, efficiency):
     yield got in (0, 3 / 5), f"throughput and speedup are right. efficiency: {CUT}"
     if not near(got, 0.75, 1e-3):
         return f"throughput and speedup are right. efficiency: 5 workers, from 30 s to 8 s, gives {got:.4g} here."
+    if not near(float(efficiency(9.0, 2.0, 9)), 0.5, 1e-3):
+        return f"throughput and speedup are right. efficiency: {_BOTH}"
 
 
 @judges("01.9")

@@ -66,7 +66,11 @@ def weighted(function):
     total = np.tensordot(sizes, gradients, 1)
     if value.shape != (2, 3):
         return f"Three gradients of shape (2, 3) give an array of shape {value.shape}: it must be that of a gradient."
-    yield np.allclose(value, total / 17), changed
+    if np.allclose(value, total / 17):
+        yield changed, changed
+        other = np.asarray(called(function, gradients[1:], [2, 6])[0], float)
+        yield np.allclose(other, np.tensordot([2, 6], gradients[1:], 1) / 8), None
+        return "Right for batches of 4, 12 and 1, wrong for 2 and 6. What do the weights add up to for any sizes?"
     if np.allclose(value, np.mean(gradients, axis=0)):
         return "This is the plain mean: a sample in a batch of 4 weighs three times as much as one in a batch of 12."
     if np.allclose(value, total):
@@ -85,7 +89,11 @@ def step_seconds(function):
     value = np.asarray(value, float)
     yield value.shape == (2,), "This is one number for each step. Return their mean."
     yield value.shape, f"This has the shape {value.shape}: return one number, the mean seconds of a step."
-    yield np.isclose(value, 6.5), changed
+    if np.isclose(value, 6.5):
+        yield changed, changed
+        more = np.array([[1.0, 2.0, 7.0, 3.0], [6.0, 1.0, 2.0, 1.0], [1.0, 1.0, 1.0, 2.0]])
+        yield np.isclose(float(called(function, more)[0]), 5), None
+        return "Right for 2 steps of 3 workers, wrong for 3 steps of 4: the mean is over the steps, however many."
     if np.isclose(value, times.max(axis=0).mean()):
         return "This takes the slowest step of each worker. Take the slowest worker of each step: which axis is it?"
     yield np.isclose(value, times.mean()), "This is the mean time of a worker: as if nobody had to wait."

@@ -70,7 +70,11 @@ def copies(function):
     trials = [[same[0] + sign * factor * apart for factor in each] for sign in (1, -1) for each in factors]
     got = [float(called(function, trial)[0]) for trial in trials]
     if np.allclose(got, 4.0):
-        return changed
+        yield changed, changed
+        one_more = [*trials[0], same[0] + 2 * apart]
+        counts = {len(trial): float(called(function, trial)[0]) for trial in (one_more, same[:2])}
+        yield np.isclose(counts[5], 8) and counts[2] == 0, None
+        return f"Right for 4 copies. With 5, the last of which is farthest, your function gives {counts[5]:g}."
     yield np.allclose(got, 5.0), "This is the length of a difference. The largest single entry is asked for."
     if not np.allclose(got[:3], got[3:]):
         return "A copy that is larger and one that is smaller must not cancel: take the absolute difference."
@@ -84,8 +88,8 @@ def copies(function):
 
 @judges("03.12")
 def replicas_step(function):
-    start, rate = np.array([[1.0, -2.0, 0.5], [4.0, 0.0, 1.0]]), 0.5
-    for count, same in ((4, True), (2, True), (3, False)):
+    start = np.array([[1.0, -2.0, 0.5], [4.0, 0.0, 1.0]])
+    for count, same, rate in ((4, True, 0.5), (2, True, 0.25), (3, False, 0.5)):
         copies = [start + (0 if same else number**2) for number in range(count)]
         shares = [(np.full((2, 2), number + 1.0), np.array([number, 2 * number])) for number in range(count)]
         seen = []

@@ -41,8 +41,8 @@ def border(batch):
 @judges("04.5")
 def bisect(function):
     if near(function(64, 128), 96, 0):
-        yield near(function(96, 128), 112, 0), None
-        return "Right for the first step, not for the second: use both arguments."
+        yield near(function(96, 128), 112, 0) and near(function(64, 96), 80, 0), None
+        return "Right for one pair of sizes, wrong for another: use both arguments."
     yield float(function(64, 128)) in (64, 128), "This size has been tried already. Which size in between tells most?"
     yield (
         float(function(64, 128)) == 65,
