@@ -9,12 +9,12 @@
 # %% [markdown]
 # # Horovod: the same training in many processes
 #
-# **Time: 130 minutes, of which 5 minutes on 2 cores are computing.**
+# **Time: 80 minutes, of which 4 minutes on 2 cores are computing.**
 #
-# MirroredStrategy is one process that rules all devices of one machine. Horovod is the other way: the *same program* runs many
-# times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch
-# it, prove that all processes train one network, look at what they wait for, and let a training go on in the next job. You hand in
-# task **H1**.
+# MirroredStrategy is one process that controls all devices of one machine. Horovod works the other way round: the *same program* runs
+# many times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch it,
+# prove that all processes train one network, and look at what they wait for. You hand in task **H1**. An optional part at the end,
+# in which you build the averaging yourself, takes about 30 minutes more.
 #
 # TensorFlow has a strategy for several machines, too: `MultiWorkerMirroredStrategy`. With Keras 3 its `fit` ends in its first step
 # with an error ([Keras' issue 20585](https://github.com/keras-team/keras/issues/20585)), so this course goes over several machines
@@ -42,7 +42,6 @@ from labs.measure import study
 from labs.results import collect, timeline
 from labs.results import record as run_record
 from labs.show import compare, plots, tables, timelines
-from labs.slurm import sites
 
 plan = presets.choose()
 quick = plan.name == "test"
@@ -246,7 +245,7 @@ if not own:
 # uv run mpiexec -n 2 python scripts/ResNet50_horovod.py --batch_size 128
 # ```
 #
-# Over several nodes, SLURM's `srun` starts one task for each GPU; the script stays as it is. You do that at the end.
+# Over several nodes, SLURM's `srun` starts one task for each GPU, and the script stays as it is. You do that in notebook `07b`.
 #
 # Each rank names its core or GPU; then rank 0 alone speaks. The log as far as its second epoch:
 
@@ -340,23 +339,6 @@ plots.show(plots.scaling(rows))
 #
 # You may start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. They share the cores, the record is
 # marked **oversubscribed**, and its times say nothing about speed. Use Gloo for it: a rank that waits in MPI keeps its core busy.
-#
-# ## MPI, Gloo, NCCL: who carries what?
-#
-# | | starts processes | negotiates which tensor is ready | carries tensors |
-# |---|---|---|---|
-# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or many; between GPUs, if both MPI and Horovod are built for it |
-# | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; needs no MPI |
-# | **NCCL** | no | no | between GPUs: NVLink within a node, the fast network between nodes |
-#
-# Horovod is built with NCCL. Who carries the gradients between 4 GPUs of one node? **a**: NCCL, **b**: Gloo, **c**: MPI,
-# **d**: horovodrun
-
-# %% labs={"id": "07.13"}
-### BEGIN SOLUTION
-carrier = "a"
-### END SOLUTION
-check("07.13", carrier)
 
 # %% [markdown]
 # ## Another wrapper
@@ -399,59 +381,6 @@ if devices.has("horovod"):
     job = jobs.run(*small, *wrong, name="refused", ranks=2, **cores)
 
 # %% [markdown]
-# ## Build it
-#
-# What that class lacks is little. Open `scripts/own_optimizer.py`: its two blanks make a distributed training. Below them stands
-# the loop that uses both; every rank draws other weights at first, one layer is frozen, and one is used twice.
-#
-# `begin_equal(model)` gives all weights the values of rank 0. `hvd.broadcast(tensor, root_rank=0)` returns rank 0's tensor on
-# every rank.
-
-# %% labs={"id": "07.24"}
-own_script = "scripts/own_optimizer.py"
-check("07.24", own_script)
-
-# %% [markdown]
-# `distributed(optimizer)` returns an optimizer like the one that it is given, with one difference: its `apply(gradients, variables)`
-# takes the mean of the gradients over all ranks first. `hvd.grouped_allreduce(tensors)` averages a list of tensors in
-# one exchange. All ranks must call the same collectives in the same order.
-
-# %% labs={"id": "07.25"}
-check("07.25", own_script)
-
-# %% [markdown]
-# Run it on 2 ranks, for two kinds of optimizer. Beside yours, the kit's trains from the same weights on the same shares:
-
-# %%
-if answered("07.24", "07.25") and devices.has("horovod"):
-    for kind in ("sgd", "adam"):
-        job = jobs.run(own_script, "--optimizer", kind, name=f"own_{kind}", ranks=2, **cores)
-        print(job.out.read_text())
-
-# %% [markdown]
-# Now break it: the same training, with `begin_equal` left out. Gradients are still averaged, so all ranks make the same steps.
-# **Predict:** how large will the largest difference between the ranks' weights be after 20 steps, divided by what it was before? Write 1
-# for unchanged, 0.5 for half.
-
-# %% labs={"id": "07.26"}
-### BEGIN SOLUTION
-difference_left = 0.5
-### END SOLUTION
-predict("07.26", difference_left)
-
-# %%
-if answered("07.24", "07.25") and devices.has("horovod"):
-    job = jobs.run(own_script, "--no_begin", name="no_begin", ranks=2, **cores)
-    said = job.out.read_text()
-    print(said)
-    before, after = (float(said.partition(word)[0].split()[-1]) for word in (" before,", " after "))
-    outcome("07.26", after / before)
-
-# %% [markdown]
-# Equal steps from different places end in different places: nothing ever brings the ranks together. Both losses fall, and no
-# error says that the gradients that are averaged belong to different networks. What in a record tells you? `weights.identical`,
-# as above. The kit's own optimizer compares the weights of all ranks in its first step, and stops where they differ.
-#
 # ## What counts is the effective batch
 #
 # K ranks average their gradients, so an update uses the images of all of them. How large is the **effective batch**
@@ -621,38 +550,8 @@ if devices.has("horovod"):
 # %% [markdown]
 # The all-reduce itself is short. The pause of one rank is paid by all: the slowest rank sets the step. On a cluster, a slow
 # disk, a busy core or a larger shard does the same.
-#
-# ## When a rank dies
-#
-# In this run one of the two ranks fails at the beginning of its second epoch. The other one then waits in an all-reduce for a
-# rank that never comes.
-
-# %%
-if devices.has("horovod"):
-    job = jobs.run(*small, *few, "--accident", name="dies", ranks=2, env=cores["env"])
-
-# %%
-if devices.has("horovod"):
-    print("state of the job:   ", job.state)
-    print("state of its record:", run_record.load(job.record).state)
-    complaints = [line.rstrip() for line in open(job.err) if "Traceback" in line or "Error: " in line]
-    print("", *complaints, sep="\n")
 
 # %% [markdown]
-# The launcher ends all ranks when one has failed. Its `.err` holds several complaints, and only one cause.
-# Which rank brought the job down?
-
-# %% labs={"id": "07.21"}
-### BEGIN SOLUTION
-died = 1
-### END SOLUTION
-check("07.21", died)
-
-# %% [markdown]
-# If no launcher ended them, the others would wait until somebody does, and the job would hold its nodes until its time is up. What
-# ranks with different numbers of batches do, you caused in notebook 06: it may stand still, too, or average wrongly without a word.
-# That is why `labs.hvd` compares the steps of all ranks before the first one.
-#
 # ## Four mistakes
 #
 # `scripts/four_mistakes.py` trains a small network on any number of ranks. Whoever wrote it was in a hurry: four things are wrong
@@ -681,123 +580,8 @@ if answered("07.27") and devices.has("horovod") and job.state == "finished":
 # The record of a run with the fixed rate says 0.01 on 2 ranks: it is not the rate of the batch. That the ranks shuffle by seeds of their own
 # stands in no field: each still reads half of the samples, but some are read twice and others never. Count the sample numbers, or
 # let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
-#
-# ## A job has an hour, the training needs three
-#
-# A job ends at its time limit, whether its training is done or not. So a long training is several jobs, and each goes on where the
-# one before it ended: after every epoch a **checkpoint** is kept, one file with all that the next job needs.
-#
-# Here SGD trains a small network with momentum: for each weight it keeps a velocity, to which every gradient adds. **Predict:** how
-# many times as large as the network's weights is a checkpoint from which the training goes on as if it had never been stopped?
-
-# %% labs={"id": "07.29"}
-### BEGIN SOLUTION
-times_the_weights = 2
-### END SOLUTION
-predict("07.29", times_the_weights)
 
 # %% [markdown]
-# Open `scripts/goes_on.py`. `write` and `read` put arrays into a file and take them out; `save`, `resume` and two places in `train`
-# are blank. Before you fill them, ask yourself:
-#
-# - All ranks hold the same state. Who writes, who reads, and how do all others get what was read?
-# - What does a step change, besides the weights?
-# - What does the next job find if this one is ended while it writes?
-# - With which epoch does the next job begin, and with which order of the samples?
-#
-# The check plays your functions on 2 ranks. Each has a disk of its own there, as if they were on two nodes.
-
-# %% labs={"id": "07.28"}
-several = "scripts/goes_on.py"
-check("07.28", several)
-
-# %% [markdown]
-# Now both ways on 2 ranks: 4 epochs in one job; and a job that stops after 2 of them, with another one behind it.
-
-# %%
-one_go, halves = ["--checkpoint", "one_go.npz"], ["--checkpoint", "halves.npz"]
-ways = {"one_go": one_go, "first_half": [*halves, "--stop_after", 2], "second_half": halves}
-if answered("07.28") and devices.has("horovod"):
-    for file in ("one_go.npz", "halves.npz"):
-        (jobs.folder() / file).unlink(missing_ok=True)  # of an earlier try: it would go on with that
-    for name, options in ways.items():
-        job = jobs.run(several, "--images", 640, "--epochs", 4, *options, name=name, ranks=2, **cores)
-        print(job.out.read_text())
-
-# %%
-if answered("07.28") and devices.has("horovod"):
-    said = {name: (jobs.folder() / f"{name}.out").read_text() for name in ways}
-    rows = [{"job": name, "sha": text.partition("SHA-256 ")[2].split()[0]} for name, text in said.items()]
-    tables.show(rows, ("job", "sha"), {"sha": "SHA-256 of the weights at its end"})
-    print("one job and two jobs train the same network:", rows[0]["sha"] == rows[2]["sha"])
-    outcome("07.29", float(said["one_go"].partition(" bytes, ")[2].split()[0]))
-
-# %% [markdown]
-# To the last bit the same network, and the accuracies are the same, epoch by epoch. Without the momentum, or with the samples of the
-# first epoch again, the second job would train without a complaint as well: another network, and only such a comparison tells.
-#
-# The order of the samples needs no place in the file: it follows from the seed and the epoch's number. What else a training draws at
-# random, as dropout does, must be kept or follow from such a number. And each rank must draw for itself: with one seed on all
-# ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)` makes a seed for each rank.
-#
-# On GPUs sums may be added up in another order each time; there, compare losses instead of bits. And what is in no checkpoint yet
-# is lost: an epoch that was ended in its middle is trained again.
-#
-# With `fit` the same parts have names: rank 0 loads the model, `BroadcastGlobalVariablesCallback` gives its weights and its
-# momentum to all, `hvd.broadcast` the number of epochs, which is `fit`'s `initial_epoch`; and a callback saves, on rank 0 only.
-#
-# ## Over several nodes
-#
-# So far all ranks ran on one machine. On a cluster SLURM starts them, on all nodes of the job: `srun` takes the place of
-# `horovodrun`, and your training script stays as it is. What the job asks for is counted in three ways:
-#
-# - `--nodes`: nodes of the job,
-# - `--ntasks-per-node` and `--gres=gpu:`: ranks and GPUs **for each node**,
-# - `--cpus-per-task`: cores **for each rank**.
-#
-# On CTE-POWER a job with all 4 GPUs of a node takes its 160 hardware threads. Which `--cpus-per-task` does a Horovod job need there?
-
-# %% labs={"id": "07.22"}
-### BEGIN SOLUTION
-cpus_per_task = 160 // 4
-### END SOLUTION
-check("07.22", cpus_per_task)
-
-# %% [markdown]
-# Open `slurm/local/ResNet50_horovod_nodes.sh` (or the folder of your site) in the course's top folder: one training on 2 nodes, with a
-# rank for each GPU. Fill its five blanks. How many ranks there will be, SLURM tells the script in `SLURM_NTASKS`: so the same script
-# runs on 64 nodes with `sbatch --nodes=64`.
-
-# %%
-site = sites.load()
-batch_script = sites.script("ResNet50_horovod_nodes.sh")
-print(batch_script.read_text())
-
-# %% labs={"id": "07.23"}
-check("07.23", batch_script)
-
-# %% [markdown]
-# Submit it. Without SLURM, bash runs the script on this machine: then all ranks are here, and share its cores.
-
-# %%
-short = ["--images", 256, "--epochs", 1, "--repeats", 1] if site.preset != "course" else []
-batch_job = None
-if answered("07.4", "07.5", "07.6", "07.7", "07.8", "07.9", "07.23") and not quick:
-    batch_job = jobs.run(batch_script, *short, name="ResNet50_horovod_nodes", site=site.id)
-
-# %%
-if batch_job and batch_job.records:
-    print(*[line for line in batch_job.out.read_text().split("\n") if "Rank " in line], sep="\n")
-    record = run_record.load(batch_job.records[0])
-    has = record.configuration
-    print(has.workers, "ranks on", has.nodes, "node(s); weights identical:", record.weights["identical"])
-    print("oversubscribed:", record.oversubscribed)
-
-# %% [markdown]
-# A rank is a task, a task has a GPU, and `hvd.local_rank()` counts anew on each node: that is why step 2 pins by the local
-# rank. With a launcher of another MPI than Horovod's, each process would be alone: size 1, n times, and no error from
-# SLURM. `hvd.init()` of the kit looks for that.
-#
 # ## H1
 # Hand in your `ResNet50_horovod.py` and a short account: how you launched it (the commands, where the ranks ran), the evidence
 # that all ranks trained one network, the speedup with its interval beside MirroredStrategy's, and what the timeline says about
@@ -817,14 +601,68 @@ if batch_job and batch_job.records:
 # one rank paused 50 ms in each step, the table above shows how long the other waited for it at each step.
 # ### END SOLUTION
 
+
+# %% [markdown]
+# ## Optional: build it yourself
+#
+# What that class lacks is little. Open `scripts/own_optimizer.py`: its two blanks make a distributed training. Below them stands
+# the loop that uses both; every rank draws other weights at first, one layer is frozen, and one is used twice.
+#
+# `begin_equal(model)` gives all weights the values of rank 0. `hvd.broadcast(tensor, root_rank=0)` returns rank 0's tensor on
+# every rank.
+
+# %% labs={"id": "07.24"}
+own_script = "scripts/own_optimizer.py"
+check("07.24", own_script)
+
+# %% [markdown]
+# `distributed(optimizer)` returns an optimizer like the one that it is given, with one difference: its `apply(gradients, variables)`
+# takes the mean of the gradients over all ranks first. `hvd.grouped_allreduce(tensors)` averages a list of tensors in
+# one exchange. All ranks must call the same collectives in the same order.
+
+# %% labs={"id": "07.25"}
+check("07.25", own_script)
+
+# %% [markdown]
+# Run it on 2 ranks, for two kinds of optimizer. Beside yours, the kit's trains from the same weights on the same shares:
+
+# %%
+if answered("07.24", "07.25") and devices.has("horovod"):
+    for kind in ("sgd", "adam"):
+        job = jobs.run(own_script, "--optimizer", kind, name=f"own_{kind}", ranks=2, **cores)
+        print(job.out.read_text())
+
+# %% [markdown]
+# Now break it: the same training, with `begin_equal` left out. Gradients are still averaged, so all ranks make the same steps.
+# **Predict:** how large will the largest difference between the ranks' weights be after 20 steps, divided by what it was before? Write 1
+# for unchanged, 0.5 for half.
+
+# %% labs={"id": "07.26"}
+### BEGIN SOLUTION
+difference_left = 0.5
+### END SOLUTION
+predict("07.26", difference_left)
+
+# %%
+if answered("07.24", "07.25") and devices.has("horovod"):
+    job = jobs.run(own_script, "--no_begin", name="no_begin", ranks=2, **cores)
+    said = job.out.read_text()
+    print(said)
+    before, after = (float(said.partition(word)[0].split()[-1]) for word in (" before,", " after "))
+    outcome("07.26", after / before)
+
+# %% [markdown]
+# Equal steps from different places end in different places: nothing ever brings the ranks together. Both losses fall, and no
+# error says that the gradients that are averaged belong to different networks. What in a record tells you? `weights.identical`,
+# as above. The kit's own optimizer compares the weights of all ranks in its first step, and stops where they differ.
+
 # %% [markdown]
 # ## What you take along
 #
 # - One program, K processes; rank, local rank and size tell each what it has to do.
 # - Six steps: start, pin, shard, scale and wrap, broadcast and average, print once.
 # - Compare the weights of all ranks: a missing average makes no error.
-# - A checkpoint holds weights, momentum and epoch: one rank writes it, all or nothing, and all get what one has read.
 # - The effective batch decides how a training goes, not the number of ranks.
 # - All wait for the slowest, and a timeline shows who that is.
 #
-# Next: a larger network.
+# Next: `07b_going_on_and_many_nodes`.
