@@ -11,11 +11,10 @@
 #
 # **Time: 55 minutes, of which 2 minutes on 2 cores are computing.**
 #
-# In notebook 07 you trained one network on several ranks of one machine. A real training takes longer than one job may, and needs
-# more GPUs than one machine has. So you first see what happens when a rank fails. Then you write a checkpoint from which the next job
-# goes on, and start a job on several nodes.
-#
-# From notebook 07 you need your `scripts/ResNet50_horovod.py`, for the last section only.
+# In notebook 07 you trained one network on several ranks of one machine. A real training may take longer than one job is allowed to
+# run, and may need more GPUs than one machine has. First you see what happens when a rank fails. Then you write a checkpoint from
+# which the next job goes on. At the end you start a job on several nodes; for this you need your `scripts/ResNet50_horovod.py` of
+# notebook 07.
 
 # %%
 from labs import blanks, devices, jobs, presets
@@ -43,11 +42,13 @@ if devices.has("horovod"):
 if devices.has("horovod"):
     print("state of the job:   ", job.state)
     print("state of its record:", run_record.load(job.record).state)
-    complaints = [line.rstrip() for line in open(job.err) if "Traceback" in line or "Error: " in line]
+    complaints = [
+        line.rstrip().replace("<stderr>:", " ") for line in open(job.err) if "Traceback" in line or "Error: " in line
+    ]
     print("", *complaints, sep="\n")
 
 # %% [markdown]
-# The launcher ends all ranks when one has failed. Its `.err` holds several complaints, and only one cause.
+# When one rank has failed, the launcher ends all others. The `.err` file contains several error messages, but only one cause.
 # Which rank brought the job down?
 
 # %% labs={"id": "07.21"}
@@ -57,18 +58,19 @@ died = 1
 check("07.21", died)
 
 # %% [markdown]
-# If no launcher ended them, the others would wait until somebody does, and the job would hold its nodes until its time is up. What
-# ranks with different numbers of batches do, you caused in notebook 06: it may stand still, too, or average wrongly without a word.
-# That is why `labs.hvd` compares the steps of all ranks before the first one.
-
-# %% [markdown]
+# Without a launcher that ends them, the other ranks would wait until somebody stops them, and the job would hold its nodes until its
+# time is up. In notebook 06 you saw what happens when ranks have different numbers of batches: they may wait for ever, too, or
+# average wrongly without any error. That is why `labs.hvd` compares the number of steps of all ranks before the first one.
+#
 # ## A job has an hour, the training needs three
 #
-# A job ends at its time limit, whether its training is done or not. So a long training is several jobs, and each goes on where the
-# one before it ended: after every epoch a **checkpoint** is kept, one file with all that the next job needs.
+# A job ends at its time limit, whether its training is finished or not. So a long training is divided into several jobs, and each job
+# goes on where the previous one ended. For this, a **checkpoint** is written after every epoch: one file with everything that the next
+# job needs.
 #
-# Here SGD trains a small network with momentum: for each weight it keeps a velocity, to which every gradient adds. **Predict:** how
-# many times as large as the network's weights is a checkpoint from which the training goes on as if it had never been stopped?
+# Here SGD trains a small network with momentum: for each weight it keeps a velocity, to which every gradient adds. The next job should
+# go on as if the training had never been stopped. **Predict:** how many times as large as the network's weights is a checkpoint that
+# allows this?
 
 # %% labs={"id": "07.29"}
 ### BEGIN SOLUTION
@@ -77,22 +79,22 @@ times_the_weights = 2
 predict("07.29", times_the_weights)
 
 # %% [markdown]
-# Open `scripts/goes_on.py`. `write` and `read` put arrays into a file and take them out; `save`, `resume` and two places in `train`
+# Open `scripts/goes_on.py`. `write` and `read` put arrays into a file and read them back; `save`, `resume` and two places in `train`
 # are blank. Before you fill them, ask yourself:
 #
-# - All ranks hold the same state. Who writes, who reads, and how do all others get what was read?
+# - All ranks hold the same state. Which rank writes, which one reads, and how do the others get what was read?
 # - What does a step change, besides the weights?
-# - What does the next job find if this one is ended while it writes?
-# - With which epoch does the next job begin, and with which order of the samples?
+# - What does the next job find if this job is ended while it writes?
+# - With which epoch does the next job begin, and in which order does it read the samples?
 #
-# The check plays your functions on 2 ranks. Each has a disk of its own there, as if they were on two nodes.
+# The check runs your functions on 2 simulated ranks. Each has a disk of its own, as if they were on two nodes.
 
 # %% labs={"id": "07.28"}
 several = "scripts/goes_on.py"
 check("07.28", several)
 
 # %% [markdown]
-# Now both ways on 2 ranks: 4 epochs in one job; and a job that stops after 2 of them, with another one behind it.
+# Now train both ways on 2 ranks: 4 epochs in one job, and 4 epochs in two jobs, of which the first stops after 2.
 
 # %%
 one_go, halves = ["--checkpoint", "one_go.npz"], ["--checkpoint", "halves.npz"]
@@ -113,21 +115,24 @@ if answered("07.28") and devices.has("horovod"):
     outcome("07.29", float(said["one_go"].partition(" bytes, ")[2].split()[0]))
 
 # %% [markdown]
-# To the last bit the same network, and the accuracies are the same, epoch by epoch. Without the momentum, or with the samples of the
-# first epoch again, the second job would train without a complaint as well: another network, and only such a comparison tells.
+# The network is the same to the last bit, and the accuracies are the same in every epoch. If you forgot the momentum, or read the
+# samples in the order of the first epoch again, the second job would train without an error, too. But it would train another network,
+# and only such a comparison shows it.
 #
-# The order of the samples needs no place in the file: it follows from the seed and the epoch's number. What else a training draws at
-# random, as dropout does, must be kept or follow from such a number. And each rank must draw for itself: with one seed on all
-# ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)` makes a seed for each rank.
+# The order of the samples need not be in the file, since it follows from the seed and the number of the epoch. Other random numbers, as
+# those of dropout, must be kept, or must follow from such numbers as well. And each rank must draw its own: with one seed for all
+# ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)` makes a different seed for each rank.
 #
-# On GPUs sums may be added up in another order each time; there, compare losses instead of bits. And what is in no checkpoint yet
-# is lost: an epoch that was ended in its middle is trained again.
+# On GPUs the order in which a sum is added up may change from run to run, so compare losses there instead of bits. And whatever is not
+# in a checkpoint yet is lost: if a job is ended in the middle of an epoch, the next job trains this epoch again.
 #
-# With `fit` the same parts have names: rank 0 loads the model, `BroadcastGlobalVariablesCallback` gives its weights and its
-# momentum to all, `hvd.broadcast` the number of epochs, which is `fit`'s `initial_epoch`; and a callback saves, on rank 0 only.
-
-# %% [markdown]
+# With `fit` you use the same parts. Rank 0 loads the model. `BroadcastGlobalVariablesCallback` sends its weights and its momentum to
+# all ranks, and `hvd.broadcast` sends the number of finished epochs, which becomes `fit`'s `initial_epoch`. A callback saves, on rank 0
+# only.
+#
 # ## MPI, Gloo, NCCL: who carries what?
+#
+# Three libraries can connect the ranks, and each does some of the work:
 #
 # | | starts processes | negotiates which tensor is ready | carries tensors |
 # |---|---|---|---|
@@ -135,7 +140,7 @@ if answered("07.28") and devices.has("horovod"):
 # | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; needs no MPI |
 # | **NCCL** | no | no | between GPUs: NVLink within a node, the fast network between nodes |
 #
-# Horovod is built with NCCL. Who carries the gradients between 4 GPUs of one node? **a**: NCCL, **b**: Gloo, **c**: MPI,
+# Horovod is built with NCCL. Which of these carries the gradients between 4 GPUs of one node? **a**: NCCL, **b**: Gloo, **c**: MPI,
 # **d**: horovodrun
 
 # %% labs={"id": "07.13"}
@@ -148,13 +153,14 @@ check("07.13", carrier)
 # ## Over several nodes
 #
 # So far all ranks ran on one machine. On a cluster SLURM starts them, on all nodes of the job: `srun` takes the place of
-# `horovodrun`, and your training script stays as it is. What the job asks for is counted in three ways:
+# `horovodrun`, and your training script stays as it is. The job asks for its resources in three different units:
 #
-# - `--nodes`: nodes of the job,
-# - `--ntasks-per-node` and `--gres=gpu:`: ranks and GPUs **for each node**,
-# - `--cpus-per-task`: cores **for each rank**.
+# - `--nodes` counts nodes of the job,
+# - `--ntasks-per-node` and `--gres=gpu:` count ranks and GPUs **for each node**,
+# - `--cpus-per-task` counts cores **for each rank**.
 #
-# On CTE-POWER a job with all 4 GPUs of a node takes its 160 hardware threads. Which `--cpus-per-task` does a Horovod job need there?
+# On CTE-POWER, a job that uses all 4 GPUs of a node also gets its 160 hardware threads. Which `--cpus-per-task` does a Horovod job need
+# there?
 
 # %% labs={"id": "07.22"}
 ### BEGIN SOLUTION
@@ -163,9 +169,9 @@ cpus_per_task = 160 // 4
 check("07.22", cpus_per_task)
 
 # %% [markdown]
-# Open `slurm/local/ResNet50_horovod_nodes.sh` (or the folder of your site) in the course's top folder: one training on 2 nodes, with a
-# rank for each GPU. Fill its five blanks. How many ranks there will be, SLURM tells the script in `SLURM_NTASKS`: so the same script
-# runs on 64 nodes with `sbatch --nodes=64`.
+# Open `slurm/local/ResNet50_horovod_nodes.sh` (or the one in the folder of your site) in the course's top folder. It starts one
+# training on 2 nodes, with a rank for each GPU. Fill its five blanks. SLURM tells the script the number of ranks in `SLURM_NTASKS`. So
+# the same script runs on 64 nodes with `sbatch --nodes=64`.
 
 # %%
 site = sites.load()
@@ -176,7 +182,7 @@ print(batch_script.read_text())
 check("07.23", batch_script)
 
 # %% [markdown]
-# Submit it. Without SLURM, bash runs the script on this machine: then all ranks are here, and share its cores.
+# Submit it. Without SLURM, bash runs the script on this machine. Then all ranks are here, and share its cores.
 
 # %%
 short = ["--images", 256, "--epochs", 1, "--repeats", 1] if site.preset != "course" else []
@@ -195,16 +201,16 @@ if batch_job and batch_job.records:
     print("oversubscribed:", record.oversubscribed)
 
 # %% [markdown]
-# A rank is a task, a task has a GPU, and `hvd.local_rank()` counts anew on each node: that is why step 2 pins by the local
-# rank. With a launcher of another MPI than Horovod's, each process would be alone: size 1, n times, and no error from
-# SLURM. `hvd.init()` of the kit looks for that.
+# A rank is a task, a task has a GPU, and `hvd.local_rank()` starts again at 0 on each node. That is why step 2 pins by the local rank.
+# With a launcher of another MPI than Horovod's, each process would be alone: it would run n times with size 1, and SLURM would report
+# no error. The kit's `hvd.init()` checks for this.
 
 # %% [markdown]
 # ## What you take along
 #
 # - When one rank dies, all others wait for it. The launcher ends them, and the first traceback names the cause.
-# - A checkpoint holds weights, momentum and the number of epochs. One rank writes it, all or nothing; one rank reads it, and sends
-#   what it has read to all.
-# - A rank is a task of SLURM. Nodes, tasks and GPUs are counted for the job or for each node, cores for each rank.
+# - A checkpoint holds weights, momentum and the number of finished epochs. One rank writes it, all or nothing. One rank reads it, and
+#   sends what it has read to all.
+# - A rank is a task of SLURM. Tasks and GPUs are counted for each node, cores for each rank.
 #
 # Next: `08_resnet152_scaling`.

@@ -296,7 +296,6 @@ ANSWERS = {
         ],
         secret=r"hvd\.size\(\)|seed=args",
     ),
-    "07.16": dict(right=[(32,), (32.0,)], wrong=[(8,), (2,), (4,), (64,)], secret=r"\b32\b"),
     "07.17": dict(
         right=[
             (lambda r, k: (r * k, r * k**0.5, r * k ** (2 / 3)),),

@@ -9,7 +9,7 @@ from labs.lessons.nb07b import going_on
 
 @judges("07.21")
 def died(rank):
-    yield rank == 0, "This one was left waiting in its all-reduce. Whose traceback stands first, and what does it say?"
+    yield rank == 0, "This rank was left waiting in its all-reduce. Whose traceback comes first, and what does it say?"
     yield rank != 1, "Find the experiment's RuntimeError in the .err: the launcher writes the rank before each line."
 
 
@@ -34,13 +34,14 @@ def _kept(saved):
     first, *others = saved
     for rank, seen in enumerate(others, 1):
         files = ", ".join(seen.files)
-        yield files, f"`save` on all ranks: rank {rank} writes, too ({files}). All hold the same state: who writes it?"
+        yield (
+            files,
+            f"`save` runs on all ranks: rank {rank} writes, too ({files}). All hold the same state, so who writes it?",
+        )
     there = f": it holds {', '.join(first.files)}." if first.files else "."
     yield first.kept is None, f"After `save` there is no file {going_on.NAME} on the disk of rank 0{there}"
-    over = (
-        "The new checkpoint is written over the bytes of the old one: a job that ends meanwhile leaves a part of a file"
-    )
-    yield first.in_place, f"{over}, and the old one is gone. Where else could the bytes go at first?"
+    over = "The new checkpoint is written over the bytes of the old one. If the job ends meanwhile, half a file is left"
+    yield first.in_place, f"{over}, and the old checkpoint is lost. Where else could the bytes go at first?"
 
 
 def _given_back(seen):
@@ -50,23 +51,26 @@ def _given_back(seen):
         right = [np.array_equal(*pair) for pair in zip(each.weights, weights, strict=True)]
         frozen = right.pop(going_on.FROZEN)
         began = f"After `save` and `resume` the weights of rank {rank} are those that it began with"
-        why = "though it has the file" if rank == 0 else "what rank 0 has read has not come to it"
+        why = "though it has the file" if rank == 0 else "what rank 0 has read has not reached it"
         yield going_on.equal(each.weights, going_on.state(10 + rank)[0]), f"{began}: {why}."
-        part = f"On rank {rank} the trained weights are those of the checkpoint, those of a frozen layer are not."
+        part = f"On rank {rank} the trained weights are those of the checkpoint, but those of a frozen layer are not."
         yield all(right) and not frozen, part
         yield not all(right), f"On rank {rank} the weights after `resume` are not those that `save` was given."
     for rank, each in enumerate(seen):
         same, any_ = going_on.equal(each.momentum, momentum), any(map(np.any, each.momentum))
-        lost = f"The weights come back, the optimizer's momentum does not: on rank 0 it is {'another' if any_ else '0'}"
+        lost = f"The weights come back, but not the optimizer's momentum: on rank 0 it is {'another' if any_ else '0'}"
         yield rank == 0 and not same, f"{lost} after `resume`. What does a step change besides the weights?"
         yield (
             not same,
-            f"Rank 0 has the momentum of the checkpoint and rank {rank} another one: their steps will differ.",
+            f"Rank 0 has the momentum of the checkpoint, and rank {rank} has another one: their steps will differ.",
         )
     for rank, each in enumerate(seen):
-        yield each.returned is None, f"`resume` returns nothing on rank {rank}: how many epochs are done?"
-        told = f"`save` was told that 2 epochs are done, and `resume` returns {each.returned!r:.20}"
-        here = "" if rank == 0 else ". How does it get to know what rank 0 has read?"
+        yield (
+            each.returned is None,
+            f"`resume` returns nothing on rank {rank}. It should return how many epochs are done.",
+        )
+        told = f"`save` was told that 2 epochs are done, but `resume` returns {each.returned!r:.20}"
+        here = "" if rank == 0 else ". How does this rank learn what rank 0 has read?"
         yield not np.array_equal(each.returned, 2), f"{told} on rank {rank}{here or '.'}"
 
 
@@ -76,7 +80,7 @@ def _first_time(seen):
         none = np.array_equal(each.returned, 0)
         yield (
             not none,
-            f"Without a checkpoint `resume` returns {each.returned!r:.20} on rank {rank}: no epoch is done yet.",
+            f"Without a checkpoint `resume` returns {each.returned!r:.20} on rank {rank}, but no epoch is done yet.",
         )
         other = not going_on.equal(each.weights, seen[0].weights)
         yield other, f"Without a checkpoint rank {rank} begins with other weights than rank 0."
@@ -86,7 +90,7 @@ def _trained(script):
     """Cases of a training in two jobs: the first one stops after 1 of 3 epochs."""
     first = script.train(None, stop_after=1)
     yield from _epochs(first, range(1), "The first job")
-    lost = "A job that is stopped after 1 of 3 epochs leaves no checkpoint, and its work is lost."
+    lost = "A job that is stopped after 1 of 3 epochs leaves no checkpoint, so its work is lost."
     yield first[0].kept is None, lost
     done = script.resume(first[0].kept)[0].returned
     yield done != 1, f"When the first job stops after 1 epoch, its checkpoint says that {done} are done."
@@ -106,26 +110,27 @@ def _epochs(seen, numbers, who):
         trains = f"{who} trains {count:g} epoch{'s' * (count != 1)}"
         yield (
             numbers[0] > 0 and count == going_on.EPOCHS,
-            f"{trains}: it starts again with the first one. Which are left?",
+            f"{trains}: it starts again with the first one. Which epochs are left?",
         )
-        yield count != len(numbers), f"{trains}, and {len(numbers)} are left for it."
+        yield count != len(numbers), f"{trains}, but {len(numbers)} are left for it."
         anew = sum((going_on.images_of(number, rank) for number in range(len(numbers))), [])
-        order = (
-            f"{trains}, and reads the samples in the order of the very first epochs: a training without a stop would be"
-        )
-        yield numbers[0] > 0 and each.steps == anew, f"{order} further on. With which epoch does the order begin?"
+        order = f"{trains}, but reads the samples in the order of the very first epochs"
+        yield numbers[0] > 0 and each.steps == anew, f"{order}. With which epoch must the order begin?"
         wanted = sum((going_on.images_of(number, rank) for number in numbers), [])
         yield each.steps != wanted, f"{trains}, but rank {rank} does not read the samples in the order of these epochs."
     for rank, each in enumerate(seen):
         here, mean = np.array(each.returned, float, ndmin=1), np.mean(going_on.ACCURACY)
         ranks = " and ".join(map(str, going_on.ACCURACY))
         own = np.allclose(here, going_on.ACCURACY[rank])
-        yield own, f"`mean` on rank {rank} is its own accuracy: that of a part of the images. Which is that of all?"
+        yield (
+            own,
+            f"`mean` on rank {rank} is its own accuracy, that of a part of the images. How do you get that of all?",
+        )
         yield (
             np.allclose(here, 2 * mean),
-            f"The ranks have {ranks} of their images right, and `mean` is {here[0]:.3g}: the sum.",
+            f"The accuracies of the ranks are {ranks}, and `mean` is {here[0]:.3g}: this is their sum.",
         )
-        yield not np.allclose(here, mean), f"The ranks have {ranks} of their images right, and `mean` is {here[0]:.3g}."
+        yield not np.allclose(here, mean), f"The accuracies of the ranks are {ranks}, but `mean` is {here[0]:.3g}."
 
 
 @judges("07.22")
@@ -133,7 +138,7 @@ def cores_per_rank(cores):
     yield cores == 160, "With 4 tasks on the node this asks for 640 threads, more than it has."
     if cores in (4, 1):
         return "That leaves most threads of the node idle. The rule speaks of the threads of all GPUs together."
-    yield cores != 40, "All threads of the node, divided among its ranks."
+    yield cores != 40, "Divide all threads of the node among its ranks."
 
 
 @judges("07.23")
