@@ -110,7 +110,7 @@ _SAYS = {
 
 def _is_label(label, key):
     """Whether an axis' label says that a quantity of CURVES is shown, in its unit."""
-    text = label.lower().replace("_", " ") * (label != "epoch_seconds")  # which is the name of a column
+    text = label.lower().replace("_", " ")
     is_rate = re.search(_RATE, text) is not None
     return is_rate if key == "images_per_second" else not is_rate and re.search(_SAYS[key], text) is not None
 
