@@ -14,7 +14,7 @@
 # With MirroredStrategy one process controls all devices of one machine. Horovod works the other way round: the *same program* runs
 # many times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch it,
 # prove that all processes train one network, and look at what they wait for. You hand in task **H1**. An optional part at the end,
-# in which you build the averaging yourself, takes about 25 minutes more.
+# in which you build the averaging yourself, takes about 35 minutes more.
 #
 # TensorFlow has a strategy for several machines, too: `MultiWorkerMirroredStrategy`. With Keras 3 its `fit` fails in the first step
 # ([Keras' issue 20585](https://github.com/keras-team/keras/issues/20585)), so this course uses Horovod for several machines.
@@ -34,6 +34,8 @@
 # > a line of your script, and you can leave it out to see what breaks.
 
 # %%
+import json
+
 from labs import devices, jobs, models, presets, recorded
 from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb07 import pictures
@@ -600,7 +602,7 @@ if answered("07.27") and devices.has("horovod") and job.state == "finished":
 # %% [markdown]
 # ## Optional: build it yourself
 #
-# (About 25 minutes.) Horovod's own class lacks very little. Open `scripts/own_optimizer.py`. With its two blanks filled, training is
+# (About 35 minutes.) Horovod's own class lacks very little. Open `scripts/own_optimizer.py`. With its two blanks filled, training is
 # distributed. Below them you find the loop that uses both. Every rank starts with other weights, one layer is frozen (it is not
 # trained), and one is used twice.
 #
@@ -651,6 +653,60 @@ if answered("07.24", "07.25") and devices.has("horovod"):
 # Equal steps from different places end in different places, and nothing ever brings the ranks together. Both losses fall, and no
 # error tells you that the averaged gradients belong to different networks. A record tells you, in `weights.identical`. The kit's own
 # optimizer compares the weights of all ranks in its first step, and stops if they differ.
+#
+# ### Clip before the average, or after it?
+#
+# `clipnorm=0.005` shortens every gradient longer than 0.005 to a length of 0.005. With a rate of 1, one step of SGD then changes a
+# weight matrix W by 0.005 at most, however steep the loss is. Many trainings rely on such a bound. With your `distributed` the bound
+# holds on any number of ranks: it averages the gradients first, and then the optimizer clips the average. Does the bound hold on 4
+# replicas of MirroredStrategy, too?
+#
+# In this experiment each replica gets the *same* 4 images. So all gradients point in one direction, and each is far longer than
+# 0.005. **Predict:** how long is the change of W in one step, on one replica (all 16 images) and on 4 (4 images each)?
+
+# %% labs={"id": "03.10"}
+### BEGIN SOLUTION
+change_on_1 = 0.005
+change_on_4 = 0.005
+### END SOLUTION
+predict("03.10", [change_on_1, change_on_4])
+
+
+# %%
+def clipped(clipnorm):
+    """Rows: how far one step changes W, on so many replicas."""
+    job = jobs.run("-m", "labs.lessons.nb07.clipped", clipnorm, name="clipped")
+    return json.loads(job.out.read_text())
+
+
+steps = clipped(0.005)
+tables.show(steps[:2], ("replicas", "each gets", "change"), {"change": "|change of W|, clipnorm 0.005"})
+changes = {row["replicas"]: row["change"] for row in steps[:2]}
+outcome("03.10", list(changes.values()))
+
+# %% [markdown]
+# The order of two operations makes the difference. With MirroredStrategy, Keras clips the gradient of *each replica*, and adds up
+# the clipped gradients. Each of them is within the bound, but their sum need not be. A training that was safe on one device takes
+# longer steps on many, and no error says so. `global_clipnorm` and `clipvalue` are applied at the same point. (The course's recorder
+# warns before the first step.)
+#
+# Which `clipnorm` keeps the change of W on 4 replicas within 0.005, whatever images they get? Give the largest.
+
+# %% labs={"id": "03.11"}
+### BEGIN SOLUTION
+clipnorm_on_4 = 0.005 / 4
+### END SOLUTION
+check("03.11", clipnorm_on_4, changes)
+
+# %%
+if answered("03.11"):
+    head = {"change": f"|change of W|, clipnorm {clipnorm_on_4:g}"}
+    tables.show(clipped(clipnorm_on_4)[1:], ("replicas", "each gets", "change"), head)
+
+# %% [markdown]
+# Now the bound holds. With different images the gradients of the replicas point in different directions. Then their sum is shorter
+# than the bound, and the step is smaller than that of one worker would be. To clip as one worker does, average the gradients *first*,
+# as your optimizer and `labs.hvd` do.
 
 # %% [markdown]
 # ## What you take along

@@ -19,6 +19,7 @@ def record(workers=1, batch=64):
 
 
 RUNS = record(), record(workers=2)
+CHANGES = {1: 0.005, 4: 0.02}  # of W in the notebook, by replicas
 
 
 def instead(old):
@@ -327,4 +328,9 @@ ANSWERS = {
         secret=r"\b174\b|94[.,\s]?1\d\d",
     ),
     "07.20": dict(right=[(0,)], wrong=[(1,), (2,)], secret=r"rank 0|\b0\b"),
+    "03.11": dict(
+        right=[(0.00125, CHANGES), (0.005 / 4, CHANGES), ("1.25e-3", CHANGES)],
+        wrong=[(0.005, CHANGES), (0.02, CHANGES), (0.005 / 2, CHANGES), (0.005 / 16, CHANGES), (0.0, CHANGES)],
+        secret=r"0?\.00125|1\.25e-0?3|/ ?4\b",
+    ),
 }

@@ -451,3 +451,22 @@ def _what_it_does(found, rank, make, size, sent):
             "each rank makes its own step, and then you average the *weights*. Average the gradients, before the step."
         )
     return "all ranks agree, but their step is not that of the mean gradient: what do you average, and when?"
+
+
+@judges("03.11")
+def clipnorm(bound, changes):
+    clipped, on_4 = 0.005, changes[4]  # what the notebook clipped with, and the change of W that it saw
+    farther = on_4 / changes[1]
+    yield near(bound, clipped / 4, 1e-3), None
+    if near(bound, clipped, 1e-3):
+        return f"With this clipnorm, W changed by {on_4:.3g} on 4 replicas in your run above."
+    if bound > clipped:
+        return f"With a smaller clipnorm, {clipped:g}, W changed by {on_4:.3g} on 4 replicas. Which way must you go?"
+    yield bound <= 0, "A clipnorm is a length above 0. With 0, the weights would never change."
+    if bound < clipped / 4:
+        return (
+            "W would stay within the bound, but the steps would be shorter than necessary. Give the largest clipnorm."
+        )
+    return (
+        f"On 4 replicas W changed {farther:.3g} times as far as on 1 above. How much of the bound may each replica use?"
+    )
