@@ -334,7 +334,7 @@ hvd_size = 2
 check("01.12", gpus_at_work, processes_needed, hvd_size)
 
 # %% [markdown]
-# (If you know PyTorch: the course's README has its names beside these.)
+# (If you know PyTorch: `docs/students/pytorch.md` has its names beside these.)
 #
 # ## Three ways to divide the work
 #
