@@ -74,6 +74,8 @@ def test_what_only_a_person_can_judge_gives_no_point_until_then(out):
     assert (line.points, line.open, line.why) == (0, True, "not judged: it imports 'os'")
     marks.mark(out, "002", rubric.load(out), "05.3", 1.0)
     assert (lines(out, "002")["05.3"].points, lines(out, "002")["05.3"].open) == (3, False)
+    marks.mark(out, "001", rubric.load(out), "05.6", 0.0)  # the judge took it for right
+    assert (lines(out, "001")["05.6"].points, lines(out, "001")["05.6"].state) == (0, "wrong")
     marks.mark(out, "002", rubric.load(out), "05.3")
     assert lines(out, "002")["05.3"].open
 

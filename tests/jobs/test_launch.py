@@ -62,7 +62,8 @@ def test_srun_is_a_step_on_as_few_nodes_as_hold_the_ranks(monkeypatch, tmp_path,
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", tasks)
     program, *options = launch.command(ranks, "srun --mpi=pmi2")
     assert program == str(tmp_path / "srun") and options[:2] == ["--mpi=pmi2", "--jobid=77"]
-    assert options[-2:] == [f"--nodes={nodes}", f"--ntasks={ranks}"] and {"--overlap", "--mem=0"} < set(options)
+    assert options[-2:] == [f"--nodes={nodes}", f"--ntasks={ranks}"]
+    assert {"--overlap", "--mem=0", "--kill-on-bad-exit=1"} < set(options)
 
 
 def test_srun_outside_of_a_job_and_with_more_ranks_than_its_tasks(monkeypatch, tmp_path, needs_horovod):

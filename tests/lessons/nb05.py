@@ -11,6 +11,7 @@ from making import changed, outside_scope, swapped, tried_out
 from labs.results.run import Epoch, Run
 
 RUN = Run("w1.out", repeats=[[Epoch(8.2), Epoch(5.1), Epoch(5.0), Epoch(5.2)], [Epoch(6.0), Epoch(5.0)]])
+EVEN = Run("w1.out", repeats=[[Epoch(5.6), Epoch(5.1), Epoch(5.0), Epoch(5.2)]])  # a first epoch like the others
 ROWS = [
     {
         "workers": n,
@@ -102,8 +103,9 @@ ANSWERS = {
     ),
     "05.4": dict(
         right=[(5.1, RUN), (5, RUN), (15.3 / 3, RUN)],
-        wrong=[(23.5 / 4, RUN), (8.2, RUN), (15.3, RUN), (2.0, RUN)],
+        wrong=[(23.5 / 4, RUN), (8.2, RUN), (15.3, RUN), (2.0, RUN), (20.9 / 4, EVEN)],
         secret=r"\b5\.1",
+        same=[(0, 4)],
     ),
     "05.5": dict(
         right=[

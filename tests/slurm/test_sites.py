@@ -47,6 +47,12 @@ def test_a_site_says_what_its_scripts_need(name):
         assert 1 <= least <= most <= site.cpus
 
 
+def test_the_longest_job_is_the_one_that_the_site_takes():
+    """In hours, as the centres state them; `local` is the course's own."""
+    longest = {name: sites.load(name, ROOT).time_max / 60 for name in SITES}
+    assert longest == {"cte-power": 48, "juwels-booster": 24, "local": 2, "marenostrum5": 48}
+
+
 def test_the_rule_of_cte_power_is_the_courses():
     site = sites.load("cte-power", ROOT)
     assert [site.cpus_for(gpus) for gpus in (1, 2, 3, 4)] == [(40, 80), (80, 80), (120, 160), (160, 160)]
