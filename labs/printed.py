@@ -29,6 +29,16 @@ def few(names, most=8):
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
+def several(number, thing):
+    """ "1 worker", "2 workers"."""
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
+def an(name):
+    """ "a Tensor", "an EagerTensor"."""
+    return f"a{'n' * name.startswith(tuple('AEIOaeio'))} {name}"
+
+
 def finite(value):
     """The value with None for numbers that are not finite, which JSON does not know; also inside lists and dicts."""
     return mapped(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)

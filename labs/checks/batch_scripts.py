@@ -10,6 +10,7 @@ from pathlib import Path
 
 from labs import blanks, presets
 from labs.checks.judging import NotDone, NotTried
+from labs.printed import several
 from labs.slurm import check, sites
 from labs.slurm.check import training
 
@@ -81,8 +82,7 @@ def _does_not_follow(once, there, trains, here):
     once, there = ([one for one in each if one.script.name == trains] for each in (once, there))
     one, more, what = training.not_following(once, there) or (None, None, None)
     if what == "ranks":
-        several = "s" * (one.ranks != "1"), "s" * (here > 1)
-        return f"{trains} runs on {one.ranks} rank{several[0]}, as many as on {here} node{several[1]}."
+        return f"{trains} runs on {one.ranks} rank{'s' * (one.ranks != '1')}, as many as on {several(here, 'node')}."
     if what == "batch" and one.global_batch == more.global_batch:
         return (
             f"{trains} runs on {more.ranks} ranks, and its global batch is {more.global_batch} as it was on "
@@ -104,7 +104,7 @@ def _wrong(one, local_batch):
     workers, batch = training.whole(shares[1]), training.whole(batch)
     if batch == workers * local_batch:
         return None
-    of = f"{workers} {'rank' if shares[0] == 'ranks' else 'worker'}{'s' * (workers > 1)}"
+    of = several(workers, "rank" if shares[0] == "ranks" else "worker")
     return (
         f"{where} starts {trains} on {of} with a global batch of {batch}: {batch / workers:g} images for each, where "
         f"the script is to give each {local_batch}."

@@ -92,6 +92,10 @@ def no_curve(figure, rows, whose):
             yield True, f"No curve shows the {what} of {whose}, ordered by workers."
         label = alike[0][0]
         if not any(_is_label(other, key) for other, _ in alike):
+            yield (
+                _is_name(label),
+                f"The label {label!r} is a name in your code. Say in words what it is, and its unit.",
+            )
             taken = [CURVES[other] for other in CURVES if _is_label(label, other)]
             yield taken, f"The axis with the {what} of {whose} says {label!r}. Are two labels exchanged?"
             yield True, f"The label {label!r} does not say that {what} are shown, and in which unit."
@@ -110,9 +114,15 @@ _SAYS = {
 
 def _is_label(label, key):
     """Whether an axis' label says that a quantity of CURVES is shown, in its unit."""
+    if _is_name(label):
+        return False
     text = label.lower().replace("_", " ")
     is_rate = re.search(_RATE, text) is not None
     return is_rate if key == "images_per_second" else not is_rate and re.search(_SAYS[key], text) is not None
+
+
+def _is_name(label):
+    return "_" in label and label.isidentifier()
 
 
 def _curves(axis, workers):

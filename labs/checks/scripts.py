@@ -12,6 +12,7 @@ from labs.checks.judging import NotDone
 from labs.checks.reading import near
 from labs.checks.tryout.client import TryoutError
 from labs.data.shares import coverage, some
+from labs.printed import an, several
 from labs.results import log
 
 RATE = 0.01  # of one worker
@@ -74,7 +75,7 @@ def not_mirrored(path, network):
         for workers, facts in zip(numbers, plays, strict=True):
             yield from cases(facts, workers, network)
     for workers, facts in zip(numbers, plays, strict=True):
-        yield from stops(facts, f"With {workers} worker{'s' * (workers > 1)}")
+        yield from stops(facts, f"With {several(workers, 'worker')}")
     yield from _left(plays, network)
 
 
@@ -127,7 +128,7 @@ def _strategies(facts, workers, network):
     yield came and not facts["strategies"], "No MirroredStrategy is created: the model would live on one device."
     given = facts["devices"]
     for devices in facts["strategies"][-1:]:
-        asked = f"With --n_gpus {workers} MirroredStrategy has {len(devices)} replica{'s' * (len(devices) > 1)}"
+        asked = f"With --n_gpus {workers} MirroredStrategy has {several(len(devices), 'replica')}"
         if len(devices) > len(given):
             yield True, f"{asked}: without arguments it takes every device it finds. Tell it the `workers`."
         yield len(devices) < len(given), f"{asked}: give it all of the `workers`."
@@ -293,11 +294,11 @@ def unfair(plays, groups=GROUPS):
 def _unfair(fits, size, local_size):
     for fit in fits:
         if fit["batches"] is None or not fit["x"].endswith("Dataset"):
-            yield True, f"`fit` gets a {fit['x']}, not a tf.data.Dataset of batches."
+            yield True, f"`fit` gets {an(fit['x'])}, not a tf.data.Dataset of batches."
     reads = [[number for step in fit["batches"] for number in step] for fit in fits]
     found = coverage(reads, OF_RANKS)
     nodes = f" on {size // local_size} nodes" * (size > local_size)
-    where = f"With {size} rank{'s' * (size > 1)}{nodes}"
+    where = f"With {several(size, 'rank')}{nodes}"
     if size > 1 and all(len(read) == OF_RANKS for read in reads):
         all_read = f"each of them reads all {OF_RANKS} samples: {some(found.repeated)} are read {size} times"
         yield True, f"{where}, {all_read}. What does a rank know that the others do not?"

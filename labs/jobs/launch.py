@@ -13,6 +13,7 @@ from pathlib import Path
 
 from labs import devices
 from labs.errors import UseError
+from labs.printed import several
 
 LAUNCHERS = ("horovodrun", "mpiexec", "srun")
 MEMORY = 320 * 2**20  # bytes that a rank needs for itself alone, at the least (measured: 293 MiB with SmallCNN)
@@ -104,8 +105,8 @@ def _check_tasks(ranks, tasks):
         )
     if ranks > sum(tasks):
         raise LaunchError(
-            f"{ranks} ranks are more than the {sum(tasks)} task(s) of this job, so nothing was started. Ask for more "
-            "(--nodes, --ntasks-per-node), or start fewer."
+            f"{ranks} ranks need as many tasks, and this job has {several(sum(tasks), 'task')}: nothing was started. "
+            "Ask for more (--nodes, --ntasks-per-node), or start fewer ranks."
         )
 
 

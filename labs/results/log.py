@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labs.errors import UseError
+from labs.printed import several
 from labs.results import line as lines
 from labs.results import text
 from labs.results.failures import failure
@@ -193,9 +194,9 @@ def _explain(path, count, found, problem):
     known = (who for who, sign in _STRANGERS.items() if any(map(re.compile(sign).search, said)))
     strange = f" They look like those of {who}, which are not read." if (who := next(known, None)) else ""
     return (
-        f"{name}: no epoch in its {count} line(s).{strange} A log of Keras' fit with verbose=2 is needed (Horovod's "
-        "synthetic benchmarks are read, too): give the .out of the training job, and check that the script calls fit "
-        "with verbose=2."
+        f"{name}: no epoch in its {several(count, 'line')}.{strange} A log of Keras' fit with verbose=2 is needed "
+        "(Horovod's synthetic benchmarks are read, too): give the .out of the training job, and check that the script "
+        "calls fit with verbose=2."
     )
 
 

@@ -18,7 +18,7 @@ import math
 from dataclasses import replace
 from statistics import fmean
 
-from labs.printed import finite
+from labs.printed import finite, several
 from labs.results import intervals
 from labs.results.intervals import Estimate
 from labs.results.record import Configuration
@@ -55,7 +55,7 @@ def _times(run: Run) -> tuple[list[float], float, list[str]]:
     times, resolution = run.steady_times()
     notes = []
     if short := len(run.repeats) - len(run.steady):
-        notes.append(f"{short} repeat(s) with a single epoch: that is warm-up, so no time is left")
+        notes.append(f"{several(short, 'repeat')} with a single epoch, which is warm-up: no time is left")
     if any(time <= 0 for time in times):
         return [], 0.0, [*notes, "epochs rounded to 0 s: too short for a log in whole seconds"]
     return times, resolution, notes

@@ -10,6 +10,7 @@ import keras
 
 from labs import compat
 from labs.errors import LabsError
+from labs.printed import several
 
 
 class ObservedError(LabsError):
@@ -30,9 +31,10 @@ def start(model, declared):
     wanted = declared.workers if declared.strategy == "mirrored" else 1
     if replicas != wanted:
         raise ObservedError(
-            f"The recorder was told {declared.workers} worker(s), strategy {declared.strategy!r}, but the model was "
-            f"made for {replicas} replica(s): its times would stand under a wrong number of workers. Pass all of "
-            "them to MirroredStrategy(devices=...), and build and compile the model in its scope()."
+            f"The recorder was told {several(declared.workers, 'worker')}, strategy {declared.strategy!r}, but the "
+            f"model was made for {several(replicas, 'replica')}: its times would be recorded for the wrong number of "
+            "workers. Pass all of them to MirroredStrategy(devices=...), and build and compile the model in its "
+            "scope()."
         )
     name = network(model)
     if name and _plain(name) not in _plain(declared.model or ""):

@@ -37,19 +37,19 @@ BATCHES = ("batch=64*$workers", "batch=64 * workers", "batch = $((64 * workers))
 BATCHES += ("batch=$((128 * workers))", "batch=64*workers", "batch=$((64 * worker))", "batch=$(64 * workers)")
 
 
+UNITS = ("seconds per epoch", "images per second", "speedup")
+
+
 def figure(rows=ROWS, panels=3, label=True, speedup=itemgetter("speedup")):
     from matplotlib.figure import Figure
 
     result = Figure()
-    draw = {key: itemgetter(key) for key in ("epoch_seconds", "images_per_second")} | {"speedup": speedup}
-    for axis, (name, value) in zip(result.subplots(1, panels), draw.items(), strict=False):
+    draw = [*map(itemgetter, ("epoch_seconds", "images_per_second")), speedup]
+    for axis, name, value in zip(result.subplots(1, panels), UNITS, draw, strict=False):
         axis.plot([row["workers"] for row in rows], [value(row) for row in rows], "o-")
         if label:
             axis.set(xlabel="workers", ylabel=name)
     return result
-
-
-UNITS = ("seconds per epoch", "images per second", "speedup")
 
 
 def drawn(draw, labels=UNITS, x="workers", workers=(1, 2, 4)):
@@ -215,6 +215,7 @@ ANSWERS = {
             drawn(lambda axis, x, y: axis.errorbar(x, y, yerr=[0.1] * 3)),
             drawn(lambda axis, x, y: axis.semilogx(x, y, base=2)),
             drawn(line, ("epoch time (s)", "throughput (images/s)", "speedup T(1)/T(p)")),
+            drawn(line, ("epoch_seconds (s)", "$r$ (images/s)", "$T_1/T_p$: speedup")),
             drawn(line, ("time per epoch / s", "training speed (img/s)", "S(p)"), "number of devices"),
         ],
         wrong=[
@@ -228,13 +229,15 @@ ANSWERS = {
             drawn(line, ("epoch time", *UNITS[1:])),
             drawn(line, ("time (ms)", *UNITS[1:])),
             drawn(line, (UNITS[0], "throughput", UNITS[2])),
+            drawn(line, ("epoch_seconds", *UNITS[1:])),
+            drawn(line, (UNITS[0], "images_per_second", UNITS[2])),
             drawn(line, x="run"),
             drawn(line, workers=range(3)),
             drawn(lambda axis, x, y: axis.bar(range(3), y)),
             (figure(), changed(ROWS, 1, kind="recorded")),
         ],
         secret=None,
-        same=[(11, 12)],
+        same=[(13, 14)],
     ),
     "05.15": dict(
         right=[batch(), batch(("batch=$((64 * workers))", "batch=$((workers * 32 + workers * 32))"))],

@@ -170,7 +170,7 @@ def test_observations_are_what_the_fit_takes():
 
 def test_shared_cores_are_told_to_the_fit():
     found = result()
-    found["notes"] = ["oversubscribed: 4 ranks share 2 core(s)"]
+    found["notes"] = ["oversubscribed: more ranks (4) than cores (2)"]
     assert [o.oversubscribed for o in breakdown.observations(found)] == [False, True, False, True]  # alone is alone
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from labs import cli, devices, jobs, models, presets, recorded
+from labs import cli, devices, jobs, models, presets, printed, recorded
 from labs.jobs import anywhere
 from labs.measure import study
 from labs.results import record
@@ -305,7 +305,7 @@ def test_more_workers_than_cores_and_a_rest_that_would_leave_one_empty(tmp_path)
     assert (found.steps, found.epochs[0].images) == (1, 8 * count)
     assert (has.global_batch, has.local_batch, has.workers) == (8 * count, 8, count)
     assert found.machine["cores"] == count - 1
-    assert f"{count} workers on {count - 1} core(s)" in path.with_suffix(".err").read_text()
+    assert f"{count} workers on {printed.several(count - 1, 'core')}" in path.with_suffix(".err").read_text()
 
     from labs.results import collect
 

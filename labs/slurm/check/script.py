@@ -15,11 +15,12 @@ from pathlib import Path
 
 from labs import blanks
 from labs.errors import UseError
+from labs.printed import several
 from labs.results.text import decode
 from labs.sandbox import SandboxError
 from labs.slurm import directives, sites, trial
 from labs.slurm.check import commands, form, resources, training
-from labs.slurm.check.finding import Subject, finding, several
+from labs.slurm.check.finding import Subject, finding
 
 _NO_ANSWER = re.compile(
     r"(?i)unable to contact|connect(ion)? |configuration source|fetch_config|dns_srv|timed out|"
