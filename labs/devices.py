@@ -162,7 +162,7 @@ def workers(count, pin=True, kind=None):
         have = len(tf.config.list_logical_devices("CPU"))
         if have < count:
             raise DeviceError(
-                f"{count} workers asked for, but TensorFlow runs already with {have} in this process and cannot "
+                f"{count} workers asked for, but TensorFlow already runs with {have} in this process and cannot "
                 "add more. Restart the kernel and set up the largest number first."
             ) from None
     return [f"CPU:{i}" for i in range(count)]
@@ -191,7 +191,7 @@ def pin(local_rank, local_size=1):
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
     except RuntimeError:
-        raise DeviceError("TensorFlow has computed already, so its devices are fixed. Pin first.") from None
+        raise DeviceError("TensorFlow has already computed, so its devices are fixed. Pin first.") from None
     _unpinned = _allowed()
     if len(_unpinned) > 1:  # a launcher that binds has done it already
         os.sched_setaffinity(0, {sorted(_unpinned)[local_rank % cores()]})

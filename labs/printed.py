@@ -16,7 +16,7 @@ def printable(text):
 
 
 def mapped(value, change, key=lambda name: name):
-    """The value with change(each) for all that is no list or dict, also inside of these; key: of a dict's keys."""
+    """The value with change(each) for everything but lists and dicts, also inside of these; key: for a dict's keys."""
     if isinstance(value, dict):
         return {key(name): mapped(item, change, key) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -45,7 +45,7 @@ def finite(value):
 
 
 def as_json(value, indent=1):
-    """The value as JSON text, with null for what is no finite number."""
+    """The value as JSON text, with null for numbers that are not finite."""
     return json.dumps(finite(value), indent=indent, allow_nan=False)
 
 

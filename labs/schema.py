@@ -38,7 +38,7 @@ class Section(BaseModel):
 
 
 def known(table, keys):
-    """Raise the error of the first key of `table` that is none of `keys`, with the one that was meant."""
+    """Raise the error of the first key of `table` that is not among `keys`, with the one that was meant."""
     for key in table:
         if key not in keys:
             near = get_close_matches(key, keys, 1)

@@ -99,7 +99,7 @@ def _networks(facts, workers, wanted):
     for network in facts["networks"]:
         weights = network["weights"]
         if weights is not None:
-            yield True, f"The network is made with weights={weights!r}: pass weights=None, its training is to be yours."
+            yield True, f"The network is made with weights={weights!r}: pass weights=None and train it yourself."
         for fit in facts["fits"]:
             top = network["include_top"] or (fit["output"] or [0])[1:] == [IMAGES]
             yield not top, "The network is made without its top layer: nothing turns features into classes."
@@ -119,7 +119,7 @@ def _top(network, fits):
         logits = network["activation"] == "linear"
         if logits != fit["from_logits"]:
             says = "no probabilities" if logits else "probabilities"
-            yield True, f"The network's last layer gives {says}, and the loss is computed as if it did otherwise."
+            yield True, f"The network's last layer gives {says}, and the loss is computed as if it gave the other."
 
 
 def _strategies(facts, workers, network):
@@ -150,7 +150,7 @@ def _rates(facts, workers, network):
         fixed = workers > 1 and near(rate, RATE)
         yield fixed, "The learning rate does not depend on the workers: what does the linear rule say?"
         wrong = not near(rate, RATE * workers)
-        yield wrong, f"With {workers} workers the linear rule gives another rate than {rate:.4g}."
+        yield wrong, f"With {workers} workers the linear rule gives a rate other than {rate:.4g}."
 
 
 def first_rate(fit):
@@ -164,7 +164,7 @@ def another_optimizer(optimizer):
     yield name != "SGD", f"The optimizer is {name}: runs with different optimizers cannot be compared. Take SGD."
     for option in ("momentum", "nesterov", "weight_decay", "use_ema", "clipnorm", "clipvalue", "global_clipnorm"):
         value = optimizer.get(option)
-        yield value, f"SGD is given {option}={value}: with it, it is another optimizer than in the other scripts."
+        yield value, f"SGD is given {option}={value}: the other scripts use an optimizer without it."
     passes = optimizer.get("gradient_accumulation_steps")
     yield passes, f"With gradient_accumulation_steps={passes} the weights change in every {passes}th step only."
 
@@ -197,7 +197,7 @@ def _fits(facts, workers, network):
         asked = f"With --epochs {epochs}, `fit` is asked for {fit['epochs']} epochs"
         yield fit["epochs"] != epochs, f"{asked}: whoever starts the script says how long it trains."
     count = len(facts["fits"])
-    yield count > 1, f"`fit` is called {count} times: its first epoch is warm-up each time. Train in one call."
+    yield count > 1, f"`fit` is called {count} times, and each call begins with a warm-up epoch. Train in one call."
 
 
 def unlike_steps(fit, batch):
@@ -208,7 +208,7 @@ def unlike_steps(fit, batch):
     given = f"`fit` gets a {fit['x']} in steps of {max(sizes, default=0)} images"
     yield not sizes, "`fit` gets no images with labels."
     yield max(sizes) != batch, f"With --batch_size {batch}, {given}. Give it `train`, which holds the batches."
-    last = f"{given}, and the last step has {sizes[-1]}: its images would count more, or a worker would have none"
+    last = f"{given}, and the last step has {sizes[-1]}: its images would count more, or a worker would have no images"
     yield sizes[-1] != batch, f"{last}. Give it `train`."
     read = [number for step in fit["batches"] for number in step]
     yield len(set(read)) < len(read), f"In one epoch images are read more than once: {some(_repeated(read))}."
@@ -237,7 +237,7 @@ def unnamed(text, network, workers):
     if run is None or run.model is None:
         yield True, "The log's first line is missing: print `Model`, the network and the workers, as ResNet50.py does."
     other = run.model != network
-    yield other, f"The log's first line names {run.model}: whoever reads the .out takes one network for the other."
+    yield other, f"The log's first line names {run.model}: whoever reads the .out mistakes one network for the other."
     if run.workers != workers:
         first = next(line for line in text.split("\n") if "Model " in line)
         yield True, f"With {workers} workers the log begins with `{first}`: whoever reads it takes it for another run."

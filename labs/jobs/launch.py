@@ -66,8 +66,8 @@ def command(ranks, launcher=None):
     program = str(beside) if beside.exists() else shutil.which(launcher)
     if not program:
         raise LaunchError(
-            f"{launcher} is not installed beside Python nor on the PATH, so nothing was started. "
-            + ("A container has none by itself." if launcher == "srun" else "Run `make horovod`, or load the module.")
+            f"{launcher} is neither installed beside Python nor on the PATH, so nothing was started. "
+            + ("A container brings none." if launcher == "srun" else "Run `make horovod`, or load the module.")
         )
     if launcher == "srun":
         return [program, *options, *_step(ranks, tasks)]
@@ -100,7 +100,7 @@ def _check_tasks(ranks, tasks):
     """Raise LaunchError where srun cannot start that many ranks."""
     if not tasks:
         raise LaunchError(
-            "srun starts ranks inside a job of SLURM's, and this process is in none, so nothing was started. Submit a "
+            "srun starts ranks inside a SLURM job, and this process is not in one, so nothing was started. Submit a "
             "batch script, or use horovodrun or mpiexec."
         )
     if ranks > sum(tasks):

@@ -115,7 +115,7 @@ def _places(name):
         left -= len(found)
         if left < 0:
             raise LogError(
-                f"{name}: more than {_MOST} lines of epochs, which no log of a job has. Give its records (.json), or a "
+                f"{name}: more than {_MOST} lines of epochs, too many for one job. Give its records (.json), or a "
                 "part of the log."
             )
         return found
@@ -146,7 +146,7 @@ def _count(run, options, ranked):
     if not run.samples:
         return
     if ranked or run.configuration.strategy == "horovod":
-        run.notes.append(f"the log counts the {run.samples} samples of one rank, which says nothing of the others'")
+        run.notes.append(f"the log counts the {run.samples} samples of one rank, and not those of the others")
         return
     run.fill({"images": run.samples}, "the log")
     for epoch in (epoch for repeat in run.repeats for epoch in repeat):
@@ -176,7 +176,7 @@ def _blame(runs, problem):
         run = (unfinished or runs)[-1]
         run.failure = problem
         if len(unfinished) > 1:
-            run.notes.append("several runs did not finish; the failure may belong to another of them")
+            run.notes.append("several runs did not finish; the failure may belong to another one")
 
 
 def _explain(path, count, found, problem):

@@ -1,4 +1,4 @@
-"""What the recorder sees of the training itself, and where a script told it otherwise.
+"""What the recorder sees of the training itself, and where a script told it something else.
 
 A number that was only declared is no measurement: images per second would follow from a batch size that was never used.
 """
@@ -58,7 +58,7 @@ def start(model, declared):
 
 
 def images(model, declared, steps, processes=1):
-    """Images that this process and its equals took in the epoch that ends, from Keras' own count; None: not counted.
+    """Images that this process and its equals took in the epoch that ends, from Keras' own count; None if not counted.
 
     steps: steps of the epoch; processes: ranks, each with its share of the batch. Raises ObservedError if the steps
     took other numbers of images than declared.
@@ -78,7 +78,7 @@ def images(model, declared, steps, processes=1):
 
 
 def network(model):
-    """The name of the network of keras.applications in this model, or None: it holds none."""
+    """The name of the network of keras.applications in this model, or None if it holds no such network."""
     known = {_plain(name): name for name in dir(keras.applications) if name[0].isupper()}
     for layer in [model, *getattr(model, "layers", [])]:
         if not isinstance(layer, keras.Model):

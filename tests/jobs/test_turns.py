@@ -337,7 +337,7 @@ def test_before_a_step_is_reported_it_says_whose_turn_it_is():
     turns.jobs, turns._trainings = [training("running").job], {"a": training("running")}
     assert repr(turns) == "<a: running>"
     turns._begun = 1.0
-    assert repr(turns) == "<a: running; they are starting, and none has had a turn yet>"
+    assert repr(turns) == "<a: running; starting, and no training has had a turn yet>"
     turns._round, turns._turn = 0, training("running")
     assert repr(turns) == "<a: running; round 0: a has its turn, and has reported no step yet>"
     for turns._turn in (None, training("finished")):
@@ -453,4 +453,4 @@ def test_an_address_of_nobody_ends_the_training_with_a_reason(tmp_path):
     command = [sys.executable, PROGRAM, "3"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0 and told(tmp_path, "a") == []
-    assert "What gives the turns cannot be reached at 127.0.0.1" in done.stderr
+    assert "The program that gives the turns cannot be reached at 127.0.0.1" in done.stderr

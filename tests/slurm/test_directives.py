@@ -29,10 +29,10 @@ def test_directives_are_those_that_sbatch_takes():
 
 
 REFUSED = [
-    ("--nods=2", "--nods is no option of sbatch"),
-    ("x", "x is no option"),
-    ("nodes=2", "nodes=2 is no option"),
-    ("-Z", "-Z is no option"),
+    ("--nods=2", "--nods is not an option of sbatch"),
+    ("x", "x is not an option"),
+    ("nodes=2", "nodes=2 is not an option"),
+    ("-Z", "-Z is not an option"),
     ("--nodes", "needs a value"),
     ("--contiguous=1", "takes no value"),
     ('--job-name="a', "not closed"),
