@@ -177,6 +177,12 @@ def lessons():
     return found
 
 
+def parts(notebook):
+    """The names of a notebook and of its later parts: 05b goes where 05 goes."""
+    names = [lesson.notebook for lesson in lessons().values() if lesson.part_of == notebook]
+    return [notebook, *names]
+
+
 def find(id):
     """(name of the folder, item) of an id. "05.13" is looked up in nb05 first, then in the others. Raises TaskError."""
     likely, ids = f"nb{id.partition('.')[0]}", []

@@ -366,6 +366,12 @@ def test_ranks_have_seeds_of_their_own_and_one_process_the_shared_one(monkeypatc
     assert len(seeds) == 16 and all(isinstance(seed, int) and 0 <= seed < 2**32 for seed in seeds)
 
 
+def test_the_settings_of_every_rank_are_compared(monkeypatch):
+    monkeypatch.setattr(ranks, "gather", lambda *_: [{"batch_size": batch} for batch in (64, 64, 32)])
+    with pytest.raises(ranks.RankError, match="rank 0 has 64, rank 2 has 32"):
+        ranks.agree(batch_size=64)
+
+
 def test_problem_of_shards_names_rank_and_samples():
     for shards in ([[0, 2, 4], [1, 3, 5]], [[0, 1, 2, 3, 4, 5]]):
         assert ranks.shard_problem(shards, 6) is None

@@ -212,8 +212,8 @@ def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_pa
     assert figure.alt == (
         f"6 of {total} predictions have an outcome; 1 wait for theirs, {total - 7} are not made. "
         "01.13: outcome / prediction 1.5. "
-        "02.5: you said yes, found no. 03.10: outcome / prediction 1, 4. 05.1: outcome / prediction 1.06. "
-        "05.2: right: lower. 06.7: outcome / prediction inf."
+        "02.5: you said yes, found no. 05.1: outcome / prediction 1.06. 05.2: right: lower. "
+        "06.7: outcome / prediction inf. 03.10: outcome / prediction 1, 4."
     )
     (axis,) = figure.axes
     drawn = {(line.get_marker(), *(round(x, 3) for x in line.get_xdata())) for line in axis.get_lines()[:-1]}
