@@ -11,6 +11,7 @@ from making import changed, outside_scope, swapped, tried_out
 from labs.results.run import Epoch, Run
 
 RUN = Run("w1.out", repeats=[[Epoch(8.2), Epoch(5.1), Epoch(5.0), Epoch(5.2)], [Epoch(6.0), Epoch(5.0)]])
+EVEN = Run("w1.out", repeats=[[Epoch(5.6), Epoch(5.1), Epoch(5.0), Epoch(5.2)]])  # a first epoch like the others
 ROWS = [
     {
         "workers": n,
@@ -36,19 +37,19 @@ BATCHES = ("batch=64*$workers", "batch=64 * workers", "batch = $((64 * workers))
 BATCHES += ("batch=$((128 * workers))", "batch=64*workers", "batch=$((64 * worker))", "batch=$(64 * workers)")
 
 
+UNITS = ("seconds per epoch", "images per second", "speedup")
+
+
 def figure(rows=ROWS, panels=3, label=True, speedup=itemgetter("speedup")):
     from matplotlib.figure import Figure
 
     result = Figure()
-    draw = {key: itemgetter(key) for key in ("epoch_seconds", "images_per_second")} | {"speedup": speedup}
-    for axis, (name, value) in zip(result.subplots(1, panels), draw.items(), strict=False):
+    draw = [*map(itemgetter, ("epoch_seconds", "images_per_second")), speedup]
+    for axis, name, value in zip(result.subplots(1, panels), UNITS, draw, strict=False):
         axis.plot([row["workers"] for row in rows], [value(row) for row in rows], "o-")
         if label:
             axis.set(xlabel="workers", ylabel=name)
     return result
-
-
-UNITS = ("seconds per epoch", "images per second", "speedup")
 
 
 def drawn(draw, labels=UNITS, x="workers", workers=(1, 2, 4)):
@@ -102,8 +103,9 @@ ANSWERS = {
     ),
     "05.4": dict(
         right=[(5.1, RUN), (5, RUN), (15.3 / 3, RUN)],
-        wrong=[(23.5 / 4, RUN), (8.2, RUN), (15.3, RUN), (2.0, RUN)],
+        wrong=[(23.5 / 4, RUN), (8.2, RUN), (15.3, RUN), (2.0, RUN), (20.9 / 4, EVEN)],
         secret=r"\b5\.1",
+        same=[(0, 4)],
     ),
     "05.5": dict(
         right=[
@@ -213,6 +215,7 @@ ANSWERS = {
             drawn(lambda axis, x, y: axis.errorbar(x, y, yerr=[0.1] * 3)),
             drawn(lambda axis, x, y: axis.semilogx(x, y, base=2)),
             drawn(line, ("epoch time (s)", "throughput (images/s)", "speedup T(1)/T(p)")),
+            drawn(line, ("epoch_seconds (s)", "$r$ (images/s)", "$T_1/T_p$: speedup")),
             drawn(line, ("time per epoch / s", "training speed (img/s)", "S(p)"), "number of devices"),
         ],
         wrong=[
@@ -226,13 +229,15 @@ ANSWERS = {
             drawn(line, ("epoch time", *UNITS[1:])),
             drawn(line, ("time (ms)", *UNITS[1:])),
             drawn(line, (UNITS[0], "throughput", UNITS[2])),
+            drawn(line, ("epoch_seconds", *UNITS[1:])),
+            drawn(line, (UNITS[0], "images_per_second", UNITS[2])),
             drawn(line, x="run"),
             drawn(line, workers=range(3)),
             drawn(lambda axis, x, y: axis.bar(range(3), y)),
             (figure(), changed(ROWS, 1, kind="recorded")),
         ],
         secret=None,
-        same=[(11, 12)],
+        same=[(13, 14)],
     ),
     "05.15": dict(
         right=[batch(), batch(("batch=$((64 * workers))", "batch=$((workers * 32 + workers * 32))"))],

@@ -10,6 +10,7 @@ from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import PER_CENT, close, near
 from labs.checks.scripts import sentence
 from labs.checks.student_code import tried
+from labs.printed import an
 
 
 @judges("10.2")
@@ -123,7 +124,10 @@ def _not_the_batches(made, epoch):
     """Cases of a pipeline whose batches are not those of all files, each once."""
     import tensorflow as tf
 
-    yield not isinstance(made, tf.data.Dataset), f"Your function returns {type(made).__name__}, and no tf.data.Dataset."
+    yield (
+        not isinstance(made, tf.data.Dataset),
+        f"Your function returns {an(type(made).__name__)}, not a tf.data.Dataset.",
+    )
     pairs = all(isinstance(each, tuple) and len(each) == 2 for each in epoch)
     yield not pairs, "Each element must be a pair: images and labels."
     yield len(epoch) >= 2 * FILES, "The pipeline never ends: an epoch must be each file once."
@@ -295,7 +299,7 @@ def _accumulated_wrong(found, world, passes):
         listed = isinstance(values, list | tuple)
         yield (
             not listed,
-            f"{how} your function returns {type(values).__name__}: give a list with a gradient for each weight.",
+            f"{how} your function returns {an(type(values).__name__)}: give a list with a gradient for each weight.",
         )
         yield (
             len(values) != len(whole),
