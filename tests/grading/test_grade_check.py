@@ -107,9 +107,27 @@ def test_what_was_found_stays_whatever_else_is_asked_for(grades, tmp_path, capsy
         handed_in(out, "002", ODD + ["1"])  # a second hand-in
         graded(out, "--no-run")
         assert of(out, "002")["01.15"] == {
-            "state": "open", "how": "person", "code": "", "text": "not judged: it was not run yet (`labs grade check`)",
+            "state": "open", "how": "person", "code": "", "text": points.NOT_JUDGED,
         }  # fmt: skip
         assert of(out, "001") == before["001"]["checks"][ONE]
+
+
+@pytest.mark.parametrize("said", [{}, {"optional": True}, {"wrong": 5}, {"notebooks": [[1], {}]}])
+def test_the_notebooks_of_the_release_count_where_none_is_named(said, tmp_path, capsys):
+    given = {"notebooks": [ONE, "11_report", "12_where_a_step_goes"][: 3 if said.get("optional") else 2]}
+    for number, release in (("001", given), ("002", given), ("003", said), ("004", None)):
+        handed_in(tmp_path, number, HONEST, **{"manifest.json": json.dumps({"release": release}).encode()})
+    graded(tmp_path, "--no-run")
+    out = capsys.readouterr().out
+    assert out.startswith(f"Notebooks that count: {ONE}, 11_report.\n")
+    assert {id.partition(".")[0] for id in rubric.load(tmp_path).checks} == {"01", "11"}
+    unrun = sum(
+        check.counting(tmp_path) == (ONE, "11_report") and id[:3] == "01." for id in rubric.load(tmp_path).checks
+    )
+    line = f"Not run yet, so open: {4 * unrun} checks of 001, 002, 003, 004."
+    assert line in out and "is open for you" not in out
+    assert main(["grade", "out", "--out", str(tmp_path)]) == 0
+    assert line in (said := capsys.readouterr().out) and "(01.15)" not in said
 
 
 def test_what_was_not_run_is_open_and_no_points_are_lost(tmp_path):
@@ -140,7 +158,7 @@ def test_a_sandbox_that_fails_is_open_for_a_person_and_tried_again(fails, needs_
     found = of(tmp_path, "001")
     assert len(found) == 14
     assert {(each["state"], each["how"]) for each in found.values()} == {("open", "person")} and found["01.15"]["code"]
-    assert "is open for you in 1 (001): not judged: " in capsys.readouterr().out
+    assert "are open for you in 1 (001): not judged: " in capsys.readouterr().out
     with pytest.MonkeyPatch.context() as monkey:
         monkey.setattr(judge, "judged", lambda *_: ({"01.15": judge.Result("right", "outside")}, []))
         graded(tmp_path)
