@@ -179,7 +179,7 @@ def _judged(out, number, evidence, counted):
 
 def left_open(found):
     """Lines on the checks that a person has to decide, and whose they are. found: of `results`."""
-    whose, alike, unrun = {}, {}, Counter()
+    whose, unrun = {}, Counter()
     for number, each in found.items():
         for id, judged in by_id(each["checks"]).items():
             if judged["text"] == points.NOT_JUDGED:
@@ -187,10 +187,7 @@ def left_open(found):
             elif judged["how"] == "person":
                 whose.setdefault((id, judged["text"]), []).append(number)
     for (id, text), who in sorted(whose.items()):
-        alike.setdefault((text, *who), []).append(id)
-    for (text, *who), ids in alike.items():
-        verb = "is" if len(ids) == 1 else "are"
-        yield f"{', '.join(ids)} {verb} open for you in {len(who)} ({', '.join(who)}): {text}"
+        yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
     if unrun:
         yield points.not_run(unrun)
 
