@@ -172,7 +172,7 @@ def _steps(found, made, rules, pinned, own):
 
 def _fill(notebook, lines, found, rules):
     """(what to do, why) about questions of a notebook that have no answer."""
-    where = _lesson(lines[0].id) if notebook else "the questions of your instructor's"
+    where = _lesson(lines[-1].id) if notebook else "the questions of your instructor's"
     ids = list(dict.fromkeys(rules.items[line.id][0] if line.id in rules.items else line.id for line in lines))
     names = "; ".join(_quoted(id, rules) for id in ids[:NAMED])
     names += f"; and {len(ids) - NAMED} more" if ids[NAMED:] else ""
