@@ -188,8 +188,7 @@ def left_open(found):
                 whose.setdefault((id, judged["text"]), []).append(number)
     for (id, text), who in sorted(whose.items()):
         yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
-    if unrun:
-        yield points.not_run(unrun)
+    yield from points.not_run(unrun)
 
 
 def _path(out, number, notebook=None):

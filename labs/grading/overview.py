@@ -90,8 +90,8 @@ def still_open(found, made, rules, own, disputed):
     """Lines on what a person still has to do, of the arguments of `pdf`."""
     for number, each in found.items():
         yield from term.waiting(number, each["checks"], own[number].checks)
-    if unrun := Counter(n for n, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED):
-        yield points.not_run(unrun)
+    unrun = Counter(n for n, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED)
+    yield from points.not_run(unrun)
     for said, numbers in waiting(made, rules):
         yield f"Open: {said}: {few(numbers)}"
     waits = [

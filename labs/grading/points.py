@@ -86,4 +86,5 @@ def total(made):
 
 def not_run(unrun):
     """A line on checks that are open since nothing was run. unrun: a Counter {number of a submission: checks}."""
-    return f"Not run yet, so open: {unrun.total()} checks of {few(sorted(unrun))}. `labs grade check` runs them."
+    if unrun:
+        yield f"Not run yet, so open: {unrun.total()} checks of {few(sorted(unrun))}. `labs grade check` runs them."
