@@ -63,11 +63,9 @@ def _runs(rows, caption, columns, with_notes):
     columns = {head: of for head, of in columns.items() if any(row[of[0]] is not None for row in rows)}
     body = []
     for row in rows:
-        workers = f"{row['workers']}{' (oversubscribed)' if row['oversubscribed'] else ''}"
-        number, what = (row["rounds"], "round") if row["rounds"] else (row["repeats"], "repeat")
-        first = [Cell(text=row["source"].removesuffix(".json")), Cell(text=workers, value=row["workers"])]
+        first = [Cell(text=row["source"].removesuffix(".json")), Cell(text=_workers(row), value=row["workers"])]
         if with_notes:
-            first.append(Cell(text=f"{row['kind']}, {number} {what}{'' if number == 1 else 's'}"))
+            first.append(Cell(text=_kind(row)))
         values = [
             cell(row[key], form, row.get(f"{key}_interval"), collect.span(row, key, form.format))
             for key, form in columns.values()
@@ -78,6 +76,32 @@ def _runs(rows, caption, columns, with_notes):
     if with_notes:
         notes.insert(0, f"In brackets: {collect.BRACKETS}.")
     return Table(caption=caption, columns=heads, rows=body, notes=notes)
+
+
+def _workers(row):
+    return f"{row['workers']}{' (oversubscribed)' if row['oversubscribed'] else ''}"
+
+
+def _kind(row):
+    number, what = (row["rounds"], "round") if row["rounds"] else (row["repeats"], "repeat")
+    return f"{row['kind']}, {number} {what}{'' if number == 1 else 's'}"
+
+
+def in_words(course, item, task):
+    """What a task's runs say of scaling: a sentence for each speedup, and for each comparison of two networks."""
+    made = []
+    for row in course.rows(task.runs):
+        if row["speedup"] and (row["workers"] or 1) > 1:
+            speedup, efficiency = (
+                f"{row[key]:.3g}{collect.span(row, key, '{:.3g}'.format)}" for key in ("speedup", "efficiency")
+            )
+            of = f"{row['model']} on {_workers(row)} workers ({row['strategy']}, {_kind(row)})"
+            made.append(f"{of}: speedup {speedup}, efficiency {efficiency}.")
+    for table in _verdicts([course.held[name].run for name in task.runs], *item.evidence.networks or ("", "")):
+        for strategy, workers, ratio, said in table.rows:
+            of = f"{table.caption}, on {workers.text} workers ({strategy.text})"
+            made.append(f"{of}: {ratio.text or 'no ratio'}, {said.text}.")
+    return made
 
 
 def _search(data):
@@ -114,7 +138,7 @@ def _verdicts(runs, first, second):
                 behind = " [{:.3f}, {:.3f}]".format(*found.interval) if found.interval else ""
                 ratio = cell(found.ratio, "{:.3f}", found.interval, behind)
                 rows.append([Cell(text=strategy), cell(workers), ratio, Cell(text=found.said)])
-    caption = f"Is the difference real? Efficiency of {first} divided by that of {second}"
+    caption = f"Efficiency of {first} divided by that of {second}"
     heads = ["strategy", "workers", "ratio", "different?"]
     return [Table(caption=caption, columns=heads, rows=rows)] if rows else []
 

@@ -88,6 +88,14 @@ class Task(Part):
     logs: list[Lines] = []
 
 
+class Main(Part):
+    """The main result: what the runs of a task say of scaling, a sentence each, and the name of the figure of it."""
+
+    task: str
+    sentences: list[str]
+    figure: str
+
+
 class Item(Part):
     """A check or prediction: its state; of a prediction what was expected and, if it was measured, the outcome."""
 
@@ -145,6 +153,7 @@ class Report(Part):
     versions: dict[str, list[str]]
     first_run: str | None
     last_run: str | None
+    main: Main | None = None
     tasks: list[Task]
     items: list[Item]
     runs: list[Run]

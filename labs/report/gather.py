@@ -7,7 +7,7 @@ import labs
 from labs.course.release import digest
 from labs.report import evidence, stale
 from labs.report.course import look
-from labs.report.form import Cell, Item, Report, Run, Task
+from labs.report.form import Cell, Item, Main, Report, Run, Task
 
 
 def gather(course, name=None, machine=None):
@@ -36,6 +36,7 @@ def gather(course, name=None, machine=None):
         versions={package: sorted(found) for package, found in sorted(versions.items()) if found},
         first_run=dates[0][0] if dates[0] else None,
         last_run=dates[1][-1] if dates[1] else None,
+        main=_main(course, tasks),
         tasks=tasks,
         items=items,
         runs=runs,
@@ -115,6 +116,15 @@ def _outcome(course, item, kept):
     if isinstance(told, list):
         return Cell(text=", ".join(map(evidence.digits, told)))
     return Cell(text=course.private.text(told))
+
+
+def _main(course, tasks):
+    """The main result: of the last task whose runs show how a training scales; None without such runs."""
+    items = {item.id: item for lesson in course.lessons for item in _lettered(lesson)}
+    for task in reversed([each for each in tasks if each.figures and "scaling" in items[each.id].evidence.figures]):
+        if sentences := evidence.in_words(course, items[task.id], task):
+            return Main(task=task.id, sentences=sentences, figure=task.figures[0].name)
+    return None
 
 
 def _said(answer):

@@ -137,6 +137,7 @@ def test_labs_jobs_finds_its_records(study):
     assert job.state == "finished" and len(job.records) == 4 and "SmallCNN_horovod_w4_b128.json" in job.explain()
 
 
+@pytest.mark.more("the batch script of a study once more, with the strategy of one node")
 def test_mirrored_on_one_node(cluster, tmp_path):
     arguments = ["--preset", "test", "--strategy", "mirrored", "--epochs", "3"]
     job = Job(cluster, STUDY, *arguments, runs=tmp_path, options=["--nodes=1"])
@@ -175,10 +176,10 @@ def test_a_waiting_step_costs_under_a_hundredth_of_a_core(cluster, cold, tmp_pat
     assert states(job) == {"one": "finished", "two": "finished"} and job.left() == []
 
 
-SIGNALS = pytest.mark.more("a training in turns that is cancelled gets the same signals as one at its time limit")
+SIGNALS = pytest.mark.more("trainings in turns that SLURM ends: `make test` kills their coordinator, which is harder")
 
 
-@pytest.mark.parametrize("how", [pytest.param("scancel", marks=SIGNALS), "time", "kill"])
+@pytest.mark.parametrize("how", [*(pytest.param(how, marks=SIGNALS) for how in ("scancel", "time")), "kill"])
 def test_what_was_measured_is_kept_and_nothing_stays(cluster, tmp_path, how):
     """Cancelled, at its time limit, and with the coordinator killed by -9, in the middle of a long training."""
     job = submit(cluster, tmp_path, *MODULE, last=SIZES.replace("EPOCHS", "100000"), then="sleep 300")

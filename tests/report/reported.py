@@ -56,13 +56,13 @@ def course(root, answers=None, contents=None):
     return root
 
 
-def study(number=0):
-    """Records of ResNet50V2 on 1 and 2 workers in turns, as if measured here: {name: Record}."""
+def study(number=0, network="ResNet50V2", name="ResNet50"):
+    """Records of a network on 1 and 2 workers in turns, as if measured here: {name: Record}."""
     found = {}
-    for workers, path in enumerate(path for path in recorded.laptop_two_networks() if "ResNet50V2" in path.name):
+    for workers, path in enumerate(path for path in recorded.laptop_two_networks() if network in path.name):
         record = records.load(path).model_copy(deep=True)
-        record.name, record.kind, record.study = f"ResNet50_w{workers + 1}", "measured", f"study{number}"
-        record.machine, record.command = dict(MACHINE), ["scripts/ResNet50.py", "--n_gpus", str(workers + 1)]
+        record.name, record.kind, record.study = f"{name}_w{workers + 1}", "measured", f"study{number}"
+        record.machine, record.command = dict(MACHINE), [f"scripts/{name}.py", "--n_gpus", str(workers + 1)]
         record.started, record.finished = "2026-01-02T10:00:00+00:00", "2026-01-02T10:10:00+00:00"
         found[record.name] = record
     assert len(found) == 2, "the recorded study of two networks has changed"

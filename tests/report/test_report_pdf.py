@@ -94,6 +94,7 @@ def test_the_text_comes_in_reading_order(made):
     _, pdf, _ = made
     wanted = [
         "Student 7",
+        "Main result",
         "Contents",
         "What is missing",
         "T1: Data against",
@@ -211,6 +212,25 @@ def test_the_json_follows_its_schema_and_says_the_same_as_the_report(made):
     assert schema == form.schema() and schema["properties"]["version"]["const"] == 1
     with pytest.raises(ValueError, match="version"):
         form.Report.model_validate(json.loads(made.json.read_text()) | {"version": 2})
+
+
+def test_the_first_page_says_the_main_result_with_its_interval_and_its_figure(made, tmp_path):
+    made, pdf, root = made
+    row = next(row for row in rows(root) if row["workers"] == 2)
+    said = "speedup {:.3g} [{:.3g}, {:.3g}]".format(row["speedup"], *row["speedup_interval"])
+    assert [line for line in made.report.main.sentences if said in line and "measured, 6 rounds" in line]
+    text = " ".join(" ".join(tag.text for tag in pdf.tags).split())
+    assert text.index("Main result") < text.index(said) < text.index("Figure 1") < text.index("Contents")
+    without = reported.course(tmp_path)
+    assert report.gather(report.course.look(without))[0].main is None
+
+
+def test_the_main_result_compares_two_networks_where_both_were_measured(tmp_path):
+    runs = reported.study() | reported.study(network="ResNet152V2", name="ResNet152V2")
+    root = reported.keep(reported.course(tmp_path), runs, log=False)
+    main = report.gather(report.course.look(root))[0].main
+    assert main.task == "T10"
+    assert any(line.startswith("Efficiency of ResNet152V2 divided by that of ResNet50V2") for line in main.sentences)
 
 
 def test_predictions_stand_beside_what_was_measured(made):
