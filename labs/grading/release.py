@@ -64,5 +64,5 @@ def _chosen(notebooks, known):
             raise UseError(f"--notebooks: {part!r} names no notebook; there are {', '.join(known)}: as 00-08,11.")
         chosen.update(named)
     number = {lesson.notebook: name.removeprefix("nb") for name, lesson in tasks.lessons().items()}
-    later = {number[part]: number[name] for name in number for part in tasks.parts(name)}
+    later = {number[part]: number[name] for name in number for part in tasks.parts(name)[1:]}
     return chosen | {part for part in known if later.get(part) in chosen}
