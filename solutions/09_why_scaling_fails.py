@@ -11,9 +11,9 @@
 #
 # **Time: 60 minutes, of which 3 minutes on 2 cores are computing.**
 #
-TMP
-# that save no steps, a single late worker. For each you find out when it begins, and what to do instead. You write local SGD, a
-# fit, a noise scale and a search. You hand in task **W1**.
+# You have seen that more workers need less time. Here you see how that fails: first on a small network, whose exchange costs more
+# than it saves. You take its steps apart to find out why. Then you write local SGD, in which the workers exchange less often, and
+# measure what it saves and what it costs. Notebook 09b, the second part, is about large batches and late workers.
 
 # %%
 import json

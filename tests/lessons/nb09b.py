@@ -1,6 +1,7 @@
 """Answers to the self-checks of 09b_large_batches_and_late_workers: right ones, and wrong ones that students give."""
 
 import threading
+import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
@@ -86,6 +87,25 @@ def in_groups(start, rates, n):
     return jobs
 
 
+def in_groups_polled(start, rates, n):
+    jobs = []
+    for first in range(0, len(rates), n):
+        jobs += [start(rate) for rate in rates[first : first + n]]
+        while any(job.state == "running" for job in jobs):
+            time.sleep(0.001)
+    return jobs
+
+
+def looking(start, rates, n):
+    """Starts the next one in the place of any that has ended."""
+    jobs, left = [], list(rates)
+    while left or any(job.state == "running" for job in jobs):
+        while left and len([job for job in jobs if job.state == "running"]) < n:
+            jobs.append(start(left.pop(0)))
+        time.sleep(0.001)
+    return jobs
+
+
 def two_points(batches, steps):
     first, last = steps[0], steps[-1]
     slope = (first - last) / (1 / batches[0] - 1 / batches[-1])
@@ -96,10 +116,16 @@ def line(batches, steps, x=lambda b: 1 / b, **options):
     return np.polyfit(x(np.array(batches, float)), steps, 1, **options)
 
 
-def curve(batches, steps):
+def curve(batches, steps, **options):
     from scipy.optimize import curve_fit
 
-    return curve_fit(lambda b, least, size: least * (1 + size / b), batches, steps, p0=(10, 10))[0]
+    return curve_fit(lambda b, least, size: least * (1 + size / b), batches, steps, p0=(10, 10), **options)[0]
+
+
+def of_logarithms(batches, steps):
+    from scipy.optimize import curve_fit
+
+    return curve_fit(lambda b, least, size: np.log(least * (1 + size / b)), batches, np.log(steps), p0=(10, 10))[0]
 
 
 def over_batches(batches, steps):
@@ -154,9 +180,9 @@ ANSWERS = {
     "09.14": dict(
         right=[
             (lambda b, s: (lambda v: (v[1], v[0] / v[1]))(line(b, s, w=1 / np.array(s))),),
-            (lambda b, s: (lambda v: [v[1], v[0] / v[1]])(line(b, s)),),
-            (curve,),
-            (over_batches,),
+            (lambda b, s: (lambda v: [v[1], v[0] / v[1]])(line(b, s, w=100 / np.array(s))),),
+            (lambda b, s: curve(b, s, sigma=s),),
+            (of_logarithms,),
             (by_least_squares,),
         ],
         wrong=[
@@ -173,9 +199,14 @@ ANSWERS = {
             (lambda b, s: (line(b, s)[1], -line(b, s)[0] / line(b, s)[1]),),
             (lambda b, s: (lambda v: (np.exp(v[1]), -v[0]))(np.polyfit(np.log(b), np.log(s), 1)),),
             (lambda b, s: dict(zip(("S_min", "B_crit"), curve(b, s), strict=True)),),
+            (lambda b, s: (lambda v: (v[1], v[0] / v[1]))(line(b, s)),),
+            (lambda b, s: (lambda v: (v[1], v[0] / v[1]))(line(b, s, w=s)),),
+            (lambda b, s: (lambda v: (v[1], v[0] / v[1]))(line(b, s, w=1 / np.array(s) ** 2)),),
+            (over_batches,),
+            (curve,),
         ],
-        secret=r"polyfit",
-        same=[(6, 12), (8, 9)],  # not two numbers; the slope stands first
+        secret=r"1 ?/ ?(np\.array\()?steps",
+        same=[(6, 12), (8, 9), (13, 17)],  # not two numbers; the slope stands first; no weights
     ),
     "09.15": dict(
         right=[(2, 2), (2.0, 2.0)], wrong=[(1, 2), (4, 2), (2, 1), (2, 4), (2, 3)], secret=r"\btwice\b|\bis 2\b"
@@ -216,7 +247,7 @@ ANSWERS = {
         right=[
             (lambda start, rates, n: polled(start, rates, n),),
             (pooled,),
-            (in_groups,),
+            (looking,),
             (lambda start, rates, n: pooled(start, rates, n),),
             (queued,),
             (sliding,),
@@ -235,6 +266,8 @@ ANSWERS = {
             (lambda start, rates, n: [*in_groups(start, rates[:-1], n), start(rates[-1])],),
             (for_the_newest,),
             (for_the_first,),
+            (in_groups,),
+            (in_groups_polled,),
             (taken_away,),
             (lambda start, rates, n: start(rates).wait(),),
             (lambda start, rates, n: (job for job in in_groups(start, rates, n)),),
@@ -243,7 +276,7 @@ ANSWERS = {
         ],
         secret=r"\.wait\(",
         same=[(1, 2)],  # both start all at once
-        raises=[13],
+        raises=[15],
     ),
     "09.21": dict(right=[(81,), (27 + 18 + 18 + 18,)], wrong=[(729,), (108,), (40,), (27,), (100,)], secret=r"\b81\b"),
     "09.26": dict(

@@ -82,15 +82,44 @@ def fit(function):
             "The first number is the fewest steps that were measured. The limit lies below: what is it at 1 / B = 0?",
         )
         return "For steps that lie on the curve exactly, your function gives other parameters than those of the curve."
-    for place in range(len(batches)):  # every one of the measurements counts
-        steps = list(asked[0])
-        steps[place] *= 1.1
-        value, _ = called(function, list(batches), steps)
-        alike = np.allclose([float(number) for number in value], given[0], rtol=1e-6)
-        yield (
-            alike,
-            f"Right for exact steps, but the steps at batch {batches[place]} do not count at all: fit all of them.",
-        )
+    exact = np.array(asked[0])
+    influence = []  # of 1 % more steps at each batch, as shares of S_min and of B_crit
+    for place, batch in enumerate(batches):
+        value, _ = called(function, list(batches), list(exact * (1 + 0.01 * (np.arange(len(batches)) == place))))
+        moved = np.array([float(number) for number in value]) / given[0] - 1
+        alike = np.allclose(moved, 0, atol=1e-6)
+        yield alike, f"Right for exact steps, but the steps at batch {batch} do not count at all: fit all of them."
+        influence.append(moved)
+
+    def weighted(weights):
+        """The same for a line over 1 / B with these weights."""
+        for place in range(len(batches)):
+            steps = exact * (1 + 0.01 * (np.arange(len(batches)) == place))
+            slope, least = np.polyfit(1 / np.array(batches), steps, 1, w=weights(steps))
+            yield np.array([least, slope / least]) / rows[0] - 1
+
+    def weighs(weights):
+        return np.allclose(influence, list(weighted(weights)), atol=5e-4)
+
+    yield weighs(lambda steps: 1 / steps), None
+    yield (
+        weighs(np.ones_like),
+        "Right for exact steps. Measured ones scatter by a share of themselves: without weights those of batch 2, the "
+        "most, decide nearly alone. Which weights make all count alike?",
+    )
+    yield (
+        weighs(lambda steps: steps),
+        "Right for exact steps, but your weights make the largest numbers of steps count most: are they upside down?",
+    )
+    yield (
+        weighs(lambda steps: 1 / steps**2),
+        "Right for exact steps, but the fewest steps count too much: `w` is not squared, since `np.polyfit` multiplies "
+        "each deviation by it.",
+    )
+    return (
+        "Right for exact steps, but 1 % more steps at one batch changes your parameters by more or less than with the "
+        "weights that the text gives."
+    )
 
 
 @judges("09.15")
@@ -162,17 +191,23 @@ def _of_windows(function, right):
     return None
 
 
+IDLE = 4  # looks at a job that runs while a core is idle: as many as two rounds of a search make that starts the next
+
+
 class _Job:
     """Stands for a job: it runs until somebody has waited for it, or has looked at its state a few times.
 
-    By the clock of the log all of them would last equally long, 1: that tells who waits while cores are idle.
+    By the clock of the log each lasts 1, and the second one 1.5: they end in the order in which they began, and whoever
+    waits for a whole group leaves a core idle.
     """
 
     def __init__(self, log, rate):
-        self._log, self.rate, self._looks, self.going = log, rate, 2, True
+        self._log, self.rate, self.going = log, rate, True
         self.name = f"rate_{rate}"
         with log["begun"]:
-            self.end = log["clock"] + 1
+            second = len(log["jobs"]) == 1
+            self.end, self._looks = log["clock"] + (1.5 if second else 1), 8 if second else 2
+            self._idle = IDLE
             log["jobs"].append(self)
             log["most"] = max(log["most"], sum(job.going for job in log["jobs"]))
             log["begun"].notify_all()
@@ -182,12 +217,17 @@ class _Job:
         self._looks -= 1
         if self.going and self._looks < 0:
             self._ends()
+        going = sum(job.going for job in self._log["jobs"])
+        if self.going and going < self._log["wanted"]:  # a core is idle meanwhile
+            self._idle -= 1
+            if self._idle < 0:
+                self._log["waits"].append((going, len(self._log["jobs"])))
         return "running" if self.going else "finished"
 
     def wait(self, timeout=None, show=True):
         time.sleep(0.05)  # time for other threads, if the search has some, to start theirs
         if threading.current_thread() is not self._log["thread"]:
-            with self._log["begun"]:  # more time on a busy machine, until it has passed once in vain
+            with self._log["begun"]:  # more time on a busy machine, until it has passed once without a start
                 came = self._log["begun"].wait_for(lambda: self._log["most"] >= self._log["wanted"], self._log["wait"])
                 self._log["wait"] = self._log["wait"] if came else 0
         going = sum(job.end > self._log["clock"] for job in self._log["jobs"])
@@ -229,8 +269,8 @@ def search(function):
         for of_them, begun in log["waits"]:
             yield (
                 of_them < at_a_time and begun < len(rates),
-                f"{asked} it waits for a training when, if all last equally long, {of_them} of them still goes on and "
-                f"{len(rates) - begun} are left to be started: for which one?",
+                f"{asked} it waits for a training while {of_them} still runs and {len(rates) - begun} are left to be "
+                "started. As soon as one has ended, the next one can start: do you wait for the one that ends first?",
             )
         yield going, f"{asked} {going} still run when your function returns: wait for all of them."
         listed = isinstance(found, Collection) and not isinstance(found, Mapping)
