@@ -196,7 +196,6 @@ ANSWERS = {
         right=[
             (stages("small", "cache", "shuffle", "batch", "ahead"),),
             (stages("batch", "small", "unbatch", "cache", "shuffle", "batch", "ahead"),),
-            (stages("cache", "shuffle", "batch", "small", "ahead"),),
             (with_options,),
         ],
         wrong=[
@@ -209,6 +208,7 @@ ANSWERS = {
             (stages("small", "cache", "batch", "shuffle", "ahead"),),
             (stages("small", "cache", "shuffle", "batch"),),
             (stages("small", "cache", "shuffle", "batch", "repeat", "ahead"),),
+            (stages("cache", "shuffle", "batch", "small", "ahead"),),  # the large images
         ],
         secret=r"cache|prefetch",
         same=[(0, 1), (2, 4), (5, 6)],  # the files are read again; all epochs in one order; batches are shuffled

@@ -20,20 +20,20 @@ def share_of_peak(share, watched):
     yield near(share, wanted / 3, 0.02), "This counts forward alone: how many passes does a training step take?"
     yield near(share, 2 * wanted, 0.02), "A multiply-add is two operations, and `operations_of_an_image` counts both."
     yield near(share, rank.mean("cores"), 0.02), "This is how busy the core is. How many operations did it complete?"
-    yield near(1 / share if share else 0, wanted, 0.02), "Upside down: what was done, divided by what could be done."
-    return "Images a second, times the operations of one image, over the most operations a second: all in `watched[0]`."
+    yield (near(1 / share if share else 0, wanted, 0.02), "Upside down: divide what was done by what could be done.")
+    return "Multiply images a second by the operations of one image, and divide by the most operations: see `slow[0]`."
 
 
 HINTS = {
-    "input": "a batch of 64 costs this core a lot, few of its operations are the network's, and no rhythm shows "
-    "anything that comes only now and then",
-    "exchange": "two ranks over MPI, both fully busy, with a small share of the operations. Over MPI a rank that waits "
-    "is busy, and one that pauses is not: what do both do meanwhile?",
-    "validation": "images/s come and go in a rhythm: what else does the core compute then?",
-    "computation": "one core, busy all the time, and the share of the operations that it could do is the highest",
-    "slow rank": "two ranks over Gloo, where a rank that waits sleeps, and most of the time neither core is in use: "
-    "messages that are sent would be copied by a core. Who pauses, and who waits?",
-    "small batch": "the core is busy, no other rank is there, and yet few operations are done: what does a step cost "
+    "input": "its core works hard for a batch of 64, yet does few of the network's operations, and no rhythm shows "
+    "anything that happens only now and then",
+    "exchange": "two ranks over MPI, both fully busy, yet they do a small share of the operations. Over MPI a rank "
+    "that waits is busy, and one that pauses is not. What do both do all the time?",
+    "validation": "images/s rise and fall in a rhythm. What does the core compute while they are low?",
+    "computation": "its core is busy all the time, and it does the highest share of the operations that it could do",
+    "slow rank": "two ranks over Gloo, where a rank that waits sleeps. Most of the time neither core is in use, but "
+    "sending messages would need a core. Who pauses, and who waits?",
+    "small batch": "its core is busy and there is no other rank, yet it does few operations. What does a step cost "
     "that has next to nothing to compute?",
 }
 
@@ -47,10 +47,10 @@ def limits(named):
     for case in limited.CASES:
         yield case not in named, f"There is no answer for training {case} yet."
         word = named[case]
-        yield word not in limited.LIMITS, f"{case}: {word!r} is none of {', '.join(sorted(limited.LIMITS))}."
+        yield word not in limited.LIMITS, f"{case}: {word!r} is not one of {', '.join(sorted(limited.LIMITS))}."
     if len(set(named.values())) < len(limited.CASES):
         twice = next(word for word in named.values() if list(named.values()).count(word) > 1)
-        return f"{twice!r} stands more than once: each of the six is limited by something else."
+        return f"You named {twice!r} more than once, but each of the six has a limit of its own."
     for case in limited.CASES:
         if (right := limited.SETTINGS[case].limit) != named[case]:
             return sentence(f"{case}, which you call {named[case]!r}: {HINTS[right]}")
@@ -64,8 +64,8 @@ def convolutions(share, rows):
     yield near(share, 100 * wanted), PER_CENT
     yield near(share, sum(row["seconds"] for row in taken)), "These are seconds. Which share of all operations is it?"
     yield any(near(share, row["share"]) for row in taken), "This is one row. Which other rows are convolutions?"
-    yield near(share, 1 - wanted), "This is what all the others take."
-    return "Add up the shares of all rows with Conv2D in their name: forward, and the two gradients."
+    yield near(share, 1 - wanted), "This is the share of all the other operations."
+    return "Add up the shares of all rows with Conv2D in their name: the forward pass, and the two gradients."
 
 
 # Input pipelines: tried with files that count who reads them
@@ -74,11 +74,11 @@ FILES, SIDE, BATCH, PAUSE = 24, 8, 8, 0.02
 
 
 class Probe:
-    """What a pipeline does: a `read` and a `small` that write down how they were called."""
+    """What a pipeline does: a `read` and a `small` that count their calls."""
 
     def __init__(self):
         self.files = [str(number) for number in range(FILES)]
-        self.reading = self.most = self.read_in_all = 0
+        self.reading = self.most = self.read_in_all = self.small_in_all = 0
         self.ranks = set()  # of what `small` got: 3 is one image, 4 a batch
 
     def read(self, file):
@@ -86,7 +86,7 @@ class Probe:
         import tensorflow as tf
 
         if tf.convert_to_tensor(file).shape.rank:  # of a data set its rank may be unknown, None
-            raise ValueError("`read` takes the name of one file, and was given several.")
+            raise ValueError("`read` takes the name of one file, but got several.")
 
         def load(name):
             self.reading += 1
@@ -100,12 +100,20 @@ class Probe:
         return tf.ensure_shape(image, (SIDE, SIDE, 3)), tf.ensure_shape(label, ())
 
     def small(self, images):
+        import tensorflow as tf
+
         self.ranks.add(len(images.shape))
-        return images[..., ::2, ::2, :]
+        made = images[..., ::2, ::2, :]
+
+        def count(given):
+            self.small_in_all += 1
+            return given
+
+        return tf.ensure_shape(tf.numpy_function(count, [made], made.dtype), made.shape)
 
 
 def _tried(function):
-    """(Probe, the dataset, its first epoch as [(images, labels)]). Cases of what is no pipeline come as a generator."""
+    """(Probe, what the function returns, its first epoch as [(images, labels)], empty unless it is a dataset)."""
     import tensorflow as tf
 
     probe = Probe()
@@ -121,34 +129,37 @@ def _not_the_batches(made, epoch):
     """Cases of a pipeline whose batches are not those of all files, each once."""
     import tensorflow as tf
 
-    yield not isinstance(made, tf.data.Dataset), f"Your function returns {type(made).__name__}, and no tf.data.Dataset."
+    yield not isinstance(made, tf.data.Dataset), f"Your function returns {type(made).__name__}, not a tf.data.Dataset."
     pairs = all(isinstance(each, tuple) and len(each) == 2 for each in epoch)
     yield not pairs, "Each element must be a pair: images and labels."
-    yield len(epoch) >= 2 * FILES, "The pipeline never ends: an epoch must be each file once."
+    yield len(epoch) >= 2 * FILES, "The pipeline never ends. An epoch has each file once."
     exchanged = epoch and all(np.ndim(images) == 1 and np.ndim(labels) == 4 for images, labels in epoch)
     yield exchanged, "Labels come first, then images: the network asks for images and labels."
     flat = all(np.ndim(labels) == 1 for _, labels in epoch)
-    yield not flat, "Labels come as single values or nested: make batches, once."
+    yield not flat, "The labels are not a batch: call `batch` exactly once."
     labels = [int(label) for _, batch in epoch for label in batch]
-    yield len(set(labels)) < len(labels), "A file comes twice in an epoch."
+    yield len(set(labels)) < len(labels), "A file comes twice in one epoch."
     yield sorted(labels) != list(range(FILES)), f"An epoch has {len(labels)} of the {FILES} files."
     sizes = {len(batch) for _, batch in epoch}
-    yield sizes != {BATCH}, f"Batches of {sorted(sizes)} images came, and {BATCH} was asked for."
+    yield (sizes != {BATCH}, f"Batches have {' or '.join(map(str, sorted(sizes)))} images; `batch` is {BATCH}.")
     for images, batch in epoch:
-        yield images.shape[1:] == (SIDE // 4, SIDE // 4, 3), "The images are made small twice."
-        yield images.shape[1:] != (SIDE // 2, SIDE // 2, 3), f"Images came in shape {images.shape[1:]}: are they small?"
+        yield images.shape[1:] == (SIDE // 4, SIDE // 4, 3), "Each image is made small twice."
+        yield (
+            images.shape[1:] != (SIDE // 2, SIDE // 2, 3),
+            f"Images have the shape {images.shape[1:]}: are they small?",
+        )
         other = (images != batch[:, None, None, None]).any() and images.dtype != np.uint8
-        yield other, f"The images come as {images.dtype} with other values: leave them as `small` gives them."
-        yield (images != batch[:, None, None, None]).any(), "Images and labels do not belong together any more."
+        yield other, f"The images are {images.dtype}, with other values. Leave them as `small` returns them."
+        yield (images != batch[:, None, None, None]).any(), "The labels no longer belong to their images."
 
 
 def _read_otherwise(probe):
-    """Cases of a pipeline that never reads two files at the same time, or each of them more than once an epoch."""
+    """Cases of a pipeline that never reads two files at the same time, or reads a file more than once per epoch."""
     yield (
         probe.read_in_all >= 2 * FILES,
-        f"In one epoch of {FILES} files {probe.read_in_all} are read: each once is enough.",
+        f"One epoch reads {probe.read_in_all} files, but there are only {FILES}: reading each once is enough.",
     )
-    yield probe.most < 2, "Never were two files read at the same time. Which argument of `map` changes that?"
+    yield probe.most < 2, "No two files were read at the same time. Which argument of `map` changes that?"
 
 
 @judges("10.7")
@@ -156,15 +167,15 @@ def parallel(function):
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
-    yield probe.ranks == {4}, "That comes next: here each image is still made small alone, so that one change is seen."
+    yield (probe.ranks == {4}, "That comes next. Still make each image small by itself here: one change at a time.")
 
 
 @judges("10.8")
 def by_batch(function):
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
-    yield probe.ranks == {3}, "`small` got single images. It takes a whole batch as well: where must it stand?"
-    yield probe.ranks != {4}, "`small` is called on single images and on batches: once is enough."
+    yield probe.ranks == {3}, "`small` got single images. It takes whole batches, too: after which stage must it come?"
+    yield probe.ranks != {4}, "You call `small` on single images and on batches: once is enough."
     yield from _read_otherwise(probe)
 
 
@@ -175,44 +186,53 @@ def fed(function):
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
-    first = probe.read_in_all
+    first, small = probe.read_in_all, probe.small_in_all
     again = list(made.as_numpy_iterator())
     if probe.read_in_all > first:
         return (
-            f"The second epoch read {probe.read_in_all - first} files again: what was kept? Which stage keeps what it "
-            "gets, and what must come before it?"
+            f"The second epoch read {probe.read_in_all - first} files again. Which stage keeps what it gets, and what "
+            "must come before it?"
+        )
+    if probe.small_in_all > small:
+        return (
+            "The second epoch made the images small again: what you keep are the large ones, with 64 times the memory. "
+            "Which stage must come before the one that keeps?"
         )
     more = [list(made.as_numpy_iterator()) for _ in range(5)]  # a few batches may come in one order twice by chance
     epochs = [epoch, again, *more]
     labels = [[label for _, batch in each for label in batch] for each in epochs]
     in_order = all(each == list(range(FILES)) for each in labels)
-    yield in_order, "Every epoch comes in the order of the files: nothing shuffles."
+    yield in_order, "Every epoch has the order of the files: no stage shuffles."
     alike = all(each == labels[0] for each in labels)
-    yield alike, "All epochs come in the same order: is it shuffled before it is kept?"
+    yield alike, "All epochs have the same order: do you shuffle before the images are kept?"
     together = [{frozenset(map(int, batch)) for _, batch in each} for each in epochs]
     same = all(each == together[0] for each in together)
-    yield same, "The batches of all epochs hold the same images: shuffle images, not batches."
+    yield same, "All epochs have the same batches, in another order: shuffle images, not batches."
     some = tf.data.Dataset.range(1)
     while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are no stage
         (made,) = made._inputs()
     ahead = isinstance(made, type(some.prefetch(1)))
-    yield not ahead, "No batch is made ahead: the last stage gives it only when it is asked for."
+    yield not ahead, "No batch is ready ahead of time: your last stage makes one only when it is asked for."
 
 
 @judges("10.20")
 def ladder(steps, gains=None):
-    """gains: {name: (how many times as fast as given, its interval)}, in turns; else the runs' own speeds are taken."""
+    """gains: {name: (how many times as fast as given, its interval)}, measured in turns; without it the speeds of the
+    runs decide."""
     from labs.results.record import Record
 
     right_kind = isinstance(steps, dict) and all(isinstance(run, Record) for run in steps.values())
     yield not right_kind or not steps, "Give {name of the change: run record}, as the cell above collects them."
-    yield len(steps) < 3, f"These are {len(steps)} runs: the given one, and one after each of two changes or more."
+    yield (
+        len(steps) < 3,
+        f"Runs so far: {len(steps)}. You need three or more: the given one, and one after each change.",
+    )
     for name, run in steps.items():
-        yield run.state != "finished" or len(run.epochs) < 2, f"{name!r} has not finished with two epochs or more."
+        yield run.state != "finished" or len(run.epochs) < 2, f"{name!r} did not finish, or has fewer than two epochs."
     (given, first), *others = steps.items()
     for (before, old), (name, new) in zip([(given, first), *others], others, strict=False):
         same = (old.script_sha256, old.command[1:]) == (new.script_sha256, new.command[1:])
-        yield same, f"{name!r} is the same program with the same options as {before!r}: what was changed?"
+        yield same, f"{name!r} is the same program with the same options as {before!r}. What did you change?"
         for what in ("dataset", "image_size"):
             one, other = (getattr(run.configuration, what) for run in (first, new))
             yield one != other, f"{name!r} trains with another {what} than {given!r}: {other} and {one}."
@@ -221,19 +241,19 @@ def ladder(steps, gains=None):
         yield parameters[0] != parameters[1], f"{name!r} trains another network than {given!r}."
     last, run = others[-1]
     accuracies = [each.epochs[-1].metrics.get("val_accuracy") for each in (first, run)]
-    yield None in accuracies, "A run has no val_accuracy: on which images would the accuracy be equal?"
+    yield None in accuracies, "A run has no val_accuracy. On which images would you compare the accuracy?"
     gain, interval = (gains or {}).get(last) or (speed(run) / speed(first), None)
-    yield gain < 2, f"{last!r} is {gain:.4g} times as fast as {given!r}: less than twice. What limits it now?"
+    yield gain < 2, f"{last!r} is {gain:.4g} times as fast as {given!r}, which is less than twice. What limits it now?"
     if interval and interval[0] < 2:
         low, high = interval
         raise TooNoisy(
-            f"{last!r} is {gain:.3g} times as fast as {given!r}, within {low:.3g} to {high:.3g}: that it is twice as "
-            "fast cannot be told. Run it again when the machine is quiet, or make it faster."
+            f"{last!r} is {gain:.3g} times as fast as {given!r}, with an interval of {low:.3g} to {high:.3g}. So you "
+            "cannot tell whether it is twice as fast. Run it again on a quiet machine, or make it faster."
         )
     if not accuracies[1] >= accuracies[0] - 0.03:  # also where it is NaN
         return (
-            f"{last!r} is {gain:.1f} times as fast, but its accuracy is {accuracies[1]:.3f} in place of "
-            f"{accuracies[0]:.3f}: what does a larger batch ask of the rate, or of the number of epochs?"
+            f"{last!r} is {gain:.1f} times as fast, but its accuracy is {accuracies[1]:.3f} instead of "
+            f"{accuracies[0]:.3f}. How must the rate, or the number of epochs, follow a larger batch?"
         )
 
 
