@@ -107,6 +107,14 @@ CHANGES = """        padded = hvd.size() * self.share
             place += size
 """
 IN_A_FUNCTION = "        tf.function(self._step)(gradients)\n\n    def _step(self, gradients):\n" + STEP
+# Of its share a rank also keeps the weights in float32, as mixed precision does.
+MASTER_INIT = (
+    INIT
+    + """        begin = hvd.rank() * self.share
+        self.master = tf.Variable(flat(weights, hvd.size() * self.share)[begin : begin + self.share])
+"""
+)
+MASTER = "mine = self.master.assign_add(self.velocity)"
 HIDDEN_INIT = """        whole = keras.optimizers.SGD(rate, momentum)
         whole.build(weights)
         self.apply = lambda gradients: whole.apply(gradients, weights)
@@ -128,6 +136,7 @@ ANSWERS = {
             accumulated((LOOP, SUMMED)),
             accumulated((LOOP, SCATTERED)),
             accumulated((LOOP, OF_HOROVOD), ("import keras\n", "import horovod.tensorflow as horovod\nimport keras\n")),
+            accumulated((LOOP, "    import horovod.tensorflow as horovod\n\n" + OF_HOROVOD)),
         ],
         wrong=[
             accumulated((RETURN, "    return hvd.grouped_allreduce(total)")),
@@ -148,6 +157,7 @@ ANSWERS = {
             accumulated((TOTAL, TOTAL.replace("a + b", "(a + b) / 2")), (" / passes", "")),
             accumulated((TOTAL, "        total = part if total is None else total + part")),
             accumulated((LOOP, OF_SIZE)),
+            accumulated((LOOP, OF_HOROVOD)),  # which the script does not import under this name
         ],
         secret=r"/ passes|hvd\.(grouped_)?allreduce",
         raises=[10],
@@ -159,6 +169,10 @@ ANSWERS = {
             sharded((INIT, NUMPY_INIT), (STEP, NUMPY_STEP)),
             sharded((STEP, CHANGES)),
             sharded((STEP, IN_A_FUNCTION)),
+            sharded(
+                (INIT, MASTER_INIT),
+                ("mine = flat(self.weights, padded)[begin : begin + self.share] + self.velocity", MASTER),
+            ),
         ],
         wrong=[
             in_step(("self.momentum * self.velocity - self.rate * mean", "-self.rate * mean")),
