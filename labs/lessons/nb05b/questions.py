@@ -12,7 +12,7 @@ def together(epochs):
     yield epochs > 6, "That is enough. Is it the smallest number that is enough?"
     if epochs == 5:
         return (
-            "Take 5 x 45 s and 5 x 12 s, with half a second of error in the worst directions. By how many per cent does "
+            "Take 5 x 45 s and 5 x 12 s, each wrong by half a second in the worse direction. By how many per cent does "
             "the speedup change?"
         )
     yield (
