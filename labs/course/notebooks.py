@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -27,15 +28,18 @@ class Carried:
     joined: list[str] = field(default_factory=list)
 
 
-def carry(base, mine, new):
+def carry(base, mine, new, others=(), first=True):
     """`Carried` of three files as bytes: the form that the student began with, the student's, and the newer form.
 
     Cells that the student did not change become the newer ones; the student's own stay behind the cell that they stood
-    behind; outputs stay where the cell's text does. Raises ValueError if the student's file is no notebook.
+    behind; outputs stay where the cell's text does. others: of a notebook that comes in several parts now, the forms of
+    the other ones, to which their cells go, with what stands behind them; first: whether this is the first part.
+    Raises ValueError if the student's file is no notebook.
     """
     old, new_form = _read(base)["cells"], _read(new)
-    notebook = _read(mine)
-    theirs = _keyed(notebook["cells"], old, new_form["cells"])
+    notebook, beside = _read(mine), [_read(other)["cells"] for other in others]
+    theirs = _keyed(notebook["cells"], old, new_form["cells"], *beside)
+    elsewhere = {cell["id"] for form in beside for cell in form}
     before = {cell["id"]: cell for cell in old}
     result, kept, cells = Carried(b""), set(), {}
     for cell in new_form["cells"]:
@@ -55,10 +59,13 @@ def carry(base, mine, new):
         else:
             cells[id] = cell | {"source": text.splitlines(keepends=True)}
     order = list(cells)
-    anchor = None
+    anchor, here = None, first
     for id, cell in theirs.items():
+        here = id in cells or (here and id not in elsewhere)
         if id in cells:
             anchor = id
+        elif not here:
+            kept.add(id)  # in another part
         elif id not in before:  # the student's own
             order.insert(order.index(anchor) + 1 if anchor else 0, id)
             cells[id], anchor = cell | {"id": id}, id
@@ -77,10 +84,32 @@ def carry(base, mine, new):
     return result
 
 
+def filled(mine, new):
+    """The newer form of a part, as bytes, with a student's text in those of its cells that a notebook of before, whose
+    fresh form is not known, holds otherwise: in items and blanks. None where there is none. Raises ValueError."""
+    form = _read(new)
+    theirs, found = _keyed(_read(mine)["cells"], form["cells"]), []
+    for place, cell in enumerate(form["cells"]):
+        yours = theirs.get(cell["id"])
+        is_item = "id" in cell["metadata"].get("labs", {}) or re.search(r"(?m)(^|\s|=)\.\.\.(\s|$)", _text(cell))
+        if yours and is_item and _content(yours)[0] == cell["cell_type"] and _text(yours) != _text(cell):
+            form["cells"][place] = yours | {"metadata": yours["metadata"] | cell["metadata"]}
+            found.append(label(cell))
+    return (json.dumps(form, indent=1, sort_keys=True) + "\n").encode() if found else None
+
+
 def same(one, other):
     """Do two notebooks, as bytes, hold the same cells, whatever their outputs? False if one is no notebook."""
     try:
         return [_content(cell) for cell in _read(one)["cells"]] == [_content(cell) for cell in _read(other)["cells"]]
+    except ValueError:
+        return False
+
+
+def holds(one, form):
+    """Does a notebook hold each cell of a form, with whatever text? Both as bytes; False if it is no notebook."""
+    try:
+        return {cell["id"] for cell in _read(form)["cells"]} <= {cell.get("id") for cell in _read(one)["cells"]}
     except ValueError:
         return False
 

@@ -8,8 +8,10 @@ stamp comes last. So an update that was interrupted anywhere is finished by runn
 import contextlib
 import errno
 import os
+import re
 import shutil
 import signal
+import tomllib
 from pathlib import Path, PurePosixPath
 
 from labs import files
@@ -60,12 +62,13 @@ class _Plan:
         self.root, self.now, self.new = root, now, new
         self.write, self.remove, self.aside, self.said = {}, [], {}, []
         self.kit, self.lessons, self.scripts = {}, {}, {}  # {what happened to them: names}
-        renamed = _renamed(now, new.stamp)
-        for name, content in new.files.items():
+        renamed, self.first = _renamed(now, new.stamp), _parts(new)
+        # Parts come before the notebook that they were cut from, whose cells are still there where this is interrupted.
+        for name, content in sorted(new.files.items(), key=lambda file: file[0] not in self.first):
             if not filled_in(name):
                 self._kit(name, content)
             elif name.endswith(".ipynb"):
-                self._notebook(name, renamed.get(name, name), content)
+                self._notebook(name, renamed.get(name) or self._cut_from(name) or name, content)
             else:
                 self._script(name, content)
         for name in sorted(set(now.files) - set(new.files) - set(renamed.values())):
@@ -120,32 +123,59 @@ class _Plan:
                 was = f"; what was there is {kept}" if kept else ""
                 self.said.append(f"{name}: yours stays; the form of this release is {beside}{was}.")
 
+    def _cut_from(self, name):
+        """The notebook of which this one is a part that the course so far does not have; else None."""
+        first = self.first.get(name)
+        return first if first in self.now.files and name not in self.now.files else None
+
     def _notebook(self, name, before, content):
         """A student's notebook is carried into its newer form; `before` is its name in the course so far."""
         old, there, base = self._there(before), self._there(name), self._there(FRESH + before)
-        result, kept, text = None, None, content
-        if old is None:
+        result, kept, text, cut = None, None, content, self._cut_from(name)
+        parts = [other for other in self.new.files if other != name and before in (other, self._cut_from(other))]
+        if cut or old is None:
             self.lessons.setdefault("new", []).append(name)
-        elif digest(old) not in (self.now.files.get(before), self.new.stamp.files[name]):
+        if cut and there and notebooks.holds(there, content):  # by an update that was interrupted
+            text = there
+        elif name in self.first and digest(old or b"") == self.now.files.get(name):
+            text = self._from_aside(name, content)
+        elif old is not None and digest(old) not in (self.now.files.get(before), self.new.stamp.files[name]):
             try:
-                result = notebooks.carry(base or b"", old, content)
+                others = [self.new.files[other] for other in parts]
+                result = notebooks.carry(base or b"", old, content, others, first=not cut)
                 text = result.text
             except ValueError as problem:
                 why = f"cannot be read as a notebook ({problem})" if base else "cannot be compared with the course's"
                 self.said.append(f"{name}: the course's, fresh. What you had {why}; it is {self._keep(before, old)}.")
-        if old is not None and not (base and notebooks.same(base, content)):
+        if old is not None and not cut and not (base and notebooks.same(base, content)):
             self.lessons.setdefault("changed", []).append(name)
-        if result and (result.lossy or name != before):
+        if result and (result.lossy or name != before) and not (cut and not result.lossy):
             kept = self._keep(before, old)
         if there not in (None, old, text):
             self._keep(name, there)
-        if before != name and old is not None:
+        if before != name and not cut and old is not None:
             self.remove.append(before)
             self.said.append(f"{before} is called {name} now.")
         if text != there:
             self.write[name] = text
         if result:
             self._say(name, result, kept)
+
+    def _from_aside(self, name, content):
+        """The text of a part that nobody has begun: with the student's work from its notebook as it was before it came
+        in parts, where an older kit's update has put that into old/."""
+        first, text = PurePosixPath(self.first[name]), None
+        copies = sorted(
+            (self.root / aside.FOLDER / first.parent).glob(f"{first.stem}_old-*.ipynb"), key=os.path.getmtime
+        )
+        own = PurePosixPath(name).stem
+        if copies and not any((self.root / aside.FOLDER).rglob(f"{own}_old-*")):
+            with contextlib.suppress(ValueError, OSError):
+                text = notebooks.filled(copies[-1].read_bytes(), content)
+        if text:
+            kept = copies[-1].relative_to(self.root).as_posix()
+            self.said.append(f"{name}: what you had written for this part is in it now; it came from {kept}.")
+        return text or content
 
     def _say(self, name, result, kept):
         number = PurePosixPath(name).name.partition("_")[0]
@@ -187,6 +217,17 @@ class _Plan:
             self.said.append("The packages may have changed: `make lab` installs what is new.")
         if any(name.startswith("notebooks/") and name.endswith(".ipynb") for name in self.write):
             self.said.append("Close the notebooks that are open in JupyterLab without saving, and open them again.")
+
+
+def _parts(new):
+    """{path of a notebook: path of the one whose later part it is} in a Release, as its lessons say."""
+    found = {}
+    for name, content in new.files.items():
+        if re.fullmatch(r"labs/lessons/nb\w+/tasks\.toml", name):
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                lesson = tomllib.loads(content.decode())
+                found[f"notebooks/{lesson['notebook']}.ipynb"] = f"notebooks/{lesson['part_of']}.ipynb"
+    return {name: first for name, first in found.items() if {name, first} <= new.files.keys()}
 
 
 def _renamed(now, new):

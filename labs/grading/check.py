@@ -69,7 +69,7 @@ def counting(out, notebooks=None):
     time; else all but optional ones. Raises UseError for a name that no notebook has."""
     path, lessons = Path(out, "notebooks.json"), tasks.lessons().values()
     known = [lesson.notebook for lesson in lessons]
-    named = tuple(dict.fromkeys(notebooks or store.read(path)))
+    named = tuple(dict.fromkeys(part for name in notebooks or store.read(path) for part in tasks.parts(name)))
     if unknown := set(named) - set(known):
         whose = "" if notebooks else f", which {path} names"
         raise UseError(f"There is no notebook {min(unknown)}{whose}. Name with --notebooks some of {', '.join(known)}.")

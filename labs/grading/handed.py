@@ -10,7 +10,10 @@ from pathlib import Path
 
 import psutil
 
+import labs
 from labs import files
+from labs.checks import tasks
+from labs.course import notebooks
 from labs.course.release import digest
 from labs.errors import LabsError
 from labs.grading import collect
@@ -19,14 +22,16 @@ from labs.report.course import Course
 from labs.results import log as logs
 from labs.results import record as records
 
+ROOT = Path(labs.__file__).resolve().parents[1]
+
 
 class Submission:
     """The files of a submission, {path: bytes}, and below `root` as files; `course` is the report's view of them."""
 
     def __init__(self, number, contents, root):
-        self.number, self.contents, self.root = number, contents, Path(root)
+        self.number, self.contents, self.root = number, contents | dict(_parts(contents)), Path(root)
         self._logged, self._digests = {}, {}
-        for name, content in contents.items():
+        for name, content in self.contents.items():
             files.write(self.root / name, content, lasting=False)
         self.runs = self.root / ("notebooks/runs" if not any(n.startswith("runs/") for n in contents) else "runs")
         self.course = Course(self.root, self.root / "notebooks", self.runs, given=self._given)
@@ -116,6 +121,16 @@ class Submission:
             data = json.loads(self.contents[name])
             return data if isinstance(data, dict) else {}
         return {}
+
+
+def _parts(contents):
+    """(path, notebook) of each later part of a notebook that was handed in whole, from before it was cut."""
+    for lesson in tasks.lessons().values():
+        whole, part = (f"notebooks/{name}.ipynb" for name in (lesson.part_of, lesson.notebook))
+        if whole in contents and part not in contents:
+            with suppress(ValueError, OSError):
+                if text := notebooks.filled(contents[whole], (ROOT / part).read_bytes()):
+                    yield part, text
 
 
 _OPENED = "labs-grading-"

@@ -8,15 +8,14 @@ from difflib import unified_diff
 from functools import cache
 from pathlib import Path
 
-import labs
 from labs.blanks import BuildError
 from labs.checks import tasks
 from labs.errors import LabsError
 from labs.grading import collect, reference
+from labs.grading.handed import ROOT
 from labs.report import evidence
 from labs.results import record as records
 
-ROOT = Path(labs.__file__).resolve().parents[1]
 _CHECK = re.compile(r"\bcheck\(\s*[\"']([^\"']+)[\"']")
 MOST_RUNS = 12
 

@@ -32,6 +32,13 @@ NEWER = {name: content for name, content in CONTENTS.items() if name != "labs/go
     "pyproject.toml": b"",
     "slurm/sites/local.toml": b'name = "there"\n',
 }
+PART = "notebooks/01b_more.ipynb"  # from the cell b1 on, with a heading of its own; the check comes with it
+SPLIT = NEWER | {
+    NOTEBOOK: notebook(*SECOND[:2], ("n1", "# Next: 01b")),
+    PART: notebook(("n2", "# More"), *SECOND[2:]),
+    "labs/lessons/nb01/tasks.toml": b'notebook = "01_first"',
+    "labs/lessons/nb01b/tasks.toml": b'notebook = "01b_more"\npart_of = "01_first"',
+}
 MINE = {
     "README.md": b"Read me, with my notes\n",
     "notebooks/mine.ipynb": notebook(("m1", "# Mine")),
@@ -153,7 +160,9 @@ class Killed(BaseException):
     pass
 
 
-def test_killed_at_any_step_and_run_again_ends_as_if_undisturbed(root, newer, tmp_path, monkeypatch):
+@pytest.mark.parametrize("contents", [NEWER, SPLIT], ids=["newer", "in two parts"])
+def test_killed_at_any_step_and_run_again_ends_as_if_undisturbed(root, contents, tmp_path, monkeypatch):
+    newer = packed(write(tmp_path / "newer", contents, "1.1", "2026-02-01T00:00:00Z"), tmp_path / "newer.zip")
     whole = shutil.copytree(root, tmp_path / "whole")
     update(whole, newer)
     expected, step = tree(whole), 0
@@ -254,6 +263,49 @@ def test_a_notebook_that_got_another_name_takes_the_answers_along(root, tmp_path
     assert cells(root / "notebooks/01_renamed.ipynb")["labs-T1"].endswith("Mine.")
     assert f"{NOTEBOOK} is called notebooks/01_renamed.ipynb now" in said and not (root / NOTEBOOK).exists()
     assert (root / "old/notebooks/01_first_old-1.ipynb").read_bytes() == used
+
+
+def test_a_notebook_that_comes_in_two_parts_now_shares_the_students_work_among_them(root, tmp_path):
+    newer = write(tmp_path / "new", SPLIT, "2.0")
+    said = "\n".join(update(root, newer))
+    first, part = cells(root / NOTEBOOK), cells(root / PART)
+    assert list(first) == ["a2", "labs-01-1", "n1"] and "speedup = 2" in first["labs-01-1"]
+    assert list(part) == ["n2", "labs-01-2", "b1", "own", "labs-T1", "c1"]
+    assert part["own"] == "x = 1" and part["labs-T1"].endswith("Mine.")
+    assert "no place" not in said and "called" not in said and "fresh" not in said
+    assert f"Notebooks new: {PART}" in said and not (root / "old/notebooks").exists()
+    assert "already" in update(root, newer)[0], "and it stays so"
+
+
+def test_own_cells_stay_in_the_part_of_the_cell_that_they_stand_behind(root, tmp_path):
+    text = json.loads((root / NOTEBOOK).read_text())
+    for place in (len(text["cells"]), 1, 0):
+        text["cells"].insert(place, {"id": f"own{place}", "cell_type": "raw", "metadata": {}, "source": f"{place}"})
+    files.write(root / NOTEBOOK, json.dumps(text))
+    update(root, write(tmp_path / "new", SPLIT, "2.0"))
+    assert list(cells(root / NOTEBOOK)) == ["own0", "own1", "a2", "labs-01-1", "n1"]
+    assert list(cells(root / PART)) == ["n2", "labs-01-2", "b1", "own", "labs-T1", "c1", "own6"]
+
+
+def test_a_part_that_nobody_has_begun_is_fresh(tmp_path):
+    root = write(tmp_path / "course")
+    update(root, write(tmp_path / "new", SPLIT, "2.0"))
+    assert (root / PART).read_bytes() == SPLIT[PART] and (root / NOTEBOOK).read_bytes() == SPLIT[NOTEBOOK]
+
+
+def test_what_an_older_kit_has_put_aside_comes_into_the_part_with_the_next_update(root, tmp_path, monkeypatch):
+    newer = write(tmp_path / "new", SPLIT, "2.0")
+    with monkeypatch.context() as older:
+        older.setattr(sys.modules["labs.course.update"], "_parts", lambda new: {})
+        assert "no place any more for T1" in "\n".join(update(root, newer))
+    assert (root / PART).read_bytes() == SPLIT[PART]
+    said = "\n".join(update(root, newer))
+    assert cells(root / PART)["labs-T1"].endswith("Mine.") and list(cells(root / PART)) == list(cells(newer / PART))
+    assert "what you had written for this part is in it now; it came from old/notebooks/01_first_old-1.ipynb" in said
+    assert "already" in update(root, newer)[0]
+    reset(root, ["01b"], fresh_files(root))
+    update(root, newer)
+    assert (root / PART).read_bytes() == SPLIT[PART], "a part that was reset stays fresh"
 
 
 def test_a_notebook_that_is_gone_stays_if_it_was_used(root, tmp_path):

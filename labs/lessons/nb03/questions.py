@@ -220,18 +220,3 @@ def _images(batches):
 def _loss(model):
     """Name of the loss that a model was compiled with."""
     return model.loss if isinstance(model.loss, str) else getattr(model.loss, "__name__", type(model.loss).__name__)
-
-
-@judges("03.11")
-def clipnorm(bound, changes):
-    clipped, on_4 = 0.005, changes[4]  # what the notebook clipped with, and the change of W that it saw
-    farther = on_4 / changes[1]
-    yield near(bound, clipped / 4, 1e-3), None
-    if near(bound, clipped, 1e-3):
-        return f"With this clipnorm W changed by {on_4:.3g} on 4 replicas: your own run above shows it."
-    if bound > clipped:
-        return f"With a smaller clipnorm, {clipped:g}, W changed by {on_4:.3g} on 4 replicas. Which way must it go?"
-    yield bound <= 0, "A clipnorm is a length above 0: with 0 nothing would be learned."
-    if bound < clipped / 4:
-        return "W would stay within the bound, and steps would be shorter than they need be: give the largest clipnorm."
-    return f"On 4 replicas W changed {farther:.3g} times as far as on 1 above. What must each replica's share be?"
