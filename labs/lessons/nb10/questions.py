@@ -8,6 +8,7 @@ from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import PER_CENT, close, near
 from labs.checks.scripts import sentence
 from labs.checks.student_code import tried
+from labs.printed import an
 
 
 @judges("10.2")
@@ -40,8 +41,7 @@ HINTS = {
 
 @judges("10.3")
 def limits(named):
-    from labs.printed import an
-from labs.lessons.nb10 import limited
+    from labs.lessons.nb10 import limited
 
     yield not isinstance(named, dict) or not named, 'Give a dict: {"A": "input", ...}, a word for each letter.'
     named = {case: str(word).strip().lower() for case, word in named.items()}
@@ -130,7 +130,8 @@ def _not_the_batches(made, epoch):
     """Cases of a pipeline whose batches are not those of all files, each once."""
     import tensorflow as tf
 
-    yield not isinstance(made, tf.data.Dataset), f"Your function returns {an(type(made).__name__)}, not a tf.data.Dataset."
+    kind = an(type(made).__name__)
+    yield not isinstance(made, tf.data.Dataset), f"Your function returns {kind}, not a tf.data.Dataset."
     pairs = all(isinstance(each, tuple) and len(each) == 2 for each in epoch)
     yield not pairs, "Each element must be a pair: images and labels."
     yield len(epoch) >= 2 * FILES, "The pipeline never ends. An epoch has each file once."
