@@ -124,6 +124,7 @@ ANSWERS = {
             scattered(after=lambda chunks: chunks[0]),
             (whole_vector,),
             (rank_0_stops,),
+            scattered(put=lambda w, t: w - t + 2),  # right on 3 workers
             (never_counts,),
         ],
         "secret": r"% ?K|w - t|worker - ",
