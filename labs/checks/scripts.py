@@ -305,9 +305,7 @@ def _unfair(fits, size, local_size):
     if len(found.repeated):
         lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
         nodes = size == SIZE and reads[:LOCAL_SIZE] == reads[LOCAL_SIZE:] and reads[0] != reads[1]
-        asks = (
-            f"Ranks 0 and {LOCAL_SIZE} read the same: they are on two nodes." if nodes else "Do all divide one order?"
-        )
+        asks = f"Ranks 0 and {LOCAL_SIZE} of two nodes read the same." if nodes else "Do all divide one order?"
         yield True, f"{where}, {some(found.repeated)} are read more than once{lost}. {asks}"
     if len(found.unseen):
         yield True, f"{where}, nobody reads {some(found.unseen)}. Into how many shares do you divide?"

@@ -108,9 +108,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
     def __init__(self, root_rank=0):
         super().__init__()
         if not 0 <= root_rank < horovod.size():
-            raise HorovodError(
-                f"There is no rank {root_rank} for the weights: give one from 0 to {horovod.size() - 1}."
-            )
+            raise HorovodError(f"There is no rank {root_rank} for weights: give one from 0 to {horovod.size() - 1}.")
         self.root_rank = root_rank
 
     def on_train_begin(self, logs=None):

@@ -167,9 +167,7 @@ class Turns:
         """
         self._not_begun()
         if not self.jobs:
-            raise JobError(
-                "No training was started, so nobody can have a turn. Call start(...) for each, then begin()."
-            )
+            raise JobError("No training was started, so none can have a turn. Call start(...) for each, then begin().")
         self._launch()
         return self
 

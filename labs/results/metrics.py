@@ -252,9 +252,7 @@ def counted(others: dict[int, float | None], what: str) -> tuple[list[int], str 
     rounds, left = list(others), [n for n, share in others.items() if (share or 0) <= OTHERS]
     if len(left) == len(rounds):
         return rounds, None
-    said = (
-        f"other programs took more than {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
-    )
+    said = f"other programs took over {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
     if len(left) < LEAST:
         return rounds, f"{said}: this is {what} on a busy machine; measure again when it is quiet"
     return left, f"{said}, which are left out"

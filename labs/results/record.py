@@ -176,9 +176,7 @@ def load(path) -> Record:
         data = from_json(files.read(path))
     except OSError as problem:
         reason = problem.strerror or problem
-        raise RecordError(
-            f"{path}: the run record cannot be read ({reason}). Did the run begin? Make it again."
-        ) from None
+        raise RecordError(f"{path}: the run record cannot be read ({reason}). Did the run begin? Repeat it.") from None
     except ValueError as problem:
         raise RecordError(f"{path}: cannot be read as a run record ({problem}). Make the run again.") from None
     return read(data, path)
@@ -187,9 +185,7 @@ def load(path) -> Record:
 def read(data, where) -> Record:
     """The record in parsed JSON; `where` names it in the errors, which are those of `load`."""
     if not isinstance(data, dict) or "epochs" not in data:
-        raise NoRecordError(
-            f"{where}: not a run record. Give the .json that a training left in the folder of its runs."
-        )
+        raise NoRecordError(f"{where}: not a run record. Give the .json that a training left in its folder of runs.")
     if (version := data.get("version")) not in (1, VERSION):
         raise RecordError(
             f"{where}: run record of version {version!r:.20}, this kit reads versions 1 and {VERSION}. "

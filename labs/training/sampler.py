@@ -95,9 +95,7 @@ def beside(path, rank):
     with contextlib.suppress(ValueError):
         every = float(said)
     if not 0.01 <= every < threading.TIMEOUT_MAX:
-        raise UseError(
-            f"LABS_SAMPLES={said!r}: give the seconds from one sample to the next, 0.01 or more, or unset it."
-        )
+        raise UseError(f"LABS_SAMPLES={said!r}: give the seconds between two samples, 0.01 or more, or unset it.")
     return Sampler(path.with_name(f"{path.stem}.rank{rank}.samples"), every, rank).start()
 
 
