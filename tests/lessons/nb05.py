@@ -6,7 +6,7 @@ from operator import itemgetter, truediv
 from statistics import fmean, median
 
 import numpy as np
-from making import changed, outside_scope, swapped, tried_out
+from making import changed, outside_scope, swapped
 
 from labs.results.run import Epoch, Run
 
@@ -32,9 +32,6 @@ SLOWER = [ROWS[0], ROWS[1] | {"speedup_interval": (0.7, 0.9)}]
 SINGLE = [ROWS[0], ROWS[1] | {"speedup_interval": None}]
 STEPS = {"alone": 0.8, "together": 0.88, "exchange": 1.0, "input": 1.05}
 script = partial(swapped, "scripts/ResNet50.py")
-batch = partial(swapped, "slurm/local/ResNet50.sh")
-BATCHES = ("batch=64*$workers", "batch=64 * workers", "batch = $((64 * workers))", "batch=$((32 * workers))")
-BATCHES += ("batch=$((128 * workers))", "batch=64*workers", "batch=$((64 * worker))", "batch=$(64 * workers)")
 
 
 UNITS = ("seconds per epoch", "images per second", "speedup")
@@ -197,12 +194,6 @@ ANSWERS = {
         secret=r"1\.8",
     ),
     "05.12": dict(right=[(12, 6, ROWS)], wrong=[(12, 12, ROWS), (6, 12, ROWS), (768, 384, ROWS)], secret=r"\b(12|6)\b"),
-    "05.13": dict(
-        right=[(6,), (6.0,), ("6",), (np.int64(6),)],
-        wrong=[(5,), (5.28,), (4,), (1,), (7,), (0,)],
-        secret=r"\b6\b",
-        same=[(2, 3)],
-    ),
     "T6": dict(
         right=[
             (figure(), ROWS),
@@ -239,20 +230,4 @@ ANSWERS = {
         secret=None,
         same=[(13, 14)],
     ),
-    "05.15": dict(
-        right=[batch(), batch(("batch=$((64 * workers))", "batch=$((workers * 32 + workers * 32))"))],
-        wrong=[
-            batch(("#SBATCH --gres=gpu:2", "# SBATCH --gres=gpu:2")),
-            batch(("--cpus-per-task=4", "--cpus-per-task=2")),
-            batch(("--cpus-per-task=4", "--cpus-per-task=40")),
-            batch(("#SBATCH --gres=gpu:2", "#SBATCH --gres=gpu:1"), ("--cpus-per-task=4", "--cpus-per-task=2")),
-            batch(("#SBATCH --ntasks=1", "#SBATCH --ntasks=2"), ("--cpus-per-task=4", "--cpus-per-task=2")),
-            batch(("batch=$((64 * workers))", "batch=64")),
-            batch(("ResNet50.py", "ResNet152V2.py")),
-            batch(("done\n", "\n")),
-            *tried_out(batch, "batch=$((64 * workers))", *BATCHES),
-        ],
-        secret=r"64 \* workers",
-    ),
-    "05.16": dict(right=[(0,), ("0",)], wrong=[(4,), (1,)], secret=r"\b0\b|\bnone\b"),
 }

@@ -27,7 +27,8 @@ def mirrored(variable):
             return f"This variable has one copy, on {variable.device[-5:]}. In which block must its creation stand?"
         return f"This is {an(type(variable).__name__)}, not a tf.Variable. Create one inside the scope."
     devices = {getattr(copy, "device", None) for copy in copies}
-    yield len(devices) < 4, f"Its copies are on {len(devices)} device(s), and `strategy` has 4. Which scope was it?"
+    places = "1 device" if len(devices) == 1 else f"{len(devices)} devices"
+    yield len(devices) < 4, f"Its copies are on {places}, and `strategy` has 4. Which scope was it created in?"
     if variable.shape != (3,):
         return f"The copies are there, but the shape is {tuple(variable.shape)}: create it from [1.0, 2.0, 3.0]."
     if any([float(x) for x in copy] != [1.0, 2.0, 3.0] for copy in copies):
@@ -75,7 +76,7 @@ def copies(function):
         one_more = [*trials[0], same[0] + 2 * apart]
         counts = {len(trial): float(called(function, trial)[0]) for trial in (one_more, same[:2])}
         yield np.isclose(counts[5], 8) and counts[2] == 0, None
-        return f"Right for 4 copies. With 5, the last of which is farthest, your function gives {counts[5]:g}."
+        return "Right for four copies, wrong for another number of them. Compare every copy with the first one."
     yield np.allclose(got, 5.0), "This is the length of a difference. The largest single entry is asked for."
     if not np.allclose(got[:3], got[3:]):
         return "A copy that is larger and one that is smaller must not cancel: take the absolute difference."
