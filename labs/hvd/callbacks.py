@@ -50,7 +50,7 @@ NO_WEIGHTS = (
 WRITES = {"ModelCheckpoint": "filepath", "BackupAndRestore": "backup_dir", "CSVLogger": "filename"}
 UNEVEN = (
     "The loss is a sum, and the mean of its gradients over K ranks is K times too small; or it is a mean over masked "
-    "or weighted values, whose count may differ between ranks. Divide the summed loss by one number, equal on all ranks."
+    "or weighted values, whose count may differ between ranks. Divide the summed loss by a number equal on all ranks."
 )
 PATIENCE = 30.0  # seconds for the others, where a rank leaves an epoch before its last step
 
