@@ -347,7 +347,7 @@ hvd_size = 2
 check("01.12", gpus_at_work, processes_needed, hvd_size)
 
 # %% [markdown]
-# (If you know PyTorch: the course's README lists its names for these terms.)
+# (If you know PyTorch: `docs/students/pytorch.md` lists its names for these terms.)
 #
 # ## Three ways to divide the work
 #
