@@ -19,7 +19,7 @@ RATE = 0.01  # of one worker
 IMAGES, LOCAL_BATCH, IMAGE_SIZE = 100, 12, 40  # of a try-out: none of them is a default of the scripts
 WORKERS = 4
 SIZE, LOCAL_SIZE, OF_RANKS, OF_RANK = 6, 3, 48, 4  # ranks, of each node, images, local batch
-GROUPS = (1, 1), (SIZE, LOCAL_SIZE)  # as so many ranks, of which so many on a node, a script is tried out
+GROUPS = (1, 1), (SIZE, LOCAL_SIZE)  # (ranks, ranks on each node) with which a script is tried out
 
 
 def refuse_blanks(path, lines=range(10**6)):

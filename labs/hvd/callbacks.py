@@ -162,7 +162,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
         return {"epoch": self._epoch + 1, "samples": round(self.measured.get("loss", 0)), "weights": weights}
 
     def _meet(self, epoch, before):
-        """Compare the ranks, once per epoch. One that trains no more comes once more, with None: nobody must wait."""
+        """Compare the ranks, once per epoch. One that has finished comes once more, with None, so that nobody waits."""
         rates = [str(np.float32(float(optimizer.learning_rate))) for _, optimizer in _optimizers(self.model)]
         by_rank = ranks.gather({"epoch": epoch, "rates": ", ".join(rates), "before": before}, "what an epoch left")
         ended = [rank for rank, other in enumerate(by_rank) if other["epoch"] is None]

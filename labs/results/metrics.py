@@ -62,7 +62,7 @@ def _times(run: Run) -> tuple[list[float], float, list[str]]:
 
 
 def epoch_seconds(run: Run) -> Estimate:
-    """Seconds per steady epoch: mean over repeats, with interval. The value is None if there is none."""
+    """Seconds per steady epoch: mean over repeats, with interval. The value is None without a steady epoch."""
     times, resolution, notes = _times(run)
     if not times:
         return Estimate(None, None, tuple(notes) or ("no finished epoch",))
@@ -118,7 +118,7 @@ def origin(run: Run) -> tuple:
 
 
 def scaling(run: Run, baseline: Run) -> str | None:
-    """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None: unknown."""
+    """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None if unknown."""
     return _scaling(run, baseline.configuration.global_batch)
 
 
@@ -245,7 +245,7 @@ def calm(run: Run, baseline: Run) -> tuple[list[int], str | None]:
 
 
 def counted(others: dict[int, float | None], what: str) -> tuple[list[int], str | None]:
-    """The same of any measurement in turns, from what other programs took of the cores in each round (None: not known).
+    """The same of any measurement in turns, from what other programs took of the cores in each round (None if unknown).
 
     what: was measured, as the note says it.
     """

@@ -46,7 +46,7 @@ EXCHANGE = "how gradients are exchanged: a single worker exchanges nothing"
 
 
 class Configuration(_Part):
-    """How a training was run; None: not known. `images` is what was asked for, None for the whole data set."""
+    """How a training was run; None if not known. `images` is what was asked for, None for the whole data set."""
 
     model: str | None = None
     strategy: Annotated[str | None, EXCHANGE] = None
@@ -95,7 +95,7 @@ class Epoch(_Part):
     """One finished epoch of one repeat (both counted from 0): seconds, images processed, and each step's seconds.
 
     Where trainings took turns: the round (from 1; None for warm-up), the place in its order (from 0), and the share of
-    the node's cores that other programs took meanwhile (None: not known).
+    the node's cores that other programs took meanwhile (None if not known).
     """
 
     repeat: Count = 0

@@ -24,7 +24,7 @@ class Sampler:
     """Writes a line every `every` seconds, from a thread that ends with the process. Between `start` and `stop`."""
 
     def __init__(self, path, every=0.2, rank=0, **about):
-        """path: of the file, which is written anew; about: what else stands in its first line."""
+        """path: of the file, which is replaced; about: what else stands in its first line."""
         self.path, self.every = Path(path), every
         self._head = {"version": VERSION, "kind": "measured", "rank": rank}
         self._head["about"] = about | {"every": every, "machine": devices.machine()}
