@@ -176,7 +176,7 @@ check("07.9", script)
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# If you know PyTorch: its `DistributedDataParallel` needs the same six steps, and the course's README compares the names. This is the
+# If you know PyTorch: its `DistributedDataParallel` needs the same six steps, and `docs/students/pytorch.md` compares the names. This is the
 # PyTorch version of your script, with the numbers of the steps (it is not run here). `torchrun --nproc-per-node=2 train.py` starts
 # it on each node:
 #

@@ -92,8 +92,10 @@ ANSWERS = {
             hasty((RIGHT_CALLBACKS, f"callbacks = [{CALLBACKS}]")),
             hasty((RIGHT_RATE, "learning_rate = 0.01 / hvd.size()")),
             hasty(("numbers.shard(hvd.size(), hvd.rank())", "numbers")),
+            hasty((RIGHT_CALLBACKS, f"callbacks = [{CALLBACKS.replace(', ', ', recorder, ')}]")),
         ],
         secret=r"hvd\.size\(\)|seed=args",
+        same=[(3, 8)],
     ),
     "07.21": dict(right=[(1,)], wrong=[(0,), (2,)], secret=r"rank 1|\b1\b"),
     "07.28": dict(
