@@ -111,7 +111,7 @@ def local_sgd(path):
     facts = equal_ranks.facts(path)
     if "local_sgd" in str((facts["error"] or {}).get("says")) and not facts["error"]["line"]:
         return "The script has no function `local_sgd` any more. What it is called, and its arguments, must stay."
-    yield from scripts.stops(facts, "On 2 ranks")
+    yield from scripts.stops(facts, facts["where"])
     cases = facts["cases"]
     yield any(case["moved_frozen"] for case in cases), "A layer that is not to be trained has changed."
     wrong = [case for case in cases if case["like"] != ["right"]]
