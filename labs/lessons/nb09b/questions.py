@@ -205,7 +205,7 @@ def _of_windows(function, right):
     with student_code.tried("arrays, a number for each of 3 windows of steps, as the cell below gives them"):
         found = np.asarray(function(*rows, 4, 2), float)
     if found.shape != (3,) or not np.allclose(found, right(*rows, 4, 2), rtol=1e-4):
-        return "Right for numbers. The cell below passes arrays with one number for each window, and for these it is wrong."
+        return "Right for numbers, but wrong for arrays. The cell below passes arrays with one number for each window."
     return None
 
 
