@@ -396,13 +396,18 @@ def _build(args):
     option("--out", required=True, metavar="ZIP", help="the file to write, such as course.zip"),
     option("--site", metavar="ID", help="the one site, besides local, whose files go along (default: all)"),
     option("--notebooks", metavar="NN-NN,NN", help="such as 00-08,11 (default: all)"),
+    option("--path", choices=("afternoon", "practical"), help="those of a shorter way through the course"),
     option("--no-criteria", action="store_true", help="without what a good answer holds"),
 )
 def _release(args):
     _needs_sources(".", "solutions", "the course", "notebooks/")
+    from labs.checks import tasks
     from labs.grading import release
 
-    given = release.release(".", args.out, args.site, args.notebooks, criteria=not args.no_criteria)
+    if args.path and args.notebooks:
+        raise UseError("--path and --notebooks both say which notebooks: give one of them.")
+    path = args.path and ",".join(lesson.notebook.partition("_")[0] for lesson in tasks.on_path(args.path))
+    given = release.release(".", args.out, args.site, path or args.notebooks, criteria=not args.no_criteria)
     print(f"Wrote {args.out}: no line of a solution is in it. Notebooks:", *(Path(name).stem for name in given))
 
 
@@ -529,7 +534,7 @@ def _grade_pin(args):
                 _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {hint}")
         return
     made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
-    print(f"Pinned to {args.check}: {len(made.numbers)} submissions get it ({', '.join(made.numbers)}).")
+    print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
 
 
 @command(

@@ -17,16 +17,24 @@
 #
 # Run a cell with **Shift + Enter**. To run all cells: menu *Run*, *Run All Cells*.
 #
-# ## The course, and where you are
+# ## Three ways through the course
 #
-# Run this cell again whenever you come back.
+# | path | time | what you can do afterwards |
+# |---|---|---|
+# | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and say why it is not 2 |
+# | `"practical"` | 8 hours | solve the tasks T1 to T11: search for the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"everything"` | 15 hours | also shard data, train with Horovod on many nodes, say why scaling fails, and make a step faster |
+#
+# Choose one below. A longer path goes through all notebooks of a shorter one, so you can change your mind at any time. Run the cell
+# again whenever you come back: it shows how far you are.
 
 # %%
 from labs import checks
 from labs.lessons.nb00 import pictures
 from labs.show import plots
 
-plots.show(pictures.course(checks.progress()))
+path = "afternoon"  # or "practical", or "everything"
+plots.show(pictures.course(checks.progress(), path))
 
 # %% [markdown]
 # ## What is this machine?

@@ -381,66 +381,6 @@ if answered("03.6", "03.9"):
 # One thing to know before you share a node with others: unless told otherwise, TensorFlow takes nearly all memory of *all* GPUs that it
 # sees, also of those that it leaves idle. `CUDA_VISIBLE_DEVICES`, which SLURM sets for a job, says which ones it sees.
 #
-# ## A bound that is none
-#
-# `clipnorm=0.005` makes a gradient that is longer than 0.005 shorter: just so long. With a rate of 1, one step of SGD then
-# changes a weight matrix W by 0.005, however steep the loss is. Many trainings rely on such a bound. Does it hold on 4 replicas?
-#
-# Here each replica gets the *same* 4 images, so all their gradients point in one direction, and each is far longer than 0.005.
-# **Predict:** how long is the change of W, on one replica (all 16 images) and on 4 (4 images each)?
-
-# %% labs={"id": "03.10"}
-### BEGIN SOLUTION
-change_on_1 = 0.005
-change_on_4 = 0.005
-### END SOLUTION
-predict("03.10", [change_on_1, change_on_4])
-
-
-# %%
-def change(replicas, clipnorm, images, labels):
-    """Length of the change of W in one step of SGD with rate 1, on 1 replica or on 4."""
-    with strategy.scope() if replicas == 4 else tf.distribute.get_strategy().scope():
-        keras.utils.set_random_seed(1)
-        one_layer = keras.models.clone_model(network)
-        sgd = keras.optimizers.SGD(1.0, clipnorm=clipnorm)
-        one_layer.compile(sgd, "sparse_categorical_crossentropy", jit_compile=False)
-    before = one_layer.get_weights()[0]
-    one_layer.fit(images, labels, batch_size=16, shuffle=False, verbose=0)
-    return float(np.linalg.norm(one_layer.get_weights()[0] - before))
-
-
-sixteen = np.asarray(dataset.images[:16]), np.asarray(dataset.labels[:16])
-alike = [np.concatenate([part[:4]] * 4) for part in sixteen]  # the same 4 for each replica
-changes = {replicas: change(replicas, 0.005, *alike) for replicas in (1, 4)}
-tables.show([{"replicas": n, "|change of W|, clipnorm 0.005": changes[n]} for n in changes])
-outcome("03.10", list(changes.values()))
-
-# %% [markdown]
-# The order of two operations makes the difference. Keras clips the gradient of *each replica*, and adds them up after that; each
-# of them is within the bound, and their sum need not be. A training that was safe on one device takes longer steps on many,
-# and no error says so. `global_clipnorm` and `clipvalue` are applied in the same place. (The course's recorder warns before the
-# first step.)
-#
-# Which `clipnorm` keeps the change of W on 4 replicas within 0.005, whatever images they get? Give the largest.
-
-# %% labs={"id": "03.11"}
-### BEGIN SOLUTION
-clipnorm_on_4 = 0.005 / 4
-### END SOLUTION
-check("03.11", clipnorm_on_4, changes)
-
-# %%
-if answered("03.11"):
-    cases = {"the same 4 images for each replica": alike, "16 different images": sixteen}
-    head = f"|change of W| on 4 replicas, clipnorm {clipnorm_on_4:g}"
-    tables.show([{"images": name, head: change(4, clipnorm_on_4, *images)} for name, images in cases.items()])
-
-# %% [markdown]
-# Now the bound holds. Where the replicas' gradients point in different directions, as with different images, their sum is shorter
-# than the bound, and the step smaller than that of one worker would be. To clip what one worker would clip, the gradients must be
-# averaged *first*: Horovod does so in notebook 07 (`labs.hvd` clips the average).
-#
 # ## T3
 #
 # Explain MirroredStrategy in 5 to 10 sentences: where do parameters live, what does each replica compute, what

@@ -9,32 +9,33 @@
 # %% [markdown]
 # # Horovod: the same training in many processes
 #
-# **Time: 130 minutes, of which 5 minutes on 2 cores are computing.**
+# **Time: 80 minutes, of which 4 minutes on 2 cores are computing.**
 #
-# MirroredStrategy is one process that rules all devices of one machine. Horovod is the other way: the *same program* runs many
-# times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch
-# it, prove that all processes train one network, look at what they wait for, and let a training go on in the next job. You hand in
-# task **H1**.
+# With MirroredStrategy one process controls all devices of one machine. Horovod works the other way round: the *same program* runs
+# many times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch it,
+# prove that all processes train one network, and look at what they wait for. You hand in task **H1**. An optional part at the end,
+# in which you build the averaging yourself, takes about 35 minutes more.
 #
-# TensorFlow has a strategy for several machines, too: `MultiWorkerMirroredStrategy`. With Keras 3 its `fit` ends in its first step
-# with an error ([Keras' issue 20585](https://github.com/keras-team/keras/issues/20585)), so this course goes over several machines
-# with Horovod.
+# TensorFlow has a strategy for several machines, too: `MultiWorkerMirroredStrategy`. With Keras 3 its `fit` fails in the first step
+# ([Keras' issue 20585](https://github.com/keras-team/keras/issues/20585)), so this course uses Horovod for several machines.
 #
 # > **Why still Horovod?** It is hardly developed any more. Its last release, 0.28.1, is from June 2023, and a change that lets it
 # > build with TensorFlow 2.20 has been waiting since 2025 ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning
 # > removed it in 2022 ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), Ray by May 2025
-# > ([49454](https://github.com/ray-project/ray/issues/49454)); DeePMD-kit stopped testing it in December 2025
-# > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)); Databricks' runtimes after 15.4 LTS come
+# > ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025
+# > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). Databricks' runtimes after 15.4 LTS come
 # > [without it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
-# > (All read in November 2026.) For a new project take what your framework brings: `DistributedDataParallel` (DDP) or FSDP in
+# > (All read in November 2026.) For a new project use what your framework offers: `DistributedDataParallel` (DDP) or FSDP in
 # > PyTorch, sharded arrays in JAX.
 # >
-# > What you learn here goes with you: ranks, a shard of the samples for each, equal weights at the start, gradients averaged at
-# > every step, a rate that fits the global batch. DDP needs the same; FSDP divides weights and optimizer as well; in JAX you say how
-# > arrays are divided, and the compiler adds the exchange. Horovod is still a good teacher: each of these is a line of your script,
-# > which you can leave out to see what breaks.
+# > What you learn here is valid there, too: ranks, a share of the samples for each rank, equal weights at the start, gradients
+# > averaged in every step, a rate that fits the global batch. DDP needs the same. FSDP also divides weights and optimizer state among the ranks.
+# > In JAX you say how arrays are divided, and the compiler adds the exchange. Horovod is still a good teacher: each of these points is
+# > a line of your script, and you can leave it out to see what breaks.
 
 # %%
+import json
+
 from labs import devices, jobs, models, presets, recorded
 from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb07 import pictures
@@ -42,7 +43,6 @@ from labs.measure import study
 from labs.results import collect, timeline
 from labs.results import record as run_record
 from labs.show import compare, plots, tables, timelines
-from labs.slurm import sites
 
 plan = presets.choose()
 quick = plan.name == "test"
@@ -58,7 +58,7 @@ print(f"preset {plan.name}; a rank computes on one {unit}, and this machine has 
 print(open("scripts/who_am_i.py").read())
 
 # %% [markdown]
-# A **launcher** starts it n times. `hvd.init()` makes the n processes find each other. From then on each knows its **rank**
+# A **launcher** starts it n times. With `hvd.init()` the n processes find each other. From then on each knows its **rank**
 # (0 to n-1) and the **size** n. **Predict:** the program has one `print`. How many lines does it print with 4 ranks?
 
 # %% labs={"id": "07.1"}
@@ -71,13 +71,12 @@ predict("07.1", lines_expected)
 if devices.has("horovod"):
     for n in (2,) if quick else (2, 4):
         job = jobs.run("scripts/who_am_i.py", name=f"who_am_i_{n}", ranks=n)
-        print(job.out.read_text())
+        print(job.out.read_text().replace("<stdout>:", " "))  # as mpiexec marks its lines
     outcome("07.1", job.out.read_text().count("I am rank") if n == 4 else None, how="counted")
 
 # %% [markdown]
-# Every process prints its line, in no certain order. The mark before it, such as `[1]<stdout>:`, is the launcher's
-# (`mpiexec` writes `[1]`): it says which rank spoke. Nothing is shared: each process has its own memory, its own data and its own
-# network.
+# Every process prints its line, and the order varies. The launcher puts the number of the rank before each line, as in `[1]`. The
+# processes share nothing: each has its own memory, its own data and its own network.
 #
 # On several machines (**nodes**) one process is started for each GPU of each node:
 #
@@ -92,8 +91,8 @@ ranks_in_all = 2 * 4
 check("07.2", ranks_in_all)
 
 # %% [markdown]
-# Ranks are counted through, node by node: node 0 has the first ones. The **local rank** counts on each node anew. On which node
-# does rank 6 of these run, and which local rank has it?
+# Ranks are numbered node by node, and node 0 has the first ones. The **local rank** starts again at 0 on each node. On which node
+# does rank 6 of this job run, and which local rank does it have?
 
 # %% labs={"id": "07.3"}
 ### BEGIN SOLUTION
@@ -102,43 +101,43 @@ node_of_6, local_rank_of_6 = 1, 2
 check("07.3", node_of_6, local_rank_of_6)
 
 # %% [markdown]
-# All of them in one picture, with the four numbers that each rank can ask for: rank, size, local rank, local size.
+# The picture shows all of them, with the four numbers that each process can ask for: rank, size, local rank, local size.
 
 # %%
 if answered("07.2", "07.3"):
     plots.show(pictures.ranks(nodes=2, gpus=4))
 
 # %% [markdown]
-# `hvd.size()` counts *processes*. It knows nothing of GPUs: 8 processes on one GPU are still size 8. That each process takes a
-# device of its own is up to your program, and the local rank is made for it.
+# `hvd.size()` counts *processes*. Horovod does not look at GPUs: 8 processes on one GPU are still size 8. Your program must see to it
+# that each process uses a device of its own, and the local rank tells it which one.
 #
-# On GPUs the processes would even be in each other's way: TensorFlow takes nearly all memory of *every* GPU that it sees. The first
-# rank of a node would take that of all four GPUs, and the others would find none. `devices.pin`, which you meet in step 2, lets
+# On GPUs the processes would otherwise get in each other's way: TensorFlow reserves nearly all memory of *every* GPU that it sees. The
+# first process on a node would reserve all four GPUs, and leave nothing for the others. `devices.pin`, which you meet in step 2, lets
 # a process see one GPU only.
 #
 # ## Six steps
 #
-# Open `scripts/ResNet50_horovod.py`. It is the training of notebook 05 for Horovod, with six blanks. Fill one, save, and
-# check it here; the checks try the script out up to its `fit`, alone and
-# as each of 6 ranks on 2 nodes, without Horovod, and look at what each rank does. What `labs.hvd` offers for the steps:
+# Open `scripts/ResNet50_horovod.py`. It is the training of notebook 05 for Horovod, with six blanks. Fill one, save, and check it
+# here. Each check runs the script as far as its `fit`, once alone and once as each of 6 ranks on 2 nodes. It does so without
+# Horovod, and looks at what each rank does. For the steps, `labs.hvd` offers:
 #
-# | step | in `labs.hvd` | what it is |
+# | step | in `labs.hvd` | what it does |
 # |---|---|---|
 # | 1 | `hvd.init` | starts Horovod |
 # | 2, 3, 6 | `hvd.rank`, `hvd.size`, `hvd.local_rank`, `hvd.local_size` | functions that return the four numbers |
-# | 4 | `hvd.DistributedOptimizer` | takes an optimizer of Keras and gives one that averages the gradients over all ranks before it uses them |
-# | 5 | `hvd.callbacks.BroadcastGlobalVariablesCallback` | takes the number of a rank: before the first step all ranks get the weights of that one |
-# | 5 | `hvd.callbacks.MetricAverageCallback` | takes nothing: at each epoch's end a metric becomes its mean over all ranks |
+# | 4 | `hvd.DistributedOptimizer` | takes a Keras optimizer, and returns one that averages the gradients over all ranks before it uses them |
+# | 5 | `hvd.callbacks.BroadcastGlobalVariablesCallback` | takes the number of a rank, and before the first step gives the weights of that rank to all |
+# | 5 | `hvd.callbacks.MetricAverageCallback` | takes no argument, and averages the metrics over all ranks at the end of each epoch |
 #
-# **1. Start.** Horovod must run before anyone asks it for a rank.
+# **1. Start.** Horovod must be started before anything asks it for a rank.
 
 # %% labs={"id": "07.4"}
 script = "scripts/ResNet50_horovod.py"
 check("07.4", script)
 
 # %% [markdown]
-# **2. Pin.** One worker for each process of the node: `devices.pin` takes the number of a GPU (or core) of this node, and how
-# many processes share the node.
+# **2. Pin.** Each process uses one device of its node. `devices.pin` takes the number of a GPU (or core) of this node, and the number
+# of processes on the node.
 
 # %% labs={"id": "07.5"}
 check("07.5", script)
@@ -150,15 +149,15 @@ check("07.5", script)
 check("07.6", script)
 
 # %% [markdown]
-# **4. Scale and wrap.** Horovod scales no rate: that is yours (one rank: 0.01). And it averages gradients only if the optimizer
-# is wrapped.
+# **4. Scale and wrap.** Horovod does not scale the rate; your script does (one rank: 0.01). And it averages gradients only if the
+# optimizer is wrapped.
 
 # %% labs={"id": "07.7"}
 check("07.7", script)
 
 # %% [markdown]
-# **5. Broadcast and average.** All ranks take the weights of rank 0 at the start. At each epoch's end they average loss and
-# accuracy, which each has measured on its own share.
+# **5. Broadcast and average.** All ranks take the weights of rank 0 at the start. At the end of each epoch they average loss and
+# accuracy, since each rank has measured them on its own share only.
 
 # %% labs={"id": "07.8"}
 check("07.8", script)
@@ -170,16 +169,16 @@ check("07.8", script)
 check("07.9", script)
 
 # %% [markdown]
-# What is different from the script of notebook 05? Printing and the record are left out of this list. Look for the network, the
-# loss and the data: which of their lines are different, and which of the six steps made them so?
+# How does this script differ from that of notebook 05? The list leaves out printing and the record. Look at the lines about the
+# network, the loss and the data: which of them differ, and which of the six steps is the reason?
 
 # %%
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# If you know PyTorch: its `DistributedDataParallel` takes the same six steps; the course's README says what stands for what. This is
-# the twin of your script, with the numbers of the steps (not run here). `torchrun --nproc-per-node=2 train.py` starts it on each
-# node:
+# If you know PyTorch: its `DistributedDataParallel` needs the same six steps, and `docs/students/pytorch.md` compares the names. This is the
+# PyTorch version of your script, with the numbers of the steps (it is not run here). `torchrun --nproc-per-node=2 train.py` starts
+# it on each node:
 #
 # ```python
 # dist.init_process_group("nccl")                                             # 1  (dist: torch.distributed)
@@ -188,26 +187,26 @@ compare.scripts("scripts/ResNet50.py", script)
 # mine = DistributedSampler(dataset, seed=args.seed, drop_last=True)          # 3
 # train = DataLoader(dataset, args.batch_size // size, sampler=mine)
 # model = DistributedDataParallel(network.cuda(), device_ids=[here])          # 4 averages; 5 rank 0's weights for all
-# optimizer = torch.optim.SGD(model.parameters(), lr=0.01 * size)             # 4 the rate is yours
+# optimizer = torch.optim.SGD(model.parameters(), lr=0.01 * size)             # 4 you scale the rate
 # for epoch in range(args.epochs):
 #     mine.set_epoch(epoch)                                                   # another order in each epoch
 #     for images, labels in train:
 #         optimizer.zero_grad()
 #         loss = cross_entropy(model(images.cuda()), labels.cuda())
-#         loss.backward()                                                     # gradients travel meanwhile
+#         loss.backward()                                                     # gradients are exchanged meanwhile
 #         optimizer.step()
 #     last = loss.detach()
-#     dist.all_reduce(last, op=dist.ReduceOp.AVG)                             # 5 metrics are yours: here the last loss
+#     dist.all_reduce(last, op=dist.ReduceOp.AVG)                             # 5 you average metrics: here the last loss
 #     if dist.get_rank() == 0:                                                # 6
 #         print(epoch, last.item())
 # ```
 #
-# What is different: it wraps the model, not the optimizer, and its sampler wants to be told the epoch.
+# There are two differences: you wrap the model instead of the optimizer, and you tell the sampler which epoch it is.
 #
 # ## Launch
 #
-# The batch per rank is fixed, as in notebook 05. **Predict** the speedup on 2 ranks, as a number. (You have seen that of
-# MirroredStrategy on 2 workers; a rank has its own process, and its own input pipeline.)
+# The batch per rank is fixed, as in notebook 05. **Predict** the speedup on 2 ranks, as a number. (You have seen the speedup of
+# MirroredStrategy on 2 workers. Here each rank has its own process, and its own input pipeline.)
 
 # %% labs={"id": "07.10"}
 ### BEGIN SOLUTION
@@ -234,21 +233,21 @@ on_two = jobs.folder() / "ResNet50_horovod_w2.out"
 files = [on_two.with_name(f"ResNet50_horovod_w{n}.out") for n in counts]
 if not own or quick:
     files = recorded.laptop_horovod()
-    print("Runs on 1 and 2 ranks of your own are not done. What follows uses recorded ones instead.")
+    print("You have no finished runs on 1 and 2 ranks, so recorded ones are used below.")
 if not own:
     on_two = files[1]
 
 # %% [markdown]
-# In a terminal, in this folder, either launcher does the same:
+# In a terminal, in this folder, either of these launchers does the same:
 #
 # ```
 # uv run horovodrun --gloo -np 2 -H localhost:2 python scripts/ResNet50_horovod.py --batch_size 128
 # uv run mpiexec -n 2 python scripts/ResNet50_horovod.py --batch_size 128
 # ```
 #
-# Over several nodes, SLURM's `srun` starts one task for each GPU; the script stays as it is. You do that at the end.
+# Over several nodes, SLURM's `srun` starts one task for each GPU, and the script stays as it is. You do that in notebook `07b`.
 #
-# Each rank names its core or GPU; then rank 0 alone speaks. The log as far as its second epoch:
+# Each rank names its core or GPU. After that only rank 0 prints. This is the log up to the end of its second epoch:
 
 # %%
 print(on_two.read_text().partition("Epoch 3/")[0].rpartition("\n")[0])  # whole lines only
@@ -256,22 +255,26 @@ print(on_two.read_text().partition("Epoch 3/")[0].rpartition("\n")[0])  # whole 
 # %% [markdown]
 # ## The batch of one rank, given to two
 #
-# `--batch_size` is the global batch. You doubled it for 2 ranks, so the **local** batch, that of one rank, stayed. Both runs, by
-# their records:
+# `--batch_size` is the global batch. You doubled it for 2 ranks, so the **local** batch, which is that of one rank, stayed the same.
+# These are both runs, as their records describe them:
 
 # %%
 run_1, run_2 = (run_record.load(file.with_suffix(".json")) for file in files[:2])
 shown = [run.configuration.model_dump() | {"steps": run.steps} for run in (run_1, run_2)]
-columns = {"workers": "ranks", "global_batch": "images in a step of all ranks", "local_batch": "of each rank"}
+columns = {
+    "workers": "ranks",
+    "global_batch": "images per step, all ranks",
+    "local_batch": "images per step, each rank",
+}
 columns |= {"steps": "steps in an epoch", "learning_rate": "learning rate"}
 tables.show(shown, tuple(columns), columns)
 
 # %% [markdown]
-# Now a run that you have not made: 2 ranks again, with the `--batch_size` of your run on **1** rank. How many images would one rank
-# take in a step, and how many steps would an epoch have? And what would its updates be, beside those of the run on 1 rank? (Look at
-# step 4 of your script again.)
+# Now consider a run that you have not made: 2 ranks again, but with the `--batch_size` of your run on **1** rank. How many images
+# does one rank take in a step, and how many steps does an epoch have? And how do its updates compare with those of the run on 1
+# rank? (Look at step 4 of your script again.)
 #
-# - **a**: as many, on the same images, at the same rate: the same training
+# - **a**: as many updates, on the same images, at the same rate: the same training
 # - **b**: half as many, each on twice as many images, at twice the rate
 # - **c**: as many, on the same images, at twice the rate
 # - **d**: twice as many, each on half of the images, at the same rate
@@ -285,9 +288,9 @@ its_updates = "c"
 check("07.11", images_of_a_rank, steps_of_an_epoch, its_updates, run_1, run_2)
 
 # %% [markdown]
-# The global batch says what an update is, and the script's line `0.01 x ranks` is right only as long as the local batch stays. With
-# a fixed global batch each rank computes half as long in a step and exchanges as much as before: there is less to gain. Further down,
-# both ways train beside each other.
+# The global batch decides what an update is. The line `0.01 x ranks` in the script is right only as long as the local batch stays the
+# same. With a fixed global batch each rank computes half as long in a step, but exchanges as much as before, so there is less to gain.
+# Further down, you train both ways and compare them.
 #
 # ## Is it one network?
 #
@@ -300,7 +303,7 @@ run_record.load(on_two.with_suffix(".json")).weights
 # Why must the trained weights be identical, to the last bit?
 #
 # - **a**: they need not be: nearly equal is enough for an average
-# - **b**: all ranks begin with the same weights and add the same averaged gradient at each step
+# - **b**: all ranks begin with the same weights and add the same averaged gradient in each step
 # - **c**: rank 0 sends its weights to all others after each epoch
 # - **d**: the metrics are averaged over the ranks
 
@@ -311,12 +314,12 @@ why_identical = "b"
 check("07.12", why_identical)
 
 # %% [markdown]
-# No rank is special here. Rank 0 gives its weights once, at the start; then it prints and saves. Gradients are
-# averaged among all, at every step.
+# No rank controls the others. Rank 0 sends its weights once, at the start; later it only prints and saves. The gradients are averaged
+# over all ranks, in every step.
 #
 # ## How much faster?
 #
-# Beside Horovod's runs stand those of MirroredStrategy from notebook 05: yours if they fit, else recorded ones.
+# The table compares Horovod's runs with those of MirroredStrategy from notebook 05: yours if they fit, otherwise recorded ones.
 
 # %%
 mirrored = [jobs.folder() / f"ResNet50_w{n}.json" for n in (1, 2)]
@@ -325,7 +328,7 @@ fits = [
 ]
 if not own or quick or not all(fits):
     mirrored = [file.with_suffix(".json") for file in recorded.laptop()]
-    print("MirroredStrategy: recorded runs. If yours above are of another machine, compare speedups, not seconds.")
+    print("The runs with MirroredStrategy are recorded. Beside runs of your own, compare speedups only, not seconds.")
 rows = collect.rows([*mirrored, *(file.with_suffix(".json") for file in files)])
 tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
 on_2 = next(row for row in rows if (row["strategy"], row["workers"]) == ("horovod", 2))
@@ -335,35 +338,19 @@ outcome("07.10", on_2["speedup"], on_2["speedup_interval"], how=on_2["kind"])
 plots.show(plots.scaling(rows))
 
 # %% [markdown]
-# These are two studies, measured at other minutes: do not compare their seconds. Each speedup is a ratio within rounds, so these
-# may be compared, with their intervals; whether a difference is real needs the interval of *their* ratio, as in notebook 08.
+# These two studies were measured at different times, so do not compare their seconds. Each speedup is a ratio within rounds, so you
+# may compare the speedups, with their intervals. Whether their difference is real takes an interval of *their* ratio, as in
+# notebook 08.
 #
 # You may start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. They share the cores, the record is
-# marked **oversubscribed**, and its times say nothing about speed. Use Gloo for it: a rank that waits in MPI keeps its core busy.
+# marked **oversubscribed**, and its times say nothing about speed. Use `horovodrun --gloo` for it: with `mpiexec`, a waiting rank
+# keeps its core busy.
 #
-# ## MPI, Gloo, NCCL: who carries what?
-#
-# | | starts processes | negotiates which tensor is ready | carries tensors |
-# |---|---|---|---|
-# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or many; between GPUs, if both MPI and Horovod are built for it |
-# | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; needs no MPI |
-# | **NCCL** | no | no | between GPUs: NVLink within a node, the fast network between nodes |
-#
-# Horovod is built with NCCL. Who carries the gradients between 4 GPUs of one node? **a**: NCCL, **b**: Gloo, **c**: MPI,
-# **d**: horovodrun
-
-# %% labs={"id": "07.13"}
-### BEGIN SOLUTION
-carrier = "a"
-### END SOLUTION
-check("07.13", carrier)
-
-# %% [markdown]
 # ## Another wrapper
 #
-# `labs.hvd` has a `DistributedOptimizer`, and Horovod has one of its own for Keras. `labs.lessons.nb07.experiment` trains a small
-# dense network, and with these options Horovod's own class wraps its optimizer. All ranks begin with equal weights. **Predict:**
-# will they be identical after 3 epochs? (`True` or `False`)
+# Both `labs.hvd` and Horovod itself have a `DistributedOptimizer` for Keras. The module `labs.lessons.nb07.experiment` trains a small
+# dense network, and with the options below it uses Horovod's own class. All ranks begin with equal weights. **Predict:** will the
+# weights be identical after 3 epochs? (`True` or `False`)
 
 # %% labs={"id": "07.14"}
 ### BEGIN SOLUTION
@@ -381,8 +368,9 @@ if devices.has("horovod"):
     outcome("07.14", "True after" in job.out.read_text())
 
 # %% [markdown]
-# That class was written for Keras 2; Keras 3 never calls what averages in it. No error, no warning. The loss falls on each rank,
-# and each trains a network of its own on its own half of the data. How many different networks would 4 ranks train like this?
+# Horovod's class was written for Keras 2, and Keras 3 never calls the method that averages. There is no error and no warning. The loss
+# falls on each rank, and each rank trains a network of its own on its own half of the data. How many different networks would 4 ranks
+# train in this way?
 
 # %% labs={"id": "07.15"}
 ### BEGIN SOLUTION
@@ -391,87 +379,25 @@ networks = 4
 check("07.15", networks)
 
 # %% [markdown]
-# You would keep rank 0's network, which has seen a part of the data, and report the speedup of all. So `labs.hvd` looks at the
-# optimizer before the first step. The same run with the callbacks of step 5:
+# You would keep rank 0's network, which has seen only a part of the data, and you would report the speedup of all ranks. So `labs.hvd`
+# looks at the optimizer before the first step. Here is the same run with the callbacks of step 5:
 
 # %%
 if devices.has("horovod"):
     job = jobs.run(*small, *wrong, name="refused", ranks=2, **cores)
 
 # %% [markdown]
-# ## Build it
-#
-# What that class lacks is little. Open `scripts/own_optimizer.py`: its two blanks make a distributed training. Below them stands
-# the loop that uses both; every rank draws other weights at first, one layer is frozen, and one is used twice.
-#
-# `begin_equal(model)` gives all weights the values of rank 0. `hvd.broadcast(tensor, root_rank=0)` returns rank 0's tensor on
-# every rank.
-
-# %% labs={"id": "07.24"}
-own_script = "scripts/own_optimizer.py"
-check("07.24", own_script)
-
-# %% [markdown]
-# `distributed(optimizer)` returns an optimizer like the one that it is given, with one difference: its `apply(gradients, variables)`
-# takes the mean of the gradients over all ranks first. `hvd.grouped_allreduce(tensors)` averages a list of tensors in
-# one exchange. All ranks must call the same collectives in the same order.
-
-# %% labs={"id": "07.25"}
-check("07.25", own_script)
-
-# %% [markdown]
-# Run it on 2 ranks, for two kinds of optimizer. Beside yours, the kit's trains from the same weights on the same shares:
-
-# %%
-if answered("07.24", "07.25") and devices.has("horovod"):
-    for kind in ("sgd", "adam"):
-        job = jobs.run(own_script, "--optimizer", kind, name=f"own_{kind}", ranks=2, **cores)
-        print(job.out.read_text())
-
-# %% [markdown]
-# Now break it: the same training, with `begin_equal` left out. Gradients are still averaged, so all ranks make the same steps.
-# **Predict:** how large will the largest difference between the ranks' weights be after 20 steps, divided by what it was before? Write 1
-# for unchanged, 0.5 for half.
-
-# %% labs={"id": "07.26"}
-### BEGIN SOLUTION
-difference_left = 0.5
-### END SOLUTION
-predict("07.26", difference_left)
-
-# %%
-if answered("07.24", "07.25") and devices.has("horovod"):
-    job = jobs.run(own_script, "--no_begin", name="no_begin", ranks=2, **cores)
-    said = job.out.read_text()
-    print(said)
-    before, after = (float(said.partition(word)[0].split()[-1]) for word in (" before,", " after "))
-    outcome("07.26", after / before)
-
-# %% [markdown]
-# Equal steps from different places end in different places: nothing ever brings the ranks together. Both losses fall, and no
-# error says that the gradients that are averaged belong to different networks. What in a record tells you? `weights.identical`,
-# as above. The kit's own optimizer compares the weights of all ranks in its first step, and stops where they differ.
-#
 # ## What counts is the effective batch
 #
-# K ranks average their gradients, so an update uses the images of all of them. How large is the **effective batch**
-# of 4 ranks with a local batch of 8?
-
-# %% labs={"id": "07.16"}
-### BEGIN SOLUTION
-effective_batch = 4 * 8
-### END SOLUTION
-check("07.16", effective_batch)
-
-# %% [markdown]
-# With K ranks you have two options:
+# K ranks average their gradients, so an update uses the images of all of them. The **effective batch** is K times the local batch. With
+# K ranks you have two options:
 #
-# - **option 1**: keep the local batch. The effective batch grows K times, and the rate is scaled up.
-# - **option 2**: divide the local batch by K. The effective batch and the rate stay.
+# - **option 1**: keep the local batch. The effective batch grows K times, and you scale the rate up.
+# - **option 2**: divide the local batch by K. The effective batch and the rate stay the same.
 #
-# How far up? The linear rule takes K, the square-root rule the root of K (notebook 04). Any power between them can be tried; 2/3
-# stands here as an example, and no theory asks for it. Write `rates`: for the rate of one rank and K, the three rates by the
-# **linear**, the **square-root** and the **2/3-power** rule.
+# By which factor do you scale the rate? By the linear rule it is K, by the square-root rule the root of K (notebook 04). Any power in
+# between can be tried. Here 2/3 is an example; no theory demands it. Write `rates`: given the rate of one rank and K, it returns
+# three rates, by the **linear**, the **square-root** and the **2/3-power** rule.
 
 
 # %% labs={"id": "07.17"}
@@ -486,8 +412,8 @@ if check("07.17", rates):
     tables.show([{"K": K} | dict(zip(rules, rates(0.01, K))) for K in (1, 2, 4, 8, 64)], ("K", *rules))
 
 # %% [markdown]
-# Now three trainings of the small network, from the same weights, in the same order of images: on 1 rank, and on several ranks by
-# either option. It has no batch normalisation, which would see the local batch.
+# Now train the small network three times, from the same weights and with the same order of images: on 1 rank, and on several ranks by
+# either option. The network has no batch normalisation, because that would depend on the local batch.
 
 # %%
 K = 2 if quick else 4
@@ -513,7 +439,7 @@ if devices.has("horovod"):
 #
 # - **a**: 1 rank and option 1: the rate makes up for the batch
 # - **b**: the two with several ranks: the number of ranks is the same
-# - **c**: none: every way to train gives its own curve
+# - **c**: no two of them: every way to train gives its own curve
 # - **d**: 1 rank and option 2: every update uses the same 32 images and the same rate
 
 # %% labs={"id": "07.18"}
@@ -532,14 +458,14 @@ if devices.has("horovod"):
     assert difference < 1e-3
 
 # %% [markdown]
-# What is left is rounding: the same numbers are added in another order. Option 1 is another training: its updates are
-# fewer, and each one goes further. After the same epochs it is behind, after the same updates it is not. With batch
-# normalisation, the first two would be close, not equal.
+# The remaining difference is rounding, since the same numbers are added in another order. Option 1 is another training: it makes fewer
+# updates, and each one goes further. After the same number of epochs it is behind; after the same number of updates it is not. With
+# batch normalisation, the first two curves would be close, but not equal.
 #
 # ## What do the ranks wait for?
 #
-# A rank may average a gradient when *all* have it. How many tensors does Horovod average in each step of ResNet50V2, and how
-# many bytes are they together (float32; rounded to 2 or 3 digits is enough)?
+# A gradient can be averaged only when *all* ranks have computed it. How many tensors does Horovod average in each step of ResNet50V2,
+# and how many bytes do they have together? (Count in float32; 2 or 3 digits are enough.)
 
 # %% labs={"id": "07.19"}
 network = models.network("ResNet50V2", image_size=32, classes=10)
@@ -550,8 +476,9 @@ size = models.memory(network, batch=1)["gradients"]
 check("07.19", tensors, size)
 
 # %% [markdown]
-# Horovod can write down when each rank announced each tensor, and when it was averaged: set `HOROVOD_TIMELINE` to a file. (It
-# remembers what was announced before, and then no longer says by whom; `HOROVOD_CACHE_CAPACITY=0` makes it ask anew.)
+# Horovod can record when each rank announced each tensor, and when the tensor was averaged: set `HOROVOD_TIMELINE` to the name of a
+# file. (Horovod remembers which tensors were announced in earlier steps, and then no longer records by whom. With
+# `HOROVOD_CACHE_CAPACITY=0` it asks again in every step.)
 
 
 # %%
@@ -574,14 +501,15 @@ events = timeline.read(trace)
 plots.show(timelines.figure(events, kind=kind))
 
 # %% [markdown]
-# The upper curves grow while backward works its way from the last layer to the first. Where one rank's curve runs ahead, it has
-# announced more than the other; the blue one can only follow the slower of the two. Below, each block is one message.
+# The upper curves grow while the backward pass works its way from the last layer to the first. Where one rank's curve is ahead, that
+# rank has announced more gradients than the other. The curve of averaged gradients can only follow the slower rank. In the lower part,
+# each block is one message.
 #
-# Fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal. TensorFlow notices, and
-# has each such pair averaged once.
+# Are there fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal. TensorFlow notices
+# this, and has each such pair averaged only once.
 #
-# Every message costs a start. So Horovod **fuses** tensors that are ready together into one buffer and sends that.
-# The messages with most tensors:
+# Every message has a start-up cost. So Horovod **fuses** tensors that are ready at the same time into one buffer, and sends that.
+# These messages contain the most tensors:
 
 # %%
 messages = sorted(timeline.messages(events), key=lambda row: -row["tensors"])[:4]
@@ -591,7 +519,7 @@ tables.show(
 )
 
 # %% [markdown]
-# Now one rank is slow: rank 1 pauses 50 ms in each step of a small network. Its timeline has one row for each tensor.
+# Now one rank is slow: rank 1 pauses 50 ms in each step of a small network. The timeline has one row for each tensor.
 
 # %%
 if devices.has("horovod"):
@@ -602,7 +530,7 @@ if devices.has("horovod"):
     plots.show(timelines.figure(slow))
 
 # %% [markdown]
-# Which rank waits at each step? Read it from the marks.
+# Which rank waits in each step? Read it from the marks.
 
 # %% labs={"id": "07.20"}
 ### BEGIN SOLUTION
@@ -612,51 +540,20 @@ check("07.20", waiting_rank)
 
 # %%
 if devices.has("horovod"):
-    rows = timeline.summary(slow)[1:]  # without the first step, in which TensorFlow traces
+    rows = timeline.summary(slow)[2:]  # without the first steps, in which TensorFlow traces and ranks are apart
     for row in rows:
         row |= {"wait": 1000 * max(row["waited"].values()), "reduce": 1000 * row["allreduce_seconds"]}
     columns = {"step": "step", "last": "last rank", "wait": "wait for it (ms)", "reduce": "all-reduce (ms)"}
     tables.show(rows, tuple(columns), columns)
 
 # %% [markdown]
-# The all-reduce itself is short. The pause of one rank is paid by all: the slowest rank sets the step. On a cluster, a slow
-# disk, a busy core or a larger shard does the same.
-#
-# ## When a rank dies
-#
-# In this run one of the two ranks fails at the beginning of its second epoch. The other one then waits in an all-reduce for a
-# rank that never comes.
-
-# %%
-if devices.has("horovod"):
-    job = jobs.run(*small, *few, "--accident", name="dies", ranks=2, env=cores["env"])
-
-# %%
-if devices.has("horovod"):
-    print("state of the job:   ", job.state)
-    print("state of its record:", run_record.load(job.record).state)
-    complaints = [line.rstrip() for line in open(job.err) if "Traceback" in line or "Error: " in line]
-    print("", *complaints, sep="\n")
-
-# %% [markdown]
-# The launcher ends all ranks when one has failed. Its `.err` holds several complaints, and only one cause.
-# Which rank brought the job down?
-
-# %% labs={"id": "07.21"}
-### BEGIN SOLUTION
-died = 1
-### END SOLUTION
-check("07.21", died)
-
-# %% [markdown]
-# If no launcher ended them, the others would wait until somebody does, and the job would hold its nodes until its time is up. What
-# ranks with different numbers of batches do, you caused in notebook 06: it may stand still, too, or average wrongly without a word.
-# That is why `labs.hvd` compares the steps of all ranks before the first one.
+# The all-reduce itself is short, but all ranks pay for the pause of one: the slowest rank sets the pace. On a cluster, the reason may
+# be a slow disk, a busy core or a larger shard.
 #
 # ## Four mistakes
 #
-# `scripts/four_mistakes.py` trains a small network on any number of ranks. Whoever wrote it was in a hurry: four things are wrong
-# that you know from the six steps. Run it:
+# `scripts/four_mistakes.py` trains a small network on any number of ranks. It was written in a hurry, and breaks four rules that you
+# know from the six steps. Run it:
 
 # %%
 hasty = "scripts/four_mistakes.py"
@@ -664,9 +561,9 @@ if devices.has("horovod"):
     job = jobs.run(hasty, "--images", 512, "--epochs", 2, name="four_mistakes", ranks=2, **cores)
 
 # %% [markdown]
-# Repair it, and run the cell above after each change. The kit refuses two of the mistakes, one after the other. The other two train:
-# no error, identical weights. Which field of the record would have told you about one of them? And what would you have
-# to count to see the other?
+# Repair it, and run the cell above after each change. The kit refuses two of the mistakes, one after the other. The other two train
+# without an error, and with identical weights. Which field of the record would have told you about one of them? And what would you
+# have to count to notice the other?
 
 # %% labs={"id": "07.27"}
 check("07.27", hasty)
@@ -678,153 +575,146 @@ if answered("07.27") and devices.has("horovod") and job.state == "finished":
     print("weights identical:", record.weights["identical"])
 
 # %% [markdown]
-# The record of a run with the fixed rate says 0.01 on 2 ranks: it is not the rate of the batch. That the ranks shuffle by seeds of their own
-# stands in no field: each still reads half of the samples, but some are read twice and others never. Count the sample numbers, or
-# let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
-#
-# ## A job has an hour, the training needs three
-#
-# A job ends at its time limit, whether its training is done or not. So a long training is several jobs, and each goes on where the
-# one before it ended: after every epoch a **checkpoint** is kept, one file with all that the next job needs.
-#
-# Here SGD trains a small network with momentum: for each weight it keeps a velocity, to which every gradient adds. **Predict:** how
-# many times as large as the network's weights is a checkpoint from which the training goes on as if it had never been stopped?
-
-# %% labs={"id": "07.29"}
-### BEGIN SOLUTION
-times_the_weights = 2
-### END SOLUTION
-predict("07.29", times_the_weights)
-
-# %% [markdown]
-# Open `scripts/goes_on.py`. `write` and `read` put arrays into a file and take them out; `save`, `resume` and two places in `train`
-# are blank. Before you fill them, ask yourself:
-#
-# - All ranks hold the same state. Who writes, who reads, and how do all others get what was read?
-# - What does a step change, besides the weights?
-# - What does the next job find if this one is ended while it writes?
-# - With which epoch does the next job begin, and with which order of the samples?
-#
-# The check plays your functions on 2 ranks. Each has a disk of its own there, as if they were on two nodes.
-
-# %% labs={"id": "07.28"}
-several = "scripts/goes_on.py"
-check("07.28", several)
-
-# %% [markdown]
-# Now both ways on 2 ranks: 4 epochs in one job; and a job that stops after 2 of them, with another one behind it.
-
-# %%
-one_go, halves = ["--checkpoint", "one_go.npz"], ["--checkpoint", "halves.npz"]
-ways = {"one_go": one_go, "first_half": [*halves, "--stop_after", 2], "second_half": halves}
-if answered("07.28") and devices.has("horovod"):
-    for file in ("one_go.npz", "halves.npz"):
-        (jobs.folder() / file).unlink(missing_ok=True)  # of an earlier try: it would go on with that
-    for name, options in ways.items():
-        job = jobs.run(several, "--images", 640, "--epochs", 4, *options, name=name, ranks=2, **cores)
-        print(job.out.read_text())
-
-# %%
-if answered("07.28") and devices.has("horovod"):
-    said = {name: (jobs.folder() / f"{name}.out").read_text() for name in ways}
-    rows = [{"job": name, "sha": text.partition("SHA-256 ")[2].split()[0]} for name, text in said.items()]
-    tables.show(rows, ("job", "sha"), {"sha": "SHA-256 of the weights at its end"})
-    print("one job and two jobs train the same network:", rows[0]["sha"] == rows[2]["sha"])
-    outcome("07.29", float(said["one_go"].partition(" bytes, ")[2].split()[0]))
-
-# %% [markdown]
-# To the last bit the same network, and the accuracies are the same, epoch by epoch. Without the momentum, or with the samples of the
-# first epoch again, the second job would train without a complaint as well: another network, and only such a comparison tells.
-#
-# The order of the samples needs no place in the file: it follows from the seed and the epoch's number. What else a training draws at
-# random, as dropout does, must be kept or follow from such a number. And each rank must draw for itself: with one seed on all
-# ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)` makes a seed for each rank.
-#
-# On GPUs sums may be added up in another order each time; there, compare losses instead of bits. And what is in no checkpoint yet
-# is lost: an epoch that was ended in its middle is trained again.
-#
-# With `fit` the same parts have names: rank 0 loads the model, `BroadcastGlobalVariablesCallback` gives its weights and its
-# momentum to all, `hvd.broadcast` the number of epochs, which is `fit`'s `initial_epoch`; and a callback saves, on rank 0 only.
-#
-# ## Over several nodes
-#
-# So far all ranks ran on one machine. On a cluster SLURM starts them, on all nodes of the job: `srun` takes the place of
-# `horovodrun`, and your training script stays as it is. What the job asks for is counted in three ways:
-#
-# - `--nodes`: nodes of the job,
-# - `--ntasks-per-node` and `--gres=gpu:`: ranks and GPUs **for each node**,
-# - `--cpus-per-task`: cores **for each rank**.
-#
-# On CTE-POWER a job with all 4 GPUs of a node takes its 160 hardware threads. Which `--cpus-per-task` does a Horovod job need there?
-
-# %% labs={"id": "07.22"}
-### BEGIN SOLUTION
-cpus_per_task = 160 // 4
-### END SOLUTION
-check("07.22", cpus_per_task)
-
-# %% [markdown]
-# Open `slurm/local/ResNet50_horovod_nodes.sh` (or the folder of your site) in the course's top folder: one training on 2 nodes, with a
-# rank for each GPU. Fill its five blanks. How many ranks there will be, SLURM tells the script in `SLURM_NTASKS`: so the same script
-# runs on 64 nodes with `sbatch --nodes=64`.
-
-# %%
-site = sites.load()
-batch_script = sites.script("ResNet50_horovod_nodes.sh")
-print(batch_script.read_text())
-
-# %% labs={"id": "07.23"}
-check("07.23", batch_script)
-
-# %% [markdown]
-# Submit it. Without SLURM, bash runs the script on this machine: then all ranks are here, and share its cores.
-
-# %%
-short = ["--images", 256, "--epochs", 1, "--repeats", 1] if site.preset != "course" else []
-batch_job = None
-if answered("07.4", "07.5", "07.6", "07.7", "07.8", "07.9", "07.23") and not quick:
-    batch_job = jobs.run(batch_script, *short, name="ResNet50_horovod_nodes", site=site.id)
-
-# %%
-if batch_job and batch_job.records:
-    print(*[line for line in batch_job.out.read_text().split("\n") if "Rank " in line], sep="\n")
-    record = run_record.load(batch_job.records[0])
-    has = record.configuration
-    print(has.workers, "ranks on", has.nodes, "node(s); weights identical:", record.weights["identical"])
-    print("oversubscribed:", record.oversubscribed)
-
-# %% [markdown]
-# A rank is a task, a task has a GPU, and `hvd.local_rank()` counts anew on each node: that is why step 2 pins by the local
-# rank. With a launcher of another MPI than Horovod's, each process would be alone: size 1, n times, and no error from
-# SLURM. `hvd.init()` of the kit looks for that.
+# The record of a run with the fixed rate says 0.01 on 2 ranks, which is not the rate for this batch. No field says that each rank
+# shuffles with its own seed. Each rank still reads half as many samples as there are, but together they read some samples twice and
+# others never. To notice it, count the sample numbers, or let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
 #
 # ## H1
+#
 # Hand in your `ResNet50_horovod.py` and a short account: how you launched it (the commands, where the ranks ran), the evidence
-# that all ranks trained one network, the speedup with its interval beside MirroredStrategy's, and what the timeline says about
+# that all ranks trained one network, the speedup with its interval beside that of MirroredStrategy, and what the timeline says about
 # waiting.
 
 # %% [markdown] labs={"id": "H1", "kind": "answer"}
 # ### H1: your answer
 # ### BEGIN SOLUTION
-# I started scripts/ResNet50_horovod.py with `mpiexec -n N` (in a terminal also with `horovodrun --gloo`) on 1 and 2
-# ranks, each pinned to one core, with the batch per rank fixed and the rate 0.01 x ranks. The .out shows `Rank 0 of 2 on core ..`
-# and `Rank 1 of 2 on core ..`, then one log, by rank 0. Evidence: the record of the run on 2 ranks has
-# weights.identical = true with one SHA-256 for all ranks, although the ranks drew different weights at the start: the
-# broadcast made them equal, and the averaged gradients kept them so. With the optimizer not wrapped, the same comparison says
-# false, and no error appears. Speedup and interval stand in the table above; Horovod and MirroredStrategy were measured in
-# two studies, so I compare their speedups only, and do not claim a difference. The timeline shows the gradients of a step, 94 MB, fused into fewer messages;
-# the all-reduces start when the slower rank has announced its gradients, and the faster one waits for it. When
-# one rank paused 50 ms in each step, the table above shows how long the other waited for it at each step.
+# I started scripts/ResNet50_horovod.py with `mpiexec -n N` (in a terminal it also works with `horovodrun --gloo`) on 1 and 2
+# ranks. Each rank was pinned to one core, the batch per rank was fixed, and the rate was 0.01 x ranks. The .out shows `Rank 0 of 2
+# on core ..` and `Rank 1 of 2 on core ..`, and then one log, by rank 0. Evidence for one network: the record of the run on 2 ranks has
+# weights.identical = true, with one SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made
+# them equal, and the averaged gradients kept them equal. If the optimizer is not wrapped, the same comparison says false, and no
+# error appears. The table above gives each speedup with its interval. Horovod and MirroredStrategy were measured in two studies, so I
+# compare only their speedups, and do not claim a difference. The timeline shows the gradients of a step, 94 MB, fused into fewer
+# messages. An all-reduce starts when the slower rank has announced its gradients, and the faster rank waits for it. When one rank
+# paused 50 ms in each step, the other waited about as long, as the last table of that section shows.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## Optional: build it yourself
+#
+# (About 35 minutes.) Horovod's own class lacks very little. Open `scripts/own_optimizer.py`. With its two blanks filled, training is
+# distributed. Below them you find the loop that uses both. Every rank starts with other weights, one layer is frozen (it is not
+# trained), and one is used twice.
+#
+# `begin_equal(model)` gives all weights the values of rank 0. `hvd.broadcast(tensor, root_rank=0)` returns rank 0's tensor on
+# every rank.
+
+# %% labs={"id": "07.24"}
+own_script = "scripts/own_optimizer.py"
+check("07.24", own_script)
+
+# %% [markdown]
+# `distributed(optimizer)` returns an optimizer like the one that it is given, with one difference: its `apply(gradients, variables)`
+# first averages the gradients over all ranks. `hvd.grouped_allreduce(tensors)` averages a list of tensors in one exchange. All ranks
+# must call the same collectives in the same order.
+
+# %% labs={"id": "07.25"}
+check("07.25", own_script)
+
+# %% [markdown]
+# Run it on 2 ranks, with two kinds of optimizer. For comparison, the kit's optimizer trains from the same weights on the same shares:
+
+# %%
+if answered("07.24", "07.25") and devices.has("horovod"):
+    for kind in ("sgd", "adam"):
+        job = jobs.run(own_script, "--optimizer", kind, name=f"own_{kind}", ranks=2, **cores)
+        print(job.out.read_text())
+
+# %% [markdown]
+# Now break it: the same training, without `begin_equal`. Gradients are still averaged, so all ranks make the same steps. **Predict:**
+# take the largest difference between the ranks' weights after 20 steps, and divide it by the difference before. Write 1 for
+# unchanged, 0.5 for half.
+
+# %% labs={"id": "07.26"}
+### BEGIN SOLUTION
+difference_left = 0.5
+### END SOLUTION
+predict("07.26", difference_left)
+
+# %%
+if answered("07.24", "07.25") and devices.has("horovod"):
+    job = jobs.run(own_script, "--no_begin", name="no_begin", ranks=2, **cores)
+    said = job.out.read_text()
+    print(said)
+    before, after = (float(said.partition(word)[0].split()[-1]) for word in (" before,", " after "))
+    outcome("07.26", after / before)
+
+# %% [markdown]
+# Equal steps from different places end in different places, and nothing ever brings the ranks together. Both losses fall, and no
+# error tells you that the averaged gradients belong to different networks. A record tells you, in `weights.identical`. The kit's own
+# optimizer compares the weights of all ranks in its first step, and stops if they differ.
+#
+# ### Clip before the average, or after it?
+#
+# `clipnorm=0.005` shortens every gradient longer than 0.005 to a length of 0.005. With a rate of 1, one step of SGD then changes a
+# weight matrix W by 0.005 at most, however steep the loss is. Many trainings rely on such a bound. With your `distributed` the bound
+# holds on any number of ranks: it averages the gradients first, and then the optimizer clips the average. Does the bound hold on 4
+# replicas of MirroredStrategy, too?
+#
+# In this experiment each replica gets the *same* 4 images. So all gradients point in one direction, and each is far longer than
+# 0.005. **Predict:** how long is the change of W in one step, on one replica (all 16 images) and on 4 (4 images each)?
+
+# %% labs={"id": "03.10"}
+### BEGIN SOLUTION
+change_on_1 = 0.005
+change_on_4 = 0.005
+### END SOLUTION
+predict("03.10", [change_on_1, change_on_4])
+
+
+# %%
+def clipped(clipnorm):
+    """Rows: how far one step changes W, on so many replicas."""
+    job = jobs.run("-m", "labs.lessons.nb07.clipped", clipnorm, name="clipped")
+    return json.loads(job.out.read_text())
+
+
+steps = clipped(0.005)
+tables.show(steps[:2], ("replicas", "each gets", "change"), {"change": "|change of W|, clipnorm 0.005"})
+changes = {row["replicas"]: row["change"] for row in steps[:2]}
+outcome("03.10", list(changes.values()))
+
+# %% [markdown]
+# The order of two operations makes the difference. With MirroredStrategy, Keras clips the gradient of *each replica*, and adds up
+# the clipped gradients. Each of them is within the bound, but their sum need not be. A training that was safe on one device takes
+# longer steps on many, and no error says so. `global_clipnorm` and `clipvalue` are applied at the same point. (The course's recorder
+# warns before the first step.)
+#
+# Which `clipnorm` keeps the change of W on 4 replicas within 0.005, whatever images they get? Give the largest.
+
+# %% labs={"id": "03.11"}
+### BEGIN SOLUTION
+clipnorm_on_4 = 0.005 / 4
+### END SOLUTION
+check("03.11", clipnorm_on_4, changes)
+
+# %%
+if answered("03.11"):
+    head = {"change": f"|change of W|, clipnorm {clipnorm_on_4:g}"}
+    tables.show(clipped(clipnorm_on_4)[1:], ("replicas", "each gets", "change"), head)
+
+# %% [markdown]
+# Now the bound holds. With different images the gradients of the replicas point in different directions. Then their sum is shorter
+# than the bound, and the step is smaller than that of one worker would be. To clip as one worker does, average the gradients *first*,
+# as your optimizer and `labs.hvd` do.
 
 # %% [markdown]
 # ## What you take along
 #
-# - One program, K processes; rank, local rank and size tell each what it has to do.
+# - One program, K processes. Rank, local rank and size tell each process what to do.
 # - Six steps: start, pin, shard, scale and wrap, broadcast and average, print once.
-# - Compare the weights of all ranks: a missing average makes no error.
-# - A checkpoint holds weights, momentum and epoch: one rank writes it, all or nothing, and all get what one has read.
+# - Compare the weights of all ranks: a missing average causes no error.
 # - The effective batch decides how a training goes, not the number of ranks.
-# - All wait for the slowest, and a timeline shows who that is.
+# - All ranks wait for the slowest, and a timeline shows which one that is.
 #
-# Next: a larger network.
+# Next: `07b_going_on_and_many_nodes`.

@@ -9,11 +9,12 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 105 minutes, of which 10 minutes on 2 cores are computing.**
+# **Time: 80 minutes, of which 9 minutes on 2 cores are computing.**
 #
-# ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, and it is a guess. You
-# count what grows, write its training and find its largest batch. Then you run it, and let the intervals say what your data
-# support. The long runs go on in the background while you work. You hand in tasks **T7** to **T10**.
+# ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, but it is a guess. First you
+# count what grows, then you write the training script and find the largest batch. Then you run the script, and let the intervals
+# say what your data support. The long runs go on in the background while you work. You hand in tasks **T7** to **T10**. Three
+# optional parts at the end take about 25 minutes more.
 
 # %%
 from labs import devices, jobs, presets, recorded
@@ -46,8 +47,8 @@ epoch_ratio_expected = 3.1
 predict("08.1", epoch_ratio_expected)
 
 # %% [markdown]
-# And on 2 workers, with the same batch per worker: which network has the larger speedup? `"ResNet50V2"`, `"ResNet152V2"` or
-# `"equal"` (no difference that your runs can show)?
+# Now both train on 2 workers, with the same batch per worker. Which network has the larger speedup? Answer `"ResNet50V2"`,
+# `"ResNet152V2"` or `"equal"` (no difference that your runs can show).
 
 # %% labs={"id": "08.2"}
 ### BEGIN SOLUTION
@@ -58,8 +59,9 @@ predict("08.2", larger_speedup_expected)
 # %% [markdown]
 # ## What grows how much?
 #
-# These numbers are counted in the Keras models themselves, layer by layer, for the image size of this notebook. Nothing is
-# trained for that. A **multiply-add** is one multiplication with the addition that follows, forward, for one image.
+# These numbers are counted in the Keras models, layer by layer, for the image size of this notebook. No training is needed for
+# that. A **multiply-add** is one multiplication and the addition that follows it. The table counts those of one forward pass with
+# one image.
 
 # %%
 size = {name: facts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
@@ -73,8 +75,8 @@ columns = {
 tables.show([vars(found) for found in size.values()], tuple(columns), columns)
 
 # %% [markdown]
-# How many times as many multiply-adds has ResNet152V2, and how many times as many bytes of gradient? `size[large]` and
-# `size[small]` have the columns as attributes: `size[large].multiply_adds`.
+# How many times as many multiply-adds does ResNet152V2 have, and how many times as many bytes of gradient? `size[large]` and
+# `size[small]` have the columns as attributes, for example `size[large].multiply_adds`.
 
 # %% labs={"id": "08.3"}
 ### BEGIN SOLUTION
@@ -84,9 +86,9 @@ gradient_ratio = size[large].gradient_bytes / size[small].gradient_bytes
 check("08.3", operations_ratio, gradient_ratio, size[small], size[large])
 
 # %% [markdown]
-# Computing is what you want to divide; exchanging is what dividing costs. So look at how many bytes of gradient are
-# exchanged for each multiply-add that a worker computes in a step. A worker computes forward for all images of its batch.
-# (Backward is about twice as much again, for both networks.)
+# Several workers divide the computation, and pay for it with the exchange. So compare the two: how many bytes of gradient are
+# exchanged for each multiply-add that a worker computes in a step? In each step a worker computes the forward pass of all images in
+# its batch. (Backward is about twice as much work again, for both networks, so leave it out.)
 
 
 # %% labs={"id": "08.4"}
@@ -109,10 +111,10 @@ if answered("08.4"):
     tables.show(shown, ("batch", small, large))
 
 # %% [markdown]
-# In each row the larger network has *fewer* bytes to exchange for what it computes. **By bytes alone it should scale better
-# at an equal batch.** What pulls the other way?
+# In each row the larger network exchanges *fewer* bytes for what it computes. **By bytes alone it should scale better at an equal
+# batch.** What works against this?
 #
-# - **a**: its gradient has more bytes, whatever it computes meanwhile
+# - **a**: its gradient has more bytes, no matter how much is computed meanwhile
 # - **b**: with three times as many layers, workers wait for each other three times as often in a step
 # - **c**: less memory is left for images, so its largest batch is smaller; and it has three times as many tensors to agree on
 # - **d**: it needs more epochs, and every epoch is one more exchange
@@ -124,18 +126,18 @@ other_way = "c"
 check("08.5", other_way)
 
 # %% [markdown]
-# Which pull is stronger depends on batch, links and software. No argument decides it; a measurement may.
+# Which effect is stronger depends on the batch, the links and the software. An argument cannot decide it; a measurement may.
 #
 # ## T7: the script
 #
-# Open `scripts/ResNet152V2.py` beside your `scripts/ResNet50.py`. What is the same in every training is there. **Write the
-# rest from your own script**: strategy, rate, the log's first line, the network, the recorder and the training. Few lines
-# change.
+# Open `scripts/ResNet152V2.py` beside your `scripts/ResNet50.py`. It already contains what is the same in every training. **Write
+# the rest, with your own script as a model**: the strategy, the rate, the first line of the log, the network, the recorder and the
+# training. Only a few lines differ.
 #
-# What happens if you change the network, and forget `model="ResNet50V2"` in the recorder?
+# What happens if you change the network, but forget to change `model="ResNet50V2"` in the recorder?
 #
-# - **a**: the run stops, since record and network do not agree
-# - **b**: nothing stops; the times of ResNet152V2 stand under the name of ResNet50V2, and are divided by its times
+# - **a**: the run stops, since the record and the network do not agree
+# - **b**: nothing stops; the times of ResNet152V2 are recorded under the name ResNet50V2, and compared with its times
 # - **c**: ResNet50V2 is trained: the recorder chooses the network
 # - **d**: no record is written
 
@@ -150,8 +152,8 @@ script = "scripts/ResNet152V2.py"
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# The check tries the script out, as in notebook 05. `labs` also compares: above you see which lines one script has and the
-# other has not (printing and the record are left out there).
+# Above you see the lines that only one of the two scripts has (without printing and the record). The check tries your script out,
+# as in notebook 05.
 
 # %% labs={"id": "T7"}
 check("T7", script)
@@ -159,8 +161,8 @@ check("T7", script)
 # %% [markdown]
 # ## T8: the largest batch
 #
-# As in notebook 04: real training steps with 1, 2, 4, ... images, in a process of its own, until memory runs out. Both
-# networks get the same memory for a step.
+# As in notebook 04, a process of its own trains with 1, 2, 4, ... images until memory runs out. Both networks get the same memory
+# for a step.
 #
 # **Predict:** how many times as large is the largest batch of ResNet50V2? The table above shows what grows with the batch.
 
@@ -178,12 +180,12 @@ for result in search.values():
     print(maxbatch.table(result), "\n")
 
 # %% [markdown]
-# ## T9: the runs begin
+# ## T9: start the runs
 #
-# One job for each number of workers, **in turns**, as in notebook 05: an epoch of each is a round, and the first one is
-# warm-up. They take minutes, and begin now, since the search has left the cores: two things that are measured must not compute
-# at the same time. `begin()` gives the turns **in the background** and returns at once. Go on reading and writing here, and
-# start nothing that computes: rounds wait while other programs take the cores, but not for ever.
+# One job for each number of workers, **in turns**, as in notebook 05: a round is one epoch of each job, and the first round is
+# warm-up. The runs take minutes. They begin now because the search has finished: two measurements must not compute at the same
+# time. `begin()` starts the turns **in the background** and returns at once. Go on reading and writing here, but start nothing that
+# computes. Rounds do wait while other programs use the cores, but not for ever.
 
 # %%
 sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
@@ -203,22 +205,8 @@ if answered("T7"):
 plots.show(plots.search(search[pair[1]]))
 
 # %% [markdown]
-# The evidence is in the `.err` file of the search. Find the line that names the tensor for which there was no memory.
-
-# %% labs={"id": "08.8"}
-result = search[pair[1]]
-error_file = (result["evidence"] or result["trials"][-1]).get("file") or result["trials"][-1]["err"]
-text = open(error_file, errors="replace").read()
-print(error_file, text[-600:], sep="\n")
-### BEGIN SOLUTION
-evidence_line = next((line for line in text.splitlines() if line.startswith("OOM")), "none")
-### END SOLUTION
-check("08.8", evidence_line, result)
-
-# %% [markdown]
-# Doubling tells the border only up to a factor of 2: it lies between `result["largest"]`, which fits, and
-# `result["fails"]`, which does not. Between which two numbers is therefore the *ratio* of the two borders (first network /
-# second network)?
+# Doubling finds the border only up to a factor of 2: it lies between `result["largest"]`, which fits, and `result["fails"]`, which
+# does not. So the *ratio* of the two borders (first network / second network) is known only within two limits. What are they?
 
 # %% labs={"id": "08.9"}
 first, second = (search[name] for name in pair)
@@ -236,28 +224,27 @@ low, high = (borders[0] / borders[1], borders[2] / borders[3]) if all(borders) e
 outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, high) if low else None)
 
 # %% [markdown]
-# Weights, gradients and optimizer take their share first; what is left is divided by the activations of an image. The speed
-# at the largest batch is another question: where images per second have stopped rising, a smaller batch costs nothing on
-# *one* worker. On many it does: fewer images per exchange.
+# Weights, gradients and optimizer take their memory once. The images share what is left, and each needs memory for its activations.
+# Whether the largest batch is also the fastest is another question: once images per second have stopped rising, a larger batch gains
+# nothing on *one* worker. On many workers it still does, since there are fewer exchanges per image.
 #
-# **Write for T8**, in about six sentences: what is the largest batch of ResNet152V2 that fits? Give the trials of the
-# search and the memory that a step was given; the line of the `.err` file that names the tensor, with the file's name;
-# the comparison with ResNet50V2 under the same memory, as an interval or with doubling's factor of 2 in mind; and which
-# part of the memory sets the limit, and why.
+# **Write for T8**, in about four sentences. What is the largest batch of ResNet152V2 that fits, and with how much memory for a step?
+# Quote the line of the `.err` file that names the tensor, and give the file's name: both stand below the trials of your search.
+# Compare with ResNet50V2 under the same memory, as an interval. Which part of the memory sets the limit, and why?
 
 # %% [markdown] labs={"id": "T8", "kind": "answer"}
 # ### T8: your answer
 # ### BEGIN SOLUTION
 # I doubled the batch of ResNet152V2 from 1 until memory ran out, with the memory for a step that the preset gives (the
-# table shows each trial). The largest batch that fits is the last one marked "fits"; the next one ends with the line `OOM
-# when allocating tensor with shape[...]` in the .err file of the search, whose first number is the batch that failed.
-# ResNet50V2 with the same memory takes more images; doubling gives the ratio of the two borders only as an interval, and
-# the ratio of the activations per image, computed from the layers, can be compared with it. Activations set the limit: they
-# alone grow with the batch; weights and gradients of ResNet152V2 take 2.5 times as much, once.
+# table shows each trial). The largest batch that fits is the last one marked "fits". The next one ends with the line `OOM
+# when allocating tensor with shape[...]` in the .err file of the search; the first number of this shape is the batch that failed.
+# ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the two borders only as an interval; the ratio of
+# the activations per image, computed from the layers, can be compared with it. Activations set the limit, since they alone grow
+# with the batch. Weights and gradients of ResNet152V2 take 2.5 times as much memory as those of ResNet50V2, but only once.
 # ### END SOLUTION
 
 # %% [markdown]
-# How far are the runs? `print(turns)` says it at any time.
+# How far are the runs? `print(turns)` tells you at any time.
 
 # %%
 print(turns)
@@ -265,14 +252,15 @@ print(turns)
 # %% [markdown]
 # ## While they run: when is a difference real?
 #
-# Soon you have two speedups, and they will differ, for two runs always differ. Is it more than chance? Each network has rounds,
-# and in each round an epoch on 1 worker and one on 2, seconds apart. Take the logarithm of their ratio, $d = \log(t_1 / t_2)$:
-# what slowed the whole round down is not in it. Then the ratio of the efficiencies is a difference of means over rounds,
+# Soon you will have two speedups, and they will differ, since two runs always differ. Is the difference more than chance? Each
+# network has several rounds, and each round has an epoch on 1 worker and one on 2, seconds apart. Take the logarithm of their ratio,
+# $d = \log(t_1 / t_2)$. Whatever slowed the whole round down cancels out. Then the ratio of the efficiencies is a difference of
+# means over rounds,
 #
 # $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
 #
-# A mean of n values with variance $s^2$ has the variance $s^2/n$, and the variances of independent means add up. Write
-# both: the difference, and its standard error.
+# The mean of n values with variance $s^2$ has the variance $s^2/n$, and the variances of independent means add up. Return both
+# numbers: the difference and its standard error.
 
 # %% labs={"id": "08.16"}
 from math import exp, log, sqrt
@@ -292,12 +280,13 @@ def contrast(small_1, small_2, large_1, large_2):
 check("08.16", contrast)
 
 # %% [markdown]
-# With Student's t instead of 1.96, for there are few rounds, this gives a 95 % interval of the ratio. Three answers are
-# possible:
+# With these two numbers the kit computes a 95 % interval of the ratio. (It uses Student's t instead of 1.96, since there are few
+# rounds.) Three answers are possible:
 #
-# - `"yes"`: the interval leaves out 1. The difference is real, even if it is a small one.
-# - `"no"`: the interval holds 1 and lies *wholly* within what does not matter to you, from 1 / (1 + matters) to 1 + matters.
-# - `"can't tell"`: the interval holds 1, and also differences that would matter.
+# - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
+# - `"no"`: the interval contains 1 and lies *wholly* between 1 / (1 + matters) and 1 + matters. Differences in this range do not
+#   matter to you.
+# - `"can't tell"`: the interval contains 1, but also differences that would matter.
 
 
 # %% labs={"id": "08.17"}
@@ -315,7 +304,7 @@ def answer(low, high, matters):
 check("08.17", answer)
 
 # %% [markdown]
-# Both functions wait for your runs, further down.
+# You will use both functions further down, when your runs are finished.
 
 # %%
 print(turns)
@@ -323,8 +312,8 @@ print(turns)
 # %% [markdown]
 # ## T9: what the runs say
 #
-# Collect them: `wait()` returns when all have ended. Then look at the run on **one worker** only; what the others took is for
-# later.
+# Collect them: `wait()` returns when all have ended. Look at the run on **one worker** only at first, since you will predict the
+# others.
 
 # %%
 if turns.jobs:
@@ -336,27 +325,9 @@ if quick and not own_small:  # the preset test is for tests: it looks at the new
     own = bool(turns.jobs) and turns.state == "finished"
 
 # %% [markdown]
-# The cores are free again, so the same trainings with Horovod begin, in the background too. Their script is your
-# `ResNet50_horovod.py` of notebook 07, with the name of the larger network in it. They run if your own runs of both
-# networks with MirroredStrategy, and those of notebook 07, are there to be compared with; else recorded ones stand for
-# both networks. You come to them further down.
-
-# %%
-small_horovod = experiments.earlier(plan, "ResNet50_horovod", "horovod")
-horovod_script = experiments.with_network("scripts/ResNet50_horovod.py", large)
-horovod_turns = jobs.Turns()
-if horovod_script and own and (small_horovod or quick) and devices.has("horovod"):
-    # MPI wants a core for each rank
-    launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiexec"
-    for workers in plan.workers if small_horovod else (2,):
-        options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
-        horovod_turns.start(horovod_script, "--batch_size", workers * plan.local_batch, *sizes, **options)
-    horovod_turns.begin()
-
-# %% [markdown]
-# Beside your runs of ResNet152V2 stand yours of ResNet50V2, of notebook 05. If runs of one network are missing, recorded
-# runs stand for *both*: yours and the recorded ones are of two machines, and a comparison of the networks would be one
-# of the machines, too.
+# Your runs of ResNet152V2 are compared with your runs of ResNet50V2 from notebook 05. If runs of one network are missing, recorded
+# runs are used for *both*. Yours and the recorded ones come from two machines, so mixing them would compare machines as well as
+# networks.
 
 
 # %%
@@ -373,8 +344,9 @@ else:
     print("These are your own runs of both networks.")
 
 # %% [markdown]
-# **Predict the step on 2 workers before you look at it**, by hand. What 2 workers add to the step of ResNet50V2 is exchange and
-# waiting. Suppose that this grows as the bytes of the gradient do, and add it to the step of ResNet152V2 on one worker.
+# **Predict the step on 2 workers before you look at it**, by hand. On 2 workers a step of ResNet50V2 takes longer than on 1, because
+# of exchange and waiting. Assume that this extra time grows in proportion to the bytes of the gradient, and add it to the step of
+# ResNet152V2 on one worker.
 
 
 # %% labs={"id": "08.10"}
@@ -393,7 +365,7 @@ step_expected = (
 check("08.10", step_expected, small_step, large_step[1], size[small], size[large])
 
 # %% [markdown]
-# Now look. The same number of images per worker and step, so twice as many per step in all.
+# Now look. Each worker takes the same number of images in a step, so 2 workers take twice as many together.
 
 # %%
 rows = collect.rows([*small_files, *large_files])
@@ -407,27 +379,266 @@ if answered("08.10"):
     print(f"residual: {measured_step / step_expected - 1:+.1%} of the prediction")
 
 # %% [markdown]
-# Keep the residual: T9 asks for it. What 2 workers add need not grow as the bytes do, and something else may be in a step, too.
+# Keep the residual: you need it for T9. The extra time need not grow as the bytes do, and other things may take time in a step, too.
 #
-# Images per second count the images that were really processed: 512 images are 8 steps of 64, or 4 of 128. Where a batch
-# does not divide the data, a last, partial step costs its share of a full one and what every step costs, whatever its size; the
-# kit's pipeline leaves it out.
+# Images per second count the images that were really processed: 512 images are 8 steps of 64, or 4 of 128. Where the batch does not
+# divide the number of images, the kit's pipeline leaves out the last, partial step.
 
 # %% labs={"id": "08.11"}
 check("08.11", rows, "" if own else lacks)
 
 # %% [markdown]
-# With 4 workers on 2 cores the run would be marked **oversubscribed** and say nothing about speed. Where you have GPUs, the
-# preset trains on 1, 2 and 4.
+# On 2 cores a run with 4 workers would be marked **oversubscribed**, and its times would say nothing about speed. If you have GPUs,
+# the preset trains on 1, 2 and 4.
 #
-# ## The same with Horovod
+# ## On the cluster
 #
-# MirroredStrategy is one process; with Horovod every worker is a process of its own, with an input pipeline of its own, and the
-# gradients are exchanged in another way. What belongs to the *networks* should show with both. **Suppose that it does**:
-# that the efficiency of ResNet152V2 is the same multiple of ResNet50V2's with both.
+# `slurm/local/ResNet152V2.sh` (or the one in the folder of your site) is the twin of the script that you wrote in notebook 05. Fill
+# its blanks. The check finds mistakes that `sbatch` would accept.
+
+# %%
+site = sites.load()
+batch_script = sites.script("ResNet152V2.sh")
+print(batch_script.read_text())
+
+# %% labs={"id": "08.13"}
+check("08.13", batch_script)
+
+# %% [markdown]
+# If SLURM answers on this machine, the next cell submits the script. Otherwise nothing is run here: the check has tried the script
+# out already, and your runs above are the same trainings.
+
+# %%
+from labs.jobs import queue
+
+short = ["--images", 128, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
+if answered("T7", "08.13") and not quick and queue.available():
+    batch_job = jobs.run(batch_script, *short, name="ResNet152V2", site=site.id)
+    print(*batch_job.out.read_text().split("\n")[:12], sep="\n")
+    print("...\nin the .err:", batch_job.err.read_text().strip() or "nothing")
+    if batch_job.records:
+        tables.scaling(collect.rows(batch_job.records))
+
+# %% [markdown]
+# The global batch for 2 workers must hold the images of both. What else may differ from `ResNet50.sh`? A larger network needs more
+# time (`--time`). At the largest batch, the number of images per worker is another one.
 #
-# **Predict with this the efficiency of ResNet152V2 on 2 ranks of Horovod**, before you look. Three others are known, all
-# of your own runs, or all of recorded ones:
+# **Hand in for T9**: your `ResNet152V2.py` and `ResNet152V2.sh`, with the batch per worker and the rate for each number of workers,
+# and the relevant lines of `.out` for each number of workers, with a word on `.err`. Give epoch time and images per second over the
+# rounds, without the first epoch; the speedup with its interval, and what one worker is; the accuracy beside the speed, with the
+# number of updates; and your prediction of the step on 2 workers, with its residual. About eight sentences, beside the lines, are
+# enough.
+
+# %%
+for file in large_files:
+    if file.with_suffix(".out").exists():
+        print(file.with_suffix(".out").read_text()[:420], "...\n")
+
+# %% [markdown] labs={"id": "T9", "kind": "answer"}
+# ### T9: your answer
+# ### BEGIN SOLUTION
+# The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I ran the training on 1 and 2 workers (a worker is one CPU
+# core, or one GPU where there are GPUs) in turns, for several rounds, with the batch per worker fixed. The files are
+# runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of .out names the model, the workers, the global batch and the
+# rate. The lines `N/N - ..s` count, except that of each run's first epoch. The .err files hold no error. Speedup and efficiency
+# with 95 % intervals stand in the table above, beside epoch time and images per second in these minutes. After the same epochs the
+# accuracy is lower on 2 workers, which make half as many updates. I predicted the step on 2 workers from the runs of ResNet50V2; the
+# residual is printed below the table. A run on 4 workers would be oversubscribed on 2 cores.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## T10: both networks together
+#
+# Plot epoch time, images per second and speedup over the number of workers, **both networks in each plot**, from `rows`.
+# Label the axes with units, and add a legend that names the networks. Each row has the keys `model`, `workers`,
+# `epoch_seconds`, `images_per_second` and `speedup`. Start with `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
+
+# %% labs={"id": "08.14"}
+from matplotlib.figure import Figure
+
+### BEGIN SOLUTION
+figure = Figure(figsize=(12, 3.2), layout="constrained")
+for axis, key, label in zip(
+    figure.subplots(1, 3),
+    ("epoch_seconds", "images_per_second", "speedup"),
+    ("seconds per epoch", "images per second", "speedup (times)"),
+):
+    for name, mark in ((small, "o-"), (large, "s-")):
+        mine = sorted((row for row in rows if row["model"] == name), key=lambda row: row["workers"])
+        axis.plot([row["workers"] for row in mine], [row[key] for row in mine], mark, label=name)
+    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
+    axis.legend()
+### END SOLUTION
+if check("08.14", figure, rows):
+    figure.alt = "Your plots of epoch time, images per second and speedup of both networks over the number of workers."
+    plots.show(figure)
+
+# %% [markdown]
+# The kit's plot of the same rows adds the intervals:
+
+# %%
+plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
+
+# %% [markdown]
+# How many times as long is the epoch of ResNet152V2 on one worker? Compute it from `rows`. (The two networks were measured at
+# different times, so any drift of the machine is part of this ratio. That is why `rows` does not give it.)
+
+# %% labs={"id": "08.15"}
+### BEGIN SOLUTION
+alone = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
+epoch_ratio = alone[large] / alone[small]
+### END SOLUTION
+check("08.15", epoch_ratio, rows)
+
+# %%
+grown = {
+    what: getattr(size[large], key) / getattr(size[small], key)
+    for what, key in (
+        ("multiply-adds", "multiply_adds"),
+        ("bytes of activations", "activation_bytes"),
+        ("tensors", "tensors"),
+        ("bytes of gradients", "gradient_bytes"),
+    )
+}
+for what, factor in grown.items():
+    print(f"{what} of {large}: {factor:.2f} times as many")
+took = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
+longer = took[large] / took[small]
+outcome("08.1", longer, how="recorded" if lacks else "measured")
+inside = min(grown.values()) <= longer <= max(grown.values())
+print(
+    f"The epoch is {longer:.2f} times as long:", "within these factors." if inside else "outside of all these factors."
+)
+
+# %% [markdown]
+# No single factor has to be that of the epoch. Time is spent on multiply-adds, on moving activations, on starting one operation after
+# the other, and on updating weights, and each of these grows by its own factor. Some of the time in a step does not grow at all:
+# reading the batch, Keras' loop, the work around each step. With images of 32x32 pixels there is little to compute, so these fixed
+# costs are a large share, and pull the ratio below the factors. With large images they hardly count. A ratio above all factors would
+# need another cause, for example a machine that was slower in one of the two studies.
+#
+# A speedup compares workers of one kind. "ResNet50V2 on 2 GPUs is so many times as fast as ResNet152V2 on a CPU" mixes three things:
+# other work, other hardware, more workers. The result does not tell how much each of them contributes.
+#
+# ### Accuracy beside speed
+
+# %%
+plots.show(plots.learning(rows))
+
+# %% [markdown]
+# After the same number of epochs, 2 workers have made half as many updates, with both networks. After so few epochs the larger
+# network need not be ahead, since it has more to learn. How much a *second* of training improves the network is another question than
+# how much an *epoch* does; this study is too short to answer it.
+#
+# ## Is the difference real?
+#
+# Now you use your two functions. Before you look: which of the three answers do your runs give, if a difference of 5 % matters?
+
+# %% labs={"id": "08.18"}
+### BEGIN SOLUTION
+verdict_expected = "can't tell"
+### END SOLUTION
+predict("08.18", verdict_expected)
+
+# %%
+runs = [load_record(file) for file in (*small_files, *large_files)]
+found = verdict.compare(runs, large, small, workers=2, matters=0.05)
+print(found)
+kind = "recorded" if lacks else "measured"
+outcome("08.18", found.answer, how=kind)
+outcome("08.2", "equal" if found.answer != "yes" else large if found.ratio > 1 else small, how=kind)
+
+# %%
+if answered("08.16", "08.17") and found.interval:
+    times = [
+        list(run.rounds.values()) or run.steady_times()[0]
+        for name in (small, large)
+        for run in sorted(runs, key=lambda run: run.workers)
+        if run.model == name and run.workers <= 2
+    ]
+    centre, error = contrast(*times)
+    print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
+    print("your answer:", answer(*found.interval, 0.05))
+
+# %% [markdown]
+# **Why in turns?** Suppose that the runs had come one after the other, and something had slowed the machine down during one of them
+# (another user, a hot laptop). It would have looked like a property of the network. Here are the rounds of ResNet152V2:
+
+# %%
+one, two = (load_record(file) for file in large_files[:2])
+plots.show(plots.rounds(two, one))
+
+# %% [markdown]
+# "Can't tell" is a result, and it says what to do. The last sentence of the verdict names the smallest difference that such data can
+# show. To halve it, you need about four times as many rounds, or a quieter machine.
+#
+# ## Equal batch, or its own largest?
+#
+# All these runs had an equal batch. With its own largest batch (T8), each network exchanges once for more images. Count again how many
+# bytes are exchanged for each multiply-add:
+
+# %%
+if answered("08.4"):
+    shown = []
+    for name in pair:
+        found = facts.of(name, image_size=plan.image_size, classes=10)
+        for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
+            each = {"network": name, "batch": f"{batch:,} ({what})", "bytes": 1000 * bytes_per_operation(found, batch)}
+            shown.append(each)
+    headers = {"bytes": "bytes of gradient for each 1,000 multiply-adds"}
+    tables.show(shown, ("network", "batch", "bytes"), headers)
+
+# %% [markdown]
+# Is the order the same at both batches? These bytes are counted. No run was measured at the largest batches, and bytes are not
+# seconds. So whoever speaks of "the scaling of ResNet152V2" must say at which batch. The optional notebook `12_where_a_step_goes`
+# takes a step apart, measures it at the largest batches too, and predicts 4,096 workers.
+#
+# ## T10
+#
+# Use your three plots to explain: why is the epoch of ResNet152V2 longer, and how does its speedup compare with that of ResNet50V2?
+# Say what your data decide and what they leave open. Keep equal batch and own largest batch apart, and also what you measured and
+# what you counted.
+
+# %% [markdown] labs={"id": "T10", "kind": "answer"}
+# ### T10: your answer
+# ### BEGIN SOLUTION
+# The epoch of ResNet152V2 is longer because it computes 3.13 times as many multiply-adds for each image. The measured ratio on
+# one worker (08.15) is another one, since activations and the number of operations grow by other factors, and some costs of a step
+# do not grow at all. Its gradient has only 2.47 times as many bytes, so it exchanges less for each operation, and by bytes it should
+# scale better at an equal batch. The plots show both speedups with their intervals, measured at an equal batch. The verdict above
+# says whether they differ: it gives the ratio of the efficiencies, its interval, and the smallest difference that these rounds could
+# show. At each network's own largest batch nothing was measured. There ResNet152V2 fits fewer images, so it exchanges more often per
+# image: the bytes for each multiply-add, counted in the last table, say how much of its advantage is left. It also has 514 tensors to
+# agree on instead of 174. After the same epochs 2 workers have made half as many updates, and the accuracy is lower, for both networks.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Optional: the same with Horovod
+#
+# (About 12 minutes, and some minutes of computing if you have your own runs.) MirroredStrategy is one process. With Horovod every
+# worker is a process of its own, has its own input pipeline, and exchanges its gradients in another way. If a difference between the
+# two networks is due to the *networks*, both should show it.
+#
+# The script is your `ResNet50_horovod.py` of notebook 07, with the name of the larger network in it. It runs in the background if you
+# have your own runs of both networks with MirroredStrategy, and those of notebook 07. Otherwise recorded runs are used for both
+# networks.
+
+# %%
+small_horovod = experiments.earlier(plan, "ResNet50_horovod", "horovod")
+horovod_script = experiments.with_network("scripts/ResNet50_horovod.py", large)
+horovod_turns = jobs.Turns()
+if horovod_script and own and (small_horovod or quick) and devices.has("horovod"):
+    # MPI wants a core for each rank
+    launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiexec"
+    for workers in plan.workers if small_horovod else (2,):
+        options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
+        horovod_turns.start(horovod_script, "--batch_size", workers * plan.local_batch, *sizes, **options)
+    horovod_turns.begin()
+
+# %% [markdown]
+# **Assume** that the efficiency of ResNet152V2 is the same multiple of ResNet50V2's with Horovod as with MirroredStrategy. **Predict
+# from this the efficiency of ResNet152V2 on 2 ranks of Horovod**, before you look. Three other efficiencies are known, all from your
+# own runs or all from recorded ones:
 
 
 # %% labs={"id": "08.12"}
@@ -472,211 +683,33 @@ elif answered("08.12"):
     print("The interval", "holds" if low <= efficiency_expected <= high else "leaves out", "your prediction.")
 
 # %% [markdown]
-# Where the interval holds your prediction, these runs do not speak against the assumption; a wide interval holds much. Where it
-# leaves it out, something depends on both, the network *and* the way of exchanging. Your prediction has an interval as well: it is
-# made of three measurements.
+# If the interval contains your prediction, these runs do not contradict the assumption; but a wide interval contains many values. If
+# it does not, some effect depends both on the network *and* on the way of exchanging. Your prediction is uncertain as well, since it
+# is made of three measurements.
 #
-# Compare the speedups with those of MirroredStrategy above if both tables are yours, or both recorded; seconds only if
+# Compare the speedups with those of MirroredStrategy above only if both tables are yours, or both recorded. Compare seconds only if
 # all runs are yours.
-#
-# ## On the cluster
-#
-# `slurm/local/ResNet152V2.sh` (or the folder of your site) is the twin of the script that you wrote in notebook 05. Fill
-# its blanks; the check says what `sbatch` would not.
-
-# %%
-site = sites.load()
-batch_script = sites.script("ResNet152V2.sh")
-print(batch_script.read_text())
-
-# %% labs={"id": "08.13"}
-check("08.13", batch_script)
-
-# %%
-short = ["--images", 128, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
-batch_job = None
-if answered("T7", "08.13") and not quick:
-    batch_job = jobs.run(batch_script, *short, name="ResNet152V2", site=site.id)
-
-# %%
-if batch_job:
-    print(*batch_job.out.read_text().split("\n")[:12], sep="\n")
-    print("...\nin the .err:", batch_job.err.read_text().strip() or "nothing")
-    if batch_job.records:
-        tables.scaling(collect.rows(batch_job.records))
-
-# %% [markdown]
-# A batch for 2 workers must be as large as both workers' images together. What else may differ from `ResNet50.sh`: a larger
-# network needs more time (`--time`), and at the largest batch another number of images per worker.
-#
-# **Hand in for T9**: your `ResNet152V2.py` and `ResNet152V2.sh`, with the batch per worker and the rate that each number
-# of workers got, and the relevant lines of `.out` of each number of workers, with a word on `.err`. Give epoch time and
-# images per second without the first epoch, over the rounds; the speedup with its interval, and what one worker is; the
-# accuracy beside the speed, with the number of updates; and your prediction of the step on 2 workers, with its residual.
-# About eight sentences, beside the lines, are enough.
-
-# %%
-for file in large_files:
-    if file.with_suffix(".out").exists():
-        print(file.with_suffix(".out").read_text()[:420], "...\n")
-
-# %% [markdown] labs={"id": "T9", "kind": "answer"}
-# ### T9: your answer
-# ### BEGIN SOLUTION
-# The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I ran them on 1 and 2 workers (a worker is one CPU
-# core, or one GPU where there are GPUs) with the batch per worker fixed, in turns, several rounds; the files are
-# runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of .out names model, workers, global batch and rate; the
-# lines `N/N - ..s` after the first epoch of each are what counts. The .err files hold no error. Speedup and efficiency with 95 %
-# intervals stand in the table above, beside epoch time and images per second in these minutes; the accuracy after the same epochs is
-# lower on 2 workers, which make half as many updates. From ResNet50V2's runs I had predicted the step on 2 workers; the
-# residual is printed below the table. With Horovod the same network ran on 1 and 2 ranks; its table stands below that of
-# MirroredStrategy, and beside its efficiency the one that I had predicted from the other three. A run on 4 workers would be
-# oversubscribed on 2 cores.
-# ### END SOLUTION
-
-# %% [markdown]
-# ## T10: both networks together
-#
-# Plot epoch time, images per second and speedup over the number of workers, **both networks in each plot**, from `rows`.
-# Label the axes with units, and add a legend that names the networks. Each row has the keys `model`, `workers`,
-# `epoch_seconds`, `images_per_second` and `speedup`. Start with `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
-
-# %% labs={"id": "08.14"}
-from matplotlib.figure import Figure
-
-### BEGIN SOLUTION
-figure = Figure(figsize=(12, 3.2), layout="constrained")
-for axis, key, label in zip(
-    figure.subplots(1, 3),
-    ("epoch_seconds", "images_per_second", "speedup"),
-    ("seconds per epoch", "images per second", "speedup (times)"),
-):
-    for name, mark in ((small, "o-"), (large, "s-")):
-        mine = sorted((row for row in rows if row["model"] == name), key=lambda row: row["workers"])
-        axis.plot([row["workers"] for row in mine], [row[key] for row in mine], mark, label=name)
-    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
-    axis.legend()
-### END SOLUTION
-if check("08.14", figure, rows):
-    figure.alt = "Your plots of epoch time, images per second and speedup of both networks over the number of workers."
-    plots.show(figure)
-
-# %% [markdown]
-# The kit's plot of the same rows adds the intervals, and the one below it shows the runs with Horovod:
-
-# %%
-plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
 
 # %%
 plots.show(plots.scaling(horovod_rows, ("epoch time", "speedup", "efficiency")))
 
 # %% [markdown]
-# How many times as long is the epoch of ResNet152V2 on one worker? Compute it from `rows`. (The two networks were measured in two
-# studies, so drift of the machine counts in: `rows` does not divide them.)
-
-# %% labs={"id": "08.15"}
-### BEGIN SOLUTION
-alone = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
-epoch_ratio = alone[large] / alone[small]
-### END SOLUTION
-check("08.15", epoch_ratio, rows)
-
-# %%
-grown = {
-    what: getattr(size[large], key) / getattr(size[small], key)
-    for what, key in (
-        ("multiply-adds", "multiply_adds"),
-        ("bytes of activations", "activation_bytes"),
-        ("tensors", "tensors"),
-        ("bytes of gradients", "gradient_bytes"),
-    )
-}
-for what, factor in grown.items():
-    print(f"{what} of {large}: {factor:.2f} times as many")
-took = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
-longer = took[large] / took[small]
-outcome("08.1", longer, how="recorded" if lacks else "measured")
-inside = min(grown.values()) <= longer <= max(grown.values())
-print(
-    f"The epoch is {longer:.2f} times as long:", "within these factors." if inside else "outside of all these factors."
-)
-
-# %% [markdown]
-# No single factor has to be that of the epoch. Multiply-adds take time, and so do moving activations, starting one operation after
-# the other, and updating weights; each grows by a factor of its own. And some of a step does not grow at all: reading the batch,
-# Keras' loop, the work around each step. With images of 32x32 pixels little is computed, so these fixed costs are a large share,
-# and they pull the ratio below the factors; with large images they hardly count. A ratio above all factors would need another
-# cause: a machine that was slower in one of the two studies, say.
-#
-# A speedup compares workers of one kind. "ResNet50V2 on 2 GPUs is so many times as fast as ResNet152V2 on a CPU" mixes
-# three things: other work, other hardware, more workers. None of them can be told from the product.
-#
-# ### Accuracy beside speed
-
-# %%
-plots.show(plots.learning(rows))
-
-# %% [markdown]
-# The same epochs on 2 workers are half as many updates, for both networks. After so few epochs the larger network need not
-# be ahead: it has more to learn. What a second of training buys is another question than what an epoch buys; this study is
-# too short to answer it.
-# ## Is the difference real?
-#
-# Your two functions come to use. Before you look: which of the three answers do your runs give, if a difference of 5 % matters?
-
-# %% labs={"id": "08.18"}
-### BEGIN SOLUTION
-verdict_expected = "can't tell"
-### END SOLUTION
-predict("08.18", verdict_expected)
-
-# %%
-runs = [load_record(file) for file in (*small_files, *large_files)]
-found = verdict.compare(runs, large, small, workers=2, matters=0.05)
-print(found)
-kind = "recorded" if lacks else "measured"
-outcome("08.18", found.answer, how=kind)
-outcome("08.2", "equal" if found.answer != "yes" else large if found.ratio > 1 else small, how=kind)
-
-# %%
-if answered("08.16", "08.17") and found.interval:
-    times = [
-        list(run.rounds.values()) or run.steady_times()[0]
-        for name in (small, large)
-        for run in sorted(runs, key=lambda run: run.workers)
-        if run.model == name and run.workers <= 2
-    ]
-    centre, error = contrast(*times)
-    print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
-    print("your answer:", answer(*found.interval, 0.05))
-
-# %% [markdown]
-# And with Horovod?
+# And the verdict on these runs:
 
 # %%
 print(verdict.compare([load_record(file) for file in horovod_files], large, small, workers=2, matters=0.05))
 
 # %% [markdown]
-# If both verdicts are on your runs, or both on recorded ones, they are two measurements of one machine, at other minutes
-# and with another exchange. Where they agree, you may say more than either alone. If one is on yours and one on recorded
-# runs, they are of two machines: let each stand for itself.
+# If both verdicts are on your runs, or both on recorded ones, you have two measurements of one machine, taken at different times and
+# with different ways of exchanging. Where they agree, they support each other. If one is on your runs and one on recorded runs, they
+# come from two machines, and each stands alone.
 #
-# **Why in turns?** Had the runs come one after the other, a machine that was slower during one of them (another user, a hot
-# laptop) would have looked like a property of the network. Here are the rounds of ResNet152V2:
-
-# %%
-one, two = (load_record(file) for file in large_files[:2])
-plots.show(plots.rounds(two, one))
-
-# %% [markdown]
-# "Can't tell" is a result. It says what to do: the last sentence names the smallest difference that such data can show. To
-# halve it, you need about four times as many rounds, or a quieter machine.
+# ## Optional: one configuration against itself
 #
-# ### Optional: one configuration against itself
-#
-# How large a difference does your machine show where there is none? Two trainings of *one* configuration take turns, as the two
-# networks did (A/A). Their ratio should be 1; the end of its interval that is farther from 1 is the floor: believe no smaller
-# difference. In a terminal it is `labs study --twice`. Set the first line to `True` to measure it here, with a small network.
+# How large a difference does your machine show where there is none? Let two trainings of *one* configuration take turns, as the two
+# networks did. (This is called an A/A test.) Their ratio should be 1. The end of its interval that is farther from 1 is your floor: do
+# not believe any smaller difference. In a terminal the command is `labs study --twice`. Set the first line to `True` to measure it
+# here, with a small network; it takes a few minutes.
 
 # %%
 measure_it = False  # True: takes a few minutes
@@ -687,19 +720,19 @@ if measure_it:
     print(*study.believed([], study.itself(twice[-2:])), sep="\n")
 
 # %% [markdown]
-# The same works for any two commands, or for one command in two commits of a repository: `labs compare` runs them in rounds, in
-# an order that is drawn.
+# The same works for any two commands, or for one command in two commits of a repository: `labs compare` runs them in rounds, in a
+# random order.
 #
-# ### What a log in whole seconds would have said
+# ## Optional: what a log in whole seconds would have said
 #
-# Keras' log gives whole seconds for an epoch. Here are the same runs, rounded: once taken at face value, once with the
-# rounding counted.
+# (About 8 minutes.) Keras' log gives whole seconds for an epoch. Here are the same runs, with rounded times: once taken at face value,
+# and once with an interval that includes the rounding.
 
 # %%
 tables.show(logs.table(runs, large, small))
 
 # %% [markdown]
-# A log says 12 s for every epoch. What do you know of the epoch time?
+# A log says 12 s for every epoch. What do you know about the epoch time?
 #
 # - **a**: it is 12.0 s, and since all epochs agree, the interval has no width
 # - **b**: it is anything from 11.5 s to 12.5 s, however many epochs say so
@@ -713,61 +746,18 @@ whole_seconds = "b"
 check("08.19", whole_seconds)
 
 # %% [markdown]
-# At 12 s, half a second either way is 4 % of the efficiency: as much as people argue about. Look at the table again. Where all epochs
-# of a run are rounded to one number, they look like certainty, and are the opposite: the spread that would have warned you is gone.
-# Where your epochs spread over several seconds, that spread survives the rounding, and the line that counts the rounding is the
-# widest of the three.
-#
-# ## Equal batch, or its own largest?
-#
-# All these runs had an equal batch. With its own largest batch (T8), each network spreads an exchange over more images. Count
-# again what is exchanged for what is computed:
-
-# %%
-if answered("08.4"):
-    shown = []
-    for name in pair:
-        found = facts.of(name, image_size=plan.image_size, classes=10)
-        for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
-            each = {"network": name, "batch": f"{batch:,} ({what})", "bytes": 1000 * bytes_per_operation(found, batch)}
-            shown.append(each)
-    headers = {"bytes": "bytes of gradient for each 1,000 multiply-adds"}
-    tables.show(shown, ("network", "batch", "bytes"), headers)
-
-# %% [markdown]
-# Is the order the same at both? These bytes are counted: no run was measured at the largest batches, and bytes are not
-# seconds. A sentence about "the scaling of ResNet152V2" needs its batch. The optional notebook `12_where_a_step_goes` takes a
-# step apart, measures it at the largest batches too, and predicts 4,096 workers.
-#
-# ## T10
-#
-# Explain with your three plots: why is the epoch of ResNet152V2 longer, and what does its speedup do compared with
-# ResNet50V2's? Say what your data decide and what they leave open. Separate equal batch from own largest batch, and what you
-# measured from what you counted.
-
-# %% [markdown] labs={"id": "T10", "kind": "answer"}
-# ### T10: your answer
-# ### BEGIN SOLUTION
-# The epoch of ResNet152V2 is longer because it computes 3.13 times as many multiply-adds for each image; the measured ratio on
-# one worker (08.15) is another one, since activations and the number of operations grow by other factors, and what a step costs
-# whatever the network is does not grow at all. Its gradient has only 2.47 times as many bytes, so for each operation it exchanges
-# less, and at an equal batch it should scale better by bytes. The plots show both speedups with their intervals, measured at an
-# equal batch, and the verdict above says whether they differ: the ratio of the efficiencies, its interval, and the smallest
-# difference that these repeats could show. The verdict on the runs with Horovod stands beside it. What whole seconds would have
-# said stands in the table below the verdicts. At each network's own largest batch nothing was measured. There ResNet152V2 fits
-# fewer images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table, say how much of
-# its advantage is left. It also has 514 tensors to agree on instead of 174. After the same epochs 2 workers have made half as many
-# updates and the accuracy is lower, for both networks.
-# ### END SOLUTION
+# At 12 s, half a second either way is 4 % of the efficiency: people argue about differences of this size. Look at the table again. If
+# all epochs of a run are rounded to one number, they look certain, but the spread that would have warned you is gone. If your epochs
+# spread over several seconds, the spread survives the rounding, and the row that counts the rounding has the widest interval of the
+# three.
 
 # %% [markdown]
 # ## What you take along
 #
 # - A larger network computes more *and* exchanges more. What counts is the ratio of the two, at a given batch.
-# - Say at which batch, on which machine, against which baseline. Without these, "scales better" means nothing.
+# - Say at which batch, on which machine, and against which baseline. Without these, "scales better" means nothing.
 # - Memory sets the largest batch, and activations fill it: the larger network fits fewer images.
 # - A difference is real, absent or open. Only an interval tells which, and "open" is worth writing down.
-# - Rounded times look certain because they hide their spread.
 # - Predict first. A residual tells what your assumption left out.
 #
 # Next: `09_why_scaling_fails`. Where the time of a step goes is in `12_where_a_step_goes` (optional).

@@ -4,6 +4,7 @@
     title = "How much faster ..."   # of the notebook, as its first cell has it, with the minutes that it states
     minutes = 65
     optional = true         # for a lesson that the others do not need
+    paths = ["afternoon", "practical"]  # the shorter ways through the course on which it lies
     part_of = "05_resnet50_scaling"     # for a later part of a notebook; an id names an item, whatever part it is in
 
     [[task]]                # in the order of the notebook
@@ -35,6 +36,9 @@ from labs import schema
 from labs.errors import UseError
 
 LESSONS = Path(__file__).parents[1] / "lessons"
+
+
+PATHS = ("afternoon", "practical", "everything")  # ways through the course; all lessons lie on the last one
 
 
 class TaskError(UseError):
@@ -140,6 +144,7 @@ class Lesson(BaseModel, extra="forbid", frozen=True):
     title: str = Field(min_length=1)
     minutes: int = Field(ge=1)
     optional: bool = False
+    paths: list[Literal[PATHS[:-1]]] = []
     part_of: str | None = None
     replay: str | None = None
     task: list[Annotated[Check | Choice | Prediction | Answer, Field(discriminator="kind")]]
@@ -175,6 +180,19 @@ def lessons():
                 raise TaskError(f"{path}: the id {item.id} is taken already, in {owner[item.id]}")
             owner[item.id] = path
     return found
+
+
+def on_path(path):
+    """The lessons of one of PATHS, in order. Raises TaskError."""
+    if path not in PATHS:
+        raise TaskError(f"There is no path {path!r}. The paths are: {', '.join(PATHS)}.")
+    return [lesson for lesson in lessons().values() if path == PATHS[-1] or path in lesson.paths]
+
+
+def parts(notebook):
+    """The names of a notebook and of its later parts: 05b goes where 05 goes."""
+    names = [lesson.notebook for lesson in lessons().values() if lesson.part_of == notebook]
+    return [notebook, *names]
 
 
 def find(id):

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import psutil
 
+import labs
 from labs import files
+from labs.checks import tasks
+from labs.course import notebooks
 from labs.course.release import digest
 from labs.errors import LabsError
 from labs.grading import collect
@@ -19,14 +22,16 @@ from labs.report.course import Course
 from labs.results import log as logs
 from labs.results import record as records
 
+ROOT = Path(labs.__file__).resolve().parents[1]
+
 
 class Submission:
     """The files of a submission, {path: bytes}, and below `root` as files; `course` is the report's view of them."""
 
     def __init__(self, number, contents, root):
-        self.number, self.contents, self.root = number, contents, Path(root)
+        self.number, self.contents, self.root = number, contents | dict(_parts(contents)), Path(root)
         self._logged, self._digests = {}, {}
-        for name, content in contents.items():
+        for name, content in self.contents.items():
             files.write(self.root / name, content, lasting=False)
         self.runs = self.root / ("notebooks/runs" if not any(n.startswith("runs/") for n in contents) else "runs")
         self.course = Course(self.root, self.root / "notebooks", self.runs, given=self._given)
@@ -93,7 +98,7 @@ class Submission:
     @cached_property
     def manifest(self):
         """{path: {sha256, ...}} as the manifest says; {} where there is none."""
-        named = self._json("manifest.json").get("files")
+        named = _json(self.contents, "manifest.json").get("files")
         entries = named.items() if isinstance(named, dict) else ()
         return {name: entry for name, entry in entries if type(entry) is dict}
 
@@ -101,21 +106,38 @@ class Submission:
     def _given(self):
         """The names of the notebooks that the student was given, as the manifest says from the release's stamp, or else
         as the report's tasks show; None where neither says it. What was handed in was given, whatever they say."""
+        named = released(self.contents)
         with suppress(KeyError, TypeError):
-            named = self._json("manifest.json").get("release")
             if named is None:  # of an older kit
-                report = self._json("report.json")
-                named = {"notebooks": [each["notebook"] for each in [*report["tasks"], *report["items"]]]}
-            there = {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
-            return frozenset(map(str, named["notebooks"])) | there
+                report = _json(self.contents, "report.json")
+                named = [each["notebook"] for each in [*report["tasks"], *report["items"]]]
+            return frozenset(named) | {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
         return None
 
-    def _json(self, name):
-        """The dict that a file holds; {} where there is none."""
-        with suppress(KeyError, ValueError, RecursionError):
-            data = json.loads(self.contents[name])
-            return data if isinstance(data, dict) else {}
-        return {}
+
+def released(contents):
+    """The names of the notebooks in the release that a student had, as the manifest says; None where it does not."""
+    with suppress(KeyError, TypeError):
+        return tuple(map(str, _json(contents, "manifest.json")["release"]["notebooks"]))
+    return None
+
+
+def _json(contents, name):
+    """The dict that a file holds; {} where there is none."""
+    with suppress(KeyError, ValueError, RecursionError):
+        data = json.loads(contents[name])
+        return data if isinstance(data, dict) else {}
+    return {}
+
+
+def _parts(contents):
+    """(path, notebook) of each later part of a notebook that was handed in whole, from before it was cut."""
+    for lesson in tasks.lessons().values():
+        whole, part = (f"notebooks/{name}.ipynb" for name in (lesson.part_of, lesson.notebook))
+        if whole in contents and part not in contents:
+            with suppress(ValueError, OSError):
+                if text := notebooks.filled(contents[whole], (ROOT / part).read_bytes()):
+                    yield part, text
 
 
 _OPENED = "labs-grading-"

@@ -259,6 +259,8 @@ def _student(submission, root, notebook):
         if name.startswith("notebooks/scripts/")
     ]
     complete, form = reference.forms(root, notebook)
+    for part in tasks.parts(notebook):  # which one from before it was cut holds, too
+        form = form | reference.forms(root, part)[1]
     typed = {id for id, each in reference.asked(root, notebook).items() if all(each.own)}
     student = plain.Plain(form, reference.blanks(root, notebook), text, scripts, tuple(complete.values()), typed)
     return student, *plain.cells(text)
@@ -273,9 +275,9 @@ def _environment(submission, notebook):
 
 
 def _files(submission, root):
-    """{path: bytes} of what the notebook finds around itself."""
-    own = set(reference.scripts(root))
-    files = {
+    """{path: bytes} of what the notebook finds around itself; a script that was not changed is not handed in."""
+    own = reference.scripts(root)
+    files = {name: given.encode() for name, (given, _) in own.items()} | {
         name: content
         for name, content in submission.contents.items()
         if not name.startswith("report") and (name in own or not name.startswith("notebooks/scripts/"))

@@ -7,6 +7,7 @@ from pathlib import Path
 import labs
 from labs import files
 from labs.author import hidden, sources, students
+from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.report.archive import zipped
 from labs.slurm import sites
@@ -24,7 +25,8 @@ class LeakError(LabsError):
 def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__version__, date=None):
     """Write the zip `out` with what students get of the course at `root`; returns the names of its notebooks.
 
-    site: besides `local` the one whose files go along (default: all); notebooks: as "00-08,11" (default: all);
+    site: besides `local` the one whose files go along (default: all); notebooks: as "00-08,11" (default: all),
+    each with its later parts;
     criteria: whether what a good answer holds goes along. Version and date are those of `students.student_tree`.
     The same input gives the same bytes. Raises UseError (no such site or notebook), LeakError, BuildError.
     """
@@ -61,4 +63,6 @@ def _chosen(notebooks, known):
         if not named:
             raise UseError(f"--notebooks: {part!r} names no notebook; there are {', '.join(known)}: as 00-08,11.")
         chosen.update(named)
-    return chosen
+    number = {lesson.notebook: name.removeprefix("nb") for name, lesson in tasks.lessons().items()}
+    later = {number[part]: number[name] for name in number for part in tasks.parts(name)[1:]}
+    return chosen | {part for part in known if later.get(part) in chosen}

@@ -70,7 +70,7 @@ class Course:
     def lessons(self):
         """The lessons that were given out; optional ones where something of them was done."""
         known = tasks.lessons().values()
-        given = known if self.given is None else [each for each in known if each.notebook in self.given]
+        given = known if self.given is None else [e for e in known if {e.notebook, e.part_of} & self.given]
         return [lesson for lesson in given if not lesson.optional or self._begun(lesson)]
 
     def _begun(self, lesson):

@@ -178,6 +178,20 @@ def test_repaired_script_is_given_as_the_colleagues():
     assert blank((scripts / "repaired.py").read_text()) == (scripts / "colleague.py").read_text()
 
 
+def test_a_share_by_filter_prints_no_warnings_in_the_notebook(monkeypatch, capsys):
+    from tensorflow.python.autograph.utils import ag_logging
+
+    from labs import checks
+
+    for name in ("echo_log_to_stdout", "verbosity_level"):
+        monkeypatch.setattr(ag_logging, name, True if name[0] == "e" else None)  # as in a kernel
+    monkeypatch.delenv("AUTOGRAPH_VERBOSITY", raising=False)
+    cell = (ROOT / "solutions/06_horovod_sharding.py").read_text().partition("\n# %%\n")[2].partition("\n# %%")[0]
+    exec(cell, {})
+    right = checks.judge("06.3", lambda d, r, k: d.enumerate().filter(lambda i, x: i % k == r).map(lambda i, x: x))
+    assert right[0] == "right" and not capsys.readouterr().out
+
+
 def test_sharding_needs_numpy_only():
     code = "import sys, labs.data.shares; print([m for m in ('tensorflow', 'matplotlib', 'keras') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-CHANGES = {1: 0.005, 4: 0.02}  # of W in the notebook, by replicas
 TRAINABLE, FROZEN = 23_539_850, 45_440  # parameters of ResNet50V2 with 10 classes (tests/models)
 
 
@@ -144,11 +143,6 @@ ANSWERS = {
         ],
         secret=r"94[.,\s]?1\d\d",
         same=[(2, 3), (1, 5), (6, 7)],  # twice too many: workers or bits; all variables; megabytes
-    ),
-    "03.11": dict(
-        right=[(0.00125, CHANGES), (0.005 / 4, CHANGES), ("1.25e-3", CHANGES)],
-        wrong=[(0.005, CHANGES), (0.02, CHANGES), (0.005 / 2, CHANGES), (0.005 / 16, CHANGES), (0.0, CHANGES)],
-        secret=r"0?\.00125|1\.25e-0?3|/ ?4\b",
     ),
     "03.9": dict(
         right=[

@@ -56,7 +56,7 @@ def test_a_slow_rank_is_seen_in_the_timeline(run, tmp_path):
 @pytest.mark.parametrize(
     ("name", "steps", "options", "said", "never"),
     [
-        ("end", ([3], [2]), (), ["has been shut down"], ["rank 0 is done"]),
+        ("end", ([3], [2]), (), ["has been shut down"], ["rank 0 is done", "has waited"]),
         ("epochs", ([3, 2], [2, 3]), (), ["rank 0: epoch 1 step 3, rank 1: epoch 2 step 1", "rank 0 is done"], []),
         pytest.param(
             *("loss", ([3, 2], [2, 3]), ("--average_loss",), ["has waited 20 s in the all-reduce of"], ["is done"]),

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from tree import ROOT
 
 from labs import checks, costs, devices, recorded
 from labs.checks import tasks
@@ -91,7 +92,7 @@ def release(tmp_path, monkeypatch):
 def test_the_map_draws_of_each_lesson_what_is_done(release):
     lessons = list(tasks.lessons().values())
     rows = checks.progress(release)
-    figure = ZERO.course(rows, release)
+    figure = ZERO.course(rows, folder=release)
     there = sum(row["kind"] == "check" and row["notebook"] != lessons[-1].notebook for row in rows)
     assert f"{len(lessons) - 1} notebooks" in figure.alt and f"0 of {there} checks right, 0 of " in figure.alt
     assert f"{lessons[-1].title} (optional): not in this folder." in figure.alt
@@ -100,7 +101,7 @@ def test_the_map_draws_of_each_lesson_what_is_done(release):
     (release / "01_basic_concepts.ipynb").write_text(
         json.dumps({"cells": [{"metadata": {"labs": {"id": "T1", "kind": "answer"}}, "source": "Because."}]})
     )
-    figure = ZERO.course(checks.progress(release), release)
+    figure = ZERO.course(checks.progress(release), folder=release)
     assert f"2 of {there} checks right, 1 of " in figure.alt
     fifth = tasks.lessons()["nb05"]
     count = sum(isinstance(item, tasks.Check) for item in fifth.task)
@@ -118,12 +119,35 @@ def test_the_map_draws_of_each_lesson_what_is_done(release):
     assert png(figure).startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("path", tasks.PATHS)
+def test_the_map_shows_a_path_and_names_what_it_leaves_out(release, path):
+    lessons = list(tasks.lessons().values())
+    on = [lesson for lesson in lessons if path == "everything" or path in lesson.paths]
+    alt = ZERO.course(checks.progress(release), path, release).alt
+    shown = [lesson for lesson in lessons if f" {lesson.title}" in alt]
+    assert shown == on and (path == "everything") == ("Not on this path" not in alt)
+    hours = sum(lesson.minutes for lesson in on if not lesson.optional) / 60
+    text = (ROOT / "solutions/00_start_here.py").read_text(encoding="utf-8")
+    assert f"{hours:.0f} hours" in alt and f'| `"{path}"` | {hours:.0f} hours |' in text
+    letters = {item.id for lesson in on for item in lesson.task}
+    assert path == "afternoon" or {f"T{number}" for number in range(1, 12)} <= letters
+
+
+def test_each_shorter_path_lies_on_the_longer_one():
+    for lesson in tasks.lessons().values():
+        assert "practical" in lesson.paths or lesson.paths == [], lesson.notebook
+    with pytest.raises(
+        tasks.TaskError, match="There is no path 'weekend'. The paths are: afternoon, practical, everyt"
+    ):
+        tasks.on_path("weekend")
+
+
 def test_an_optional_lesson_is_drawn_as_such_and_costs_no_hours(release, monkeypatch):
     found = tasks.lessons()
-    whole = ZERO.course([], release)
+    whole = ZERO.course([], folder=release)
     found["nb05"] = found["nb05"].model_copy(update={"optional": True, "minutes": 600})
     monkeypatch.setattr(tasks, "lessons", lambda: found)
-    figure = ZERO.course([], release)
+    figure = ZERO.course([], folder=release)
     assert "ResNet50V2? (optional): 600 minutes" in figure.alt and "ResNet50V2? (optional)" not in whole.alt
     hours = [int(re.search(r"(\d+) hours", each.alt)[1]) for each in (whole, figure)]
     assert hours[1] == hours[0] - 1
@@ -212,8 +236,8 @@ def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_pa
     assert figure.alt == (
         f"6 of {total} predictions have an outcome; 1 wait for theirs, {total - 7} are not made. "
         "01.13: outcome / prediction 1.5. "
-        "02.5: you said yes, found no. 03.10: outcome / prediction 1, 4. 05.1: outcome / prediction 1.06. "
-        "05.2: right: lower. 06.7: outcome / prediction inf."
+        "02.5: you said yes, found no. 05.1: outcome / prediction 1.06. 05.2: right: lower. "
+        "06.7: outcome / prediction inf. 03.10: outcome / prediction 1, 4."
     )
     (axis,) = figure.axes
     drawn = {(line.get_marker(), *(round(x, 3) for x in line.get_xdata())) for line in axis.get_lines()[:-1]}

@@ -82,8 +82,8 @@ def test_own_runs_of_two_machines_are_not_compared(monkeypatch, other):
 
 
 def test_where_own_runs_are_missing_there_is_nothing_to_judge():
-    state, text = checks.judge("08.11", nb08.ROWS, "Of your own these are missing: some.")
-    assert state == "open" and "nothing of yours to judge. Of your own these are missing: some." in text
+    state, text = checks.judge("08.11", nb08.ROWS, "You have no finished runs.")
+    assert state == "open" and "nothing of yours to judge. You have no finished runs." in text
     assert "Fill the blank" not in text and checks.judge("08.11", nb08.ROWS, "")[0] == "right"
 
 

@@ -13,22 +13,23 @@ from labs.lessons.nb00.first import busy, speedup
 from labs.show import plots
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
+NAMES = {"afternoon": "An afternoon", "practical": "The practical", "everything": "Everything"}  # of the paths
 FARTHEST = 100  # a ratio beyond this stands at the border
 
 
-def course(rows, folder="."):
-    """Figure of the course: each lesson with its time, the share of its checks that are right, and the tasks that are
-    handed in.
+def course(rows, path="everything", folder="."):
+    """Figure of a path through the course: each of its lessons with its time, the share of its checks that are right,
+    and the tasks that are handed in; below them, in grey, the notebooks that the path leaves out.
 
-    rows: of labs.checks.progress. A lesson whose notebook is not in `folder` is drawn empty, and counts nowhere.
+    rows: of labs.checks.progress; path: one of labs.checks.tasks.PATHS. A lesson whose notebook is not in `folder` is
+    drawn empty, and counts nowhere. Raises TaskError.
     """
-    stands = [(lesson, _stand(lesson, rows, folder)) for lesson in tasks.lessons().values()]
-    names = [
-        f"{lesson.notebook.partition('_')[0]}  {lesson.title}" + " (optional)" * lesson.optional for lesson, _ in stands
-    ]
+    stands = [(lesson, _stand(lesson, rows, folder)) for lesson in tasks.on_path(path)]
+    names = [f"{_number(lesson)}  {lesson.title}" + " (optional)" * lesson.optional for lesson, _ in stands]
+    left = [_number(each) for each in tasks.lessons().values() if each not in tasks.on_path(path)]
     longest = max(lesson.minutes for lesson, _ in stands)
-    checked, handed_in, step = 1.1 * longest, 1.42 * longest, 0.155 * longest  # where the columns begin
-    figure, (axis,) = new_figure(width=10.5, height=0.9 + 0.36 * len(stands))
+    checked, handed_in, step = 1.1 * longest, 1.47 * longest, 0.155 * longest  # where the columns begin
+    figure, (axis,) = new_figure(width=10.5, height=1.3 + 0.26 * len(stands))
     text = partial(axis.text, va="center", fontsize=9)
     sentences = []
     for place, (name, (lesson, stand)) in enumerate(zip(names, stands, strict=True)):
@@ -42,26 +43,34 @@ def course(rows, folder="."):
         axis.barh(place, lesson.minutes * right / max(1, count), color=COLOURS[0])
         text(checked, place, f"{right} of {count}")
         for number, (id, done) in enumerate(letters.items()):
-            box = {"boxstyle": "round,pad=0.25", "fc": COLOURS[0] if done else "white", "ec": COLOURS[0]}
+            box = {"boxstyle": "round,pad=0.15", "fc": COLOURS[0] if done else "white", "ec": COLOURS[0]}
             shown = "\N{CHECK MARK} " * done + id
-            text(handed_in + number * step, place, shown, color="white" if done else "black", bbox=box)
+            text(handed_in + number * step, place, shown, fontsize=8, color="white" if done else "black", bbox=box)
         said = [f"{lesson.minutes} minutes", f"{right} of {count} checks right"]
         said += [f"{id} {'done' if done else 'open'}" for id, done in letters.items()]
         sentences.append(f"{name}: {', '.join(said)}.")
     for place, head in ((0, "time"), (checked, "checks right"), (handed_in, "tasks to hand in")):
-        text(place + 0.01 * longest, -0.75, head, color="0.35")
+        text(place + 0.01 * longest, -0.8, head, color="0.35")
     most = max([len(stand[2]) for _, stand in stands if stand], default=1)
-    axis.set(xlim=(0, handed_in + (max(2, most) + 0.1) * step), ylim=(len(stands) - 0.4, -1.1))
+    axis.set(xlim=(0, handed_in + (max(2, most) + 0.1) * step), ylim=(len(stands) - 0.4, -1.2))
     axis.set_xticks(range(0, longest + 1, 30))
     axis.spines["bottom"].set_bounds(0, longest)
     axis.set_xlabel("minutes that the notebook states", loc="left")
     axis.grid(axis="y", visible=False)
     _left(figure, axis, names)
-    head = _head([(lesson, stand) for lesson, stand in stands if stand])
+    head = f"{NAMES[path]}: {_head([(lesson, stand) for lesson, stand in stands if stand])}"
     axis.set_title(head, fontsize=10)
-    stamp(figure, "your progress", note="a bar fills as its checks become right")
-    figure.alt = f"Map of the course: {head}. " + " ".join(sentences)
+    note = "a bar fills as its checks become right"
+    if left:
+        sentences.append(f"Not on this path: {', '.join(left)}.")
+        note = f"{note}; not on this path: {', '.join(left)}"
+    stamp(figure, "your progress", note=note)
+    figure.alt = f"Map of the course. {head}. " + " ".join(sentences)
     return figure
+
+
+def _number(lesson):
+    return lesson.notebook.partition("_")[0]
 
 
 def _stand(lesson, rows, folder):
@@ -76,11 +85,11 @@ def _stand(lesson, rows, folder):
 
 def _head(stands):
     needed = [(lesson, stand) for lesson, stand in stands if not lesson.optional]
-    minutes = sum(lesson.minutes for lesson, _ in needed)
+    hours = sum(lesson.minutes for lesson, _ in needed) / 60
     right, count = (sum(stand[number] for _, stand in needed) for number in (0, 1))
     done = [done for _, stand in needed for done in stand[2].values()]
     return (
-        f"{len(stands)} notebooks, {minutes / 60:.0f} hours: {right} of {count} checks right, "
+        f"{len(stands)} notebooks, {hours:.0f} hours, {right} of {count} checks right, "
         f"{sum(done)} of {len(done)} tasks done"
     )
 

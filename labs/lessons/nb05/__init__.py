@@ -1,1 +1,1 @@
-"""ResNet50V2 on 1, 2 and more workers (T5, T6)."""
+"""ResNet50V2 on 1, 2 and more workers (T6)."""

@@ -2,7 +2,7 @@
 
 import math
 
-from labs.checks import batch_scripts, reading, scripts
+from labs.checks import reading, scripts
 from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import CUT, called, close, near
 from labs.lessons.asked import refuse_noise
@@ -145,28 +145,3 @@ def updates(one, two, rows):
     yield one == two, "The same number for both? The global batch of 2 workers is twice as large."
     yield (two, one) == (steps.get(1), steps.get(2)), "The other way round: more images per step are fewer steps."
     return "One update per step: read how many steps an epoch has in the log (`98/98` is 98 steps)."
-
-
-@judges("05.13")
-def together(epochs):
-    yield near(epochs, 6, 1e-9), None
-    yield float(epochs) != int(epochs), "Epochs come whole: the next whole number."
-    yield epochs > 6, "That is fine enough. A smaller number is, too."
-    if epochs == 5:
-        return "At 5 x 45 s and 5 x 12 s, both half a second off in the worst way, by how many per cent is the speedup?"
-    yield (
-        1 <= epochs < 5,
-        f"Of {int(epochs)} x 12 s, half a second alone is more than 1 %, and the 45 s are rounded as well.",
-    )
-    return "Half a second of n x 12 s, and half a second of n x 45 s: together they must be less than 1 %."
-
-
-@judges("05.15")
-def batch_script(path):
-    return batch_scripts.judge(path, trains="ResNet50.py")
-
-
-@judges("05.16")
-def late(gpus):
-    yield gpus == 4, "`module load` is a command. How far does sbatch read a script?"
-    yield gpus != 0, "Either the line counts, or it does not: which number does each of the two give?"

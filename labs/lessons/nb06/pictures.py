@@ -1,4 +1,4 @@
-"""Pictures of shares: which classes come in which batch of which worker, and how many samples nobody reads.
+"""Pictures of shares: which classes are in which batch of which worker, and how many samples nobody reads.
 
 Every function returns a matplotlib Figure with its text alternative in `figure.alt`, as those of labs.show.plots do.
 The workers here are simulated, one after the other, with the real labels.

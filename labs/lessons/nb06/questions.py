@@ -11,6 +11,7 @@ from labs.checks.judging import NotDone, judges
 from labs.checks.reading import PER_CENT, called
 from labs.checks.student_code import tried
 from labs.data.shares import coverage, some
+from labs.printed import an
 
 
 @judges("06.1")
@@ -24,9 +25,9 @@ def by_hand(zero, one):
         return f"{some(sorted(set(zero + one) - set(range(1, 101))))} is not among the numbers from 1 to 100."
     if len(zero) != len(one):
         return f"One worker reads {len(zero)} numbers and the other {len(one)}: shares must be as equal as possible."
-    yield zero == list(range(2, 101, 2)), "Two fair shares, but exchanged: worker 0 takes the first number."
+    yield zero == list(range(2, 101, 2)), "The two shares are fair, but exchanged: worker 0 takes the first number."
     if zero == list(range(1, 51)):
-        return "These are two blocks: complete, but neighbours stay together. Take every second number."
+        return "These are two blocks. Nothing is missing, but neighbours stay together. Take every second number."
     return "Take every second number, in order; worker 0 begins at the first, worker 1 at the second."
 
 
@@ -34,18 +35,21 @@ def by_hand(zero, one):
 def sizes(counts):
     counts = [int(count) if float(count).is_integer() else float(count) for count in counts]
     yield counts == [34, 33, 33], None
-    yield len(counts) != 3, f"This is a list of {len(counts)}: give one number for each of the three workers."
+    yield len(counts) != 3, f"Your list has the length {len(counts)}. Give one number for each of the three workers."
     if sum(counts) == 100 and any(isinstance(count, float) for count in counts):
         return "A worker reads whole samples: the shares cannot be equal. Which worker gets one more?"
     if sorted(counts) == [33, 33, 34]:
         return "The three shares are right, but not in the order of the workers. Which worker reads number 100?"
-    yield sum(counts) < 100, f"These are {sum(counts)} samples together: some of the 100 would never be read."
-    yield sum(counts) > 100, f"These are {sum(counts)} samples together, and there are 100: some would be read twice."
-    return "The shares differ by one sample at the most: count 1, 4, 7, ..., then 2, 5, 8, ... and 3, 6, 9, ..."
+    yield sum(counts) < 100, f"Together these are {sum(counts)} samples, so some of the 100 would never be read."
+    yield (
+        sum(counts) > 100,
+        f"Together these are {sum(counts)} samples, but there are 100, so some would be read twice.",
+    )
+    return "The shares differ by one sample at most. Count 1, 4, 7, ..., then 2, 5, 8, ... and 3, 6, 9, ..."
 
 
 def _numbers(dataset, most):
-    """The sample numbers of one pass over a dataset, one more than `most` of one without an end."""
+    """The sample numbers of one pass over a dataset; of an endless one, one number more than `most`."""
     return [int(x) for x in dataset.take(most + 1).as_numpy_iterator()]
 
 
@@ -60,28 +64,30 @@ def shard_of(function):
                 with tried(f"rank {rank} of {size}"):
                     given = function(tf.data.Dataset.range(24), rank, size)
                 if not hasattr(given, "as_numpy_iterator"):
-                    return f"Your function returns a {type(given).__name__}: return a tf.data.Dataset of `numbers`."
+                    return f"Your function returns {an(type(given).__name__)}: return a tf.data.Dataset of `numbers`."
                 shares.setdefault(size, []).append(_numbers(given, 24))
                 endless = len(shares[size][-1]) > 24
                 yield (
                     endless,
-                    "The share has more elements than `numbers`. Give one pass: `fit` asks for the next epoch.",
+                    "The share is longer than `numbers`. Give one pass only: `fit` itself asks for the next epoch.",
                 )
             except tf.errors.OpError as problem:
                 stops = f"For rank {rank} of {size} TensorFlow stops with {type(problem).__name__}."
-                return f"{stops} Are the arguments in the order that the method wants?"
+                return f"{stops} Are the arguments in the order that the method expects?"
     for size, reads in shares.items():
         found = coverage(reads, 24)
         if len(found.foreign):
             return f"Of the samples 0 to 23, your shares hold {some(found.foreign)}. Return elements of `numbers`."
-        read = f"For {size} ranks, {some(found.repeated)} are read more than once and {some(found.unseen)} by nobody."
+        read = f"With {size} ranks, {some(found.repeated)} are read more than once and {some(found.unseen)} by nobody."
         yield len(found.unseen) and len(found.repeated), f"{read} Does each rank begin at a place of its own?"
         if len(found.repeated):
-            return f"For {size} ranks, {some(found.repeated)} are read by more than one. What tells a rank its share?"
+            return f"With {size} ranks, {some(found.repeated)} are read by more than one. What tells a rank its share?"
         if len(found.unseen):
-            return f"For {size} ranks, nobody reads {some(found.unseen)}. Into how many shares must you divide?"
+            return f"With {size} ranks, nobody reads {some(found.unseen)}. Into how many shares must you divide?"
     if shares[3] != [list(range(rank, 24, 3)) for rank in range(3)]:
-        return "Disjoint and complete, but not every size-th sample: neighbours stay together, or ranks are exchanged."
+        return (
+            "Every sample is read once, but neighbours stay together, or ranks are exchanged. Take every size-th one."
+        )
 
 
 @judges("06.5")
@@ -93,15 +99,20 @@ def classes(function):
     seen, per_batch = map(float, value)
     yield np.isclose(seen, 3) and np.isclose(per_batch, 1.25), changed
     if np.isclose(seen, 1.25) and np.isclose(per_batch, 3):
-        return "Both numbers are there, in the other order: first the classes of the epoch, then those of a batch."
+        return "Both numbers are right, but exchanged: give the classes of the epoch first, then those of a batch."
     if np.isclose(seen, 3) and np.isclose(per_batch, 4):
         return "The second number counts samples. In a batch, count the classes with at least one sample."
     yield np.isclose(seen, 3) and np.isclose(per_batch, 5), "The second is a sum over the batches: take the mean."
     yield seen == 16, "The first number counts samples of worker 0. How many classes have at least one sample?"
     if np.isclose(seen, 4) or np.isclose(per_batch, 9 / 8):
-        return "This holds both workers. `counts[0]` is worker 0's, with one row for each batch."
-    yield seen == 2, "The first number leaves out a class that has a single sample in the epoch: worker 0 sees it, too."
-    return "For worker 0: a class is seen if its count is above 0. First over the whole epoch, then in each batch."
+        return "This counts both workers. `counts[0]` belongs to worker 0, with one row for each batch."
+    yield (
+        seen == 2,
+        "The first number leaves out a class with a single sample in the epoch. Worker 0 sees this class, too.",
+    )
+    return (
+        "Worker 0 sees a class if its count is above 0. Count these classes over the whole epoch, then in each batch."
+    )
 
 
 @judges("06.8")
@@ -116,10 +127,10 @@ def never_read(function):
         return "These are the samples themselves: return how many there are."
     got = [float(value) for value in got]
     yield got == [2, 2, 0], changed
-    yield np.allclose(got, [2 / 6, 2 / 4, 0]), "This is the share that was not read. How many samples are that?"
+    yield np.allclose(got, [2 / 6, 2 / 4, 0]), "This is the share that was not read. How many samples is that?"
     yield got == [4, 2, 6], "This counts the samples that were read. How many were not?"
     if got == [1, 0, 0]:
-        return "A sample that is read twice counts once here: subtracting the lengths of the lists is not enough."
+        return "A sample that is read twice counts once here, so it is not enough to subtract the lengths of the lists."
     yield got[0] == 3, "This looks at one worker only. A sample counts as read if any of the workers has read it."
     return f"For the reads [0, 1, 2] and [2, 3] of 6 samples your function gives {got[0]:g}. Which did nobody read?"
 
@@ -132,14 +143,16 @@ def expected(function):
     yield are((1 - 1 / k) ** k), None
     yield are(100 * (1 - 1 / k) ** k), PER_CENT
     if np.allclose(got[1:], 1 / k[1:] ** 2) or are(1 / 4):
-        return "This fits your count for two workers. Count for four: then it is more, not less."
-    yield are(1 - 1 / k), "With this probability one worker leaves the sample out. All of them must."
-    yield are(1 / k), "With this probability one worker reads the sample. With which probability does it not?"
-    yield are(np.exp(-1)), "This is where it tends to for many workers. Your count for two is below it."
+        return "This fits your count for two workers. But for four workers your count is larger, and this is not."
+    yield are(1 - 1 / k), "One worker leaves out the sample with this probability. All of them must leave it out."
+    yield are(1 / k), "One worker reads the sample with this probability. With which probability does it not?"
+    yield are(np.exp(-1)), "This is the limit for many workers. Your count for two is below it."
     yield np.allclose(got[:2], [0, 0.75]), "This is the share that is read. Which share is not?"
     alone = got[0]
     yield not abs(alone) <= 1e-8, f"A single worker reads everything, but your formula leaves out {alone:.3g} of it."
-    return "Begin with one worker and one sample: with which probability is the sample not in its share? Then all K."
+    return (
+        "Begin with one worker and one sample. With which probability is the sample not in its share? Then take all K."
+    )
 
 
 @judges("06.11")
@@ -153,14 +166,17 @@ def fair(function):
             return f"Your function returns a {wrong[0]}: return a tf.data.Dataset of sample numbers."
         made[size] = [[_numbers(d, n) for d in datasets] for _ in range(3)]  # passes over the same datasets: epochs
         endless = any(len(read) > n for read in made[size][0])
-        yield endless, f"One pass over your dataset gives more than {n} samples: `repeat` makes no epochs of it."
+        yield (
+            endless,
+            f"One pass over your dataset gives more than {n} samples. A pass must be one epoch, so leave out `repeat`.",
+        )
     for size, epochs in made.items():
         for epoch, reads in enumerate(epochs, 1):
             found = coverage(reads, n)
             if found.right:
                 continue
             if all(len(read) == n for read in reads):
-                return f"Each of {size} ranks reads all {n} samples: nothing divides them."
+                return f"Each of the {size} ranks reads all {n} samples: nothing divides them."
             yield len(found.foreign), f"With n={n} there is no sample {some(found.foreign)}."
             if epoch > 1:
                 return f"Epoch 1 is right, but in epoch {epoch} with {size} ranks nobody reads {some(found.unseen)}."
@@ -168,18 +184,18 @@ def fair(function):
             return f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide?"
     first, second, _ = made[2]
     if first == second and any(read != sorted(read) for read in first):
-        return "Disjoint and complete, but every epoch has the same order. Which argument of `shuffle` draws a new one?"
-    yield first == second, "Disjoint and complete, but nothing is shuffled: a sorted source would stay sorted."
+        return "Every sample is read once, but the order never changes. Which argument of `shuffle` draws a new one?"
+    yield first == second, "Every sample is read once, but nothing is shuffled: a sorted source would stay sorted."
     early = max(_places_early(reads) for epochs in made.values() for reads in epochs)
     if early < 0.75 * n:
         return (
-            f"Disjoint, complete, and shuffled only near by: of {n} sorted samples none comes more than {early} places "
-            "early, so a batch holds neighbours. `shuffle` draws from a buffer: how large must that be?"
+            f"Every sample is read once, but neighbours stay close. Of {n} sorted samples, none comes more than {early}"
+            " places early. `shuffle` draws from a buffer. How large must the buffer be?"
         )
 
 
 def _places_early(reads):
-    """By how many places a sample comes before its place in the sorted order, at the most, over all ranks."""
+    """By how many places a sample comes before its place in the sorted order, at most, over all ranks."""
     order = [(place * len(reads) + rank, int(x)) for rank, read in enumerate(reads) for place, x in enumerate(read)]
     return max(number - place for place, number in order)
 
@@ -188,11 +204,11 @@ def _places_early(reads):
 def batches(count, last):
     yield (count, last) == (13, 2), None
     if (count, last) == (2, 13):
-        return "The two numbers are exchanged: first how many batches, then the samples of the last one."
-    yield count == 12.5, "There is no half batch: one is smaller than the others."
-    yield count == 12, "Full batches are counted here. The samples that remain make one more."
-    yield count == 13, "The number of batches is right. How many samples are left for the last one?"
-    return "Divide, round up; then see what the full batches leave for the last one."
+        return "The two numbers are exchanged: give the number of batches first, then the size of the last one."
+    yield count == 12.5, "There is no half batch: one batch is smaller than the others."
+    yield count == 12, "These are the full batches. The elements that remain make one more."
+    yield count == 13, "The number of batches is right. How many elements are left for the last one?"
+    return "Divide and round up. Then see what the full batches leave for the last one."
 
 
 @judges("06.14")
@@ -202,18 +218,20 @@ def plan(function):
     if got == trials:
         return None
     if any(value != int(value) for pair in got.values() for value in pair):
-        return "A step is whole, and so is a sample: what your function gives has a fraction."
+        return "Steps and samples are whole numbers, but your function gives a fraction."
     steps, rest = {k: v[0] for k, v in got.items()}, {k: v[1] for k, v in got.items()}
     if all(steps[k] == -(-k[0] // (k[1] * k[2])) for k in trials):
-        return "These steps are rounded up: in the last one some workers would have a partial batch or none."
+        return "These steps are rounded up. In the last step, some workers would have a smaller batch, or no batch."
     if all(steps[k] == k[0] // k[2] for k in trials):
-        return "These are the steps of one worker alone. In each step, all workers take a local batch."
+        return "These are the steps of one worker alone. In each step, every worker takes a local batch."
     if all(steps[k] == trials[k][0] for k in trials):
         if all(rest[k] == k[0] - steps[k] * k[2] for k in trials):
-            return "The steps are right. What is left over counts what all workers read, not one of them."
+            return "The steps are right. But for the rest, subtract what all workers read, not what one of them reads."
         if all(rest[k] == k[0] % k[2] for k in trials):
-            return "The steps are right. What is left over is that of one worker's batches: a step takes one from each."
-        return "The steps are right. How many of the n samples are in none of these steps?"
+            return (
+                "The steps are right. But this rest is of one worker's batches; a step takes a batch for each worker."
+            )
+        return "The steps are right. How many of the n samples do these steps leave out?"
     sizes = next(k for k in trials if got[k] != trials[k])
     asked = f"For n={sizes[0]} on {sizes[1]} workers with local batch {sizes[2]} your function gives"
     return f"{asked} {got[sizes][0]:g} steps: how many samples does one step of all workers take?"
@@ -223,11 +241,14 @@ def plan(function):
 def equal_generators(never, twice):
     yield (never, twice) == (500, 500), None
     if (never, twice) == (0, 0):
-        return "That would be right if the ranks read different halves. What makes the generator of rank 1 different?"
-    yield (never, twice) == (250, 250), "That is what different orders would give. Here both generators have one seed."
-    yield never == 500, "What nobody reads is right. And how many samples do both ranks read?"
-    yield twice in (500, 1000), "Each rank takes half of the steps. Which samples are in them, and which in none?"
-    return "Both ranks begin the same order at its beginning, and stop after half of the steps."
+        return "The ranks would have to read different halves. Does anything make the generator of rank 1 different?"
+    yield (never, twice) == (250, 250), "Different orders would give this. Here both generators have the same seed."
+    yield never == 500, "The first number is right. And how many samples do both ranks read?"
+    yield (
+        twice in (500, 1000),
+        "Each rank takes half of the steps. Which samples are in these steps, and which are not?",
+    )
+    return "Both ranks follow the same order from its beginning, and stop after half of the steps."
 
 
 @judges("06.16")
@@ -239,42 +260,45 @@ def folder_share(function, files, reads):
             with tried(f"rank {rank} of {size}"):
                 dataset = function(list(files), rank, size)
             if not hasattr(dataset, "as_numpy_iterator"):
-                return f"Your function returns a {type(dataset).__name__}: return a tf.data.Dataset of (image, label)."
+                return (
+                    f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of (image, label)."
+                )
             elements = list(dataset.take(len(files) + 1).as_numpy_iterator())
             if not elements or not isinstance(elements[0], tuple) or len(elements[0]) != 2:
                 return "An element must be (image, label): map the given function `read` over the files."
             batch = np.shape(elements[0][1])
             yield (
                 batch,
-                f"An element holds {batch[:1]} labels. Give single samples: the next cell makes batches of them.",
+                f"An element holds {batch[0] if batch else 0} labels. Give single samples: the next cell batches them.",
             )
-            yield len(elements) > len(files), "It has no end: one pass over the share is an epoch, without `repeat`."
+            yield (
+                len(elements) > len(files),
+                "The share has no end. One pass over it must be one epoch, so leave out `repeat`.",
+            )
             places = {file: place for place, file in enumerate(files)}
             shares.append([places.get(file, -1) for file in reads.opened])
             delivered += len(elements)
         found = coverage(shares, len(files))
         if all(len(share) == len(files) for share in shares):
-            waste = f"each of {size} ranks opens and decodes all {len(files)} files and then drops most of them"
+            waste = f"each of the {size} ranks opens and decodes all {len(files)} files and then drops most of them"
             yield delivered == len(files), f"The shares are right, but {waste}. Where must the shard stand?"
             return f"Each rank reads all {len(files)} files: nothing divides them."
         if not any(shares):
             return "No file was opened: read with the given function `read`, which counts."
         if not found.right:
-            places = (
-                f"files at the places {some(found.repeated)} are read twice, those at {some(found.unseen)} by nobody"
-            )
-            return f"With {size} ranks, {places}."
+            twice, never = some(found.repeated), some(found.unseen)
+            return f"With {size} ranks, the files at the places {twice} are read twice, and those at {never} by nobody."
         if all(max(share) - min(share) + 1 == len(share) for share in shares):
-            return "Each rank takes one block of the sorted files: only these classes. Let it take files from all over."
+            return "Each rank takes one block of the sorted files, so it sees few classes. Take files from everywhere."
 
 
 @judges("06.17")
 def idle(count):
     yield count == 4, None
-    yield count == 0, "A file cannot be shared: whoever takes part in `shard` gets whole files. Count the empty shares."
+    yield count == 0, "`shard` gives whole files, so two workers cannot share one. Count the empty shares."
     yield count == 8, "Some workers do get a file. How many get none?"
-    yield count == 2, "That is how many workers there would be for each file. How many of the 8 get none?"
-    return "There are 4 files and 8 workers: shard(8, r) of a list of 4."
+    yield count == 2, "This is the number of workers for each file. How many of the 8 workers get none?"
+    return "There are 4 files and 8 workers. What is left of a list of 4 after shard(8, r)?"
 
 
 def _steps(record, name):
@@ -291,14 +315,14 @@ def processed(on_1, on_2, record_1, record_2):
     steps_2, batch_2, _ = _steps(record_2, "the second")
     yield (on_1, on_2) == (steps_1 * batch_1, steps_2 * batch_2), None
     if (on_1, on_2) == (images, images) or on_1 == on_2:
-        return "So many images exist, and an epoch ought to process each once. Do steps and batch in the record agree?"
-    yield (on_1, on_2) == (steps_1, steps_2), "These are steps. Each of them takes a batch."
+        return "So many images exist, and an epoch ought to process each once. Do steps and batch agree with that?"
+    yield (on_1, on_2) == (steps_1, steps_2), "These are steps. How many images does each of them take?"
     yield (on_1, on_2) == (steps_2 * batch_2, steps_1 * batch_1), "The two records are exchanged."
-    return "In each step all ranks together process the global batch: two fields of the record, multiplied."
+    return "In each step all ranks together process the global batch. Multiply two fields of the record."
 
 
 def _program(path):
-    """A script without its comments and spaces; what Python cannot read as it is."""
+    """A script without its comments and spaces; the text itself if Python cannot read it."""
     try:
         return ast.dump(ast.parse(path.read_text()))
     except SyntaxError:
@@ -312,7 +336,9 @@ def repaired(path):
     original = path.with_name("colleague.py")
     if original != path and original.is_file():
         if _program(path) == _program(original):
-            raise NotDone(f"{path.name} does what your colleague's script does. Repair it, save it, run this again.")
+            raise NotDone(
+                f"{path.name} still does what your colleague's script does. Repair it, save it, run this cell again."
+            )
     groups = (1, 1), (3, 3), (2, 1)  # ranks, and of these on a node
     yield from scripts.unfair(scripts.ranks(path, groups), groups)
 
@@ -325,18 +351,16 @@ def foretold(batch, rate, steps, images, loss):
     given = {"batch_then": batch, "rate_then": rate, "steps_then": steps, "images_then": images, "loss_then": loss}
     signs = {name: _SIGNS.get(str(value).strip().lower()) for name, value in given.items()}
     odd = [name for name, sign in signs.items() if sign is None]
-    yield odd, f"{', '.join(odd)}: answer each with one of the three signs, as a text."
+    yield odd, f"{', '.join(odd)}: answer with one of the three signs, as a text."
     batch, rate, steps, images, loss = signs.values()
-    yield batch != "=", "batch_then: which option of the command sets this number, and is it another one now?"
-    yield rate != "=", "rate_then: look for the line of the script that computes the rate. What does it depend on?"
-    yield steps != images, "steps_then and images_then: with the batch as it was, do these two fit together?"
-    yield steps == "=", "steps_then, images_then: then each image would again be read by both ranks, as in 06.19."
+    yield batch != "=", "batch_then: which option of the command sets this number, and has it changed?"
+    yield rate != "=", "rate_then: find the line of the script that computes the rate. What does the rate depend on?"
+    yield steps != images, "steps_then and images_then: the batch has not changed. Do these two fit together?"
+    yield steps == "=", "steps_then, images_then: then both ranks would again read each image, as in 06.19."
     yield (
         steps == ">",
         "steps_then, images_then: your colleague's ranks read each image twice. Should it be more often?",
     )
     if loss == "<":
-        return (
-            "loss_then: what changes the weights is a step. How many does each of the two runs take in all its epochs?"
-        )
-    yield loss == "=", "loss_then: equally many epochs, yes. Are the weights updated equally often, too?"
+        return "loss_then: each step changes the weights once. How many steps does each run take in all its epochs?"
+    yield loss == "=", "loss_then: the number of epochs is the same. Are the weights updated equally often, too?"

@@ -6,12 +6,11 @@ from math import prod
 
 import numpy as np
 
-from labs.checks import batch_scripts, connected, scripts
+from labs.checks import connected, scripts
 from labs.checks.judging import judges
 from labs.checks.reading import close, near
 from labs.checks.scripts import LOCAL_SIZE, SIZE
 from labs.checks.student_code import tried
-from labs.lessons.nb07 import going_on
 from labs.lessons.nb07.script import step
 
 RANKS = list(range(SIZE))
@@ -21,15 +20,15 @@ BROADCAST, AVERAGE = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
 
 @judges("07.2")
 def size(count):
-    yield count == 2, "That would be one process per node: on each, three GPUs would stay idle."
+    yield count == 2, "That would be one process per node, and three GPUs of each node would stay idle."
     yield count == 4, "That is one node's share. How many nodes are there?"
-    yield count == 6, "Nodes and tasks per node are multiplied, not added."
+    yield count == 6, "Multiply nodes and tasks per node instead of adding them."
     yield count != 8, "K = nodes x tasks per node, with one task for each GPU of a node."
 
 
 @judges("07.3")
 def place(node, local):
-    yield local == 6, "No node has a GPU with this number: they have 4 each. Count anew on each node."
+    yield local == 6, "No node has a GPU with this number, since each has 4. Start again at 0 on each node."
     if (node, local) in ((0, 2), (2, 2)):
         return "The local rank is right. Which node is it, if the first one is node 0 and holds the ranks 0 to 3?"
     yield (node, local) == (2, 1), "The two numbers are swapped: first the node, then the local rank."
@@ -43,7 +42,7 @@ def start(plays):
     facts = plays[-1][0]
     started, early = facts["hvd"].get("started"), facts["hvd"].get("early")
     missing = not started and not facts["error"]
-    yield missing, "Horovod is never started: without it, every process believes to be alone, or fails."
+    yield missing, "Horovod is never started. Without that, every process believes that it is alone, or fails."
     yield early, "Something asks Horovod for a rank or the size before it is started. Start it first."
     if not started:
         yield from scripts.stop(plays)
@@ -55,18 +54,18 @@ def pin(plays):
     pins = [facts["hvd"].get("pins", []) for facts in plays[-1]]
     if not all(pins):
         yield from scripts.stop(plays)
-        yield True, "No worker is pinned: `devices.pin` is not called, and all ranks of a node would share one."
+        yield True, "`devices.pin` is not called, so all ranks of a node would share one device."
     local = [each[-1].get("local_rank") for each in pins]
     if local == RANKS:
         return (
-            f"This counts over all nodes: rank {SIZE - 1} is on the second node, and would ask for worker {SIZE - 1} "
-            f"of {LOCAL_SIZE}, which is not there. Which number begins anew on each node?"
+            f"This number counts over all nodes: rank {SIZE - 1} is on the second node, and would ask for worker "
+            f"{SIZE - 1} of {LOCAL_SIZE}, which does not exist. Which number starts again at 0 on each node?"
         )
     if local in ([LOCAL_SIZE] * SIZE, [SIZE] * SIZE):
-        return "This is how many there are, the same number on every rank: all would take one worker."
+        return "This is the number of ranks, which is the same on every rank: all would take the same worker."
     if local != LOCAL_RANKS:
         return (
-            f"The ranks 0 to {SIZE - 1} ask for the workers {local}: those of a node must be different, and be there."
+            f"The ranks 0 to {SIZE - 1} ask for the workers {local}. On a node, they must be different, and must exist."
         )
     sharing = [each[-1].get("local_size") for each in pins]
     if None in sharing:
@@ -80,11 +79,11 @@ def pin(plays):
 def shard(plays):
     asked = [facts["hvd"].get("shards", [])[-1:] for facts in plays[-1]]
     if any(call and call[0] == [rank, SIZE] for rank, call in enumerate(asked)):
-        return "The two numbers are swapped: first into how many shards, then which of them."
+        return "The two numbers are swapped: first comes the number of shards, then the number of this one."
     for error in (facts["error"] for by_rank in reversed(plays) for facts in by_rank):
         if error and "numbers" in error["code"] and re.search(r"Dataset' object is not subscriptable", error["says"]):
             return (
-                f"Line {error['line']}: `{error['code']}`: numbers is a tf.data.Dataset, which has neither indices nor "
+                f"Line {error['line']}: `{error['code']}`: `numbers` is a tf.data.Dataset, which has no indices and "
                 "slices as a list has. Look among its methods for one that gives each worker a part of it."
             )
     yield from scripts.unfair(plays)
@@ -96,8 +95,8 @@ def optimizer(plays):
     (alone,), fits = yield from scripts.fits(plays)
     if any((fit["wrapped"] or {}).get("by") == "horovod" for fit in fits):
         return (
-            "Horovod's own Keras classes do not know Keras 3: they average nothing, without any error, and every "
-            "rank trains a network of its own. Take them from `labs.hvd`."
+            "With Keras 3, Horovod's own Keras classes average nothing, without any error, and every rank trains a "
+            "network of its own. Take the classes from `labs.hvd`."
         )
     for fit in fits:
         yield from scripts.another_optimizer(fit["optimizer"])
@@ -110,12 +109,14 @@ def optimizer(plays):
     fixed, less = near(rate, scripts.RATE), near(rate, scripts.RATE / SIZE)
     yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
     yield not near(one, scripts.RATE), f"With one rank the learning rate must be {scripts.RATE}; it is {one:.4g}."
-    nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that of {LOCAL_SIZE}: which batch grows?"
+    nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that of {LOCAL_SIZE}. Which batch grows?"
     yield near(rate, scripts.RATE * LOCAL_SIZE), nodes
     yield less, "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
     yield not near(rate, scripts.RATE * SIZE), f"With {SIZE} ranks the linear rule gives another rate than your script."
     if not all(fit["wrapped"] for fit in fits):
-        return "The optimizer is not wrapped: nobody averages the gradients, and each rank would train its own network."
+        return (
+            "The optimizer is not wrapped: the gradients are not averaged, and each rank would train its own network."
+        )
     passes = fits[0]["wrapped"]["passes"]
     if passes != 1:
         return (
@@ -137,11 +138,14 @@ def callbacks(plays):
             )
         yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss of rank 0's share only."
         after = {BROADCAST, AVERAGE} & set(kinds[kinds.index("Recorder") :] if "Recorder" in kinds else ())
-        yield after, "The recorder stands before Horovod's callbacks: it would keep what the ranks do not share yet."
+        yield (
+            after,
+            "The recorder stands before Horovod's callbacks, so it would record values that are not averaged yet.",
+        )
         yield "Recorder" not in kinds, "`fit` runs without the recorder: there would be no record of your run."
     roots = [fit["roots"][0] for fit in fits]
     other = len(set(roots)) > 1
-    yield other, "Each rank names another root, so none takes the weights of another: all must name the same one."
+    yield other, "Each rank names another root, so the ranks do not get the same weights. All must name the same one."
 
 
 @judges("07.9")
@@ -150,12 +154,12 @@ def log(plays):
     (alone,), fits = yield from scripts.fits(plays)
     here, *others = [fit["verbose"] for fit in fits]
     yield here == 2 and set(others) == {2}, "Every rank would print every epoch: with K ranks, each line comes K times."
-    yield here != 2 and 2 in others, "The wrong way round: one rank is to print, all others to be silent."
+    yield here != 2 and 2 in others, "This is the wrong way round: one rank prints, and all others are silent."
     yield here == 1, "1 is a progress bar, which fills a log with half lines. Which value gives one line per epoch?"
     yield here != 2, f"Rank 0 trains with verbose={here}. Which value gives one line per epoch?"
     node = others[LOCAL_SIZE - 1] != 0 and others[0] == 0
     yield node, "One rank of each node would print. Which number is 0 on a single rank of the whole job?"
-    yield any(others), "The other ranks still print: which value of verbose is silence?"
+    yield any(others), "The other ranks still print. Which value of verbose makes `fit` silent?"
     yield alone["verbose"] != 2, f"A rank alone trains with verbose={alone['verbose']}: it is rank 0 as well."
 
 
@@ -171,47 +175,54 @@ def batch_of_one(images, steps, updates, alone, both):
     from labs.results.record import Record
 
     records = isinstance(alone, Record) and isinstance(both, Record)
-    yield not records, "Leave the two records at the end of the call as they are: those of your runs on 1 and 2 ranks."
+    yield (
+        not records,
+        "Leave the two records at the end of the call as they are: they are those of your runs on 1 and 2 ranks.",
+    )
     ranks = [run.configuration.workers for run in (alone, both)]
     yield (
         ranks != [1, 2],
-        f"These records are of runs on {ranks[0]} and {ranks[1]} ranks: those on 1 and on 2 are asked.",
+        f"These records are of runs on {ranks[0]} and {ranks[1]} ranks, but the check needs those on 1 and on 2.",
     )
     batch = alone.configuration.global_batch
     whole = alone.dataset_images // batch
-    yield images == batch, "So many images all ranks take together in a step. How many of them does one rank take?"
+    yield (
+        images == batch,
+        "This is the number of images that all ranks take together in a step. How many of them does one rank take?",
+    )
     yield (
         images == 2 * batch,
-        "So many all ranks took together in your run on 2 ranks. Here --batch_size is that of 1 rank.",
+        "This is what all ranks took together in your run on 2 ranks. Here --batch_size is that of the run on 1 rank.",
     )
     yield (
         not near(images, batch / 2),
         "--batch_size is for all ranks, and each takes an equal part of it. How many ranks?",
     )
-    yield steps == whole // 2, "So many steps had your run on 2 ranks: each took twice as many images as here."
+    yield (
+        steps == whole // 2,
+        "Your run on 2 ranks had this number of steps, but each step took twice as many images as here.",
+    )
     yield steps == 2 * whole, "All ranks take a step together: count the images that all of them take in it."
-    yield steps != whole, "The images of an epoch, divided by those that all ranks take together in a step."
+    yield steps != whole, "Divide the images of an epoch by those that all ranks take together in a step."
     letter = str(updates).strip("()., ").lower()[:1]
-    yield letter == "a", "Images and steps are the same. And what does step 4 of the script do to the rate on 2 ranks?"
+    yield (
+        letter == "a",
+        "Images and steps are the same. But what does step 4 of the script do to the rate on 2 ranks?",
+    )
     yield letter == "b", "That is your run on 2 ranks, with twice the --batch_size."
-    yield letter == "d", "An update uses the images of all ranks. How many are these here, beside the run on 1 rank?"
+    yield (
+        letter == "d",
+        "An update uses the images of all ranks. How many are these here, and how many in the run on 1 rank?",
+    )
     yield letter != "c", f"{str(updates)[:20]!r} is not one of the choices: a, b, c, d."
 
 
 @judges("07.15")
 def networks(count):
-    yield count == 1, "They began as one. What do the first weights say that the ranks printed?"
+    yield count == 1, "The ranks began with one network. Compare the first weights that they printed at the end."
     yield count == 2, "That is how many there were in the run above, which had two ranks."
     yield count == 0, "Each rank does train: its loss goes down."
-    yield count != 4, "Every rank that updates with its own gradient alone has a network of its own: count the ranks."
-
-
-@judges("07.16")
-def effective(batch):
-    yield batch == 8, "That is what one rank sees. Over how many images is the gradient averaged?"
-    yield batch == 2, "Divided: 8 images is already the share of one rank."
-    yield batch == 4, "That is the number of ranks; each of them brings several images."
-    yield batch != 32, "Local batch times number of ranks."
+    yield count != 4, "A rank that updates with its own gradient alone has a network of its own. Count the ranks."
 
 
 @judges("07.17")
@@ -222,37 +233,37 @@ def rules(function):
         return "Return three rates: by the linear, the square-root and the 2/3-power rule, in this order."
     values = [list(map(float, value)) for value in values]
     for rule, rate in zip(("linear", "square-root", "2/3-power"), values[0], strict=True):
-        alone = f"For a single rank no rule changes the rate, and your {rule} rule makes {rate:.4g} of 0.01."
+        alone = f"For a single rank no rule changes the rate, but your {rule} rule turns 0.01 into {rate:.4g}."
         yield not abs(rate - 0.01) <= 1e-9, alone
     rows = [(value, rate, ranks) for value, (rate, ranks) in zip(values[1:], cases[1:], strict=True)]
 
     def wrong(place, power):
         return any(not abs(value[place] / (rate * ranks**power) - 1) <= 1e-6 for value, rate, ranks in rows)
 
-    yield wrong(0, 1), "The first one, the linear rule: as many times the rate as there are ranks."
+    yield wrong(0, 1), "The first rate is wrong. By the linear rule, multiply the rate by the number of ranks."
     if wrong(1, 0.5):
         return "The linear rule is right. The second one takes the square root of the number of ranks as its factor."
     if wrong(2, 2 / 3):
-        return "Two are right. The third factor is the number of ranks to the power 2/3: mind brackets around 2/3."
+        return "Two are right. The third factor is the number of ranks to the power 2/3: put brackets around 2/3."
 
 
 @judges("07.19")
 def tensors(count, size):
     trained, every, layers, gradient = _resnet()
     if count == every:
-        return "These are all variables. Moving means and variances are not trained, so they have no gradient."
-    yield count == layers, "These are the layers. A layer may have two variables with a gradient, or none."
-    yield count != trained, "One tensor for each trainable variable: how long is `network.trainable_weights`?"
+        return "This counts all variables. Moving means and variances are not trained, so they have no gradient."
+    yield count == layers, "This counts the layers. A layer may have two variables with a gradient, or none."
+    yield count != trained, "There is one tensor for each trainable variable: how long is `network.trainable_weights`?"
     yield close(size, gradient), None
     yield (
         any(near(size, gradient / unit) for unit in (1e6, 2**20)),
-        "The tensors are right. Give the bytes, not megabytes.",
+        "The number of tensors is right. Give bytes instead of megabytes.",
     )
     if abs(size - gradient / 4) < 1e-3 * gradient:
-        return "The tensors are right; this is how many numbers they hold. How many bytes has a float32?"
+        return "The number of tensors is right. This is how many numbers they hold; how many bytes does a float32 take?"
     if abs(size - 2 * gradient) < 1e-3 * gradient:
-        return "The tensors are right. The bytes of one rank's gradient are asked, not of both ranks."
-    return "The tensors are right. Add up the sizes of all of them, in float32."
+        return "The number of tensors is right. Give the bytes of one rank's gradient, not of both ranks."
+    return "The number of tensors is right. Add up the sizes of all of them, in float32."
 
 
 @cache
@@ -268,28 +279,11 @@ def _resnet():
 @judges("07.20")
 def waits(rank):
     if rank == 1:
-        return "This one announces last: it is late, and finds all others there already."
+        return "This rank announces last: the other one is already there."
     if rank != 0:
-        return "Look at the marks: whose come first in each row, and what does that rank do until the others' come?"
-
-
-@judges("07.21")
-def died(rank):
-    yield rank == 0, "This one was left waiting in its all-reduce. Whose traceback stands first, and what does it say?"
-    yield rank != 1, "Find the experiment's RuntimeError in the .err: the launcher writes the rank before each line."
-
-
-@judges("07.22")
-def cores_per_rank(cores):
-    yield cores == 160, "With 4 tasks on the node this asks for 640 threads, more than it has."
-    if cores in (4, 1):
-        return "That leaves most threads of the node idle. The rule speaks of the threads of all GPUs together."
-    yield cores != 40, "All threads of the node, divided among its ranks."
-
-
-@judges("07.23")
-def batch_script(path):
-    return batch_scripts.judge(path, trains="ResNet50_horovod.py", nodes=(3, 64))
+        return (
+            "Look at the marks: whose comes first in each row, and what does that rank do until the other one's comes?"
+        )
 
 
 # The student's own DistributedOptimizer
@@ -319,16 +313,16 @@ def _unequal(found, size):
     ]
     if not wrong:
         return
-    yield size == 1, "Alone a rank has the weights of rank 0 already, and your function changes them."
+    yield size == 1, "A single rank is rank 0, so nothing should change. Your function changes its weights."
     for other in range(1, size):
         same = all(np.array_equal(a, b) for _, after, _ in found for a, b in zip(after, found[other][0], strict=True))
         yield same, f"{how} all have the weights of rank {other} afterwards, not those of rank 0."
     yield (
         not any(trained for _, _, trained, _ in wrong),
-        (f"{how} the weights that are trained are equal, but those of a frozen layer or moving means not."),
+        (f"{how} the trained weights are equal, but those of a frozen layer, or moving means, are not."),
     )
     rank, number, _, before = wrong[0]
-    yield before, f"{how} weights of rank {rank} are what they were before."
+    yield before, f"{how} weights of rank {rank} have not changed."
     equal = all(np.array_equal(after[number], found[0][1][number]) for _, after, _ in found)
     yield equal, f"{how} all have equal weights afterwards, but they are not those of rank 0."
     return f"{how} weights of rank {rank} are neither its own nor those of rank 0."
@@ -438,138 +432,41 @@ def _what_it_does(found, rank, make, size, sent):
         return "the steps are not those of the optimizer that was given: was it made from its settings?"
     own = [_alone(make, size, ranks=[other]) for other in range(size)]
     if all(_equal(each, own[0]) for each in found):
-        return "all ranks go by the gradient of rank 0: those of the others are lost."
+        return "all ranks use the gradient of rank 0, and those of the others are lost."
     if _equal(got, own[rank]):
-        return f"rank {rank} goes by its own gradient: nothing that was exchanged has come to its weights."
+        return f"rank {rank} uses its own gradient: nothing that was exchanged has reached its weights."
     if _equal(got, _alone(make, size, factor=size)):
-        return f"the weights are those of a gradient {size} times too large: a sum, and the mean is asked for."
+        return f"the weights are those of a gradient {size} times too large: this is the sum, and you need the mean."
     if _equal(got, _alone(make, size, factor=1 / size)):
-        return f"the weights are those of a gradient {size} times too small: was it divided once more?"
+        return f"the weights are those of a gradient {size} times too small: did you divide once too often?"
     if all(map(_equal, found, _momentum_averaged(make, size))):
-        return "each makes the step by its own gradient, and *momentum* is averaged: weights drift apart all the same."
+        return "each rank uses its own gradient, and you average the *momentum*. The weights drift apart all the same."
     if 0 < sent < 0.99:
-        return f"only {sent:.0%} of the values that the gradients have are exchanged: the others stay each rank's own."
+        return f"only {sent:.0%} of the gradients' values are exchanged: for the others each rank uses its own."
     if any(not _equal(got, other) for other in found):
         return f"rank {rank} has other weights than the others after {_STEPS} steps."
     mean = [np.mean(each, axis=0) for each in zip(*own, strict=True)]
     if _equal(got, mean):
-        return "each makes its own step, and then *weights* are averaged. Average the gradients, before the step."
-    return "all ranks agree, but not on the step by the mean of their gradients: what is averaged, and when?"
+        return (
+            "each rank makes its own step, and then you average the *weights*. Average the gradients, before the step."
+        )
+    return "all ranks agree, but their step is not that of the mean gradient: what do you average, and when?"
 
 
-# A training that goes on
-
-
-@judges("07.28")
-def goes_on(path):
-    yield from going_on.refused(path)
-    script = going_on.Script(path)
-    for name in script.missing():
-        return f"The script does not define {name} any more: keep its name and arguments."
-    try:
-        saved = script.save(2)
-        yield from _kept(saved)
-        yield from _given_back(script.resume(saved[0].kept))
-        yield from _first_time(script.resume(None))
-        yield from _trained(script)
-    except connected.ConnectedError as problem:
-        return str(problem)
-
-
-def _kept(saved):
-    """Cases of what `save` leaves on the disk of each rank."""
-    first, *others = saved
-    for rank, seen in enumerate(others, 1):
-        files = ", ".join(seen.files)
-        yield files, f"`save` on all ranks: rank {rank} writes, too ({files}). All hold the same state: who writes it?"
-    there = f": it holds {', '.join(first.files)}." if first.files else "."
-    yield first.kept is None, f"After `save` there is no file {going_on.NAME} on the disk of rank 0{there}"
-    over = (
-        "The new checkpoint is written over the bytes of the old one: a job that ends meanwhile leaves a part of a file"
+@judges("03.11")
+def clipnorm(bound, changes):
+    clipped, on_4 = 0.005, changes[4]  # what the notebook clipped with, and the change of W that it saw
+    farther = on_4 / changes[1]
+    yield near(bound, clipped / 4, 1e-3), None
+    if near(bound, clipped, 1e-3):
+        return f"With this clipnorm, W changed by {on_4:.3g} on 4 replicas in your run above."
+    if bound > clipped:
+        return f"With a smaller clipnorm, {clipped:g}, W changed by {on_4:.3g} on 4 replicas. Which way must you go?"
+    yield bound <= 0, "A clipnorm is a length above 0. With 0, the weights would never change."
+    if bound < clipped / 4:
+        return (
+            "W would stay within the bound, but the steps would be shorter than necessary. Give the largest clipnorm."
+        )
+    return (
+        f"On 4 replicas W changed {farther:.3g} times as far as on 1 above. How much of the bound may each replica use?"
     )
-    yield first.in_place, f"{over}, and the old one is gone. Where else could the bytes go at first?"
-
-
-def _given_back(seen):
-    """Cases of what `resume` gives the ranks from the checkpoint of state 1, after 2 epochs."""
-    weights, momentum = going_on.state(1)
-    for rank, each in enumerate(seen):
-        right = [np.array_equal(*pair) for pair in zip(each.weights, weights, strict=True)]
-        frozen = right.pop(going_on.FROZEN)
-        began = f"After `save` and `resume` the weights of rank {rank} are those that it began with"
-        why = "though it has the file" if rank == 0 else "what rank 0 has read has not come to it"
-        yield going_on.equal(each.weights, going_on.state(10 + rank)[0]), f"{began}: {why}."
-        part = f"On rank {rank} the trained weights are those of the checkpoint, those of a frozen layer are not."
-        yield all(right) and not frozen, part
-        yield not all(right), f"On rank {rank} the weights after `resume` are not those that `save` was given."
-    for rank, each in enumerate(seen):
-        same, any_ = going_on.equal(each.momentum, momentum), any(map(np.any, each.momentum))
-        lost = f"The weights come back, the optimizer's momentum does not: on rank 0 it is {'another' if any_ else '0'}"
-        yield rank == 0 and not same, f"{lost} after `resume`. What does a step change besides the weights?"
-        yield (
-            not same,
-            f"Rank 0 has the momentum of the checkpoint and rank {rank} another one: their steps will differ.",
-        )
-    for rank, each in enumerate(seen):
-        yield each.returned is None, f"`resume` returns nothing on rank {rank}: how many epochs are done?"
-        told = f"`save` was told that 2 epochs are done, and `resume` returns {each.returned!r:.20}"
-        here = "" if rank == 0 else ". How does it get to know what rank 0 has read?"
-        yield not np.array_equal(each.returned, 2), f"{told} on rank {rank}{here or '.'}"
-
-
-def _first_time(seen):
-    """Cases of what `resume` does in the first job, without a checkpoint."""
-    for rank, each in enumerate(seen):
-        none = np.array_equal(each.returned, 0)
-        yield (
-            not none,
-            f"Without a checkpoint `resume` returns {each.returned!r:.20} on rank {rank}: no epoch is done yet.",
-        )
-        other = not going_on.equal(each.weights, seen[0].weights)
-        yield other, f"Without a checkpoint rank {rank} begins with other weights than rank 0."
-
-
-def _trained(script):
-    """Cases of a training in two jobs: the first one stops after 1 of 3 epochs."""
-    first = script.train(None, stop_after=1)
-    yield from _epochs(first, range(1), "The first job")
-    lost = "A job that is stopped after 1 of 3 epochs leaves no checkpoint, and its work is lost."
-    yield first[0].kept is None, lost
-    done = script.resume(first[0].kept)[0].returned
-    yield done != 1, f"When the first job stops after 1 epoch, its checkpoint says that {done} are done."
-    second = script.train(first[0].kept)
-    yield from _epochs(second, range(1, 3), "The job that goes on after 1 of 3 epochs")
-    done = script.resume(second[0].kept)[0].returned
-    yield (
-        done != 3,
-        f"When all 3 epochs are over, the checkpoint says that {done} are done: the last ones are not kept.",
-    )
-
-
-def _epochs(seen, numbers, who):
-    """Cases of a job of `train` that trains on other images than in the epochs `numbers`, or gives another accuracy."""
-    for rank, each in enumerate(seen):
-        count = len(each.steps) / going_on.STEPS
-        trains = f"{who} trains {count:g} epoch{'s' * (count != 1)}"
-        yield (
-            numbers[0] > 0 and count == going_on.EPOCHS,
-            f"{trains}: it starts again with the first one. Which are left?",
-        )
-        yield count != len(numbers), f"{trains}, and {len(numbers)} are left for it."
-        anew = sum((going_on.images_of(number, rank) for number in range(len(numbers))), [])
-        order = (
-            f"{trains}, and reads the samples in the order of the very first epochs: a training without a stop would be"
-        )
-        yield numbers[0] > 0 and each.steps == anew, f"{order} further on. With which epoch does the order begin?"
-        wanted = sum((going_on.images_of(number, rank) for number in numbers), [])
-        yield each.steps != wanted, f"{trains}, but rank {rank} does not read the samples in the order of these epochs."
-    for rank, each in enumerate(seen):
-        here, mean = np.array(each.returned, float, ndmin=1), np.mean(going_on.ACCURACY)
-        ranks = " and ".join(map(str, going_on.ACCURACY))
-        own = np.allclose(here, going_on.ACCURACY[rank])
-        yield own, f"`mean` on rank {rank} is its own accuracy: that of a part of the images. Which is that of all?"
-        yield (
-            np.allclose(here, 2 * mean),
-            f"The ranks have {ranks} of their images right, and `mean` is {here[0]:.3g}: the sum.",
-        )
-        yield not np.allclose(here, mean), f"The ranks have {ranks} of their images right, and `mean` is {here[0]:.3g}."

@@ -37,7 +37,7 @@ def lacks(small_files, turns, way, beside=(), going=False):
         now = f"yours are {turns.state}" if turns.jobs else "none were started"
         missing.append(f"finished runs of {LARGE} with {way} (this notebook: {now})")
     if missing:
-        return f"Of your own these are missing: {'; '.join(missing)}."
+        return f"You have no {'; no '.join(missing)}."
     files = (*small_files, *(job.record for job in turns.jobs if finished), *beside)
     hardware = sorted({str(load_record(file).hardware) for file in files})
     return f"Your own runs are of different hardware: {', '.join(hardware)}." if len(hardware) > 1 else ""

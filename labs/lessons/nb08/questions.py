@@ -18,16 +18,19 @@ def ratios(operations, gradient, small, large):
     wanted = large.multiply_adds / small.multiply_adds, large.gradient_bytes / small.gradient_bytes
     got = float(operations), float(gradient)
     yield all(map(close, got, wanted)), None
-    yield all(map(close, got, wanted[::-1])), "The two are exchanged: first the multiply-adds, then the bytes."
+    yield (
+        all(map(close, got, wanted[::-1])),
+        "The two numbers are swapped: the multiply-adds come first, then the bytes.",
+    )
     if all(near(a, 1 / b) for a, b in zip(got, wanted, strict=True)):
         return "Upside down: how many times as many has the larger network?"
     if near(gradient, large.tensors / small.tensors):
-        return "The second one is the ratio of the tensors. How many bytes are they together?"
+        return "The second number is the ratio of the tensors. How many bytes do they hold together?"
     if near(gradient, large.activation_bytes / small.activation_bytes):
-        return "The second one is the ratio of the activations, which are never exchanged. Take the gradient."
+        return "The second number is the ratio of the activations, which are never exchanged. Take the gradient."
     if not close(operations, wanted[0]):
-        return "The first ratio is another one: multiply-adds of the larger network over those of the smaller one."
-    return "The second ratio is another one: bytes of the larger gradient over those of the smaller one."
+        return "The first ratio is wrong: divide the multiply-adds of the larger network by those of the smaller one."
+    return "The second ratio is wrong: divide the bytes of the larger gradient by those of the smaller one."
 
 
 @judges("08.4")
@@ -37,11 +40,11 @@ def bytes_per_operation(function):
     yield near(on_8, 15) and near(on_16, 7.5), None
     yield (on_8, on_16) == (15, 7), reading.CUT
     yield near(on_8, 120), "This does not depend on the batch. For how many images does a worker compute in a step?"
-    yield near(on_16, 120 * 16), "The gradient does not grow with the batch; what grows is what is computed."
+    yield near(on_16, 120 * 16), "The gradient does not grow with the batch. Only the computation does."
     yield near(on_8, 8 / 120), "Upside down: these are multiply-adds for each byte."
     if near(on_8, 2 * 15) or near(on_8, 15 / 3):
-        return "The factor is another one: count forward only, and the gradient once, as the text says."
-    return "Bytes of the gradient, over the multiply-adds of one image times the images of the batch."
+        return "This is off by a constant factor: count the forward pass only, and the gradient once, as the text says."
+    return "Divide the bytes of the gradient by the multiply-adds of all images in the batch."
 
 
 @judges("T7")
@@ -49,20 +52,26 @@ def script(path):
     yield from scripts.not_mirrored(path, "ResNet152V2")
 
 
-judges("08.8")(reading.no_evidence)
-
-
 @judges("08.9")
 def batch_ratio(low, high, first, second):
     if not all(result[key] for result in (first, second) for key in ("largest", "fails")):
-        return "One of the searches did not reach its border: give it less memory, or a higher limit."
+        return "One search did not find both a batch that fits and one that does not: change its memory, or its limit."
     fits, fails = ([result[key] for result in (first, second)] for key in ("largest", "fails"))
     yield near(low, fits[0] / fails[1]) and near(high, fails[0] / fits[1]), None
-    yield near(low, high), "This is one number. Which borders are possible between what fits and what does not?"
-    yield low > high, "The lower end is above the upper one: which of the two borders must be small for a small ratio?"
+    yield (
+        near(low, high),
+        "The two limits are equal. Each border lies between what fits and what does not: which ratios are possible?",
+    )
+    yield (
+        low > high,
+        "The lower limit is above the upper one: which of the two borders must be small for a small ratio?",
+    )
     if near(low, fits[1] / fails[0]) and near(high, fails[1] / fits[0]):
-        return "Upside down: the first network's border over the second one's."
-    return "Lowest possible border of the first over the highest possible one of the second; then the other way round."
+        return "Upside down: divide the first network's border by the second one's."
+    return (
+        "For the lower limit, divide the lowest possible border of the first network by the highest possible one of "
+        "the second. For the upper limit it is the other way round."
+    )
 
 
 @judges("08.10")
@@ -77,16 +86,24 @@ def step_by_hand(seconds, small_steps, alone, small, large):
     def is_(value):
         return abs(seconds - value) <= max(1e-3 * alone, abs(by_operations - by_bytes) / 3)
 
-    yield is_(by_operations), "Exchange grows with bytes, not with operations: take the other ratio."
-    yield is_(alone + added), "The gradient of the larger network has more bytes: what is added grows with them."
+    yield (
+        is_(by_operations),
+        "You let the exchange grow with the multiply-adds. It grows with the bytes: take the other ratio.",
+    )
+    yield is_(alone + added), "The gradient of the larger network has more bytes, and the extra time grows with them."
     yield is_(alone), "This is the step of one worker. What do 2 workers add to it?"
-    yield is_(alone / 2), "Half of the step? Each worker still computes as many images as before: weak scaling."
+    yield (
+        is_(alone / 2),
+        "This is half of the step. But each worker still computes as many images as before (weak scaling).",
+    )
     if is_(alone * two / one):
-        return "Here exchange grows as the computation does. Suppose that it grows as the bytes do."
-    yield is_(added * bytes_), "This is what is added alone. Add it to the step on one worker."
+        return "Here the extra time grows as the computation does. Assume that it grows as the bytes do."
+    yield is_(added * bytes_), "This is the extra time alone. Add it to the step on one worker."
     if is_(alone + two * bytes_):
-        return "The whole step of ResNet50V2 was scaled: only what 2 workers add to it is exchange and waiting."
-    return "Two things are in this step: what one worker does in it, and what the second one adds. Which do you know?"
+        return (
+            "You scaled the whole step of ResNet50V2. Only the time that 2 workers add to it is exchange and waiting."
+        )
+    return "The step has two parts: the time on one worker, and what the second one adds. Which of them do you know?"
 
 
 @judges("08.11")
@@ -111,20 +128,21 @@ def carried_over(expected, mirrored, horovod):
     known = horovod["ResNet50V2"]
     right = known * other / one
     wrong = {
-        "This is ResNet152V2's efficiency with MirroredStrategy as it is. What did Horovod do to ResNet50V2's?": other,
-        "This is ResNet50V2's efficiency with Horovod as it is. Are both networks equal with MirroredStrategy?": known,
+        "This is ResNet152V2's efficiency with MirroredStrategy. How did Horovod change that of ResNet50V2?": other,
+        "This is ResNet50V2's efficiency with Horovod. Are both networks equal with MirroredStrategy?": known,
         "The ratio of the networks is upside down: which of them is ahead with MirroredStrategy?": known * one / other,
-        "What Horovod does to ResNet50V2's efficiency is turned round here.": other * one / known,
-        "A difference was carried over. What is supposed to stay the same is a multiple.": known + other - one,
-        "This is the ratio of the networks alone. Which efficiency is it to be a multiple of?": other / one,
-        "This is what Horovod makes of ResNet50V2's efficiency, as a ratio. Of what is it to be taken?": known / one,
+        "You divided by the change that Horovod makes to ResNet50V2's efficiency. Multiply by it.": other * one / known,
+        "You carried over a difference. The text assumes that a *multiple* stays the same.": known + other - one,
+        "This is the ratio of the networks alone. Which efficiency must be multiplied by it?": other / one,
+        "This is only the ratio of ResNet50V2's two efficiencies. Which efficiency must be multiplied by it?": known
+        / one,
         "This is a speedup. An efficiency is the speedup divided by the workers.": 2 * right,
         reading.PER_CENT: 100 * right,
     }
     exactly = any(near(expected, value, relative=1e-9) for value in wrong.values())
     yield near(expected, right, relative=1e-9) or (close(expected, right) and not exactly), None
     yield from ((near(expected, value), hint) for hint, value in wrong.items())
-    return "Two of the three make the multiple that is supposed to stay; the third is what it is a multiple of."
+    return "Two of the three give the multiple that stays the same. Multiply the third one by it."
 
 
 @judges("08.13")
@@ -140,7 +158,7 @@ def plots(figure, rows):
     legends = [text.get_text() for axis in figure.axes for text in (axis.get_legend() or figure).findobj(Text)]
     names = sorted({row["model"] for row in rows})
     if not all(any(name in text for text in legends) for name in names):
-        return "No legend names both networks: whoever reads the plot cannot tell one curve from the other."
+        return "No legend names both networks, so a reader cannot tell one curve from the other."
     for name in names:
         yield from reading.no_curve(figure, [row for row in rows if row["model"] == name], name)
 
@@ -150,12 +168,12 @@ def epoch_ratio(ratio, rows):
     seconds = {(row["model"], row["workers"]): row["epoch_seconds"] for row in rows}
     small, large = seconds["ResNet50V2", 1], seconds["ResNet152V2", 1]
     yield close(ratio, large / small), None
-    yield near(ratio, small / large), "Upside down: the longer epoch over the shorter one."
+    yield near(ratio, small / large), "Upside down: divide the longer epoch by the shorter one."
     yield near(ratio, large - small), "This is a difference in seconds. How many *times* as long is it?"
     two = seconds.get(("ResNet152V2", 2))
     if two and (near(ratio, two / small) or near(ratio, large / two)):
         return "A run on 2 workers is in this ratio: compare the networks on one worker each."
-    return "Epoch seconds of ResNet152V2 on 1 worker, over those of ResNet50V2 on 1 worker."
+    return "Divide the epoch seconds of ResNet152V2 on 1 worker by those of ResNet50V2 on 1 worker."
 
 
 TIMES = ([8.0, 9.1, 8.1, 8.4], [4.4, 5.2, 4.3, 4.7], [13.0, 16.3, 12.9, 14.1, 13.5], [7.4, 9.1, 7.5, 7.8, 7.7])
@@ -171,8 +189,11 @@ def contrast(function):
     def sums(value):
         return abs(centre - value) < 1e-5
 
-    yield sums(-right), "The sign is turned round: E(large) stands above the line."
-    yield sums((l1 - l2) + (s1 - s2)), "The product of the efficiencies. Which sign has the logarithm of a divisor?"
+    yield sums(-right), "The sign is wrong: in the ratio, E(large) stands above the line."
+    yield (
+        sums((l1 - l2) + (s1 - s2)),
+        "This is the logarithm of the product of the efficiencies. Which sign does the logarithm of a divisor have?",
+    )
     yield sums((l1 - s1) - (s2 - l2)), "The signs are mixed up: write the formula with its four terms first."
     yield sums(math.exp(right)), "This is the ratio itself. Give its logarithm."
     means = [math.log(fmean(times)) for times in TIMES]
@@ -202,17 +223,17 @@ def contrast(function):
     yield errs(wanted**2), "This is the variance of the difference. The standard error is its square root."
     if errs(math.sqrt(sum(squares))):
         return "The variance of a mean of n values is smaller than that of one value: divide by n."
-    yield errs(sum(map(math.sqrt, parts))), "Standard errors were added. Of independent means the *variances* add up."
+    yield errs(sum(map(math.sqrt, parts))), "You added standard errors. For independent means, the *variances* add up."
     if errs(math.sqrt(abs(parts[0] - parts[1]))):
-        return "Variances were subtracted: a difference is as uncertain as a sum."
+        return "You subtracted variances. A difference is as uncertain as a sum."
     if errs(math.sqrt(sum(variance(values) / len(values) for values in logs))):
         return (
-            "These are the variances of all four lists of times. What slowed a whole round down is in them, on 1 and "
-            "on 2 workers: take the logarithm of the ratio within each round first, then its variance."
+            "These are the variances of all four lists of times. They contain whatever slowed a whole round down. Take "
+            "the logarithm of the ratio within each round first, then its variance."
         )
     if abs(error - wanted * math.sqrt(3 / 4)) < 0.05 * wanted:
         return "Close: `variance` divides by n - 1, `pvariance` by n. The rounds are a sample."
-    return "The second number is not the standard error: root of the sum of (variance of the logarithms / rounds)."
+    return "The second number is not the standard error. Divide each variance by its rounds, add them, take the root."
 
 
 @judges("08.17")
@@ -232,22 +253,27 @@ def answer(function):
     told = {case: str(function(*case)).strip().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") for case in cases}
     words = {"yes", "no", "can't tell"}
     for value in told.values():
-        yield value not in words, f"{value!r} is none of the three answers; spell them as the text does."
+        yield value not in words, f"{value!r} is not one of the three answers. Spell them as the text does."
     yield told == cases, None
     if all(told[case] == "yes" for case in cases if case[1] < 1) and all(
         told[case] == "no" for case in cases if case[0] < 1 < case[1]
     ):
-        return "An interval that holds 1 proves no absence: it may hold large differences as well."
+        return (
+            "An interval that contains 1 does not prove that there is no difference: it may contain large ones as well."
+        )
     yield "no" not in told.values(), "Some intervals are narrow enough to say that there is no difference that matters."
-    yield told[1.005, 1.02, 0.05] != "yes", "This interval leaves out 1, so the difference is real, though it is small."
-    yield told[0.80, 0.97, 0.05] != "yes", "A ratio can be below 1, too: then the interval ends before it."
+    yield (
+        told[1.005, 1.02, 0.05] != "yes",
+        "This interval does not contain 1, so the difference is real, though it is small.",
+    )
+    yield told[0.80, 0.97, 0.05] != "yes", "A ratio can be below 1, too: then the whole interval lies below 1."
     if told[0.97, 1.03, 0.01] == "no" or told[0.90, 1.08, 0.2] != "no":
-        return "What counts as no difference depends on `matters`: use it."
+        return "Your function does not use `matters`, which says how small a difference must be not to count."
     if told[0.90, 1.02, 0.05] == "no" or told[0.98, 1.10, 0.05] == "no":
-        return 'For a "no" *both* ends must be within what does not matter.'
+        return 'For a "no", *both* ends must lie in the range of differences that do not matter.'
     if [case for case in cases if told[case] != cases[case]] == [(0.81, 1.10, 0.2)]:
         said = told[0.81, 1.10, 0.2]
         return (
             f'For low = 0.81, high = 1.10 and matters = 0.2 you say "{said}". Compare your lower border with the text.'
         )
-    return "Go through the three sentences in their order, with both ends of the interval."
+    return "Go through the three sentences in their order, and check both ends of the interval."

@@ -8,6 +8,7 @@ from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import PER_CENT, close, near
 from labs.checks.scripts import sentence
 from labs.checks.student_code import tried
+from labs.printed import an
 
 
 @judges("10.2")
@@ -129,7 +130,8 @@ def _not_the_batches(made, epoch):
     """Cases of a pipeline whose batches are not those of all files, each once."""
     import tensorflow as tf
 
-    yield not isinstance(made, tf.data.Dataset), f"Your function returns {type(made).__name__}, not a tf.data.Dataset."
+    kind = an(type(made).__name__)
+    yield not isinstance(made, tf.data.Dataset), f"Your function returns {kind}, not a tf.data.Dataset."
     pairs = all(isinstance(each, tuple) and len(each) == 2 for each in epoch)
     yield not pairs, "Each element must be a pair: images and labels."
     yield len(epoch) >= 2 * FILES, "The pipeline never ends. An epoch has each file once."

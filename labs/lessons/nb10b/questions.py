@@ -8,6 +8,7 @@ from labs.checks import connected
 from labs.checks.judging import judges
 from labs.checks.reading import close, near
 from labs.checks.student_code import tried
+from labs.printed import an
 
 
 @judges("10.12")
@@ -120,7 +121,7 @@ def _accumulated_wrong(found, world, passes):
         listed = isinstance(values, list | tuple)
         yield (
             not listed,
-            f"{how} your function returns {type(values).__name__}. Return a list with a gradient for each weight.",
+            f"{how} your function returns {an(type(values).__name__)}. Return a list with a gradient for each weight.",
         )
         yield (
             len(values) != len(whole),

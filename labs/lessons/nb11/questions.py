@@ -9,6 +9,7 @@ from pathlib import Path
 from labs import jobs
 from labs.checks import reading
 from labs.checks.judging import judges
+from labs.printed import several
 
 near = partial(reading.near, relative=0.01)
 
@@ -50,8 +51,13 @@ def named(faults):
         return f"Line {extra[0]} does not mislead, so it needs no letter."
     wrong = [line for line in FAULTS if given[line] != FAULTS[line][0]]
     yield not wrong, None
+<<<<<<< HEAD
     yield len(set(given.values())) == 1, "Each line has a fault of its own: you need ten different letters."
     return f"Wrong letters: {len(wrong)}. Begin with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
+=======
+    yield len(set(given.values())) == 1, "Each fault stands in one line, and each line has one fault: ten letters."
+    return f"{several(len(wrong), 'letter')} to change; begin with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
+>>>>>>> d9079f7a94e022cb0f58b1fbd0f12d3c093a8477
 
 
 @judges("11.4")

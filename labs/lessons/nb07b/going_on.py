@@ -109,7 +109,7 @@ class Script:
                     if rank == 0 or NAME not in str(problem.filename):
                         raise
                     raise connected.ConnectedError(
-                        f"Rank {rank} opens the checkpoint itself, and there is none on its node. Which rank reads, "
+                        f"Rank {rank} opens the checkpoint itself, but there is none on its node. Which rank reads, "
                         "and how do the others get what it has read?"
                     ) from None
                 held = weights_of(model), momentum_of(model)

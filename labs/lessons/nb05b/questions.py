@@ -1,0 +1,39 @@
+"""Judges of 05b_script_for_a_cluster."""
+
+from labs.checks import batch_scripts
+from labs.checks.judging import judges
+from labs.checks.reading import near
+
+
+@judges("05.13")
+def together(epochs):
+    yield near(epochs, 6, 1e-9), None
+    yield float(epochs) != int(epochs), "Only whole epochs can be timed: give a whole number."
+    yield epochs > 6, "That is enough. Is it the smallest number that is enough?"
+    if epochs == 5:
+        return (
+            "Take 5 x 45 s and 5 x 12 s, each wrong by half a second in the worse direction. By how many per cent does "
+            "the speedup change?"
+        )
+    yield (
+        1 <= epochs < 5,
+        f"Half a second is more than 1 % of {int(epochs)} x 12 s already, and the 45 s are rounded as well.",
+    )
+    return "Half a second of n x 12 s and half a second of n x 45 s must change the speedup by less than 1 % together."
+
+
+@judges("05.15")
+def batch_script(path):
+    return batch_scripts.judge(path, trains="ResNet50.py")
+
+
+@judges("05.16")
+def late(gpus):
+    yield isinstance(gpus, str), "Write how many GPUs it gets, as a number."
+    yield gpus == 0, None
+    yield gpus == 4, "`module load` is a command. How far down does sbatch read a script?"
+    yield (
+        gpus == 1,
+        "At this site a job gets only the GPUs that it asks for. Does any line that sbatch reads ask for one?",
+    )
+    return "Either the late line counts, or it does not. Which number of GPUs follows in each case?"

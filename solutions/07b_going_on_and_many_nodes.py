@@ -1,0 +1,216 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Horovod: a training that goes on, and many nodes
+#
+# **Time: 55 minutes, of which 2 minutes on 2 cores are computing.**
+#
+# In notebook 07 you trained one network on several ranks of one machine. A real training may take longer than one job is allowed to
+# run, and may need more GPUs than one machine has. First you see what happens when a rank fails. Then you write a checkpoint from
+# which the next job goes on. At the end you start a job on several nodes; for this you need your `scripts/ResNet50_horovod.py` of
+# notebook 07.
+
+# %%
+from labs import blanks, devices, jobs, presets
+from labs.checks import answered, check, outcome, predict
+from labs.results import record as run_record
+from labs.show import tables
+from labs.slurm import sites
+
+plan = presets.choose()
+quick = plan.name == "test"
+small, few = ("-m", "labs.lessons.nb07.experiment"), ["--images", 256, "--epochs", 3]
+cores = {"launcher": "mpiexec", "env": {"CUDA_VISIBLE_DEVICES": ""}}  # small experiments need no GPU
+
+# %% [markdown]
+# ## When a rank dies
+#
+# In this run one of the two ranks fails at the beginning of its second epoch. The other one then waits in an all-reduce for a
+# rank that never comes.
+
+# %%
+if devices.has("horovod"):
+    job = jobs.run(*small, *few, "--accident", name="dies", ranks=2, env=cores["env"])
+
+# %%
+if devices.has("horovod"):
+    print("state of the job:   ", job.state)
+    print("state of its record:", run_record.load(job.record).state)
+    complaints = [
+        line.rstrip().replace("<stderr>:", " ") for line in open(job.err) if "Traceback" in line or "Error: " in line
+    ]
+    print("", *complaints, sep="\n")
+
+# %% [markdown]
+# When one rank has failed, the launcher ends all others. The `.err` file contains several error messages, but only one cause.
+# Which rank brought the job down?
+
+# %% labs={"id": "07.21"}
+### BEGIN SOLUTION
+died = 1
+### END SOLUTION
+check("07.21", died)
+
+# %% [markdown]
+# Without a launcher that ends them, the other ranks would wait until somebody stops them, and the job would hold its nodes until its
+# time is up. In notebook 06 you saw what happens when ranks have different numbers of batches: they may wait for ever, too, or
+# average wrongly without any error. That is why `labs.hvd` compares the number of steps of all ranks before the first one.
+#
+# ## A job has an hour, the training needs three
+#
+# A job ends at its time limit, whether its training is finished or not. So a long training is divided into several jobs, and each job
+# goes on where the previous one ended. For this, a **checkpoint** is written after every epoch: one file with everything that the next
+# job needs.
+#
+# Here SGD trains a small network with momentum: for each weight it keeps a velocity, to which every gradient adds. The next job should
+# go on as if the training had never been stopped. **Predict:** how many times as large as the network's weights is a checkpoint that
+# allows this?
+
+# %% labs={"id": "07.29"}
+### BEGIN SOLUTION
+times_the_weights = 2
+### END SOLUTION
+predict("07.29", times_the_weights)
+
+# %% [markdown]
+# Open `scripts/goes_on.py`. `write` and `read` put arrays into a file and read them back; `save`, `resume` and two places in `train`
+# are blank. Before you fill them, ask yourself:
+#
+# - All ranks hold the same state. Which rank writes, which one reads, and how do the others get what was read?
+# - What does a step change, besides the weights?
+# - What does the next job find if this job is ended while it writes?
+# - With which epoch does the next job begin, and in which order does it read the samples?
+#
+# The check runs your functions on 2 simulated ranks. Each has a disk of its own, as if they were on two nodes.
+
+# %% labs={"id": "07.28"}
+several = "scripts/goes_on.py"
+check("07.28", several)
+
+# %% [markdown]
+# Now train both ways on 2 ranks: 4 epochs in one job, and 4 epochs in two jobs, of which the first stops after 2.
+
+# %%
+one_go, halves = ["--checkpoint", "one_go.npz"], ["--checkpoint", "halves.npz"]
+ways = {"one_go": one_go, "first_half": [*halves, "--stop_after", 2], "second_half": halves}
+if answered("07.28") and devices.has("horovod"):
+    for file in ("one_go.npz", "halves.npz"):
+        (jobs.folder() / file).unlink(missing_ok=True)  # left by an earlier try: the training would go on from them
+    for name, options in ways.items():
+        job = jobs.run(several, "--images", 640, "--epochs", 4, *options, name=name, ranks=2, **cores)
+        print(job.out.read_text())
+
+# %%
+if answered("07.28") and devices.has("horovod"):
+    said = {name: (jobs.folder() / f"{name}.out").read_text() for name in ways}
+    rows = [{"job": name, "sha": text.partition("SHA-256 ")[2].split()[0]} for name, text in said.items()]
+    tables.show(rows, ("job", "sha"), {"sha": "SHA-256 of the weights at its end"})
+    print("one job and two jobs train the same network:", rows[0]["sha"] == rows[2]["sha"])
+    outcome("07.29", float(said["one_go"].partition(" bytes, ")[2].split()[0]))
+
+# %% [markdown]
+# The network is the same to the last bit, and the accuracies are the same in every epoch. If you forgot the momentum, or read the
+# samples in the order of the first epoch again, the second job would train without an error, too. But it would train another network,
+# and only such a comparison shows it.
+#
+# The order of the samples need not be in the file, since it follows from the seed and the number of the epoch. Other random numbers, as
+# those of dropout, must be kept, or must follow from such numbers as well. And each rank must draw its own: with one seed for all
+# ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)` makes a different seed for each rank.
+#
+# On GPUs the order in which a sum is added up may change from run to run, so compare losses there instead of bits. And whatever is not
+# in a checkpoint yet is lost: if a job is ended in the middle of an epoch, the next job trains this epoch again.
+#
+# With `fit` you use the same parts. Rank 0 loads the model. `BroadcastGlobalVariablesCallback` sends its weights and its momentum to
+# all ranks, and `hvd.broadcast` sends the number of finished epochs, which becomes `fit`'s `initial_epoch`. A callback saves, on rank 0
+# only.
+#
+# ## MPI, Gloo, NCCL: who carries what?
+#
+# Three libraries can connect the ranks, and each does some of the work:
+#
+# | | starts processes | negotiates which tensor is ready | carries tensors |
+# |---|---|---|---|
+# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or many; between GPUs, if both MPI and Horovod are built for it |
+# | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; needs no MPI |
+# | **NCCL** | no | no | between GPUs: NVLink within a node, the fast network between nodes |
+#
+# Horovod is built with NCCL. Which of these carries the gradients between 4 GPUs of one node? **a**: NCCL, **b**: Gloo, **c**: MPI,
+# **d**: horovodrun
+
+# %% labs={"id": "07.13"}
+### BEGIN SOLUTION
+carrier = "a"
+### END SOLUTION
+check("07.13", carrier)
+
+# %% [markdown]
+# ## Over several nodes
+#
+# So far all ranks ran on one machine. On a cluster SLURM starts them, on all nodes of the job: `srun` takes the place of
+# `horovodrun`, and your training script stays as it is. The job asks for its resources in three different units:
+#
+# - `--nodes` counts nodes of the job,
+# - `--ntasks-per-node` and `--gres=gpu:` count ranks and GPUs **for each node**,
+# - `--cpus-per-task` counts cores **for each rank**.
+#
+# On CTE-POWER, a job that uses all 4 GPUs of a node also gets its 160 hardware threads. Which `--cpus-per-task` does a Horovod job need
+# there?
+
+# %% labs={"id": "07.22"}
+### BEGIN SOLUTION
+cpus_per_task = 160 // 4
+### END SOLUTION
+check("07.22", cpus_per_task)
+
+# %% [markdown]
+# Open `slurm/local/ResNet50_horovod_nodes.sh` (or the one in the folder of your site) in the course's top folder. It starts one
+# training on 2 nodes, with a rank for each GPU. Fill its five blanks. SLURM tells the script the number of ranks in `SLURM_NTASKS`. So
+# the same script runs on 64 nodes with `sbatch --nodes=64`.
+
+# %%
+site = sites.load()
+batch_script = sites.script("ResNet50_horovod_nodes.sh")
+print(batch_script.read_text())
+
+# %% labs={"id": "07.23"}
+check("07.23", batch_script)
+
+# %% [markdown]
+# Submit it. Without SLURM, bash runs the script on this machine. Then all ranks are here, and share its cores.
+
+# %%
+short = ["--images", 256, "--epochs", 1, "--repeats", 1] if site.preset != "course" else []
+batch_job = None
+if blanks.blanks("scripts/ResNet50_horovod.py"):
+    print("ResNet50_horovod.py still has blanks. Finish it in notebook 07, then run this cell again.")
+elif answered("07.23") and not quick:
+    batch_job = jobs.run(batch_script, *short, name="ResNet50_horovod_nodes", site=site.id)
+
+# %%
+if batch_job and batch_job.records:
+    print(*[line for line in batch_job.out.read_text().split("\n") if "Rank " in line], sep="\n")
+    record = run_record.load(batch_job.records[0])
+    has = record.configuration
+    print(has.workers, "ranks on", has.nodes, "node(s); weights identical:", record.weights["identical"])
+    print("oversubscribed:", record.oversubscribed)
+
+# %% [markdown]
+# A rank is a task, a task has a GPU, and `hvd.local_rank()` starts again at 0 on each node. That is why step 2 pins by the local rank.
+# With a launcher of another MPI than Horovod's, each process would be alone: it would run n times with size 1, and SLURM would report
+# no error. The kit's `hvd.init()` checks for this.
+
+# %% [markdown]
+# ## What you take along
+#
+# - When one rank dies, all others wait for it. The launcher ends them, and the first traceback names the cause.
+# - A checkpoint holds weights, momentum and the number of finished epochs. One rank writes it, all or nothing. One rank reads it, and
+#   sends what it has read to all.
+# - A rank is a task of SLURM. Tasks and GPUs are counted for each node, cores for each rank.
+#
+# Next: `08_resnet152_scaling`.

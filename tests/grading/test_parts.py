@@ -1,0 +1,65 @@
+"""A notebook that comes in several parts: all go where the first goes, and a hand-in from before is judged by them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from labs.author import sources
+from labs.checks import tasks
+from labs.course import release as course_release
+from labs.errors import UseError
+from labs.grading import check, handed, judge, release
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST, PART = "07_horovod_training", "07b_going_on_and_many_nodes"
+ANSWERED = "07.22"
+
+
+def whole(*answered):
+    """The bytes of the notebook as it was before it came in two, with the solutions of some items."""
+    cells, last = [], None
+    for name in (FIRST, PART):
+        complete, student = sources.pair(ROOT, ROOT / f"solutions/{name}.py")
+        done = {cell.id: cell for cell in complete.cells}
+        for cell in student.cells:
+            id = cell.metadata.get("labs", {}).get("id")
+            cells.append(json.loads(json.dumps(done[cell.id] if id in answered else cell)))
+        last = student
+    return json.dumps({**json.loads(json.dumps(last)), "cells": cells}).encode()
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A Submission from before."""
+    manifest = json.dumps({"files": {}, "release": {"notebooks": [FIRST]}}).encode()
+    contents = {f"notebooks/{FIRST}.ipynb": whole(ANSWERED), "manifest.json": manifest}
+    return handed.Submission("001", contents, tmp_path)
+
+
+def test_a_hand_in_from_before_is_judged_by_its_parts(old):
+    checks = {item.id for item in tasks.lessons()["nb07b"].task if isinstance(item, tasks.Check)}
+    found, told = judge.judged(old, ROOT, PART, "seed")
+    assert set(found) == checks and found[ANSWERED].state == "right", (told, found[ANSWERED])
+    assert all(each.text != judge.NOT_HANDED_IN for each in found.values())
+    assert {lesson.notebook for lesson in old.course.lessons} == {FIRST, PART}, "its tasks are those of both"
+
+
+def test_what_nobody_has_begun_is_not_handed_in(tmp_path):
+    untouched = handed.Submission("002", {f"notebooks/{FIRST}.ipynb": whole()}, tmp_path)
+    assert f"notebooks/{PART}.ipynb" not in untouched.contents
+
+
+def test_a_hand_in_of_both_is_taken_as_it_is(tmp_path):
+    contents = {f"notebooks/{name}.ipynb": whole(ANSWERED) for name in (FIRST, PART)}
+    assert handed.Submission("003", contents, tmp_path).contents == contents
+
+
+def test_what_names_the_first_part_names_all(tmp_path):
+    given = release.release(ROOT, tmp_path / "course.zip", notebooks="02,07")
+    assert given == [f"notebooks/{name}.ipynb" for name in ("02_concurrency", FIRST, PART)], "02b is no part of 02"
+    inside = course_release.load(tmp_path / "course.zip").files
+    assert "labs/lessons/nb07b/tasks.toml" in inside and "labs/lessons/nb02b/tasks.toml" not in inside
+    assert check.counting(tmp_path, [FIRST]) == (FIRST, PART) == check.counting(tmp_path)
+    with pytest.raises(UseError, match="There is no notebook 07_other"):
+        check.counting(tmp_path, ["07_other"])
