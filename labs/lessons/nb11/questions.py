@@ -38,7 +38,7 @@ def misleading(lines):
     if sound:
         return f"Line {sound[0]} is in your list. Does it claim more than what was done? Read it again."
     if left:
-        return f"Misleading lines still missing: {len(left)}. {FAULTS[left[0]][1]}"
+        return f"{several(len(left), 'misleading line')} still missing. {FAULTS[left[0]][1]}"
     return None
 
 
@@ -46,18 +46,13 @@ def misleading(lines):
 def named(faults):
     given = {int(line): str(letter).strip().lower()[:1] for line, letter in faults.items()}
     if missing := sorted(set(FAULTS) - set(given)):
-        return f"Misleading lines still without a letter: {len(missing)}. Give one for each, as {{2: ..., 3: ...}}."
+        return f"{several(len(missing), 'misleading line')} without a letter: give one for each, as {{2: ..., 3: ...}}."
     if extra := sorted(set(given) - set(FAULTS)):
         return f"Line {extra[0]} does not mislead, so it needs no letter."
     wrong = [line for line in FAULTS if given[line] != FAULTS[line][0]]
     yield not wrong, None
-<<<<<<< HEAD
     yield len(set(given.values())) == 1, "Each line has a fault of its own: you need ten different letters."
-    return f"Wrong letters: {len(wrong)}. Begin with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
-=======
-    yield len(set(given.values())) == 1, "Each fault stands in one line, and each line has one fault: ten letters."
     return f"{several(len(wrong), 'letter')} to change; begin with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
->>>>>>> d9079f7a94e022cb0f58b1fbd0f12d3c093a8477
 
 
 @judges("11.4")
