@@ -246,7 +246,7 @@ student: setup ## Write the tree that students get, without solutions, to build/
 	rm -rf build/student
 	labs build --student build/student
 
-benchmarks: setup ## Run the benchmarks behind the README's table "Measured"
+benchmarks: setup ## Run the benchmarks behind docs/measured.md
 	@$(ACTIVATE)
 	for file in benchmarks/*.py; do echo "python $$file"; python "$$file"; done
 	for strategy in mirrored horovod; do

@@ -534,7 +534,7 @@ def _grade_pin(args):
                 _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {hint}")
         return
     made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
-    print(f"Pinned to {args.check}: {len(made.numbers)} submissions get it ({', '.join(made.numbers)}).")
+    print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
 
 
 @command(

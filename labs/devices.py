@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from labs.errors import LabsError
+from labs.printed import several
 
 
 class DeviceError(LabsError):
@@ -138,13 +139,13 @@ def workers(count, pin=True, kind=None):
     if found:
         if count > len(found):
             raise DeviceError(
-                f"{count} workers asked for, but this machine shows {len(found)} GPU(s); a worker is a GPU here. "
+                f"{count} workers asked for, but this machine shows {several(len(found), 'GPU')}: each needs one. "
                 "Ask for more GPUs (in SLURM: --gres=gpu:N) or for fewer workers."
             )
         return found[:count]
     if pin and oversubscribed(count):
         warnings.warn(
-            f"{count} workers on {cores()} core(s): they share cores (oversubscribed), so expect no speedup.",
+            f"{count} workers on {several(cores(), 'core')}: they share cores (oversubscribed), so expect no speedup.",
             stacklevel=2,
         )
     cpu = tf.config.list_physical_devices("CPU")[0]
@@ -161,7 +162,7 @@ def workers(count, pin=True, kind=None):
         have = len(tf.config.list_logical_devices("CPU"))
         if have < count:
             raise DeviceError(
-                f"{count} workers asked for, but TensorFlow runs already with {have} in this process and cannot "
+                f"{count} workers asked for, but TensorFlow already runs with {have} in this process and cannot "
                 "add more. Restart the kernel and set up the largest number first."
             ) from None
     return [f"CPU:{i}" for i in range(count)]
@@ -180,8 +181,8 @@ def pin(local_rank, local_size=1):
     found = tf.config.list_physical_devices("GPU")
     if found and local_size > len(found):
         raise DeviceError(
-            f"{local_size} ranks on a machine that shows {len(found)} GPU(s): a rank is one GPU here, and two on one "
-            f"would share its memory. Start at most {len(found)} ranks per machine."
+            f"{local_size} ranks on a machine that shows {several(len(found), 'GPU')}: a rank is one GPU here, and two "
+            f"on one would share its memory. Start at most {len(found)} ranks per machine."
         )
     try:
         if found:
@@ -190,7 +191,7 @@ def pin(local_rank, local_size=1):
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
     except RuntimeError:
-        raise DeviceError("TensorFlow has computed already, so its devices are fixed. Pin first.") from None
+        raise DeviceError("TensorFlow has already computed, so its devices are fixed. Pin first.") from None
     _unpinned = _allowed()
     if len(_unpinned) > 1:  # a launcher that binds has done it already
         os.sched_setaffinity(0, {sorted(_unpinned)[local_rank % cores()]})

@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from labs import printed
 from labs.errors import LabsError
 
 
@@ -96,7 +97,7 @@ def alone(file):
 def no_name(name):
     """Why a run cannot be called `name`, as the end of a sentence; None if it can."""
     if not isinstance(name, str):
-        return f"is a {type(name).__name__}, not a text"
+        return f"is {printed.an(type(name).__name__)}, not a text"
     if not name or name.isspace():
         return "is empty"
     if "/" in name or name in (".", ".."):

@@ -16,7 +16,7 @@ def printable(text):
 
 
 def mapped(value, change, key=lambda name: name):
-    """The value with change(each) for all that is no list or dict, also inside of these; key: of a dict's keys."""
+    """The value with change(each) for everything but lists and dicts, also inside of these; key: for a dict's keys."""
     if isinstance(value, dict):
         return {key(name): mapped(item, change, key) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -29,13 +29,23 @@ def few(names, most=8):
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
+def several(number, thing):
+    """ "1 worker", "2 workers"."""
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
+def an(name):
+    """ "a Tensor", "an EagerTensor"."""
+    return f"a{'n' * name.startswith(tuple('AEIOaeio'))} {name}"
+
+
 def finite(value):
     """The value with None for numbers that are not finite, which JSON does not know; also inside lists and dicts."""
     return mapped(value, lambda each: None if isinstance(each, float) and not math.isfinite(each) else each)
 
 
 def as_json(value, indent=1):
-    """The value as JSON text, with null for what is no finite number."""
+    """The value as JSON text, with null for numbers that are not finite."""
     return json.dumps(finite(value), indent=indent, allow_nan=False)
 
 

@@ -38,12 +38,12 @@ def gather(value, what):
     except tf.errors.OpError as problem:
         said = problem.message.split("}} ")[-1].split("\n")[0]
         raise HorovodInternalError(
-            f"Rank {hvd.rank()} waited for another one that has ended; what that one says is the cause. Horovod: {said}"
+            f"Rank {hvd.rank()} waited for another rank that has ended; its output tells the cause. Horovod: {said}"
         ) from None
     for rank, (other, _) in enumerate(by_rank):
         if other != by_rank[0][0]:
             raise RankError(
-                f"Rank 0 compares {by_rank[0][0]} and rank {rank} {other}: they are at different places of the program "
+                f"Rank 0 compares {by_rank[0][0]} and rank {rank} {other}: they are at different places in the program "
                 "and would wait for each other for ever. Let all ranks do the same, in the same order."
             )
     return [value for _, value in by_rank]

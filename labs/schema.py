@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from labs import files
+from labs.printed import an
 
 # pydantic's types of errors, as a reader of a file would say them; others: pydantic's own text.
 _SAYS = {
@@ -37,7 +38,7 @@ class Section(BaseModel):
 
 
 def known(table, keys):
-    """Raise the error of the first key of `table` that is none of `keys`, with the one that was meant."""
+    """Raise the error of the first key of `table` that is not among `keys`, with the one that was meant."""
     for key in table:
         if key not in keys:
             near = get_close_matches(key, keys, 1)
@@ -91,5 +92,5 @@ def _short(given):
     try:
         text = repr(given)
     except (ValueError, RecursionError):  # thousands of digits, thousands of lists in lists
-        text = f"a {type(given).__name__} that is too large"
+        text = f"{an(type(given).__name__)} that is too large"
     return text if len(text) <= 40 else f"{text[:37]}..."

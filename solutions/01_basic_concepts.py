@@ -11,16 +11,17 @@
 #
 # **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
 #
-# Why is one network trained on many devices at all? What does "faster" mean, and how do you measure it? In which ways
-# can the work be divided, and what must each device keep in its memory? At the end you answer task **T1** in your own
-# words.
+# Why is one network trained on many devices at all? What does "faster" mean, and how do you measure it? How can the work
+# be divided, and what must each device keep in its memory? At the end you answer task **T1** in your own words.
 #
-# Nothing is trained here. You compute with numbers that others have published or measured, and with small simulations.
+# Nothing is trained here. You work with numbers that others have published or measured, one of them a training on a
+# cluster that becomes nearly 4 times as fast on 4 GPUs, and with small simulations.
 
 # %%
 from labs import recorded
 from labs.checks import answered, check, outcome, predict
 from labs.lessons.nb01 import pictures
+from labs.results import collect
 from labs.show import plots, tables, widgets
 from labs.simulate import laws, memory, pipeline
 
@@ -44,27 +45,28 @@ def per_year(months):
 check("01.1", per_year)
 
 # %% [markdown]
-# Beside it, something that doubles every 24 months, as the number of transistors on a chip did for a long time
-# (Moore's law). Your formula draws both, on a logarithmic axis. Guess before you look: if the speed of *one* chip
-# doubles every 24 months, in which year can it do alone what was needed in 2018?
+# Compare this with something that doubles every 24 months, as the number of transistors on a chip did for a long time
+# (Moore's law). The next cell draws both with your formula, on a logarithmic axis. Guess before you look: if the speed of
+# *one* chip doubles every 24 months, in which year can it do alone what the largest training of 2018 needed?
 
 # %%
 if answered("01.1"):
     plots.show(pictures.gap(per_year))
 
 # %% [markdown]
-# Nobody waits for that chip. What fills the gap is *more* of them, and more patience. But are a thousand chips a
-# thousand times as fast? That is the question of this course.
+# Nobody waits for that chip. *More* chips fill the gap, and more patience. But are a thousand chips a thousand times as
+# fast? That is the question of this course.
 #
-# An example, of two estimates: GPT-3 would take about **355 years on one V100** (C. Li, Lambda, 2020), and about **34 days on
+# Two estimates give an example: GPT-3 would take about **355 years on one V100** (C. Li, Lambda, 2020), and about **34 days on
 # 1024 A100** (D. Narayanan and others, [2104.04473](https://arxiv.org/abs/2104.04473), 2021). That is 3811 times as fast. The
-# number of devices gives a factor of 1024 at best; the newer device and all else give the rest, 3.7 or more. Keep two words apart:
+# number of devices gives a factor of 1024 at best. The rest, a factor of 3.7 or more, comes from the newer device and everything
+# else. So distinguish two words:
 #
 # - **Acceleration**: another, faster device does the same work.
 # - **Scaling**: more devices *of the same kind* share the work.
 #
-# Only for scaling there is a **speedup**, $S(p) = T(1) / T(p)$, from the times on 1 and on $p$ devices. Ideally it is
-# $p$. The share of the ideal that is reached is the **efficiency**, $E(p) = S(p) / p$.
+# Only scaling has a **speedup**, $S(p) = T(1) / T(p)$: the time on 1 device, divided by the time on $p$ devices. Ideally
+# it is $p$. The **efficiency**, $E(p) = S(p) / p$, is the share of the ideal that is reached.
 #
 # ## "150 times as fast"
 #
@@ -84,17 +86,17 @@ efficiency_4 = speedup_4 / 4
 check("01.3", speedup_2, speedup_4, efficiency_4)
 
 # %% [markdown]
-# The first 75 is acceleration: a GPU instead of a CPU. What came after it is scaling, and it ended at 2 GPUs. A
-# "speedup of 150" hides both facts. So never divide a time on one kind of device by a time on another and call it
-# speedup, and say what you compare with.
+# The factor of 75 is acceleration: a GPU replaced a CPU. The gain after that is scaling, and it ended at 2 GPUs. A
+# "speedup of 150" hides both facts. So never call it a speedup when you compare times on two kinds of devices, and always
+# say what you compare with.
 #
 # ## From 29 hours to 1.2 minutes
 #
 # A well-known task: train the network ResNet-50 on the images of ImageNet. One group needed 29 h on 8 P100 GPUs. A few
 # years later another group needed 1.2 min on 2048 V100 GPUs: **1450 times as fast**.
 #
-# **Predict:** which factor of these 1450 did the *number* of devices give? (The rest is due to the device, the program
-# and all else.)
+# **Predict:** how much of this factor of 1450 comes from the *number* of devices? (The rest comes from the device, the
+# program and everything else.)
 
 # %% labs={"id": "01.4"}
 ### BEGIN SOLUTION
@@ -116,20 +118,20 @@ first, last = (next(row for row in trainings if row["minutes"] == minutes) for m
 outcome("01.4", last["devices"] / first["devices"], how="computed")
 
 # %% [markdown]
-# The picture takes each time apart, against the first row. On the left, the dashed line is where 8 P100 would be if
-# their number were scaled ideally. On the right, grey is the factor that the number of devices gives at best, and the
-# coloured bar is the rest: grey times coloured is the whole.
+# The picture splits the gain of each row over the first one. On the left, the dashed line shows the time that more P100
+# would need if they scaled ideally from 8. On the right, the grey bar is the factor that the number of devices gives at
+# best, and the coloured bar is the rest. Grey times coloured is the whole gain.
 
 # %%
 plots.show(pictures.imagenet())
 
 # %% [markdown]
-# 256 and 1024 P100 are a little *above* the line: their rest is below 1, since communication costs something. The
-# points far *below* it had faster devices and better programs: a rest of 5.7 or 7.6 says nothing about scaling. (The
-# number of devices of the TPU pod was not told.)
+# The points of 256 and 1024 P100 are a little *above* the line. Their rest is below 1, because communication costs time.
+# The points far *below* the line had faster devices and better programs: a rest of 5.7 or 7.6 says nothing about scaling.
+# (For the TPU pod, the number of devices was not published.)
 #
 # Only the three P100 rows allow a speedup, and nobody published a time on 1 device. So take the first row as the
-# baseline: how many times as fast, on how many times the devices?
+# baseline. How many times as fast is another row, on how many times as many devices?
 
 
 # %% labs={"id": "01.5"}
@@ -154,17 +156,17 @@ if answered("01.5"):
     )
 
 # %% [markdown]
-# From 8 to 1024 devices, nine tenths of the ideal are left. Look at the last column, too: the fastest of the three is
-# also the least accurate. A training is only faster if the network is as good in the end, so **accuracy stands beside
-# every time**. (Three groups, three programs: a comparison, not yet a measurement.)
+# From 8 to 1024 devices, the efficiency stays at nine tenths. Look at the last column, too: the fastest of the three is
+# also the least accurate. A training is faster only if the network is as good in the end, so **state the accuracy beside
+# every time**. (Three groups used three programs: this is a comparison, not yet a measurement.)
 #
 # Somebody writes: "With 256 times the devices it was 1450 times as fast. So the efficiency is 1450 / 256, that is
 # 566 %." What is wrong?
 #
-# - **a**: the divisor: 2048 devices make 1450 / 2048, an efficiency of 71 %
+# - **a**: the divisor: with 2048 devices it is 1450 / 2048, an efficiency of 71 %
 # - **b**: nothing; with many devices the data fit into their fast memories, so more than 100 % is possible
-# - **c**: 8 P100 are compared with 2048 V100, so 1450 is no speedup, and no efficiency follows from it
-# - **d**: the accuracy is 75.3 % in one row and 75.08 % in the other, and this makes the factor of 5.7
+# - **c**: 8 P100 are compared with 2048 V100, so 1450 is not a speedup, and no efficiency follows from it
+# - **d**: the accuracy is 75.3 % in one row and 75.08 % in the other, and this explains the factor of 5.7
 
 # %% labs={"id": "01.6"}
 ### BEGIN SOLUTION
@@ -176,8 +178,8 @@ check("01.6", what_is_wrong)
 # ## Measure by hand
 #
 # Now one program on one kind of device: ResNet50V2, trained on 1, 2 and 4 V100 GPUs of a node of CTE-POWER, a cluster
-# in Barcelona. Each epoch goes once through 50,000 images. This is its log, recorded there; the run on 2 GPUs is left
-# out here.
+# in Barcelona. Each epoch goes once through 50,000 images. This is its log, recorded there. The run on 2 GPUs is not
+# shown.
 
 # %%
 log = recorded.CTE_POWER.read_text().splitlines()
@@ -186,10 +188,10 @@ print(*log[:13], "...", *log[26:], sep="\n")
 # %% [markdown]
 # Which epochs of a run do you use for the time of *one* epoch?
 #
-# - **a**: the mean of all five, for you wait for the first one as well
-# - **b**: the mean of epochs 2 to 5, for in the first one the program is prepared and memory is taken
-# - **c**: the shortest epoch, for it shows what the machine can do
-# - **d**: the first, for then no data are in any cache yet
+# - **a**: the mean of all five, because you wait for the first one as well
+# - **b**: the mean of epochs 2 to 5, because the first one also prepares the program and reserves memory
+# - **c**: the shortest epoch, because it shows what the machine can do
+# - **d**: the first, because no data are in any cache yet
 
 # %% labs={"id": "01.7"}
 ### BEGIN SOLUTION
@@ -198,8 +200,8 @@ which_epochs = "b"
 check("01.7", which_epochs)
 
 # %% [markdown]
-# So an epoch takes 45, 24 and 12 s. Write the three quantities with which every study begins. **Throughput** is the
-# number of images per second.
+# So an epoch takes 45, 24 and 12 s on 1, 2 and 4 GPUs. Write the three quantities with which every scaling study begins.
+# **Throughput** is the number of images per second.
 
 
 # %% labs={"id": "01.8"}
@@ -233,9 +235,9 @@ if answered("01.8"):
     tables.show(rows)
 
 # %% [markdown]
-# The same efficiency on 2 and on 4 GPUs? Be careful: the log has whole seconds. What it calls 12 s was anything from
-# 11.5 s to 12.5 s, and 45 s anything from 44.5 s to 45.5 s. What are the lowest and the highest speedup on 4 GPUs that
-# fit this log?
+# Is the efficiency on 2 and on 4 GPUs really the same? Be careful: the log gives whole seconds. An epoch of "12 s" took
+# anything from 11.5 s to 12.5 s, and one of "45 s" anything from 44.5 s to 45.5 s. What are the lowest and the highest
+# speedup on 4 GPUs that fit this log?
 
 # %% labs={"id": "01.9"}
 ### BEGIN SOLUTION
@@ -247,19 +249,29 @@ check("01.9", lowest, highest)
 # Were 4 GPUs less efficient than 2? E(4) / E(2) is 24 / (2 x 12) = 1, and with the rounding anything from 0.94 to 1.07:
 # this log cannot tell. In notebook 05 you measure single steps, and several times.
 #
+# Here is the whole study in one picture. The bars show what the rounding leaves open.
+
+# %%
+plots.show(plots.scaling(collect.rows([recorded.CTE_POWER], images=50_000), ("epoch time", "speedup")))
+
+# %% [markdown]
+# This is what success looks like: 4 GPUs of one node are nearly 4 times as fast as one. The figure is *recorded*, on a
+# cluster with a GPU for each worker. On your own machine the workers may share cores and memory, and 2 of them may even be
+# slower than 1. From notebook 05 on you measure that, and find out why.
+#
 # ## Strong or weak
 #
-# What stays the same when workers are added? There are two kinds of scaling:
+# What stays the same when you add workers? There are two kinds of scaling:
 #
-# - **strong scaling**: the *global batch* is fixed, the images of one step over all workers. Each worker gets less.
-# - **weak scaling**: the *local batch* is fixed, the images of one step on each worker. The global batch grows.
+# - **strong scaling**: the *global batch*, the images of one step over all workers, is fixed. Each worker gets fewer.
+# - **weak scaling**: the *local batch*, the images of one step on each worker, is fixed. The global batch grows.
 #
 # `Batch_size` in the log is the global batch. Which kind is this study?
 #
-# - **a**: strong, for an epoch has 50,000 images in all three runs
-# - **b**: weak, for each GPU computes 256 images in a step in all three runs
-# - **c**: strong, for each GPU gets fewer images in a step the more GPUs there are
-# - **d**: weak, for each GPU computes as many images in an epoch in all three runs
+# - **a**: strong, because an epoch has 50,000 images in all three runs
+# - **b**: weak, because each GPU processes 256 images in a step in all three runs
+# - **c**: strong, because each GPU gets fewer images in a step when there are more GPUs
+# - **d**: weak, because each GPU processes the same number of images in an epoch in all three runs
 
 # %% labs={"id": "01.10"}
 ### BEGIN SOLUTION
@@ -268,11 +280,11 @@ kind_of_scaling = "b"
 check("01.10", kind_of_scaling)
 
 # %% [markdown]
-# How far can it go? Let a part of the work be **serial**: no second worker can shorten it. In a training this may be a
-# file that one worker reads for all, or the start of each operation, which takes as long for few images as for many.
-# Say that 5 % of the time on one worker is serial.
+# How far can scaling go? Suppose that part of the work is **serial**: more workers cannot shorten it. In a training this
+# may be a file that one worker reads for all, or the start of each operation, which takes as long for few images as for
+# many. Say that 5 % of the time on one worker is serial.
 #
-# **Predict:** the work is fixed. How many times as fast are 64 workers?
+# **Predict:** the total work is fixed. How many times as fast are 64 workers?
 
 # %% labs={"id": "01.11"}
 ### BEGIN SOLUTION
@@ -281,13 +293,13 @@ speedup_of_64 = 15
 predict("01.11", speedup_of_64)
 
 # %% [markdown]
-# Two laws answer, with $s$ for the serial share. If the work is fixed, **Amdahl's law** holds; if it grows with the
-# workers, **Gustafson's law**:
+# Two laws give the answer; $s$ is the serial share. **Amdahl's law** holds if the work is fixed, **Gustafson's law** if it
+# grows with the workers:
 #
 # $$ \text{fixed work: } S(p) = \frac{1}{s + (1 - s)/p} \qquad \text{growing work: } S(p) = s + p\,(1 - s) $$
 #
-# Move the controls: Tab goes from one to the next, arrow keys change a value. What happens to the lower curve if there
-# are 4 times as many workers?
+# Move the controls: Tab goes from one to the next, and the arrow keys change a value. What happens to the lower curve with
+# 4 times as many workers?
 
 # %%
 widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
@@ -297,13 +309,14 @@ tables.show([{"workers": p, "serial": 0.05, "times as fast": laws.amdahl(p, seri
 outcome("01.11", laws.amdahl(64, serial=0.05), how="computed")
 
 # %% [markdown]
-# Of fixed work the serial part is left in the end: $1/s$ is the limit, however many workers there are. This is strong
-# scaling. In weak scaling the divisible work grows and the serial part does not, so the speedup goes on. This is one
-# reason why trainings on many devices use large batches. Notebook 04 shows what that costs in learning.
+# If the work is fixed, the serial part is all that remains in the end: the speedup never exceeds $1/s$, however many
+# workers there are. This is strong scaling. In weak scaling the divisible work grows and the serial part does not, so the
+# speedup keeps growing. This is one reason why trainings on many devices use large batches. Notebook 04 shows what that
+# costs in learning.
 #
 # ## Where the workers are
 #
-# A **worker** is what computes one share of a training: a GPU, or a CPU core where there are no GPUs. A **node** is one
+# A **worker** computes one share of a training. It is a GPU, or a CPU core where there are no GPUs. A **node** is one
 # machine.
 #
 # - The cores of a node share its memory. A GPU has a memory of its own, and fast links to the other GPUs of its node.
@@ -334,21 +347,21 @@ hvd_size = 2
 check("01.12", gpus_at_work, processes_needed, hvd_size)
 
 # %% [markdown]
-# (If you know PyTorch: the course's README has its names beside these.)
+# (If you know PyTorch: `docs/students/pytorch.md` lists its names for these terms.)
 #
 # ## Three ways to divide the work
 #
-# A network is a chain of layers. A mini-batch goes **forward** through them, and then **backward**, from the last layer
-# to the first, which gives the gradients. Four devices can share this work in different ways:
+# A network is a chain of layers. A mini-batch goes **forward** through them. Then the **backward** pass goes from the last
+# layer to the first and computes the gradients. Four devices can share this work in different ways:
 #
 # - **data parallelism**: each device has *all layers*, and a quarter of the mini-batch
 # - **model parallelism**: each device has *a quarter of the layers*; the whole mini-batch goes from one device to the
 #   next
-# - **pipeline parallelism**: as model parallelism, but the mini-batch is cut into **micro-batches** that follow each
+# - **pipeline parallelism**: like model parallelism, but the mini-batch is cut into **micro-batches** that follow each
 #   other
 #
-# **Predict:** for which share of the time is a device *idle* in model parallelism on 4 devices, on average? A number
-# from 0 to 1.
+# **Predict:** what share of the time is a device *idle* in model parallelism on 4 devices, on average? Give a number from
+# 0 to 1.
 
 # %% labs={"id": "01.13"}
 ### BEGIN SOLUTION
@@ -357,18 +370,18 @@ idle_share = 0.75
 predict("01.13", idle_share)
 
 # %% [markdown]
-# One mini-batch and a network of 8 equal layers, simulated. The unit of time is one layer's forward pass for the whole
-# mini-batch; backward takes twice as long. The final all-reduce, which sums the gradients of all copies, takes half a
-# unit, and counts as work; sending from device to device takes no time.
+# The next picture simulates one mini-batch in a network of 8 equal layers. The unit of time is one layer's forward pass for
+# the whole mini-batch; the backward pass takes twice as long. The final all-reduce sums the gradients of all copies. It
+# takes half a unit and counts as work. Sending data from device to device takes no time here.
 
 # %%
 plots.show(pictures.compare(device_count=4, micro_batches=4))
 outcome("01.13", pipeline.idle(pipeline.pipelined(devices=4, layers=8)), how="simulated")
 
 # %% [markdown]
-# In the middle, a device has nothing to do until the one before it is done: only one works at any moment. Nothing is
-# gained but room, since each device keeps a quarter of the layers only. Below, the first device hands on micro-batch 1
-# and goes on with micro-batch 2: now several devices work at the same time.
+# In the middle, each device waits until the one before it is done, so only one works at any moment. The only gain is
+# memory: each device keeps just a quarter of the layers. At the bottom, the first device passes micro-batch 1 on and goes
+# on with micro-batch 2, so several devices work at the same time.
 #
 # Let the time run: choose a kind, then move *now*. Which device is the last to begin, and which the last to end? What
 # do more micro-batches change?
@@ -383,9 +396,9 @@ widgets.explore(
 )
 
 # %% [markdown]
-# What is the idle share of a pipeline with K devices and M micro-batches? Look at the forward half and count in
-# *turns*, the time of one micro-batch on one device. After how many turns has the last device finished the last
-# micro-batch? In how many of them does a device work? The backward half has the same shape.
+# What is the idle share of a pipeline with K devices and M micro-batches? Look at the forward half and count in *turns*:
+# a turn is the time of one micro-batch on one device. After how many turns has the last device finished the last
+# micro-batch? In how many of these turns does a device work? The backward half has the same shape.
 
 
 # %% labs={"id": "01.14"}
@@ -399,7 +412,7 @@ def bubble(devices, micro_batches):
 check("01.14", bubble)
 
 # %% [markdown]
-# This share is called the **bubble**. Your formula against the simulator, which adds up the gaps between all boxes:
+# This share is called the **bubble**. Compare your formula with the simulator, which adds up the gaps between all boxes:
 
 # %%
 if answered("01.14"):
@@ -411,7 +424,7 @@ if answered("01.14"):
     tables.show(rows)
 
 # %% [markdown]
-# On 4 devices, at least how many micro-batches do you need for an idle share of at most 10 %?
+# How many micro-batches do you need, at least, for an idle share of at most 10 % on 4 devices?
 
 # %% labs={"id": "01.15"}
 ### BEGIN SOLUTION
@@ -420,12 +433,13 @@ enough = 27
 check("01.15", enough)
 
 # %% [markdown]
-# More of them make the bubble smaller still. But a micro-batch of few samples does not fill a device, and each one costs a
-# message at each cut. They cost memory, too: in this schedule (**GPipe**, [1811.06965](https://arxiv.org/abs/1811.06965)) all
-# forward passes come first, so a device keeps what backward needs of all M micro-batches. If each device goes backward as soon as
-# it can (**1F1B**, [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the same, and it keeps at most K of them.
+# More micro-batches make the bubble even smaller. But a micro-batch of few samples does not keep a device busy, and each one
+# costs a message at each cut. They cost memory, too. In this schedule (**GPipe**, [1811.06965](https://arxiv.org/abs/1811.06965))
+# all forward passes come first, so a device keeps what the backward pass needs for all M micro-batches. If each device begins
+# the backward pass as soon as it can (**1F1B**, [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the same, but a
+# device keeps at most K micro-batches.
 #
-# And what do the devices tell each other?
+# And what do the devices send each other?
 #
 # - **a**: data parallelism: the weights, after each epoch; model and pipeline: the activations
 # - **b**: data parallelism: the activations; model and pipeline: the gradients of all weights, at every step
@@ -440,13 +454,14 @@ what_travels = "c"
 check("01.17", what_travels)
 
 # %% [markdown]
-# Gradients have the size of the network, whatever the batch. The activations at a cut have the width of *one* layer,
-# times the samples. So a network with very many weights makes data parallelism expensive, and large images or batches
-# make model parallelism expensive.
+# Gradients are as large as the network, whatever the batch. The activations at a cut are as large as the output of *one*
+# layer, times the samples. So a network with very many weights makes data parallelism expensive, and large images or
+# batches make model parallelism expensive.
 #
-# Large trainings combine the two: the layers are divided over a few devices, and this whole chain exists several times,
-# each with its own samples. Many also divide the matrices of every layer over the devices of a node (**tensor parallelism**,
-# [1909.08053](https://arxiv.org/abs/1909.08053)): none waits for its turn, but all exchange activations in each layer.
+# Large trainings combine the two: a few devices share the layers, and several such chains work side by side, each with its
+# own samples. Many also divide the matrices of every layer over the devices of a node (**tensor parallelism**,
+# [1909.08053](https://arxiv.org/abs/1909.08053)). Then no device waits for its turn, but all exchange activations in each
+# layer.
 #
 # ## Does it fit?
 #
@@ -473,7 +488,8 @@ def state_bytes(parameters):
 check("01.18", state_bytes)
 
 # %% [markdown]
-# Guess before you look: for ResNet50V2 with 32 images of 224 x 224, which takes more, all of that or the activations?
+# Guess before you look: for ResNet50V2 with 32 images of 224 x 224, which takes more memory, these three parts or the
+# activations?
 
 # %%
 if answered("01.18"):
@@ -488,13 +504,13 @@ if answered("01.18"):
     tables.show(rows)
 
 # %% [markdown]
-# In networks for images the activations decide. They are what you halve with half the batch, and they are why a batch
-# can be too large (notebook 04). VGG16 has by far the most weights, and no more activations than ResNet50V2: up to batch 27 its
-# weights, gradients and momentum take more.
+# In networks for images the activations take most of the memory. Half the batch means half the activations, and they are the
+# reason why a batch can be too large (notebook 04). VGG16 has by far the most weights, but no more activations than ResNet50V2:
+# up to batch 27 its weights, gradients and momentum take more.
 #
-# Now move everything. *float16* stands for two bytes for every number (trainings in mixed precision keep more, as you will see).
-# The dotted lines are the memory of three GPUs, as far as the axis reaches. What makes ResNet152V2
-# fit into 16 GB with 128 images? Which parts change with *devices*, and under which condition?
+# Now change everything. Here *float16* means two bytes for every number (trainings in mixed precision keep more, as you will
+# see). The dotted lines mark the memory of three GPUs, as far as the axis reaches. How do you make ResNet152V2 fit into 16 GB
+# with 128 images? Which parts change with *devices*, and under which condition?
 
 # %%
 widgets.explore(
@@ -508,12 +524,12 @@ widgets.explore(
 )
 
 # %% [markdown]
-# You go from 1 device to 8 with data parallelism, 32 images on each. Compared with the one device before, what does
-# each of them keep?
+# With data parallelism you go from 1 device to 8, with 32 images on each. What does each of the 8 devices keep, compared
+# with the single one?
 #
 # - **a**: an eighth of everything
 # - **b**: all weights, gradients and optimizer state, and an eighth of the activations
-# - **c**: all weights, an eighth of the gradients and of the optimizer state, for the all-reduce divides them
+# - **c**: all weights, and an eighth of the gradients and of the optimizer state, because the all-reduce divides them
 # - **d**: as much as before, of everything
 
 # %% labs={"id": "01.19"}
@@ -524,23 +540,23 @@ check("01.19", on_each_of_8)
 
 # %% [markdown]
 # Data parallelism saves no memory. **Sharding** does: each of K devices keeps 1/K of the optimizer state, or of the
-# gradients and the weights as well, and fetches the others' shares when it needs them. The activations it does not
-# divide. In notebook 10 you shard an optimizer.
+# gradients and the weights as well, and fetches the others' shares when it needs them. Sharding does not divide the
+# activations. In notebook 10 you shard an optimizer.
 #
-# The largest networks need this. The weights alone of one with **175 billion**, in 16 bits each, are 350 GB: at least 5
-# devices of 80 GB. Training takes more: in mixed precision with Adam 16 bytes for each weight. 2 are the weight and 2 its gradient, in
-# 16 bits; 12 are a copy of the weight and Adam's two numbers, in float32 (S. Rajbhandari and others, ZeRO,
-# [1910.02054](https://arxiv.org/abs/1910.02054), section 3.1). That is 2,800 GB, and not one activation yet.
+# The largest networks need this. A network with **175 billion** weights of 16 bits each takes 350 GB for the weights alone: at
+# least 5 devices of 80 GB. Training takes more. In mixed precision with Adam it is 16 bytes for each weight: 2 for the weight and
+# 2 for its gradient, in 16 bits, and 12 for a copy of the weight and Adam's two numbers, in float32 (S. Rajbhandari and others,
+# ZeRO, [1910.02054](https://arxiv.org/abs/1910.02054), section 3.1). That makes 2,800 GB, without a single activation.
 #
-# Plain data parallelism cannot train such a network, since each device would have to hold all of that. One with less than
-# 100 million weights fits on one device, depending on the size of its images and its batch. That is why this course trains with
-# data parallelism.
+# Plain data parallelism cannot train such a network, because each device would have to hold all of that. A network with fewer
+# than 100 million weights fits on one device, depending on the size of its images and its batch. That is why this course trains
+# with data parallelism.
 #
 # ## T1
 #
 # In 8 to 12 sentences: what are the advantages and disadvantages of data parallelism and of model parallelism? Say what
-# a pipeline improves, and what limits it. When would you take which? Think of memory, of idle time, of what travels,
-# and of how hard the program is to write.
+# a pipeline improves, and what limits it. When would you choose which? Think of memory, of idle time, of what travels
+# between devices, and of how hard the program is to write.
 
 # %% [markdown] labs={"id": "T1", "kind": "answer"}
 # ### T1: your answer
@@ -548,18 +564,18 @@ check("01.19", on_each_of_8)
 # In data parallelism each device has a copy of the whole network and computes the gradient of its share of the batch;
 # the gradients are summed over all devices at every step. It works for any network without changing it, all devices do
 # the same work at the same time, and adding devices is easy. But the network with its gradients, optimizer state and
-# activations must fit on each device, for nothing of it is divided. At every step a gradient of the size of the network
+# activations must fit on each device, because none of them is divided. At every step a gradient as large as the network
 # travels, all wait for the slowest, and with a fixed local batch the global batch grows, which changes how it learns.
 #
-# In model parallelism each device has some of the layers, so that a network can be trained that fits on no single
+# In model parallelism each device has some of the layers, so a network can be trained that is too large for any single
 # device. Only the activations at the cuts and their gradients travel. But the devices work one after the other: on K
-# devices each is idle for (K-1)/K of the time, 75 % on 4. The layers must also be divided so that all devices have
-# equally much to do, which is work for the programmer and must be done again for each network.
+# devices each is idle for (K-1)/K of the time, 75 % on 4. The layers must also be divided so that all devices have the
+# same amount of work; the programmer must do this again for each network.
 #
 # A pipeline cuts the batch into M micro-batches that follow each other, and so reduces the idle share to
 # (K-1)/(M+K-1); on 4 devices 27 micro-batches bring it to 10 %. The limit is the size of a micro-batch: few samples do
-# not fill a device, and each adds messages; besides, GPipe keeps the activations of all M micro-batches until backward,
-# and 1F1B those of at most K.
+# not keep a device busy, and each micro-batch adds messages. Besides, GPipe keeps the activations of all M micro-batches
+# until the backward pass, and 1F1B those of at most K.
 #
 # I take data parallelism as long as the network fits on one device, with sharding if its state is the problem; I
 # divide the network if it does not fit otherwise, always with a pipeline, and combine both on many devices.
@@ -568,7 +584,8 @@ check("01.19", on_each_of_8)
 # %% [markdown]
 # ## What you take along
 #
-# - Scaling is more of the same, acceleration is something else. Only scaling has a speedup and an efficiency.
+# - Scaling means more devices of the same kind; acceleration means a faster device. Only scaling has a speedup and an
+#   efficiency.
 # - Leave out the first epoch, know your rounding, write the accuracy beside the time.
 # - Data parallelism copies the network and divides the samples; model parallelism divides the network; micro-batches
 #   fill its gaps.

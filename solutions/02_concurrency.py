@@ -11,9 +11,9 @@
 #
 # **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
 #
-# Several workers compute gradients at the same time. How does one network come out of it? And should they wait for each
-# other? What you find out is the first half of task **T2**; how many large gradients are summed is the second, in the next
-# notebook.
+# Several workers compute gradients at the same time. How do they train one network together? And should they wait for each
+# other? Your answers are the first half of task **T2**. The second half, in the next notebook, is how many large gradients
+# are added up.
 #
 # All gradients here are computed, on the digits that come with scikit-learn. Only the *seconds* are simulated, so you
 # can have 10,000 workers.
@@ -29,12 +29,12 @@ from labs.simulate import stragglers
 # %% [markdown]
 # ## A gradient from few samples
 #
-# The network has one layer: 64 grey values and a constant 1 go in, one score for each of the ten digits comes out. Its
-# weights are a matrix of 65 x 10. That is small enough to look into, and it learns.
+# The network has one layer: 64 grey values and a constant 1 go in, and one score for each of the ten digits comes out. Its
+# weights are a matrix of 65 x 10. It is small enough to inspect, and yet it learns.
 #
 # Gradient descent follows the gradient of the loss over *all* samples. **Stochastic gradient descent** (SGD) takes the
-# gradient of a few, the **mini-batch**, and makes a step with it at once. Three entries of both gradients, for the
-# digit 3:
+# gradient of a few samples, the **mini-batch**, and makes a step with it at once. Here are three entries of both
+# gradients, for the digit 3:
 
 # %%
 images, labels = sgd.digits()
@@ -43,7 +43,7 @@ print(f"all {len(labels)} digits:", sgd.gradient(start)[18:21, 3].round(3))
 print("32 of them:     ", sgd.gradient(start, next(sgd.batches(32)))[18:21, 3].round(3))
 
 # %% [markdown]
-# Similar, not equal. The error depends on which samples were drawn, so look at its mean over many batches.
+# They are similar, but not equal. The error depends on which samples were drawn, so look at its mean over many batches.
 #
 # **Predict:** you make the batch 4 times as large. By which factor does the error of its gradient change? Write 1 for
 # no change, 0.25 for a quarter.
@@ -55,8 +55,8 @@ error_factor = 0.5
 predict("02.1", error_factor)
 
 # %% [markdown]
-# To find out, write the error: the length of the difference between the gradient of these `rows` and the gradient of
-# all digits. `np.linalg.norm` gives the length, also of a matrix.
+# To find out, write a function for the error: the length of the difference between the gradient of these `rows` and the
+# gradient of all digits. `np.linalg.norm` gives the length of a vector or a matrix.
 
 
 # %% labs={"id": "02.2"}
@@ -83,9 +83,9 @@ if answered("02.2"):
 # $1/\sqrt{n}$. (From 64 to 256 it falls a little more: 256 is already a seventh of all digits, and all digits together
 # have no error.)
 #
-# So is a large batch better? On the left of the next picture is the error, as a share of the full gradient's length. On
-# the right is what counts in the end: the loss, over the number of samples read. Tab moves between the controls, arrow
-# keys move a control.
+# So is a large batch better? The next picture shows the error on the left, as a share of the full gradient's length. On
+# the right is what counts in the end: the loss, over the number of samples read. Tab moves between the controls, and the
+# arrow keys change a control.
 
 # %%
 widgets.explore(pictures.minibatches, batch=[4, 8, 16, 32, 64, 128, 256, 512], rate=[0.1, 0.5, 1.0, 2.0, 4.0])
@@ -96,7 +96,7 @@ widgets.explore(pictures.minibatches, batch=[4, 8, 16, 32, 64, 128, 256, 512], r
 # - **a**: a gradient that is 16 times as exact
 # - **b**: a gradient that is 4 times as exact, and 1/16 of the updates in an epoch
 # - **c**: the exact gradient, so that the loss falls at every step
-# - **d**: the same loss after each epoch, since the same samples are read
+# - **d**: the same loss after each epoch, because the same samples are read
 
 # %% labs={"id": "02.3"}
 ### BEGIN SOLUTION
@@ -105,13 +105,13 @@ larger_batch = "b"
 check("02.3", larger_batch)
 
 # %% [markdown]
-# Beyond what a device computes at once, a larger batch is a bad bargain for *one* worker: 16 times the work. Many
-# workers share this work, and do it at the same time.
+# Once a batch keeps the device busy, a larger one is a bad bargain for *one* worker: 16 times the work for a gradient that
+# is 4 times as exact. Many workers share this work and do it at the same time.
 #
 # ## Many workers, one gradient
 #
-# **Data parallelism:** each of K workers has a copy of the weights and a mini-batch of its own. Here are 4 workers
-# with 8 digits each, before the first step:
+# In **data parallelism** each of K workers has a copy of the weights and a mini-batch of its own. Here are 4 workers with 8
+# digits each, before the first step:
 
 # %%
 step = sgd.one_step(workers=4, batch=8)
@@ -119,8 +119,8 @@ for worker, rows in enumerate(step["rows"]):
     print(f"worker {worker} reads the digits {labels[rows]}")
 
 # %% [markdown]
-# `step["gradients"]` holds their four gradients, each of shape (65, 10). The workers agree on **one**: the mean.
-# Write it.
+# `step["gradients"]` holds their four gradients, each of shape (65, 10). The workers agree on **one** gradient: the mean.
+# Write a function for it.
 
 
 # %% labs={"id": "02.4"}
@@ -144,19 +144,19 @@ if answered("02.4"):
     assert np.abs(mean - whole).max() < 1e-12  # equal, but for the order in which numbers were added
 
 # %% [markdown]
-# They are equal. With K batches $B_j$ of $n$ samples each, all disjoint:
+# They are equal. For K batches $B_j$ of $n$ samples each, where no sample is in two batches:
 #
 # $$ \frac{1}{K} \sum_{j=1}^{K} \frac{1}{n} \sum_{i \in B_j} \nabla L_i \;=\; \frac{1}{nK} \sum_{i} \nabla L_i $$
 #
-# Four workers with 8 samples take the step of *one* worker with 32. In this picture you see it: the batches, the
-# gradient of each worker for the weights of one digit, their mean, and the gradient of all batches at once.
+# Four workers with 8 samples each take the same step as *one* worker with 32. The picture shows the batches, the gradient
+# of each worker for the weights of one digit, their mean, and the gradient of all batches at once.
 
 # %%
 widgets.explore(pictures.averaging, workers=(2, 6), batch=(1, 8), digit=(0, 9))
 
 # %% [markdown]
-# And after many steps? Each worker now updates its own copy, with the same mean. `alone` is one worker with the
-# whole batch.
+# Does this hold after many steps, too? Each worker now updates its own copy with the same mean. `alone` is one worker with
+# the whole batch.
 
 # %%
 copies, alone, source = [start] * 4, start, sgd.batches(8)
@@ -171,10 +171,10 @@ if answered("02.4"):
     print(f"loss: {sgd.loss(start):.3f} at the start, {sgd.loss(copies[0]):.3f} now")
 
 # %% [markdown]
-# Equal at the start, equal steps: the copies stay equal, so weights never need to travel.
+# The copies are equal at the start and make equal steps, so they stay equal. Weights never need to travel.
 #
-# Now a trap. 16 digits are left for 2 workers; worker 0 gets 4 of them and worker 1 gets 12. **Predict:** is the mean
-# of their two gradients still the gradient of all 16? Write `"yes"` or `"no"`.
+# Now a trap. 16 digits are left for 2 workers: worker 0 gets 4 of them, and worker 1 gets 12. **Predict:** is the mean of
+# their two gradients still the gradient of all 16? Write `"yes"` or `"no"`.
 
 # %% labs={"id": "02.5"}
 ### BEGIN SOLUTION
@@ -193,13 +193,13 @@ if answered("02.4"):
     outcome("02.5", "yes" if difference < 1e-9 else "no", how="computed")
 
 # %% [markdown]
-# How much does one sample of worker 0 weigh in this mean, and how much one of worker 1? Write the mean in which all
-# samples weigh the same.
+# How much weight does a sample of worker 0 have in this mean, and how much a sample of worker 1? Write the mean that gives
+# every sample the same weight.
 
 
 # %% labs={"id": "02.6"}
 def weighted(gradients, sizes):
-    """The gradient of all samples. gradients: one of each worker; sizes: how many samples each has read."""
+    """The gradient of all samples. gradients: one from each worker; sizes: how many samples each has read."""
     ### BEGIN SOLUTION
     return sum(size * gradient for size, gradient in zip(sizes, gradients)) / sum(sizes)
     ### END SOLUTION
@@ -209,8 +209,8 @@ if check("02.6", weighted):
     print(f"largest difference to the weighted mean: {np.abs(weighted(gradients, [4, 12]) - whole).max():.1e}")
 
 # %% [markdown]
-# That is why pipelines give equal batches to all workers, and drop or pad the last, partial one: the plain mean is then
-# right, and nobody needs to know the sizes.
+# That is why input pipelines give all workers batches of equal size. They drop the last, partial batch, or pad it (fill it up
+# with extra samples). Then the plain mean is right, and no worker needs to know the sizes.
 #
 # MirroredStrategy and Horovod, the tools of the next notebooks, train in this way. What travels between the workers,
 # and when?
@@ -229,17 +229,17 @@ check("02.7", what_travels)
 # %% [markdown]
 # ## Synchronous: the slowest sets the step
 #
-# The mean needs *all* gradients. So at every step all workers wait until the last one is done: a **barrier**. Workers
-# are never equally fast: files, other programs, the network, the temperature. Seconds of 4 workers (columns) in 5
-# steps (rows):
+# The mean needs *all* gradients. So at every step all workers wait until the last one is done. This is a **barrier**.
+# Workers are never equally fast: files, other programs, the network and the temperature delay them. Here are the seconds of
+# 4 workers (columns) in 5 steps (rows):
 
 # %%
 times = stragglers.draws(workers=4, steps=5, spread=0.3)
 print(times.round(2))
 
 # %% [markdown]
-# `spread=0.3` says that a time differs from its mean, 1 s, by typically 30 %. With a barrier, how long does a step
-# take on average?
+# `spread=0.3` means that a time typically differs by 30 % from the mean, 1 s. How long does a step with a barrier take on
+# average?
 
 
 # %% labs={"id": "02.8"}
@@ -254,9 +254,9 @@ if check("02.8", step_seconds):
     print(f"mean time of a worker {times.mean():.2f} s, mean time of a step {step_seconds(times):.2f} s")
 
 # %% [markdown]
-# Now 64 workers, whose times spread by 10 % only. None of them is slower than the others on average.
+# Now take 64 workers whose times spread by only 10 %. No worker is slower than the others on average.
 #
-# **Predict:** which share of the time do they spend computing, and not waiting? A number from 0 to 1.
+# **Predict:** what share of the time do they compute, rather than wait? Give a number from 0 to 1.
 
 # %% labs={"id": "02.9"}
 ### BEGIN SOLUTION
@@ -276,15 +276,15 @@ if answered("02.8"):
             outcome("02.9", times.mean() / step_seconds(times), how="simulated")
 
 # %% [markdown]
-# One late worker holds up all others. The more workers, the more surely *somebody* is late. Move the number of workers
-# and the spread. In the left picture the orange lines are barriers; which worker reaches each of them last?
+# One late worker holds up all the others. The more workers there are, the more likely *somebody* is late. Change the number
+# of workers and the spread. In the left picture the orange lines are barriers. Which worker reaches each of them last?
 
 # %%
 widgets.explore(pictures.barrier, workers=(2, 256, 2), spread=(0.0, 1.0, 0.05))
 
 # %% [markdown]
-# For one kind of times the cost has a formula. Let them be exponential: mostly short, sometimes very long, spread 1.
-# With K workers at work, the first is done after 1/K of the mean time, then K - 1 are left, and so on:
+# For one kind of times there is a formula for the cost. Let the times be exponential: mostly short, sometimes very long, with
+# a spread of 1. The first of K workers is done after 1/K of the mean time, on average. Then K - 1 are left, and so on:
 #
 # $$ \text{slowest of } K \;=\; \frac{1}{K} + \frac{1}{K-1} + \dots + \frac{1}{2} + 1 \quad \text{mean times} $$
 
@@ -294,8 +294,8 @@ for workers in (1, 10, 100, 1000):
     print(f"{workers:4} workers: {drawn:.2f} s drawn, {stragglers.expected_slowest(workers):.2f} s by the formula")
 
 # %% [markdown]
-# It grows without limit, though slowly: ten times the workers add about 2.3 mean times. Now 10,000 workers and 1000
-# steps, ten million times:
+# The cost grows without limit, though slowly: ten times as many workers add about 2.3 mean times. Now draw the times of
+# 10,000 workers in 1000 steps, ten million in all:
 
 # %%
 for kind, spread in (("gamma", 0.1), ("exponential", 1.0)):
@@ -310,8 +310,8 @@ for kind, spread in (("gamma", 0.1), ("exponential", 1.0)):
 # than 1 s?
 #
 # - **a**: it does not: fast and slow steps of a worker even out over an epoch
-# - **b**: one worker is slower than the others; without it, all would be well
-# - **c**: at each step somebody else is late, and all others wait for that one
+# - **b**: one worker is slower than the others; without it, a step would take 1 s
+# - **c**: at each step another worker is late, and all the others wait for it
 # - **d**: the delays of all workers in a step add up
 
 # %% labs={"id": "02.10"}
@@ -324,12 +324,13 @@ check("02.10", why_longer)
 # ## Asynchronous: nobody waits
 #
 # Leave out the barrier. A **parameter server** keeps the weights. Each worker takes the newest weights, computes a
-# gradient, hands it in, and begins again; the server applies each gradient as it comes. This is asynchronous SGD.
+# gradient, sends it to the server, and begins again; the server applies each gradient as it arrives. This is asynchronous
+# SGD.
 #
-# The price: while a worker computes, others change the weights. Its gradient is then of *old* weights: it is **stale**.
-# Its staleness is the number of updates in between.
+# There is a price: while a worker computes, others change the weights. Its gradient then belongs to *old* weights: it is
+# **stale**. Its staleness is the number of updates in between.
 #
-# **Predict:** 8 workers, equally fast. How stale is a gradient on average?
+# **Predict:** 8 workers are equally fast. How stale is a gradient on average?
 
 # %% labs={"id": "02.11"}
 ### BEGIN SOLUTION
@@ -338,7 +339,8 @@ mean_staleness = 7
 predict("02.11", mean_staleness)
 
 # %% [markdown]
-# A training of 8 workers leaves a list of all gradients, `history.work`: who computed it, from when to when.
+# A training with 8 workers returns a list of all gradients, `history.work`. It says who computed each one, and from when to
+# when.
 
 # %%
 times = stragglers.draws(workers=8, steps=100, spread=0.1)
@@ -347,8 +349,8 @@ for one in history.work[200:203]:
     print(f"worker {one.worker}: from {one.begin:.2f} s to {one.end:.2f} s")
 
 # %% [markdown]
-# Every gradient is an update at its `end`. How many updates came *while* `one` was computed: after it had begun and
-# before it ended? Count them with `begin` and `end`.
+# Every gradient becomes an update at its `end`. How many updates came *while* `one` was being computed, after its `begin`
+# and before its `end`? Count them.
 
 
 # %% labs={"id": "02.12"}
@@ -370,9 +372,9 @@ if answered("02.12"):
     assert counts == [one.staleness for one in history.work]  # the simulator counts updates, not times
 
 # %% [markdown]
-# Seven: whenever a gradient is applied, the other 7 workers are at work, and each of them becomes one update older. The
-# mean is K - 1 for K workers, whatever their speeds. But it is a mean over all gradients: let worker 7 be 4 times
-# slower.
+# The answer is seven. Whenever one gradient is applied, the other 7 workers are computing, and their gradients become one
+# update older. The mean is K - 1 for K workers, whatever their speeds. But it is a mean over all gradients. See what happens
+# when worker 7 takes 4 times as long:
 
 # %%
 slower = times * np.where(np.arange(8) == 7, 4, 1)
@@ -384,10 +386,9 @@ for name, numbers in (("0 to 6", range(7)), ("7", [7]), ("all", range(8))):
 tables.show(rows, ("worker", "gradients", "stale"), {"stale": "mean staleness"})
 
 # %% [markdown]
-# The slow worker no longer holds up anybody. But what it hands in is four times as old as the mean.
+# The slow worker no longer holds anybody up. But its gradients are four times as old as the mean.
 #
-# With one worker there is nobody to change the weights meanwhile. Then asynchronous SGD must be plain SGD, to the last
-# bit:
+# With a single worker, nobody else changes the weights. Then asynchronous SGD must be plain SGD, to the last bit:
 
 # %%
 alone = sgd.asynchronous(1, updates=200, times=times, rate=0.5)
@@ -400,8 +401,8 @@ assert np.array_equal(alone.weights, weights)
 # %% [markdown]
 # ## Who is first?
 #
-# Asynchronous SGD makes more updates per second, synchronous SGD makes better ones. What counts is the time until the
-# loss is low enough. A `history` has `seconds` and `losses`, two arrays of equal length. Write the race's stopwatch.
+# Asynchronous SGD makes more updates per second; synchronous SGD makes better ones. What counts is the time until the loss
+# is low enough. A `history` has two arrays of equal length, `seconds` and `losses`. Write the stopwatch for the race.
 
 
 # %% labs={"id": "02.13"}
@@ -418,12 +419,12 @@ def seconds_to(history, target):
 check("02.13", seconds_to)
 
 # %% [markdown]
-# 8 workers race to a loss of 0.5, with the same rate for both kinds. **Predict** who is first, `"s"` for synchronous or
-# `"a"` for asynchronous, in three cases; write three letters, such as `"ssa"`:
+# 8 workers race to a loss of 0.5, with the same learning rate for both kinds. **Predict** who is first in three cases, `"s"`
+# for synchronous or `"a"` for asynchronous. Write three letters, such as `"ssa"`:
 #
 # 1. equally fast workers, rate 0.5
 # 2. equally fast workers, rate 4
-# 3. the last worker is 8 times slower, rate 4
+# 3. the last worker takes 8 times as long, rate 4
 
 # %% labs={"id": "02.14"}
 ### BEGIN SOLUTION
@@ -432,15 +433,15 @@ first_in_three = "asa"
 predict("02.14", first_in_three)
 
 # %% [markdown]
-# First look. Who waits, and how does the loss fall over *time*? The darker a bar, the staler its gradient. Make all
-# workers equally fast (`slow` 1), then raise the rate. Then slow the last worker down again.
+# First, look at the race. Who waits, and how does the loss fall over *time*? The darker a bar, the staler its gradient. Make
+# all workers equally fast (`slow` 1), then raise the rate. Then slow the last worker down again.
 
 # %%
 widgets.explore(pictures.races, workers=(2, 8), slow=(1.0, 8.0, 1.0), rate=[0.25, 0.5, 1.0, 2.0, 4.0])
 
 # %% [markdown]
-# Then measure, with your stopwatch: each time is the mean over three orders of the samples. The table holds, for each
-# rate, the seconds of synchronous : asynchronous SGD.
+# Then measure with your stopwatch. Each time is the mean over three orders of the samples. For each rate, the table gives the
+# seconds of synchronous SGD, then those of asynchronous SGD.
 
 
 # %%
@@ -473,8 +474,9 @@ if seconds:
     outcome("02.14", [min("sa", key=lambda kind: seconds[kind, *case]) for case in cases], how="simulated")
 
 # %% [markdown]
-# Go down a column. Synchronous times double with each row: the slowest sets the step. Asynchronous times hardly change.
-# So at rates 2 and 4 the two change places, at rate 4 later; at rate 0.5 asynchronous SGD is first from the start.
+# Go down a column. Synchronous times double with each row, because the slowest worker sets the step. Asynchronous times
+# hardly change. So at rates 2 and 4 asynchronous SGD takes the lead at some row, at rate 4 later. At rate 0.5 it is first
+# from the start.
 #
 # In the first row nobody is slow, and still the winner depends on the rate. Why? How high did the loss get on the way?
 
@@ -488,12 +490,12 @@ for rate in (0.25, 0.5, 2.0, 4.0):
     print("rate {:4}: highest loss {:4.1f} synchronous, {:4.1f} asynchronous".format(rate, *highest))
 
 # %% [markdown]
-# The loss began at 2.3. In one second, synchronous SGD makes one step, with the mean gradient; the 8 asynchronous
-# workers make 8 steps of that length. At a small rate, 8 steps go 8 times as far. At a large rate it is too far: all 8
-# saw the same slope, nobody saw that the others went down it already, and together they land on the other side of the
+# The loss began at 2.3. In one second, synchronous SGD makes one step with the mean gradient, and the 8 asynchronous workers
+# make 8 steps of that length. At a small rate, 8 steps go 8 times as far. At a large rate that is too far. All 8 workers saw
+# the same slope, and no worker saw that the others had already gone down it. Together they land on the other side of the
 # valley.
 #
-# So equal rates are no equal chances. Compare each kind at its own best rate of the three:
+# So equal rates do not give both kinds an equal chance. Compare each kind at its own best rate of the three:
 
 # %%
 for slow in slows if seconds else ():
@@ -502,9 +504,9 @@ for slow in slows if seconds else ():
 
 # %% [markdown]
 # With equal workers this race is nearly a draw: synchronous SGD with rate 4 = 8 x 0.5 does what asynchronous SGD does
-# with 0.5. (Multiplying the rate by the number of workers is a topic of notebook 04.) With a slow worker, asynchronous
-# SGD is ahead of synchronous SGD *with that worker in it*. There is a third way: nobody waits for the slow one, and 7 workers go on
-# without it (clusters keep **backup workers** for this).
+# with 0.5. (Notebook 04 says more about multiplying the rate by the number of workers.) With a slow worker, asynchronous SGD is
+# ahead of synchronous SGD *that includes this worker*. There is a third way: nobody waits for the slow worker, and 7 workers go
+# on without it (clusters keep **backup workers** for this).
 
 # %%
 if answered("02.13"):
@@ -514,14 +516,14 @@ if answered("02.13"):
         print(f"7 equally fast workers, synchronous, rate {rate:g}: {found:.0f} s")
 
 # %% [markdown]
-# Set this beside the lines above: it needs no stale gradients, and does not depend on how slow the eighth worker is.
+# Compare this with the lines above. No gradient is stale, and the time does not depend on how slow the eighth worker is.
 #
-# What do these numbers support?
+# Which of these statements do the numbers support?
 #
 # - **a**: asynchronous SGD is always first to a given loss, because nobody waits
 # - **b**: gradients of old weights are wrong, so asynchronous SGD cannot train
-# - **c**: a slow worker delays both kinds alike, because its gradients are needed
-# - **d**: slow workers speak for asynchronous SGD, large rates and equal workers for synchronous SGD
+# - **c**: a slow worker delays both kinds equally, because its gradients are needed
+# - **d**: slow workers are a reason for asynchronous SGD; large rates and equal workers are reasons for synchronous SGD
 
 # %% labs={"id": "02.15"}
 ### BEGIN SOLUTION
@@ -530,16 +532,16 @@ race_says = "d"
 check("02.15", race_says)
 
 # %% [markdown]
-# In practice: in 2018 a survey still found synchronous SGD usual up to 32 to 50 nodes, and asynchronous SGD beyond that or on
-# mixed hardware (T. Ben-Nun and T. Hoefler, [1802.09941](https://arxiv.org/abs/1802.09941)). On *equal* devices synchronous SGD
+# And in practice? In 2018, a survey found that synchronous SGD was usual up to 32 to 50 nodes, and asynchronous SGD beyond that or
+# on mixed hardware (T. Ben-Nun and T. Hoefler, [1802.09941](https://arxiv.org/abs/1802.09941)). On *equal* devices synchronous SGD
 # has gone much further: 256 GPUs trained ResNet-50 in one hour (P. Goyal and others, 2017), and Llama 3 was trained on 16,384 GPUs
-# ([2407.21783](https://arxiv.org/abs/2407.21783), 2024), both synchronously. What synchronous SGD computes does not depend on who
-# was late, and the rest of this course uses it.
+# ([2407.21783](https://arxiv.org/abs/2407.21783), 2024), both synchronously. The result of synchronous SGD does not depend on who
+# was late. The rest of this course uses it.
 #
 # ## What you take along
 #
 # - The mean of K gradients from equal batches is the gradient of one large batch. Equal copies stay equal.
-# - With a barrier the slowest of K sets each step; this grows with K even if all are equally fast on average.
-# - Without it gradients are K - 1 updates old on average. Compare losses over *time*, each kind at its own rate.
+# - With a barrier the slowest of K workers sets each step. The wait grows with K even if all are equally fast on average.
+# - Without a barrier gradients are K - 1 updates old on average. Compare losses over *time*, each kind at its own rate.
 #
-# How is the mean of many large gradients made? Next: `02b_ring_all_reduce`.
+# How do workers compute the mean of many large gradients? Next: `02b_ring_all_reduce`.

@@ -176,7 +176,7 @@ check("07.9", script)
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# If you know PyTorch: its `DistributedDataParallel` needs the same six steps, and the course's README compares the names. This is the
+# If you know PyTorch: its `DistributedDataParallel` needs the same six steps, and `docs/students/pytorch.md` compares the names. This is the
 # PyTorch version of your script, with the numbers of the steps (it is not run here). `torchrun --nproc-per-node=2 train.py` starts
 # it on each node:
 #
@@ -233,7 +233,7 @@ on_two = jobs.folder() / "ResNet50_horovod_w2.out"
 files = [on_two.with_name(f"ResNet50_horovod_w{n}.out") for n in counts]
 if not own or quick:
     files = recorded.laptop_horovod()
-    print("Runs on 1 and 2 ranks of your own are not done. What follows uses recorded ones instead.")
+    print("You have no finished runs on 1 and 2 ranks, so recorded ones are used below.")
 if not own:
     on_two = files[1]
 
@@ -328,7 +328,7 @@ fits = [
 ]
 if not own or quick or not all(fits):
     mirrored = [file.with_suffix(".json") for file in recorded.laptop()]
-    print("MirroredStrategy: recorded runs. If yours above are of another machine, compare speedups, not seconds.")
+    print("The runs with MirroredStrategy are recorded. Beside runs of your own, compare speedups only, not seconds.")
 rows = collect.rows([*mirrored, *(file.with_suffix(".json") for file in files)])
 tables.scaling([row | {"model": f"{row['model']}, {row['strategy']}"} for row in rows])
 on_2 = next(row for row in rows if (row["strategy"], row["workers"]) == ("horovod", 2))
@@ -588,15 +588,15 @@ if answered("07.27") and devices.has("horovod") and job.state == "finished":
 # %% [markdown] labs={"id": "H1", "kind": "answer"}
 # ### H1: your answer
 # ### BEGIN SOLUTION
-# I started scripts/ResNet50_horovod.py with `mpiexec -n N` (in a terminal also with `horovodrun --gloo`) on 1 and 2
-# ranks, each pinned to one core, with the batch per rank fixed and the rate 0.01 x ranks. The .out shows `Rank 0 of 2 on core ..`
-# and `Rank 1 of 2 on core ..`, then one log, by rank 0. Evidence: the record of the run on 2 ranks has
-# weights.identical = true with one SHA-256 for all ranks, although the ranks drew different weights at the start: the
-# broadcast made them equal, and the averaged gradients kept them so. With the optimizer not wrapped, the same comparison says
-# false, and no error appears. Speedup and interval stand in the table above; Horovod and MirroredStrategy were measured in
-# two studies, so I compare their speedups only, and do not claim a difference. The timeline shows the gradients of a step, 94 MB, fused into fewer messages;
-# the all-reduces start when the slower rank has announced its gradients, and the faster one waits for it. When
-# one rank paused 50 ms in each step, the table above shows how long the other waited for it at each step.
+# I started scripts/ResNet50_horovod.py with `mpiexec -n N` (in a terminal it also works with `horovodrun --gloo`) on 1 and 2
+# ranks. Each rank was pinned to one core, the batch per rank was fixed, and the rate was 0.01 x ranks. The .out shows `Rank 0 of 2
+# on core ..` and `Rank 1 of 2 on core ..`, and then one log, by rank 0. Evidence for one network: the record of the run on 2 ranks has
+# weights.identical = true, with one SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made
+# them equal, and the averaged gradients kept them equal. If the optimizer is not wrapped, the same comparison says false, and no
+# error appears. The table above gives each speedup with its interval. Horovod and MirroredStrategy were measured in two studies, so I
+# compare only their speedups, and do not claim a difference. The timeline shows the gradients of a step, 94 MB, fused into fewer
+# messages. An all-reduce starts when the slower rank has announced its gradients, and the faster rank waits for it. When one rank
+# paused 50 ms in each step, the other waited about as long, as the last table of that section shows.
 # ### END SOLUTION
 
 # %% [markdown]

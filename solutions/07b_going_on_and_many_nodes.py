@@ -101,7 +101,7 @@ one_go, halves = ["--checkpoint", "one_go.npz"], ["--checkpoint", "halves.npz"]
 ways = {"one_go": one_go, "first_half": [*halves, "--stop_after", 2], "second_half": halves}
 if answered("07.28") and devices.has("horovod"):
     for file in ("one_go.npz", "halves.npz"):
-        (jobs.folder() / file).unlink(missing_ok=True)  # of an earlier try: it would go on with that
+        (jobs.folder() / file).unlink(missing_ok=True)  # left by an earlier try: the training would go on from them
     for name, options in ways.items():
         job = jobs.run(several, "--images", 640, "--epochs", 4, *options, name=name, ranks=2, **cores)
         print(job.out.read_text())

@@ -198,7 +198,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path, capsys):
     for name in ("a.out", "a.json"):
         os.mkfifo(tmp_path / name)
         code, _, err = call(capsys, "results", tmp_path / name)
-        assert code == 2 and "no regular file" in err
+        assert code == 2 and "not a regular file" in err
     assert call(capsys, "predict", "--model", "M", "--workers", "2", "--records", tmp_path)[0] == 2
 
 

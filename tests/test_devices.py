@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from labs import devices, doctor
+from labs import devices, doctor, printed
 
 ROOT = Path(__file__).parents[1]
 
@@ -117,7 +117,7 @@ def test_more_workers_than_cores_warn():
     count = said["cores"] + 1
     assert len(said["many"]["names"]) == said["logical"] == count
     (warning,) = said["many"]["warnings"]
-    assert f"{count} workers on {said['cores']} core(s)" in warning and "oversubscribed" in warning
+    assert f"{count} workers on {printed.several(said['cores'], 'core')}" in warning and "oversubscribed" in warning
     assert said["many"]["oversubscribed"] and said["many"]["pinned"] == said["cores"]
     assert said["unpinned"]["warnings"] == []  # for looking at how things work, not for speed
 

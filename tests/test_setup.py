@@ -134,6 +134,18 @@ def test_every_target_can_be_planned_and_a_plan_changes_nothing(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
+def test_clean_leaves_what_is_a_students_own(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    made = ("build/x", ".tools/x", ".pytest_cache/x", "labs/__pycache__/x.pyc")
+    own = ("notebooks/runs/progress.json", "notebooks/old/x.ipynb", "notebooks/x.ipynb", "data/x.npz")
+    for name in (*made, *own):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    done = make(tmp_path, "clean")
+    assert done.returncode == 0, done.stdout
+    assert [name for name in (*made, *own) if (tmp_path / name).exists()] == list(own)
+
+
 def test_tests_of_a_room_and_of_a_lesson():
     def planned(room):
         return make(ROOT, "--dry-run", "--assume-old=.venv/.synced", "test", f"ROOM={room}").stdout
@@ -146,11 +158,12 @@ def test_tests_of_a_room_and_of_a_lesson():
 
 
 def test_readme_names_what_exists():
-    readme = (ROOT / "README.md").read_text()
-    assert set(re.findall(r"`make ([a-z-]+)", readme)) <= set(TARGETS)
+    readme, pages = ROOT / "README.md", [*ROOT.glob("docs/**/*.md")]
+    text, readme = "\n".join(page.read_text() for page in (readme, *pages)), readme.read_text()
+    assert set(re.findall(r"`make ([a-z-]+)", text)) <= set(TARGETS)
     listed = subprocess.run([sys.executable, "-m", "labs", "--help"], capture_output=True, text=True).stdout
     commands = set(re.findall(r"^    ([a-z]+)(?: |$)", listed, flags=re.MULTILINE))
-    assert commands and commands == set(re.findall(r"^\| `labs ([a-z]+)", readme, flags=re.MULTILINE))
+    assert commands and commands == set(re.findall(r"(?:^\| |, )`labs ([a-z]+)", text, flags=re.MULTILINE))
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert notebooks <= set(re.findall(r"^\| `(\d\d[a-z]?_\w+)`", readme, flags=re.MULTILINE))
 

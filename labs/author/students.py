@@ -1,6 +1,7 @@
 """What students get: the files that are theirs, and notebooks and scripts made afresh, with blanks."""
 
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,7 +17,9 @@ from labs.course.release import stamped
 # Everything that students get besides what is generated in notebooks/ and slurm/<site>/; nothing else goes to them.
 GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.toml", "uv.lock", ".python-version"]
 GIVEN += [".jupyter/", "labs/", "setup/", "slurm/sites/"]
+GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
+_ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. ")  # of README.md
 
 
 def student_tree(root, destination, version=labs.__version__, date=None, holds=True, keeps=None) -> list[str]:
@@ -30,6 +33,7 @@ def student_tree(root, destination, version=labs.__version__, date=None, holds=T
     """
     root, destination = Path(root).resolve(), Path(destination).resolve()
     given, made = _given(root), {name: text.encode() for name, text in generated(root).items()}
+    made["README.md"] = _ABOUT_TEACHING.sub("", (root / "README.md").read_text(encoding="utf-8")).encode()
     if not holds:
         for path in root.glob("labs/lessons/nb*/tasks.toml"):
             made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()

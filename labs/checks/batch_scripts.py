@@ -10,10 +10,11 @@ from pathlib import Path
 
 from labs import blanks, presets
 from labs.checks.judging import NotDone, NotTried
+from labs.printed import several
 from labs.slurm import check, sites
 from labs.slurm.check import training
 
-_TRIED = " (Bash ran the script, with stand-ins for Python, srun and what else a cluster has.)"
+_TRIED = " (Bash ran the script, with stand-ins for Python, srun and the rest of what a cluster has.)"
 # What is judged here by the task, which asks for more than a script has to do.
 _JUDGED_HERE = {"no_command", "fails", "unset", "beyond_array", "no_number"}
 _JUDGED_HERE |= {"same_batch", "uneven_batch", "batch_does_not_follow"}
@@ -40,9 +41,9 @@ def judge(path, trains, nodes=()):
         how = f" (The script was read, and not tried out: {untried}.)" if untried else " (The script was read.)"
         return f"Line {first.line_number}: {first.problem} {first.why}{more}{how}"  # the fix is for `labs slurm check`
     if untried and not subject.can_be_tried:
-        return f"The script was not tried out: {untried}. So nothing is known of what it starts."
+        return f"The script was not tried out: {untried}. So it is not known what it starts."
     if untried:
-        raise NotTried(f"{untried}: what {path.name} starts was not looked at. Its directives keep the site's rules.")
+        raise NotTried(f"{untried}: what {path.name} starts was not checked. Its directives follow the site's rules.")
     hint = _tried(done, subject.trainings, trains, site) or _elsewhere(subject, trains, nodes)
     return hint and hint + _TRIED
 
@@ -81,8 +82,7 @@ def _does_not_follow(once, there, trains, here):
     once, there = ([one for one in each if one.script.name == trains] for each in (once, there))
     one, more, what = training.not_following(once, there) or (None, None, None)
     if what == "ranks":
-        several = "s" * (one.ranks != "1"), "s" * (here > 1)
-        return f"{trains} runs on {one.ranks} rank{several[0]}, as many as on {here} node{several[1]}."
+        return f"{trains} runs on {one.ranks} rank{'s' * (one.ranks != '1')}, as many as on {several(here, 'node')}."
     if what == "batch" and one.global_batch == more.global_batch:
         return (
             f"{trains} runs on {more.ranks} ranks, and its global batch is {more.global_batch} as it was on "
@@ -99,12 +99,12 @@ def _wrong(one, local_batch):
         if text is None:
             return f"{where} starts {trains} without {option}, so the script's own default counts."
         if training.whole(text) is None:
-            number = "What does bash see as a number here, and what as a text?"
-            return f"{where} starts {trains} with {option} {text!r}, which is no whole number. {number}"
+            number = "Which part does bash read as a number here, and which as text?"
+            return f"{where} starts {trains} with {option} {text!r}, which is not a whole number. {number}"
     workers, batch = training.whole(shares[1]), training.whole(batch)
     if batch == workers * local_batch:
         return None
-    of = f"{workers} {'rank' if shares[0] == 'ranks' else 'worker'}{'s' * (workers > 1)}"
+    of = several(workers, "rank" if shares[0] == "ranks" else "worker")
     return (
         f"{where} starts {trains} on {of} with a global batch of {batch}: {batch / workers:g} images for each, where "
         f"the script is to give each {local_batch}."

@@ -277,7 +277,7 @@ class World(Players):
                     f"Rank 0 brings {_shown(first)} to {kind} and rank {rank} {_shown(arrays)}: they do not fit."
                 )
         if kind in ("allgather", "reducescatter") and first[0].ndim == 0:
-            raise ConnectedError(f"{kind} divides or joins rows, and a scalar has none.")
+            raise ConnectedError(f"{kind} divides or joins rows, and a scalar has no rows.")
 
     def _results(self, kind, option, brought):
         """What each rank gets, as lists of arrays."""

@@ -165,10 +165,7 @@ def outlived(judged, answers):
     except SystemExit:
         return "wrong", "your answer ends the whole program (sys.exit, quit): let it return instead."
     except student_code.Endless as problem:
-        return (
-            "wrong",
-            f"{problem.line}: still running after {student_code.SECONDS} s, and stopped. Does this loop end?",
-        )
+        return ("wrong", f"{problem.line}: stopped after {student_code.SECONDS} s without an end. Does this loop end?")
     except BaseException as problem:
         return "wrong", student_code.told(problem) or _unfit(answers, student_code.said(problem))
 
@@ -183,9 +180,9 @@ def _unfit(answers, said):
         given = " and ".join(f"{kept.shown(answer)[:40]} ({type(answer).__name__})" for answer in odd)
         return f"{given} {UNFIT}: a number, a text, a list? The question says which."
     if "'generator'" in said:
-        return "Your function holds a `yield`, so it returns a generator, and no value: use `return`."
+        return "Your function holds a `yield`, so it returns a generator instead of a value: use `return`."
     if "NoneType" in said:
-        return "Your function returns nothing (None). Is there a `return` on every way through it?"
+        return "Your function returns nothing (None). Does every path through it end in a `return`?"
     return f"What your function returns {UNFIT} ({said.rstrip('.')}): its description says what to return."
 
 
@@ -196,13 +193,13 @@ def _no_answer(answers):
     """
     for answer in answers:
         if isinstance(answer, bool | np.bool_):
-            return f"{answer} says yes or no. Here a number, a text or a list is asked for."
+            return f"{answer} says yes or no. This question asks for a number, a text or a list."
         for value in (answer, *_held(answer)):
             number = isinstance(value, np.ndarray | np.generic | float | complex) and np.asarray(value)
             if number is not False and number.dtype.kind in "fc" and np.isnan(number).any():
                 return _NAN
             if _own_equality(type(value)):
-                return f"{type(value).__name__} says itself what it is equal to (__eq__): give a number, text or list."
+                return f"{type(value).__name__} defines its own equality (__eq__): give a number, text or list."
     return None
 
 
@@ -242,7 +239,7 @@ def check(id, *answers, without=None):
     word, and NotRight in strict mode, which does not blame an answer for a measurement that was too noisy.
     """
     if without is not None and without not in CAN_BE_MISSING:
-        raise tasks.TaskError(f"{id}: without={without!r} is no reason; known are {', '.join(CAN_BE_MISSING)}.")
+        raise tasks.TaskError(f"{id}: without={without!r} is not a reason; allowed: {', '.join(CAN_BE_MISSING)}.")
     state, text = judge(id, *answers)
     kept.keep(tasks.task(id), state, answers)
     RIGHT[id] = state == "right" or text.startswith(NOT_TRIED)
@@ -258,7 +255,7 @@ def answered(*ids):
     """True if each of these was checked in this kernel and is right, or cannot be judged on this machine; else one
     line says what the cell waits for. Raises TaskError for an unknown id."""
     if missing := [tasks.task(id).id for id in ids if not RIGHT.get(id)]:
-        print(f"This cell waits for {' and '.join(missing)}: when you have the answer, run it again.")
+        print(f"This cell needs the right answer to {' and '.join(missing)}: run it again when you have it.")
     return not missing
 
 

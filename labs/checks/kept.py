@@ -39,7 +39,7 @@ def progress_file():
 def read_progress():
     """{id: {state, points, attempts, when, answer}}; empty if nothing was done yet.
 
-    Of a damaged file what can be recovered, with a printed warning.
+    A damaged file gives what can be recovered, with a printed warning.
     """
     path = progress_file()
     try:
@@ -55,7 +55,7 @@ def read_progress():
 def read(path):
     """({id: item}, None, bytes) of the progress.json at `path`; ({}, None, None) where there is none.
 
-    Of a damaged one what can be recovered, and instead of None what is wrong. Raises OSError.
+    A damaged one gives what can be recovered, and what is wrong in place of None. Raises OSError.
     """
     try:
         data = Path(path).read_bytes()
@@ -82,7 +82,7 @@ def _items(data):
     good = {id: item for id, (item, _) in found.items() if item}
     odd = [id for id, (_, whole) in found.items() if not whole]
     if odd and not damage:
-        damage = f"what it says of {odd[0]!r:.30} cannot be"
+        damage = f"its entry {odd[0]!r:.30} is not valid"
     return good, damage
 
 
@@ -207,7 +207,7 @@ def shown(value, text=repr):
 def answers(notebook):
     """{id: text} of the written answers in a notebook file; text is None where nothing was written yet, or no word.
 
-    Of a file that is no notebook nothing, with a printed warning.
+    A file that is not a notebook gives {} and a printed warning.
     """
     found = {}
     try:

@@ -27,7 +27,7 @@ def predict(id, value):
 
     state, found = judging.outlived(judged, [value])
     if state == "wrong" or (state == "predicted" and found is None):
-        state, found = "open", f"{kept.shown(value)[:60]} is not kept as a prediction: {may_be(item)}"
+        state, found = "open", f"{kept.shown(value)[:60]} cannot be a prediction here: {may_be(item)}"
     if state == "open":
         kept.keep(item, state, [value])
         judging.show(id, state, found)
@@ -36,7 +36,7 @@ def predict(id, value):
     before = kept.read_progress().get(id, {})
     said = _said(before)
     if before.get("outcome") is not None and said is not None and said != found:
-        judging.show(id, state, f"{item.title}: {_text(said)} stays, since you have seen the outcome of it.")
+        judging.show(id, state, f"{item.title}: {_text(said)} stays, since you have already seen the outcome.")
         return
     kept.keep(item, state, [found])
     judging.show(id, state, f"{item.title}: {kept.shown(value, str)}. Kept; now find out.")
@@ -112,7 +112,7 @@ def _text(value):
 
 
 def read(item, value, within=True):
-    """A prediction as it is kept: a float, int, word, or a list of them; None where it is none of what may be.
+    """A prediction as it is kept: a float, int, word, or a list of them; None if the value is not allowed.
 
     within=False: a number may lie outside of the item's range, as an outcome may.
     """

@@ -12,7 +12,7 @@ CURVES = {"epoch_seconds": "seconds per epoch", "images_per_second": "images per
 
 
 PER_CENT = "This is in per cent. Give a share, as a number from 0 to 1."
-CUT = "What is behind the decimal point is cut off here: `/` divides, `//` also rounds down."
+CUT = "The decimals are cut off here: `/` divides, `//` also rounds down."
 
 
 def near(value, wanted, relative=0.01):
@@ -44,7 +44,7 @@ def called(function, *arguments):
 
 
 def no_rows(rows):
-    """Case of what is no table of a study."""
+    """Case of something that is not the table of a study."""
     wrong = not isinstance(rows, list) or not rows or not isinstance(rows[0], dict)
     yield wrong, "Give the rows that `collect.rows(...)` returns."
 
@@ -55,7 +55,7 @@ def not_yours(own, rows):
         if row["kind"] != "measured":
             yield True, f"{row['source']} was not measured by you: give the rows of the jobs that you ran yourself."
     for row in rows:
-        yield row["failure"] or row["truncated"], f"{row['source']} did not run to its end: look into its .err."
+        yield row["failure"] or row["truncated"], f"{row['source']} did not finish: look into its .err."
 
 
 def no_plots(figure):
@@ -68,7 +68,7 @@ def no_plots(figure):
     named = all(
         re.search(r"worker|gpu|core|device|replica|process|rank", axis.get_xlabel().lower()) for axis in axes[:3]
     )
-    yield not named, "An x axis does not say that workers are counted on it."
+    yield not named, "An x axis does not say that it shows the number of workers."
 
 
 def no_curve(figure, rows, whose):
@@ -92,6 +92,10 @@ def no_curve(figure, rows, whose):
             yield True, f"No curve shows the {what} of {whose}, ordered by workers."
         label = alike[0][0]
         if not any(_is_label(other, key) for other, _ in alike):
+            yield (
+                _is_name(label),
+                f"The label {label!r} is a name in your code. Say in words what it is, and its unit.",
+            )
             taken = [CURVES[other] for other in CURVES if _is_label(label, other)]
             yield taken, f"The axis with the {what} of {whose} says {label!r}. Are two labels exchanged?"
             yield True, f"The label {label!r} does not say that {what} are shown, and in which unit."
@@ -110,9 +114,15 @@ _SAYS = {
 
 def _is_label(label, key):
     """Whether an axis' label says that a quantity of CURVES is shown, in its unit."""
+    if _is_name(label):
+        return False
     text = label.lower().replace("_", " ")
     is_rate = re.search(_RATE, text) is not None
     return is_rate if key == "images_per_second" else not is_rate and re.search(_SAYS[key], text) is not None
+
+
+def _is_name(label):
+    return "_" in label and label.isidentifier()
 
 
 def _curves(axis, workers):
@@ -177,9 +187,9 @@ def no_evidence(line, result):
     file = Path(result["evidence"]["file"])
     lines = file.read_text(errors="replace").splitlines() if file.exists() else []
     copied = line and line in map(str.strip, lines)
-    yield not copied, f"This line does not stand in {file}. Copy it from there, whole."
+    yield not copied, f"This line is not in {file}. Copy the whole line from there."
     if "Traceback" in line or line.startswith("File "):
-        return "That is where Python was when it happened. Look for the line that names what could not be had."
+        return "That is where Python was when it happened. Look for the line that says which memory it could not get."
     yield (
         line.startswith("Hint:"),
         "This is TensorFlow's advice on how to find out more. Which line says what was missing?",

@@ -10,11 +10,11 @@ def reflect(id):
     """Show what a good answer to the written task `id` holds, as soon as the saved notebook holds an answer.
 
     Ticks are kept in progress.json, each at once, and are there when the cell is run again. Nothing is shown where the
-    instructor has kept the lists back. Raises TaskError for an unknown id, and for one that is no written task.
+    instructor has kept the lists back. Raises TaskError for an unknown id, and for one that is not a written task.
     """
     lesson, item = tasks.find(id)
     if not isinstance(item, tasks.Answer):
-        raise tasks.TaskError(f"{id} is no written task, so there is no list of what a good answer holds.")
+        raise tasks.TaskError(f"{id} is not a written task, so there is no list of what a good answer holds.")
     if not item.shown:
         return
     notebook = Path(f"{tasks.lessons()[lesson].notebook}.ipynb")

@@ -12,6 +12,7 @@ from labs.checks.judging import NotDone
 from labs.checks.reading import near
 from labs.checks.tryout.client import TryoutError
 from labs.data.shares import coverage, some
+from labs.printed import an, several
 from labs.results import log
 
 RATE = 0.01  # of one worker
@@ -74,7 +75,7 @@ def not_mirrored(path, network):
         for workers, facts in zip(numbers, plays, strict=True):
             yield from cases(facts, workers, network)
     for workers, facts in zip(numbers, plays, strict=True):
-        yield from stops(facts, f"With {workers} worker{'s' * (workers > 1)}")
+        yield from stops(facts, f"With {several(workers, 'worker')}")
     yield from _left(plays, network)
 
 
@@ -98,7 +99,7 @@ def _networks(facts, workers, wanted):
     for network in facts["networks"]:
         weights = network["weights"]
         if weights is not None:
-            yield True, f"The network is made with weights={weights!r}: pass weights=None, its training is to be yours."
+            yield True, f"The network is made with weights={weights!r}: pass weights=None and train it yourself."
         for fit in facts["fits"]:
             top = network["include_top"] or (fit["output"] or [0])[1:] == [IMAGES]
             yield not top, "The network is made without its top layer: nothing turns features into classes."
@@ -118,7 +119,7 @@ def _top(network, fits):
         logits = network["activation"] == "linear"
         if logits != fit["from_logits"]:
             says = "no probabilities" if logits else "probabilities"
-            yield True, f"The network's last layer gives {says}, and the loss is computed as if it did otherwise."
+            yield True, f"The network's last layer gives {says}, and the loss is computed as if it gave the other."
 
 
 def _strategies(facts, workers, network):
@@ -127,7 +128,7 @@ def _strategies(facts, workers, network):
     yield came and not facts["strategies"], "No MirroredStrategy is created: the model would live on one device."
     given = facts["devices"]
     for devices in facts["strategies"][-1:]:
-        asked = f"With --n_gpus {workers} MirroredStrategy has {len(devices)} replica{'s' * (len(devices) > 1)}"
+        asked = f"With --n_gpus {workers} MirroredStrategy has {several(len(devices), 'replica')}"
         if len(devices) > len(given):
             yield True, f"{asked}: without arguments it takes every device it finds. Tell it the `workers`."
         yield len(devices) < len(given), f"{asked}: give it all of the `workers`."
@@ -149,7 +150,7 @@ def _rates(facts, workers, network):
         fixed = workers > 1 and near(rate, RATE)
         yield fixed, "The learning rate does not depend on the workers: what does the linear rule say?"
         wrong = not near(rate, RATE * workers)
-        yield wrong, f"With {workers} workers the linear rule gives another rate than {rate:.4g}."
+        yield wrong, f"With {workers} workers the linear rule gives a rate other than {rate:.4g}."
 
 
 def first_rate(fit):
@@ -163,7 +164,7 @@ def another_optimizer(optimizer):
     yield name != "SGD", f"The optimizer is {name}: runs with different optimizers cannot be compared. Take SGD."
     for option in ("momentum", "nesterov", "weight_decay", "use_ema", "clipnorm", "clipvalue", "global_clipnorm"):
         value = optimizer.get(option)
-        yield value, f"SGD is given {option}={value}: with it, it is another optimizer than in the other scripts."
+        yield value, f"SGD is given {option}={value}: the other scripts use an optimizer without it."
     passes = optimizer.get("gradient_accumulation_steps")
     yield passes, f"With gradient_accumulation_steps={passes} the weights change in every {passes}th step only."
 
@@ -196,7 +197,7 @@ def _fits(facts, workers, network):
         asked = f"With --epochs {epochs}, `fit` is asked for {fit['epochs']} epochs"
         yield fit["epochs"] != epochs, f"{asked}: whoever starts the script says how long it trains."
     count = len(facts["fits"])
-    yield count > 1, f"`fit` is called {count} times: its first epoch is warm-up each time. Train in one call."
+    yield count > 1, f"`fit` is called {count} times, and each call begins with a warm-up epoch. Train in one call."
 
 
 def unlike_steps(fit, batch):
@@ -207,7 +208,7 @@ def unlike_steps(fit, batch):
     given = f"`fit` gets a {fit['x']} in steps of {max(sizes, default=0)} images"
     yield not sizes, "`fit` gets no images with labels."
     yield max(sizes) != batch, f"With --batch_size {batch}, {given}. Give it `train`, which holds the batches."
-    last = f"{given}, and the last step has {sizes[-1]}: its images would count more, or a worker would have none"
+    last = f"{given}, and the last step has {sizes[-1]}: its images would count more, or a worker would have no images"
     yield sizes[-1] != batch, f"{last}. Give it `train`."
     read = [number for step in fit["batches"] for number in step]
     yield len(set(read)) < len(read), f"In one epoch images are read more than once: {some(_repeated(read))}."
@@ -236,7 +237,7 @@ def unnamed(text, network, workers):
     if run is None or run.model is None:
         yield True, "The log's first line is missing: print `Model`, the network and the workers, as ResNet50.py does."
     other = run.model != network
-    yield other, f"The log's first line names {run.model}: whoever reads the .out takes one network for the other."
+    yield other, f"The log's first line names {run.model}: whoever reads the .out mistakes one network for the other."
     if run.workers != workers:
         first = next(line for line in text.split("\n") if "Model " in line)
         yield True, f"With {workers} workers the log begins with `{first}`: whoever reads it takes it for another run."
@@ -293,11 +294,11 @@ def unfair(plays, groups=GROUPS):
 def _unfair(fits, size, local_size):
     for fit in fits:
         if fit["batches"] is None or not fit["x"].endswith("Dataset"):
-            yield True, f"`fit` gets a {fit['x']}, not a tf.data.Dataset of batches."
+            yield True, f"`fit` gets {an(fit['x'])}, not a tf.data.Dataset of batches."
     reads = [[number for step in fit["batches"] for number in step] for fit in fits]
     found = coverage(reads, OF_RANKS)
     nodes = f" on {size // local_size} nodes" * (size > local_size)
-    where = f"With {size} rank{'s' * (size > 1)}{nodes}"
+    where = f"With {several(size, 'rank')}{nodes}"
     if size > 1 and all(len(read) == OF_RANKS for read in reads):
         all_read = f"each of them reads all {OF_RANKS} samples: {some(found.repeated)} are read {size} times"
         yield True, f"{where}, {all_read}. What does a rank know that the others do not?"

@@ -27,7 +27,7 @@ def numbers(rank, size, local_size=None):
 def refuse_root(root_rank, size):
     """Raises HorovodError for a rank that does not exist, from which the others are to take weights."""
     if not 0 <= root_rank < size:
-        raise HorovodError(f"No rank {root_rank} to take weights from. Give one from 0 to {size - 1}.")
+        raise HorovodError(f"There is no rank {root_rank} to take weights from. Give one from 0 to {size - 1}.")
 
 
 def refuse_optimizer(optimizer):
@@ -36,7 +36,7 @@ def refuse_optimizer(optimizer):
 
     if not isinstance(optimizer, keras.Optimizer):
         raise HorovodError(
-            f"{type(optimizer).__name__} is no optimizer of Keras 3, so its gradients cannot be averaged."
+            f"{type(optimizer).__name__} is not an optimizer of Keras 3, so its gradients cannot be averaged."
         )
     if hasattr(optimizer, "labs_wrapped"):
         raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")

@@ -73,8 +73,8 @@ def said(problem):
 
 
 def _line(file, number):
-    text = linecache.getline(file, number).strip()
-    return f"Line {number}" + (f": `{text[:80]}`" if text else "")
+    text = re.sub(r"^(?=.{81})(.{1,80}) .*", r"\1 ...", linecache.getline(file, number).strip())
+    return f"Line {number}" + (f": `{text}`" if text else "")
 
 
 def limited(call, seconds=None):

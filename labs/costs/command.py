@@ -14,7 +14,7 @@ from labs.costs.observe import input_seconds, observations_of
 from labs.costs.parameter import CostError, Parameter
 from labs.costs.predict import predict, predict_from_fit
 from labs.models import counts
-from labs.printed import as_json, printable
+from labs.printed import as_json, printable, several
 
 
 def run(args):
@@ -113,8 +113,8 @@ def text(found):
     needed, unknown = row["input"]["needed_images_per_second"], row["input"]["known"] == "no"
     given = f", if the host feeds a node {needed:.4g} images/s or more" if unknown else ""
     lines = [
-        f"{found.model} on {found.workers} worker(s), batch {found.local_batch:g} each{passes}, {row['precision']}, "
-        f"{row['image_size']} pixels; {row['machine']}",
+        f"{found.model} on {several(found.workers, 'worker')}, batch {found.local_batch:g} each{passes}, "
+        f"{row['precision']}, {row['image_size']} pixels; {row['machine']}",
         f"Predicted [95 % interval]{given}:",
     ]
     for name, (label, form, unit) in LINES.items():

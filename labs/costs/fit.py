@@ -114,7 +114,7 @@ def fit(observations, facts_of=None, benchmark=None):
     notes = []
     crowded = [o for o in observations if o.oversubscribed]
     if crowded:
-        notes.append(f"{len(crowded)} run(s) with more workers than cores are left out: they say nothing about scaling")
+        notes.append(f"runs left out: {len(crowded)}, whose workers share cores: they say nothing about scaling")
         observations = [o for o in observations if not o.oversubscribed]
     spread = _spread(observations)
     if spread is SPREAD:

@@ -24,7 +24,7 @@ def largest_batch(facts, memory, precision="float32", slots=1, workers=1):
     image = facts.activation_bytes * BYTES.get(precision, 4) / 4
     low, value, high = (max(0, int((USABLE * memory - fixed) / (image * kept))) for kept in reversed(KEPT))
     source = (
-        f"{USABLE:.0%} of the memory, weights, gradients, {slots} value(s) of the optimizer per weight, "
+        f"{USABLE:.0%} of the memory, weights, gradients, the optimizer ({slots} per weight), "
         f"and between {KEPT[0]} and {KEPT[2]} of the counted activations"
     )
     return Parameter(value, "images", (low, high), source)

@@ -226,7 +226,7 @@ def _predicted(
     (workers, local_batch), passes, memory = ask, whole("accumulation", accumulation), None
     if machine and workers > machine.devices and not machine.network:
         raise MachineError(
-            f"{machine.name} describes one node of {machine.devices} worker(s) and no network, so "
+            f"{machine.name} describes no network, and the most workers on one of its nodes are {machine.devices}, so "
             f"{workers} workers cannot be predicted. Add [network] to its file."
         )
     if compression not in (None, "float16"):

@@ -28,7 +28,7 @@ MOST_BYTES, MOST_FILES = 100 * 2**20, 5000  # of a release; the course itself ha
 _FILLED_IN = re.compile(r"notebooks/[^/]+\.ipynb|notebooks/scripts/[^/]+|slurm/(?!sites/)[^/]+/[^/]+\.sh")
 _STUDENTS_OWN = re.compile(r"(\.git|\.venv(-gpu)?|\.tools|\.release|build|old)(/.*)?|notebooks/runs/.*|.*\.local\.toml")
 _RUNS = "notebooks/runs/.gitkeep"
-_NO_RELEASE = "it is no release of this course; ask for the file that the instructor gave out"
+_NO_RELEASE = "it is not a release of this course; ask for the file that the instructor gave out"
 
 
 class CourseError(UseError):
@@ -129,13 +129,13 @@ def load(path):
     elif path.is_file():
         read = _Zip(path)
     else:
-        raise CourseError(f"{path} is no zip and no folder: name the release that the instructor gave out.")
+        raise CourseError(f"{path} is neither a zip nor a folder: name the release that the instructor gave out.")
     stamp = _stamp(read(STAMP, 4 * 2**20), f"{path}: {STAMP}")
     files, left = {}, MOST_BYTES
     for name, right in stamp.files.items():
         content = read(FRESH + name if filled_in(name) else name, left)
         if digest(content) != right:
-            raise CourseError(f"{path}: {name} is not the one of the release's stamp: it is damaged; get it again.")
+            raise CourseError(f"{path}: {name} differs from the release's stamp: it is damaged; get it again.")
         left -= len(content)
         files[name] = content
     return Release(stamp, files)
@@ -148,7 +148,7 @@ def _stamp(text, where):
         if isinstance(table, dict) and isinstance(table.get("format"), int) and table["format"] > 1:
             newer = "unpack it into a new folder, and copy your notebooks, scripts and runs there"
             raise CourseError(
-                f"{where}: the release is of a newer form, which this `labs update` does not know; {newer}."
+                f"{where}: the release has a newer form, which this `labs update` does not know; {newer}."
             )
         stamp = Stamp.model_validate(table, strict=True)
     except ValidationError as problem:
@@ -198,7 +198,7 @@ class _Folder:
                 if stat.S_ISLNK(kind.st_mode):
                     raise CourseError(f"{path} is a symbolic link: {_NO_RELEASE}.")
             if not stat.S_ISREG(kind.st_mode):
-                raise CourseError(f"{path} is no plain file: {_NO_RELEASE}.")
+                raise CourseError(f"{path} is not a plain file: {_NO_RELEASE}.")
             with open(path, "rb") as file:
                 content = file.read(most + 1)
         except OSError as problem:
@@ -218,7 +218,7 @@ class _Zip:
                 raise self._error(f"is larger than {MOST_BYTES >> 20} MiB: {_NO_RELEASE}")
             self.zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
-            raise self._error(f"cannot be read as a zip ({problem}): damaged, or no zip; get it again") from None
+            raise self._error(f"cannot be read as a zip ({problem}): damaged, or not a zip; get it again") from None
         entries = self.zip.infolist()
         if len(entries) > 3 * MOST_FILES:
             raise self._error(f"holds {len(entries)} files: {_NO_RELEASE}")
@@ -228,7 +228,7 @@ class _Zip:
             raise self._error(f"unpacks to more than {2 * MOST_BYTES >> 20} MiB: {_NO_RELEASE}")
         names = [entry.filename for entry in entries]
         if len(set(names)) < len(names):
-            raise self._error(f"holds two files of one name: {_NO_RELEASE}")
+            raise self._error(f"holds two files with one name: {_NO_RELEASE}")
         stamps = [name for name in names if re.fullmatch(r"([^/]+/){0,2}" + re.escape(STAMP), name)]
         if len(stamps) != 1:
             raise self._error(f"holds {'no' if not stamps else 'more than one'} {STAMP}: {_NO_RELEASE}")

@@ -24,7 +24,7 @@ def reset(root, names, fresh, progress=False):
     fresh: as `fresh_files` gives it
     progress: also forget what progress.json says of the notebooks' items
 
-    Raises CourseError, before anything is written, for a name that is none of these or that means several.
+    Raises CourseError, before anything is written, for a name that is not one of these or that means several.
     Raises files.WriteError.
     """
     root = Path(root)
@@ -62,7 +62,7 @@ def _fresh_again(root, contents, forgotten):
     elif opened:
         said.append("What was right in your progress stays right; `labs reset --progress` forgets that, too.")
     if opened:
-        said.append("If JupyterLab shows a notebook of these, close it without saving and open it again.")
+        said.append("If one of these notebooks is open in JupyterLab, close it without saving and open it again.")
     return said
 
 
@@ -82,7 +82,7 @@ def _meant(root, name, fresh):
         raise CourseError(f"{name} means several files: {', '.join(sorted(found))}. Name one of them.")
     near = get_close_matches(here, fresh, 1, 0.7) or get_close_matches(f"notebooks/{name}", fresh, 1, 0.7)
     hint = f"did you mean {near[0]}?" if near else "name a notebook (05), or a script (scripts/ResNet50.py)."
-    raise CourseError(f"{name!r:.80} is nothing that the course gave you to fill in; {hint}")
+    raise CourseError(f"{name!r:.80} is not a file that the course gave you to fill in; {hint}")
 
 
 def _forget(root, path, notebooks):
@@ -97,5 +97,5 @@ def _forget(root, path, notebooks):
     ids = {item.id for lesson in tasks.lessons().values() if lesson.notebook in stems for item in lesson.task}
     forgotten = kept.forget(path, ids, keep)
     if not forgotten:
-        return "Your progress holds nothing of it: nothing to forget."
-    return f"Your progress has forgotten {forgotten} items; as it was it is in {place}."
+        return "Your progress holds nothing from it: there is nothing to forget."
+    return f"Your progress has forgotten {forgotten} items; {place} holds it as it was."

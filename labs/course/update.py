@@ -32,7 +32,7 @@ def update(root, source, older=False, dry_run=False):
     """
     root, source = Path(root), Path(source)
     if not (root / STAMP).is_file():
-        raise CourseError(f"{root} is the authors' checkout, no release: `git pull` brings what is new.")
+        raise CourseError(f"{root} is the authors' checkout, not a release: `git pull` brings what is new.")
     if source.is_dir() and source.resolve() == root.resolve():
         raise CourseError(f"{source} is this course itself: name the newer release, a zip or a folder.")
     new = release.load(source)
@@ -103,7 +103,7 @@ class _Plan:
             return
         self.kit.setdefault("replaced" if old is not None else "new", []).append(name)
         if old is not None and digest(old) != self.now.files.get(name):
-            self.said.append(f"{name}: you had changed it; it is the course's again, yours is {self._keep(name, old)}.")
+            self.said.append(f"{name}: you had changed it; now it is the course's, yours is {self._keep(name, old)}.")
         self.write[name] = content
 
     def _script(self, name, content):
@@ -121,7 +121,7 @@ class _Plan:
                 kept = other is not None and digest(other) != before and self._keep(beside, other)
                 self.write[beside] = content
                 was = f"; what was there is {kept}" if kept else ""
-                self.said.append(f"{name}: yours stays; the form of this release is {beside}{was}.")
+                self.said.append(f"{name}: yours stays; the new form is {beside}{was}.")
 
     def _cut_from(self, name):
         """The notebook of which this one is a part that the course so far does not have; else None."""
@@ -146,7 +146,7 @@ class _Plan:
                 text = result.text
             except ValueError as problem:
                 why = f"cannot be read as a notebook ({problem})" if base else "cannot be compared with the course's"
-                self.said.append(f"{name}: the course's, fresh. What you had {why}; it is {self._keep(before, old)}.")
+                self.said.append(f"{name}: replaced by the course's. Yours {why}; it is in {self._keep(before, old)}.")
         if old is not None and not cut and not (base and notebooks.same(base, content)):
             self.lessons.setdefault("changed", []).append(name)
         if result and (result.lossy or name != before) and not (cut and not result.lossy):
@@ -180,7 +180,7 @@ class _Plan:
     def _say(self, name, result, kept):
         number = PurePosixPath(name).name.partition("_")[0]
         if result.gone:
-            self.said.append(f"{name}: no place any more for {', '.join(result.gone)}; you find it in {kept}.")
+            self.said.append(f"{name}: there is no longer a place for {', '.join(result.gone)}; {kept} holds it.")
         if result.joined:
             joined = f"your work and the course's change stand together in {', '.join(result.joined)}; look at them"
             self.said.append(f"{name}: {joined}" + (f" (as it was: {kept})." if kept else "."))
@@ -191,19 +191,19 @@ class _Plan:
             self.said.append(f"{name}: outputs of cells that changed are in {kept}.")
 
     def _removed(self, name):
-        """A file that is no part of the course any more."""
+        """A file that is no longer part of the course."""
         old = self._there(name)
         if old is None:
             return
         base = self._there(FRESH + name) if filled_in(name) else None
         untouched = digest(old) == self.now.files[name]
         if filled_in(name) and not untouched and not (base and notebooks.same(base, old)):
-            self.said.append(f"{name}: no part of the course any more; yours stays.")
+            self.said.append(f"{name}: no longer part of the course; yours stays.")
             return
         self.remove.append(name)
         self.kit.setdefault("removed", []).append(name)
         if not untouched:
-            self.said.append(f"{name}: no part of the course any more; as you had it, it is {self._keep(name, old)}.")
+            self.said.append(f"{name}: no longer part of the course; your version is in {self._keep(name, old)}.")
 
     def _sum_up(self):
         """The lines on what changed as a whole, in front of those on single files."""

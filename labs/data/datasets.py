@@ -75,7 +75,7 @@ def _folder(root, images, seed):
         raise DataError(f"{root} is not a folder: no images. Give one with a subfolder per class.")
     folders = sorted(p for p in root.glob("[!.]*") if p.is_dir())
     if len(folders) < 2:
-        raise DataError(f"{root} has {len(folders)} subfolder(s): nothing to tell apart. Make one per class.")
+        raise DataError(f"{root} has fewer than two subfolders: nothing to tell apart. Make one per class.")
     files, labels = [], []
     for label, folder in enumerate(folders):
         found = sorted(p for p in folder.glob("[!.]*") if p.suffix.lower() in (".png", ".jpg", ".jpeg"))

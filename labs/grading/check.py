@@ -27,7 +27,7 @@ import numpy as np
 from labs import files, sandbox
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, rerun, rubric, store, term
+from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, points, rerun, rubric, store, term
 from labs.grading.finding import SEVERITIES, Finding, by_id, looked
 from labs.printed import about
 
@@ -49,7 +49,8 @@ def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=p
         raise UseError(f"{out} holds no submissions: run `labs grade collect` first.")
     handed.remove_what_was_left()
     names = counting(out, notebooks)
-    rubric.load(out, notebooks)  # the first one is about these notebooks
+    report(f"Notebooks that count: {', '.join(names)}.")
+    rubric.load(out, names)  # the first one is about these notebooks
     longest = sorted(names, key=lambda name: Path(root, "solutions", f"{name}.py").stat().st_size, reverse=True)
     pieces = (*(longest if execute and not sandbox.missing() else ()), None)  # so that none is left alone at the end
     waiting = {}
@@ -66,7 +67,8 @@ def check(out, root=".", notebooks=None, execute=True, at_once=AT_ONCE, report=p
 
 def counting(out, notebooks=None):
     """The names of the notebooks that count: those given, which are kept for the next time; else those of the last
-    time; else all but optional ones. Raises UseError for a name that no notebook has."""
+    time; else those that most submissions say they were given, or all, but optional ones. Raises UseError for a name
+    that no notebook has."""
     path, lessons = Path(out, "notebooks.json"), tasks.lessons().values()
     known = [lesson.notebook for lesson in lessons]
     named = tuple(dict.fromkeys(part for name in notebooks or store.read(path) for part in tasks.parts(name)))
@@ -75,7 +77,10 @@ def counting(out, notebooks=None):
         raise UseError(f"There is no notebook {min(unknown)}{whose}. Name with --notebooks some of {', '.join(known)}.")
     if notebooks:
         files.write(path, json.dumps(named, indent=1))
-    return named or tuple(lesson.notebook for lesson in lessons if not lesson.optional)
+    packed = collect.submissions(out).values() if not named else ()
+    said = [handed.released(collect.contents(path, {"manifest.json"})) for path in packed]
+    given = next((most for most, _ in Counter(filter(None, said)).most_common(1)), known)
+    return named or tuple(lesson.notebook for lesson in lessons if not lesson.optional and lesson.notebook in given)
 
 
 def _look_at(waiting, out, found, root, at_once, report):
@@ -165,7 +170,7 @@ def _judged(out, number, evidence, counted):
             made["told"] += [f"{name}, {line}" for line in piece["told"]]
         elif ids and "notebooks" in evidence:
             if name in evidence["notebooks"]:
-                said = {"how": "person", "text": "not judged: it was not run yet (`labs grade check`)"}
+                said = {"how": "person", "text": points.NOT_JUDGED}
             else:
                 said = {"how": "outside", "text": judge.NOT_HANDED_IN}
             made["checks"][name] = {id: {"state": "open", "code": ""} | said for id in ids}
@@ -174,14 +179,16 @@ def _judged(out, number, evidence, counted):
 
 def left_open(found):
     """Lines on the checks that a person has to decide, and whose they are. found: of `results`."""
-    whose = {}
+    whose, unrun = {}, Counter()
     for number, each in found.items():
         for id, judged in by_id(each["checks"]).items():
-            if judged["how"] == "person":
-                whose.setdefault(id, {}).setdefault(judged["text"], []).append(number)
-    for id, reasons in sorted(whose.items()):
-        for text, who in reasons.items():
-            yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
+            if judged["text"] == points.NOT_JUDGED:
+                unrun[number] += 1
+            elif judged["how"] == "person":
+                whose.setdefault((id, judged["text"]), []).append(number)
+    for (id, text), who in sorted(whose.items()):
+        yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
+    yield from points.not_run(unrun)
 
 
 def _path(out, number, notebook=None):

@@ -26,11 +26,10 @@ NAMES = {1.0: "all", 0.5: "half", 0.0: "none"}
 DECISIONS = (("open", None), ("confirm", "confirmed"), ("dismiss", "dismissed"))
 DISPUTES = "disputes"
 HELP = (
-    "Keys, in the field above: 1 to 9: an item, all its points; again: half, none, open. a to z: a comment. "
-    "Full stop and comma: the next answer, the one before. Space: the next one that is open. + and -: other questions. "
-    "A new comment begins with the number of its item, and Enter keeps it: 2 Which run is it? "
-    "Of a dispute the comment is your answer, as it stands. A finding reaches its student as your sentence, once you "
-    "confirm it; nothing else of it does."
+    "Keys in the field above: 1 to 9 give an item all its points; pressed again: half, none, open. a to z set a "
+    "comment. Full stop and comma go to the next answer and the one before, space to the next open one, + and - to "
+    "another question. A new comment begins with the number of its item, as in: 2 Which run is it? Enter keeps it. "
+    "On a dispute your comment is the answer. Of a finding the student reads only your sentence, once you confirm it."
 )
 _CELLS = (
     "Run the cell below (Shift+Enter) and type into the field `keys`. Every key is kept at once, in `marks.json`.",
@@ -74,8 +73,7 @@ class Desk:
         self.rules, self.decided = rubric.load(out), marks.load(out)
         if not self.found:
             raise UseError(f"{out} holds no results: run `labs grade check` first.")
-        every = disputes.every(out)
-        self.disputed = {number: each for number, each in every.items() if number in self.found}
+        self.disputed = {number: each for number, each in disputes.every(out).items() if number in self.found}
         self.task, self._beside = task or next(iter(self._tasks()), None), {}
         self._codes = {}
         if self.task not in self._tasks():
@@ -284,7 +282,7 @@ class Desk:
         done = sum(not self._open(*card) for card in cards)
         question = self.task if self.task != DISPUTES else f"Dispute about {id}"
         self.head.value = (
-            f"<b>{_text(question)}, submission {number}</b> ({self.place % len(cards) + 1} of {len(cards)}; {done} are "
+            f"<b>{_text(question)}, submission {number}</b> ({self.place % len(cards) + 1} of {len(cards)}; {done} "
             f"done): {total:g} of {self.rules.most:g} points.{said}"
         )
         self.answer.value = self._answer(number, id, found, own)
@@ -311,12 +309,14 @@ class Desk:
                 parts.append(f"<b>Answered</b> ({_text(answered)}){_pre(answered.text)}")
         written = id if id in found["answers"] else self.rules.items[id][0] if id in self.rules.items else None
         if written:
-            parts.append(f"<b>Answer</b>{_pre(found['answers'].get(written) or '(no answer is written)')}")
+            said, code = "", found["answers"].get(written) or "(no answer is written)"
         else:
             judged = by_id(found["checks"]).get(id, {"state": "", "text": ""})
             code = judged.get("code") or self._code(number).get(id) or "(its cell is as students get it, or is missing)"
-            said = f"{judged['state']}. {judged['text']}".strip(". ") or "not judged"
-            parts.append(f"<b>{_text(feedback.titled(id, self.rules))}</b><p>{_text(said)}</p>{_pre(code)}")
+            state = f"In the sandbox: {judged['state']}" if judged.get("how") == "person" else judged["state"]
+            said = f"{state}. {feedback.clean(judged['text'])}".strip(". ") or "not judged"
+            said = f"<p>{_text(said)}</p>"
+        parts.append(f"<b>{_text(feedback.titled(written or id, self.rules))}</b>{said}{_pre(code)}")
         return "".join(parts)
 
     def _code(self, number):
@@ -337,7 +337,8 @@ class Desk:
         if item:
             wanted = " ".join([item.title, *(each.text for each in self._asked(task))])
             with handed.opened(number, collect.submission(self.out, number)) as submission:
-                changes = shown.changes(submission.contents, item.evidence)
+                code = by_id(found["checks"]).get(id, {}).get("code", "")
+                changes = shown.changes(submission.contents, item.evidence, wanted + code)
                 pieces = {
                     "machines": [("Where the runs were made", "\n".join(shown.machines(submission, item)))],
                     "logs": [(each.file, "\n".join(each.lines)) for each in shown.logs(submission, item)],
@@ -348,7 +349,7 @@ class Desk:
                 for head, text in made:
                     if text:
                         parts.append(f"<details{unfolded}><summary>{_text(head)}</summary>{_pre(text)}</details>")
-        return "".join(parts) or "<p>There is none.</p>"
+        return "".join(parts) or "<p>No run, log or script belongs to this question.</p>"
 
     def _totals(self, rules):
         return {n: points.total(points.lines(each, rules, self._marks(n))) for n, each in self.found.items()}

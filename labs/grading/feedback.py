@@ -29,7 +29,7 @@ def page(number, packed, who, found, made, rules, own, disputed, collected=()):
     waiting, unread = [line for line in made if line.open], not points.handed_in(found)
     blank = [line for line in made if line.state == "not done" and line.id in rules.checks]
     off = [line for line in made if line.of == 0 and line.points < 0]
-    state = f"{_count(len(waiting), 'item')} still to be looked at by a person: the points can change."
+    state = f"A person still has to look at {_count(len(waiting), 'item')}, so the points can change."
     said = [each.sentence for each in own.findings.values() if each.state == "confirmed" and each.sentence]
     if off and not all(own.findings[line.id].sentence for line in off):
         said.append("Points were taken off. Ask your instructor for the reason.")
@@ -158,10 +158,12 @@ def _steps(found, made, rules, pinned, own):
     unwritten = {}
     for line in made:
         if line.id in rules.items and line.state == "not done":
-            unwritten.setdefault(rules.items[line.id][0], []).append(line.of)
-    for answer, of in unwritten.items():
-        where = f"Its cell is in {_lesson(answer)}." if answer in _course() else ""
-        steps.append((sum(of), f"Write your answer to {_quoted(answer, rules)}", f"Nothing is written yet. {where}"))
+            answer = rules.items[line.id][0]
+            more = blank.get(_course()[answer][0].notebook) if answer in _course() else None
+            (unwritten.setdefault(answer, []) if more is None else more).insert(0, line)
+    for answer, lines in unwritten.items():
+        why = "Nothing is written yet." + (f" Its cell is in {_lesson(answer)}." if answer in _course() else "")
+        steps.append((sum(line.of for line in lines), f"Write your answer to {_quoted(answer, rules)}", why))
     for notebook, lines in blank.items():
         steps.append((sum(line.of for line in lines), *_fill(notebook, lines, found, rules)))
     steps.sort(key=lambda step: -step[0])
@@ -170,17 +172,18 @@ def _steps(found, made, rules, pinned, own):
 
 def _fill(notebook, lines, found, rules):
     """(what to do, why) about questions of a notebook that have no answer."""
-    where = _lesson(lines[0].id) if notebook else "the questions of your instructor's"
-    names = "; ".join(_quoted(line.id, rules) for line in lines[:NAMED])
-    names += f"; and {len(lines) - NAMED} more" if lines[NAMED:] else ""
-    reasons = {line.why for line in lines}
+    where = _lesson(lines[-1].id) if notebook else "the questions of your instructor's"
+    ids = list(dict.fromkeys(rules.items[line.id][0] if line.id in rules.items else line.id for line in lines))
+    names = "; ".join(_quoted(id, rules) for id in ids[:NAMED])
+    names += f"; and {len(ids) - NAMED} more" if ids[NAMED:] else ""
+    reasons = {line.why for line in lines if line.id in rules.checks}
     if reasons == {"the notebook was not handed in"}:
-        return f"Hand in {where}", f"It was not in your submission; {_count(len(lines), 'question')}: {names}."
+        return f"Hand in {where}", f"It was not in your submission; {_count(len(ids), 'question')}: {names}."
     if reasons == {"its cell was not reached"}:
         told = next((line for line in found["told"] if line.startswith(f"{notebook}, cell")), "")
         stop = f" The first error: {clean(told.partition(', ')[2])}." if told else ""
         return f"Run {where}, from its first cell to its last", f"It stopped before: {names}.{stop}"
-    return f"Go on with {where}", f"It has {_count(len(lines), 'question')} without an answer: {names}."
+    return f"Go on with {where}", f"It has {_count(len(ids), 'question')} without an answer: {names}."
 
 
 def _answers(made, rules):

@@ -98,7 +98,7 @@ class Submission:
     @cached_property
     def manifest(self):
         """{path: {sha256, ...}} as the manifest says; {} where there is none."""
-        named = self._json("manifest.json").get("files")
+        named = _json(self.contents, "manifest.json").get("files")
         entries = named.items() if isinstance(named, dict) else ()
         return {name: entry for name, entry in entries if type(entry) is dict}
 
@@ -106,21 +106,28 @@ class Submission:
     def _given(self):
         """The names of the notebooks that the student was given, as the manifest says from the release's stamp, or else
         as the report's tasks show; None where neither says it. What was handed in was given, whatever they say."""
+        named = released(self.contents)
         with suppress(KeyError, TypeError):
-            named = self._json("manifest.json").get("release")
             if named is None:  # of an older kit
-                report = self._json("report.json")
-                named = {"notebooks": [each["notebook"] for each in [*report["tasks"], *report["items"]]]}
-            there = {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
-            return frozenset(map(str, named["notebooks"])) | there
+                report = _json(self.contents, "report.json")
+                named = [each["notebook"] for each in [*report["tasks"], *report["items"]]]
+            return frozenset(named) | {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
         return None
 
-    def _json(self, name):
-        """The dict that a file holds; {} where there is none."""
-        with suppress(KeyError, ValueError, RecursionError):
-            data = json.loads(self.contents[name])
-            return data if isinstance(data, dict) else {}
-        return {}
+
+def released(contents):
+    """The names of the notebooks in the release that a student had, as the manifest says; None where it does not."""
+    with suppress(KeyError, TypeError):
+        return tuple(map(str, _json(contents, "manifest.json")["release"]["notebooks"]))
+    return None
+
+
+def _json(contents, name):
+    """The dict that a file holds; {} where there is none."""
+    with suppress(KeyError, ValueError, RecursionError):
+        data = json.loads(contents[name])
+        return data if isinstance(data, dict) else {}
+    return {}
 
 
 def _parts(contents):

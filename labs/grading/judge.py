@@ -275,9 +275,9 @@ def _environment(submission, notebook):
 
 
 def _files(submission, root):
-    """{path: bytes} of what the notebook finds around itself."""
-    own = set(reference.scripts(root))
-    files = {
+    """{path: bytes} of what the notebook finds around itself; a script that was not changed is not handed in."""
+    own = reference.scripts(root)
+    files = {name: given.encode() for name, (given, _) in own.items()} | {
         name: content
         for name, content in submission.contents.items()
         if not name.startswith("report") and (name in own or not name.startswith("notebooks/scripts/"))

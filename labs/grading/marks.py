@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field
 
 from labs import files
 from labs.errors import UseError
@@ -68,16 +68,6 @@ class Marks(BaseModel, extra="forbid"):
     findings: dict[str, Decision] = {}
     replies: dict[str, Reply] = {}
     stamps: dict[str, Stamp] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_before(cls, data):
-        """What files of earlier kits call `confirmed`, a list of kinds."""
-        if not isinstance(data, dict) or not isinstance(data.get("confirmed"), list):
-            return data
-        data = dict(data)
-        kinds = {str(kind): {"state": "confirmed"} for kind in data.pop("confirmed")}
-        return data | {"findings": kinds | data.get("findings", {})}
 
     @property
     def confirmed(self):

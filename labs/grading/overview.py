@@ -1,5 +1,6 @@
 """PDF for the instructor: points, findings and what was decided about them, mistakes, and what waits for a person."""
 
+from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
@@ -86,13 +87,11 @@ def waiting(made, rules):
 
 
 def still_open(found, made, rules, own, disputed):
-    """Lines on what a person has still to do, of the arguments of `pdf`."""
+    """Lines on what a person still has to do, of the arguments of `pdf`."""
     for number, each in found.items():
         yield from term.waiting(number, each["checks"], own[number].checks)
-    unjudged = {n: sum(line.why == points.NOT_JUDGED for line in lines) for n, lines in made.items()}
-    if numbers := [number for number, count in unjudged.items() if count]:
-        count = sum(unjudged.values())
-        yield f"Not judged yet, so open: {count} checks of {few(numbers)}. `labs grade check` judges them."
+    unrun = Counter(n for n, of_one in made.items() for line in of_one if line.why == points.NOT_JUDGED)
+    yield from points.not_run(unrun)
     for said, numbers in waiting(made, rules):
         yield f"Open: {said}: {few(numbers)}"
     waits = [

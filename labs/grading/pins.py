@@ -80,7 +80,7 @@ def add(out, found, check, comment, number=None, share=0.0):
     if not (math.isfinite(share) and 0 <= share <= 1):
         raise UseError(f"{share} is no share of the points: give a number from 0 to 1.")
     if len(meant) != 1:
-        said = "".join(f"\n  {len(each.numbers)} times, as in {each.numbers[0]}: {each.hint:.100}" for each in there)
+        said = "".join(f"\n  {len(each.numbers)} x, as in {each.numbers[0]}: {each.hint:.100}" for each in there)
         nobody = f"{number} made no" if number else "Nobody made a"
         problem = "Several mistakes were made" if len(meant) > 1 else f"{nobody} mistake"
         raise UseError(f"{problem} at {check}. {'Say whose is meant, with --of.' if there else ''}{said}".strip())

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from labs.grading import pins
 from labs.grading.finding import by_id
 from labs.grading.marks import Marks, digest
+from labs.printed import few
 
-NOT_JUDGED = "not judged yet"  # why a check is open for which `labs grade check` has run nothing
+NOT_JUDGED = "not judged: it was not run yet (`labs grade check`)"
 
 
 @dataclass(frozen=True)
@@ -81,3 +82,9 @@ def _state(share):
 def total(made):
     """The sum of some Lines, not below 0."""
     return round(max(0.0, sum(line.points for line in made)), 3)
+
+
+def not_run(unrun):
+    """A line on checks that are open since nothing was run. unrun: a Counter {number of a submission: checks}."""
+    if unrun:
+        yield f"Not run yet, so open: {unrun.total()} checks of {few(sorted(unrun))}. `labs grade check` runs them."

@@ -230,8 +230,7 @@ def _doubts(made, turns, seconds, computed):
 
 def _compared(submission, sample, folder):
     """(lines, findings) of what was handed in against what was trained again."""
-    paths = [submission.course.held[name].path for name in sample]
-    before = [run.load_record(path) for path in paths]
+    before = [run.load_record(submission.course.held[name].path) for name in sample]
     after = [run.load_record(folder / f"{name}.json") for name in sample]
     elsewhere = before[0].hardware != after[0].hardware
     lines = [f"handed in: {before[0].hardware}; trained again: {after[0].hardware}"] if elsewhere else []

@@ -47,10 +47,12 @@ def _given(notebook):
     return set()
 
 
-def changes(contents, wanted):
-    """(file, lines of its difference from what students get) of the scripts that some tasks.Evidence names; of a file
-    that students do not get, all lines."""
+def changes(contents, wanted, code=""):
+    """(file, lines of its difference from what students get) of the scripts that some tasks.Evidence or the code of a
+    check names; of a file that students do not get, all lines."""
     names = [f"notebooks/scripts/{name}" for name in wanted.scripts]
+    own = [name for name in contents if name.startswith("notebooks/scripts/") and name not in names]
+    names += [name for name in own if name.removeprefix("notebooks/") in code]
     names += sorted(name for name in contents if name.startswith("slurm/") and Path(name).name in wanted.batch)
     for name in names:
         if name in contents:
@@ -74,8 +76,7 @@ def _blank(name):
 
 def logs(submission, item):
     """labs.report.form.Lines of the logs of the runs that a task asks for."""
-    names = _names(submission, item.evidence.runs)
-    return list(evidence.logs(submission.course, names, set()))
+    return list(evidence.logs(submission.course, _names(submission, item.evidence.runs), set()))
 
 
 def machines(submission, item):

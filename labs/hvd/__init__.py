@@ -37,7 +37,7 @@ def init():
     if horovod.size() == 1 and most > 1:
         raise HorovodError(
             f"{most} processes were started, but each sees itself alone: they would train {most} unconnected "
-            "networks. The launcher is of another MPI than Horovod: use the environment's own mpiexec or horovodrun."
+            "networks. The launcher belongs to another MPI than Horovod: use the environment's mpiexec or horovodrun."
         )
 
 

@@ -27,7 +27,7 @@ SECOND = (
 XLA = "The model is compiled with XLA, which cannot compile Horovod's operations. Compile it with jit_compile=False."
 SCALED = (
     "Keras has put its loss scaling around the distributed optimizer: a rank whose gradients overflow would skip the "
-    "average and leave the others waiting. Turn it round: "
+    "average and leave the others waiting. Wrap it the other way round: "
     "hvd.DistributedOptimizer(keras.optimizers.LossScaleOptimizer(...))."
 )
 SYNCHRONIZED = (
@@ -39,8 +39,8 @@ STEPS = (
     "Pass steps_per_epoch=..., the same on all ranks."
 )
 ORDER = (
-    "{first} stands after the recorder in callbacks=[...]: the recorder would compare and keep what the ranks do not "
-    "have in common yet. The order: BroadcastGlobalVariablesCallback, MetricAverageCallback, your own, the recorder."
+    "{first} stands after the recorder in callbacks=[...]: the recorder would compare and keep values that differ "
+    "between the ranks. The order: BroadcastGlobalVariablesCallback, MetricAverageCallback, your own, the recorder."
 )
 NO_WEIGHTS = (
     "The model has no weights yet, so that there is nothing to broadcast: each rank would draw its own in the first "
@@ -96,7 +96,7 @@ class _Callback(keras.callbacks.Callback):
 
 
 class BroadcastGlobalVariablesCallback(_Callback):
-    """At the begin of every `fit`, all ranks take the weights and the optimizer's state of `root_rank`.
+    """At the beginning of every `fit`, all ranks take the weights and the optimizer's state of `root_rank`.
 
     Before that it compares the ranks (`check`). It does so again before the first step of every epoch: learning rates,
     samples per epoch, trained weights, and whether all ranks still train. That is one small message.
@@ -108,7 +108,9 @@ class BroadcastGlobalVariablesCallback(_Callback):
     def __init__(self, root_rank=0):
         super().__init__()
         if not 0 <= root_rank < horovod.size():
-            raise HorovodError(f"No rank {root_rank} to take weights from. Give one from 0 to {horovod.size() - 1}.")
+            raise HorovodError(
+                f"There is no rank {root_rank} for the weights: give one from 0 to {horovod.size() - 1}."
+            )
         self.root_rank = root_rank
 
     def on_train_begin(self, logs=None):

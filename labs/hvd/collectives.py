@@ -53,5 +53,5 @@ def _named(name):
 def _rows(tensor, what):
     tensor = tf.convert_to_tensor(tensor)
     if tensor.shape.rank == 0:
-        raise HorovodError(f"{what} divides or joins rows, and a scalar has none. Give it an axis: [value].")
+        raise HorovodError(f"{what} divides or joins rows, and a scalar has no rows. Give it an axis: [value].")
     return tensor

@@ -41,7 +41,7 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
         raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")
     if not isinstance(optimizer, keras.Optimizer):
         raise HorovodError(
-            f"{type(optimizer).__name__} is no optimizer of Keras 3, so its gradients cannot be averaged. "
+            f"{type(optimizer).__name__} is not an optimizer of Keras 3, so its gradients cannot be averaged. "
             "Pass one of keras.optimizers, such as keras.optimizers.SGD(0.01)."
         )
     if compat.wrapped_by_horovod(optimizer):

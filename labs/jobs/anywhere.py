@@ -1,7 +1,7 @@
 """Run a training program as a job: a process of its own that leaves .out, .err and .json.
 
 A job that crashes, is stopped or is killed takes nothing with it: the kernel that started it goes on,
-and the files can be read. A batch script (.sh) is such a job too: SLURM runs it, or this machine where there is none.
+and the files can be read. A batch script (.sh) is such a job too: SLURM runs it or, without SLURM, this machine.
 """
 
 import os
@@ -37,16 +37,16 @@ def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launch
     name: without one, that of the script (--job-name); the training scripts are those of the folder scripts/ here
     site: where account and QOS are looked up if the script names none; see labs.slurm.sites
 
-    Raises JobError: no such script, blanks in it, a name that is none or whose run still goes on, a folder that cannot
+    Raises JobError: no such script, blanks in it, a bad name or one whose run still goes on, a folder that cannot
     be written, refused by SLURM.
     """
     runs = Path(runs) if runs is not None else folder()
     if str(script).endswith(".sh"):
         if ranks is not None or launcher is not None:
-            raise JobError("A batch script says itself how many ranks it starts (--ntasks): leave out `ranks`.")
+            raise JobError("The batch script itself says how many ranks it starts (--ntasks): leave out `ranks`.")
         return batch.start(Path(script), arguments, name, runs, env or {}, site)
     if name is None:
-        raise JobError(f"The job of {script} needs a name: its files are called after it. Pass name=...")
+        raise JobError(f"The job of {script} needs a name for its files. Pass name=...")
     check_name(name)
     if script != "-m":
         if not Path(script).is_file():

@@ -7,6 +7,7 @@ line of its own. The line of HTML stays as it was at the end, can be read withou
 import html
 import sys
 
+from labs import printed
 from labs.errors import LabsError
 from labs.results import metrics
 from labs.results.run import load_record
@@ -25,7 +26,7 @@ def _rate(record, several):
         rate = metrics.throughput(run).value
     except LabsError:
         return None
-    return rate and (f"{run.workers} worker(s): " if several else "") + f"{rate:,.0f} images/s"
+    return rate and (f"{printed.several(run.workers, 'worker')}: " if several else "") + f"{rate:,.0f} images/s"
 
 
 def where(progress):
@@ -69,7 +70,7 @@ class Bar:
             self.last, left = fraction, ""
             if fraction - self.first > 0.02:
                 left = f", {(seconds - self.begin) * (1 - fraction) / (fraction - self.first):.0f} s left"
-            workers = f"{progress['workers']} worker(s), " if progress.get("workers") else ""
+            workers = f"{printed.several(progress['workers'], 'worker')}, " if progress.get("workers") else ""
             rate = f", {rate:.0f} images/s" if rate else ""  # none while the first epoch traces
             text = f"{workers}{where(progress)}{rate}{left}"
         self._show(fraction, text)

@@ -21,7 +21,7 @@ class JobError(LabsError):
 def check_name(name):
     """Raise JobError for what no job can be called."""
     if problem := files.no_name(name):
-        raise JobError(f"The name {name!r:.60} {problem}. The job's files are called after it, so choose another one.")
+        raise JobError(f"The name {name!r:.60} {problem}. The job's files get this name, so choose another one.")
 
 
 class Job:

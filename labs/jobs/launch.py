@@ -13,6 +13,7 @@ from pathlib import Path
 
 from labs import devices
 from labs.errors import UseError
+from labs.printed import several
 
 LAUNCHERS = ("horovodrun", "mpiexec", "srun")
 MEMORY = 320 * 2**20  # bytes that a rank needs for itself alone, at the least (measured: 293 MiB with SmallCNN)
@@ -65,8 +66,8 @@ def command(ranks, launcher=None):
     program = str(beside) if beside.exists() else shutil.which(launcher)
     if not program:
         raise LaunchError(
-            f"{launcher} is not installed beside Python nor on the PATH, so nothing was started. "
-            + ("A container has none by itself." if launcher == "srun" else "Run `make horovod`, or load the module.")
+            f"{launcher} is neither installed beside Python nor on the PATH, so nothing was started. "
+            + ("A container brings none." if launcher == "srun" else "Run `make horovod`, or load the module.")
         )
     if launcher == "srun":
         return [program, *options, *_step(ranks, tasks)]
@@ -99,13 +100,13 @@ def _check_tasks(ranks, tasks):
     """Raise LaunchError where srun cannot start that many ranks."""
     if not tasks:
         raise LaunchError(
-            "srun starts ranks inside a job of SLURM's, and this process is in none, so nothing was started. Submit a "
+            "srun starts ranks inside a SLURM job, and this process is not in one, so nothing was started. Submit a "
             "batch script, or use horovodrun or mpiexec."
         )
     if ranks > sum(tasks):
         raise LaunchError(
-            f"{ranks} ranks are more than the {sum(tasks)} task(s) of this job, so nothing was started. Ask for more "
-            "(--nodes, --ntasks-per-node), or start fewer."
+            f"{ranks} ranks need as many tasks, and this job has {several(sum(tasks), 'task')}: nothing was started. "
+            "Ask for more (--nodes, --ntasks-per-node), or start fewer ranks."
         )
 
 

@@ -47,7 +47,7 @@ def submit(script, *arguments, options=(), folder=None, environment=None):
     answer = _run(command, 60, cwd=folder, env=environment).strip().split("\n")[-1]
     job_id = answer.split(";")[0]  # "12" or "12;cluster"
     if not job_id.isdecimal():
-        raise SlurmError(f"sbatch answered {answer!r}, which is no job id. Look for the job with `squeue --me`.")
+        raise SlurmError(f"sbatch answered {answer!r}, which is not a job id. Look for the job with `squeue --me`.")
     return job_id
 
 
@@ -94,7 +94,7 @@ def newest(name):
 
 
 def cancel(job_id):
-    """Cancel a job. A job that has ended already is none to worry about. Raises SlurmError."""
+    """Cancel a job. A job that has already ended is fine. Raises SlurmError."""
     try:
         _run(["scancel", job_id])
     except SlurmError as problem:
@@ -147,5 +147,5 @@ def _run(command, seconds=30, **options):
         ) from None
     if done.returncode:
         said = [re.sub(rf"^{command[0]}: (?:error: |fatal: )?", "", line) for line in done.stderr.split("\n") if line]
-        raise SlurmError("; ".join(said) or f"{command[0]} ended with exit code {done.returncode} without a word")
+        raise SlurmError("; ".join(said) or f"{command[0]} ended with exit code {done.returncode} and said nothing")
     return done.stdout

@@ -145,7 +145,7 @@ def submit(script, arguments, name, runs, env, root, asked, place):
         job_id = queue.submit(script, *arguments, options=options, folder=root, environment=outside | env)
     except queue.SlurmError as problem:
         raise JobError(
-            f"{problem}. SLURM says this of {script.name}, so nothing was submitted; "
+            f"{problem}. SLURM says this about {script.name}, so nothing was submitted; "
             f"`labs slurm check {script}` tells more."
         ) from None
     return SlurmJob(name, job_id, runs)
@@ -168,4 +168,4 @@ def find(job, runs):
     for match in files:
         if match[2] == job:
             return SlurmJob(match[1], job, runs)
-    raise JobError(f"SLURM does not know job {job}, and {runs} holds none of its files. Check the number.")
+    raise JobError(f"SLURM does not know job {job}, and none of its files are in {runs}. Check the number.")

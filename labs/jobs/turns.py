@@ -28,7 +28,7 @@ from labs.waiting import VARIABLE
 
 LONG = str(30 * 24 * 3600)  # seconds: Gloo ends ranks that do not answer for 30 s, and these are stopped
 LOOK = 0.25  # seconds, at least, over which it is seen what other programs take
-LONGEST = 4096  # bytes of a line; who sends more is none of ours
+LONGEST = 4096  # bytes of a line; whoever sends more is a stranger
 # Of a GPU each training takes the memory that it needs, not all there is.
 _ENV = {"HOROVOD_GLOO_TIMEOUT_SECONDS": LONG, "HOROVOD_STALL_CHECK_DISABLE": "1", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 
@@ -63,7 +63,7 @@ def _patience():
     with contextlib.suppress(ValueError):
         if (seconds := float(said)) >= 0:
             return seconds
-    raise JobError(f"LABS_PATIENCE={said!r} is no number of seconds: set it to 0 or more, or unset it.")
+    raise JobError(f"LABS_PATIENCE={said!r} is not a number of seconds: set it to 0 or more, or unset it.")
 
 
 def orders(seed, count):
@@ -120,7 +120,7 @@ class Turns:
             elif turn and turn.job.state in GOING:
                 at = f"; round {self._round}: {turn.job.name} has its turn, and has reported no step yet"
             elif self._begun:
-                at = "; they are starting, and none has had a turn yet" if self._round < 0 else "; between two turns"
+                at = "; starting, and no training has had a turn yet" if self._round < 0 else "; between two turns"
         return f"<{', '.join(job.name for job in self.jobs) or 'no training'}: {self.state}{at}>"
 
     def start(self, script, *arguments, name, env=None, **options):
@@ -132,7 +132,7 @@ class Turns:
         if str(script).endswith(".sh"):
             raise JobError("A batch script cannot take turns: start the training programs themselves.")
         if name in self._trainings:
-            raise JobError(f"Two trainings are called {name!r}, and would write over each other: name them apart.")
+            raise JobError(f"Two trainings are called {name!r} and would overwrite each other: name them differently.")
         host, port = self._listener.getsockname()
         if host != "127.0.0.1":  # all addresses: ranks of a launcher may be on other nodes
             host = socket.gethostname() if options.get("ranks") else "127.0.0.1"

@@ -64,7 +64,7 @@ def measure(ranks=2, *, sizes=SIZES, repeats=15, launcher=None, runs=None, show=
         found = json.loads(file.read_text(encoding="utf-8"))
     notes = []
     if ranks > devices.cores() and not found["machine"]["gpus"]:
-        notes.append(f"oversubscribed: {ranks} ranks share {devices.cores()} core(s), so they also wait for each other")
+        notes.append(f"oversubscribed: more ranks ({ranks}) than cores ({devices.cores()}), which wait for each other")
     rows = [row(ranks, int(size), seconds) for size, seconds in found["seconds"].items()]
     try:
         latency, bandwidth, worst = fit(ranks, [r["bytes"] for r in rows], [r["seconds"] for r in rows])

@@ -102,7 +102,7 @@ def measure(
     found = json.loads(part.read_text(encoding="utf-8"))
     part.unlink()
     if ranks > devices.cores() and not found["machine"]["gpus"]:
-        found["notes"].append(f"oversubscribed: {ranks} ranks share {devices.cores()} core(s)")
+        found["notes"].append(f"oversubscribed: more ranks ({ranks}) than cores ({devices.cores()})")
     found["notes"] += [note for note in [_counted(found)[1]] if note]
     found["notes"] += too_noisy(parts(found)) if set(kinds) == set(KINDS) else []
     files.write(file, json.dumps(found, indent=1))

@@ -69,7 +69,7 @@ def _said(path):
     given = dict(each.split("=") for each in match[2].split(",") if each)
     for name in given.keys() - {"model"}:
         if not given[name].isdecimal() or not 0 < int(given[name]) < 10**9:
-            raise MetricsError(f"{path}: {name} is {given[name]}. It must be a whole number from 1 on.")
+            raise MetricsError(f"{path}: {name} is {given[name]}. It must be a whole number of at least 1.")
         given[name] = int(given[name])
     return Path(match[1]), given
 
@@ -90,7 +90,7 @@ def _jobs(paths):
         elif not path.exists():
             raise MetricsError(f"{path}: no such file. Check its name, and where the job wrote its output.")
         elif not path.is_file():
-            raise MetricsError(f"{path}: no regular file, so nothing is read from it. Copy its content into one.")
+            raise MetricsError(f"{path}: not a regular file, so it is not read. Copy its content into one.")
         for file in inside:
             held = _load(file) if file.suffix == ".json" else file
             if path.is_dir() and (isinstance(held, NoRecordError) or (held is file and _search(file))):
@@ -182,7 +182,7 @@ def _read(stem, files, options):
         return logs.read(log, **options)
     problem = _problem(err)
     if not problem:
-        raise logs.LogError(f"{err}: no failure in it, and no log beside it. Give the job's .out as well.")
+        raise logs.LogError(f"{err}: it shows no failure, and there is no log beside it. Give the job's .out as well.")
     return [Run(err.name, failure=problem, truncated=True)]
 
 

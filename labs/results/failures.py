@@ -1,7 +1,7 @@
 """Name the failure in what a job printed: which line proves it, and what to do about it.
 
 The lines (failures.toml) are those of TensorFlow, Python, SLURM, the shell, modules, launchers and networks. Nothing is
-inferred: without a line that names a failure there is none. Of several, the first cause counts, not what
+inferred: without a line that names a failure, no failure is told. Of several, the first cause counts, not what
 other ranks and the launcher say in its wake.
 """
 
@@ -94,7 +94,7 @@ def _lines(path):
 
 
 def _marked(piece):
-    """{begin: end} of the lines in a piece that hold one of MARKS, and of those below the begin of a traceback."""
+    """{begin: end} of the lines in a piece that hold one of MARKS, and of those below the first line of a traceback."""
     low, places = piece.lower(), {}
     for mark in map(str.encode, MARKS):
         place = low.find(mark)

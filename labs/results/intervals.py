@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import correlation, fmean, linear_regression, variance
 
 ONE_RUN = "1 run: no interval; repeat it 3 times or more, or measure in turns"
-CHANGING = "the ratio still changes from round to round, as in a warm-up: its interval is not of 95 %; train longer"
+CHANGING = "the ratio still changes from round to round, as in a warm-up: this is not a 95 % interval; train longer"
 LEVEL = 0.025  # share of the studies without a change of which this is said
 NOTHING = 0.001  # a change of the logarithm that no interval of a study resolves
 
@@ -34,7 +34,7 @@ class Estimate:
 
     @property
     def rounded(self) -> tuple[float, float] | None:
-        """(low, high): what the value can be, since times were rounded; no 95 % of anything. None: not rounded."""
+        """(low, high): what the value can be, since times were rounded; not a 95 % interval. None if not rounded."""
         low, high = self.rounding
         return None if self.value is None or low == high else (self.value * low, self.value * high)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labs.errors import UseError
+from labs.printed import several
 from labs.results import line as lines
 from labs.results import text
 from labs.results.failures import failure
@@ -114,7 +115,7 @@ def _places(name):
         left -= len(found)
         if left < 0:
             raise LogError(
-                f"{name}: more than {_MOST} lines of epochs, which no log of a job has. Give its records (.json), or a "
+                f"{name}: more than {_MOST} lines of epochs, too many for one job. Give its records (.json), or a "
                 "part of the log."
             )
         return found
@@ -145,7 +146,7 @@ def _count(run, options, ranked):
     if not run.samples:
         return
     if ranked or run.configuration.strategy == "horovod":
-        run.notes.append(f"the log counts the {run.samples} samples of one rank, which says nothing of the others'")
+        run.notes.append(f"the log counts the {run.samples} samples of one rank, and not those of the others")
         return
     run.fill({"images": run.samples}, "the log")
     for epoch in (epoch for repeat in run.repeats for epoch in repeat):
@@ -175,7 +176,7 @@ def _blame(runs, problem):
         run = (unfinished or runs)[-1]
         run.failure = problem
         if len(unfinished) > 1:
-            run.notes.append("several runs did not finish; the failure may belong to another of them")
+            run.notes.append("several runs did not finish; the failure may belong to another one")
 
 
 def _explain(path, count, found, problem):
@@ -193,9 +194,9 @@ def _explain(path, count, found, problem):
     known = (who for who, sign in _STRANGERS.items() if any(map(re.compile(sign).search, said)))
     strange = f" They look like those of {who}, which are not read." if (who := next(known, None)) else ""
     return (
-        f"{name}: no epoch in its {count} line(s).{strange} A log of Keras' fit with verbose=2 is needed (Horovod's "
-        "synthetic benchmarks are read, too): give the .out of the training job, and check that the script calls fit "
-        "with verbose=2."
+        f"{name}: no epoch in its {several(count, 'line')}.{strange} A log of Keras' fit with verbose=2 is needed "
+        "(Horovod's synthetic benchmarks are read, too): give the .out of the training job, and check that the script "
+        "calls fit with verbose=2."
     )
 
 

@@ -18,7 +18,7 @@ import math
 from dataclasses import replace
 from statistics import fmean
 
-from labs.printed import finite
+from labs.printed import finite, several
 from labs.results import intervals
 from labs.results.intervals import Estimate
 from labs.results.record import Configuration
@@ -55,7 +55,7 @@ def _times(run: Run) -> tuple[list[float], float, list[str]]:
     times, resolution = run.steady_times()
     notes = []
     if short := len(run.repeats) - len(run.steady):
-        notes.append(f"{short} repeat(s) with a single epoch: that is warm-up, so no time is left")
+        notes.append(f"{several(short, 'repeat')} with a single epoch, which is warm-up: no time is left")
     if any(time <= 0 for time in times):
         return [], 0.0, [*notes, "epochs rounded to 0 s: too short for a log in whole seconds"]
     return times, resolution, notes
@@ -91,7 +91,7 @@ def apart(run: Run, baseline: Run) -> str | None:
     if run.kind != baseline.kind:
         return f"it is {baseline.kind}, not {run.kind}"
     if not run.configuration.comparable(baseline.configuration):
-        return "trained otherwise: model, strategy, data or precision"
+        return "trained differently: model, strategy, data or precision"
     if run.hardware != baseline.hardware:
         return "on other hardware"
     if together(run, baseline):
@@ -193,7 +193,7 @@ class Baselines:
         said = "; ".join(f"{one.source}: {reason}" for reason, one in reasons.items())
         raise MetricsError(
             f"{run}: no 1-worker run to divide by ({said or 'none is in the input'}). Measure 1 and {run.workers} "
-            "workers in one study (labs study), and pass both; if these are of one machine, say --same-machine."
+            "workers in one study (labs study), and pass both; if these are from one machine, say --same-machine."
         )
 
 
@@ -256,12 +256,12 @@ def counted(others: dict[int, float | None], what: str) -> tuple[list[int], str 
         f"other programs took more than {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
     )
     if len(left) < LEAST:
-        return rounds, f"{said}: this is {what} of a busy machine; measure again when it is quiet"
+        return rounds, f"{said}: this is {what} on a busy machine; measure again when it is quiet"
     return left, f"{said}, which are left out"
 
 
 NOT_PAIRED = (
-    "not paired: the runs did not take turns, so drift of the machine counts in, and the interval does not hold 95 %; "
+    "not paired: the runs did not take turns, so drift of the machine is in the interval, which is not of 95 %; "
     "measure them in turns (labs study, or jobs.Turns)"
 )
 
@@ -293,7 +293,7 @@ def speedup(run: Run, baseline) -> Estimate:
     least = (estimate.interval or estimate.rounded or (estimate.value,))[0]
     if least > run.workers:
         notes.append(
-            "efficiency above 1: either workers have more cache and memory together, or the baseline does not belong"
+            "efficiency above 1: either the workers together have more cache and memory, or this is the wrong baseline"
         )
     return replace(estimate, notes=(*notes, *estimate.notes))
 

@@ -42,7 +42,7 @@ Metric = Annotated[float, Field(allow_inf_nan=True)]  # the loss of a training t
 # What a field says of a run. Two runs may be divided if they agree in all fields without such a mark.
 FOLLOWS_WORKERS = "follows the number of workers"
 AMOUNT = "how much was trained, and from which seed: a time per epoch does not depend on it"
-EXCHANGE = "how gradients are exchanged: one worker alone exchanges none"
+EXCHANGE = "how gradients are exchanged: a single worker exchanges nothing"
 
 
 class Configuration(_Part):

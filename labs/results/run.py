@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import fmean
 
 from labs.errors import UseError
+from labs.printed import several
 from labs.results import record as records
 from labs.results.record import Configuration, Record
 
@@ -61,7 +62,7 @@ class Run:
 
     def __str__(self):
         workers = "?" if self.workers is None else self.workers
-        return f"{self.model or 'unknown model'} on {workers} worker(s) ({self.source}, run {self.index})"
+        return f"{self.model or 'unknown model'} on {several(workers, 'worker')} ({self.source}, run {self.index})"
 
     @property
     def model(self):

@@ -23,7 +23,7 @@ def lines(path, places):
     """Yield (number from 1, line, whether it is one of an end) of a log; of a small one these are all of its lines.
 
     Of a log above WHOLE, the first PIECE and the last two are its ends; between them only the lines are given that
-    `places` finds in a piece: {offset of the begin of a line: of its end}. The last line is "" where the log ends with
+    `places` finds in a piece: {offset where a line begins: where it ends}. The last line is "" where the log ends with
     a line break. Raises OSError.
     """
     path = Path(path)
@@ -43,7 +43,7 @@ def lines(path, places):
 
 
 def around(piece, place):
-    """(offset of the begin, of the end) of the line of a piece in which a place lies."""
+    """(offset of the beginning, of the end) of the line of a piece in which a place lies."""
     end = piece.find(b"\n", place)
     return piece.rfind(b"\n", 0, place) + 1, len(piece) if end < 0 else end
 

@@ -25,12 +25,12 @@ _OPERATIONS = ("ALLREDUCE", "BROADCAST", "ALLGATHER", "ALLTOALL", "REDUCESCATTER
 
 
 class TimelineError(UseError):
-    """A file is no timeline of Horovod's, or holds nothing to show; the message says why and what to do."""
+    """A file is not a timeline of Horovod, or holds nothing to show; the message says why and what to do."""
 
 
 @dataclass
 class Collective:
-    """One tensor in one collective operation. All times in seconds since the timeline began; None: it never came.
+    """One tensor in one collective operation. All times in seconds since the timeline began; None if it never came.
 
     arrivals: {rank: when it announced the tensor}, empty where Horovod did not write it (see above)
     phases: [(name, begin, end)], such as ("GLOO_ALLREDUCE", 1.2, 1.3)
@@ -68,7 +68,7 @@ def read(path):
         raise TimelineError(f"{path} is empty: the job ended before Horovod started. Its .err says why.")
     events = _events(text)
     if not any("start_time_since_epoch_in_micros" in (e.get("args") or {}) for e in events):
-        raise TimelineError(f"{path} is no timeline of Horovod's. Give the file that HOROVOD_TIMELINE named.")
+        raise TimelineError(f"{path} is not a timeline of Horovod. Give the file that HOROVOD_TIMELINE named.")
     found = _collectives(events)
     if not found:
         raise TimelineError(f"{path} holds no collective: the job ended before its first all-reduce. Read its .err.")

@@ -51,7 +51,7 @@ class Verdict:
         said = {
             YES: f"yes: {first} has the {'higher' if self.ratio > 1 else 'lower'} efficiency",
             NO: f"no: the efficiencies differ by less than {self.matters:.0%}",
-            OPEN: f"{OPEN}: the interval holds 1, and also differences above {self.matters:.0%}",
+            OPEN: f"{OPEN}: the interval contains 1, and also differences above {self.matters:.0%}",
         }
         small = ", by less than what matters" if self.answer == YES and inside(low, high, self.matters) else ""
         ratio = f"Efficiency of {first} / {second}: {self.ratio:.3f} [{low:.3f}, {high:.3f}]."

@@ -62,7 +62,7 @@ def read(path):
     except OSError as problem:
         raise WatchedError(f"{path}: {problem.strerror}. Was the run started with LABS_SAMPLES?") from None
     except (ValueError, KeyError, TypeError):
-        raise WatchedError(f"{path}: these are no samples of a run. Give the .samples file of a rank.") from None
+        raise WatchedError(f"{path}: these are not the samples of a run. Give the .samples file of a rank.") from None
     if head["version"] != VERSION or not whole:
         raise WatchedError(f"{path}: holds no samples that this kit reads. Watch the run again.")
     return watched

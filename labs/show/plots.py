@@ -47,6 +47,12 @@ def _groups(rows):
         yield f"{label} ({kind})", sorted(members, key=lambda r: r["workers"] or 0), style
 
 
+def _legend(axis, *keys):
+    """The legend beside the axis, where it covers no line and no point."""
+    axis.figure.set_figwidth(axis.figure.get_figwidth() + 2.6)
+    axis.legend(*keys, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
 def _with_interval(row, key, unit):
     """A value in a text alternative: "1.71 times on 2 (interval 1.62 to 1.80)"."""
     low, high = row.get(f"{key}_interval") or (0, 0)
@@ -86,14 +92,14 @@ def scaling(rows, quantities=("epoch time", "throughput", "speedup")):
     unique = {}  # a curve that has no speedup, for example, stands in the other panels only
     for axis in axes[::-1]:
         unique |= dict(zip(*axis.get_legend_handles_labels()[::-1], strict=True))
-    axes[-1].legend(unique.values(), unique.keys(), fontsize=9)
+    _legend(axes[-1], unique.values(), unique.keys())
     sentences.append(f"Bars show intervals: {BRACKETS}; of a single run, what rounding leaves open.")
     return finished(figure, " ".join(sentences), *(row["kind"] for row in rows), runs=rows)
 
 
 def learning(rows):
     """Loss and accuracy after each epoch, one curve per run: do they learn the same?"""
-    figure, axes = new_figure(2, width=5.6)
+    figure, axes = new_figure(2, width=4.4)
     sentences = []
     for row, (colour, marker) in zip(rows, _styles(), strict=False):
         workers = f"{row['workers'] or '?'} worker{'s' if row['workers'] != 1 else ''}"
@@ -109,7 +115,7 @@ def learning(rows):
     for axis in axes:
         axis.set(xlabel="epoch", xticks=range(1, longest + 1))
     if rows:
-        axes[1].legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))  # within, it covers some run's points
+        _legend(axes[1])
     return finished(figure, " ".join(sentences), *(row["kind"] for row in rows), runs=rows)
 
 
@@ -147,7 +153,8 @@ def rounds(run, baseline):
     gain.set(title="speedup within each round", ylabel="speedup (times)")
     for axis in (times, gain):
         axis.set(xlabel="round", xticks=numbers, ylim=(0, 1.08 * axis.dataLim.y1))
-        axis.legend(fontsize=9)
+    times.legend(fontsize=9, loc="lower left")
+    _legend(gain)
     sentences.insert(2, f"Speedup by round: {', '.join(map(_digits, ratios))}; geometric mean {found.value:.3g}.")
     return finished(figure, " ".join(sentences), run.kind, baseline.kind, runs=(baseline, run))
 
@@ -159,7 +166,7 @@ def steps(*runs):
     workers stands, dashed, the slowest of so many steps of the run on 1 worker by which it may be divided: what waiting
     alone would make of these. Raises MetricsError: a run has no steady steps.
     """
-    figure, (times, shares) = new_figure(2, width=6.2, height=3.4)
+    figure, (times, shares) = new_figure(2, width=5.0, height=3.4)
     sentences = []
     for run, (colour, marker) in zip(runs, _styles(), strict=False):
         name = f"{run.model or run.source}, {run.workers} worker{'s' if run.workers != 1 else ''}"
@@ -191,7 +198,7 @@ def steps(*runs):
     _logarithmic(times, "y")
     _logarithmic(shares, "x")
     times.legend(fontsize=9)
-    shares.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _legend(shares)
     note = "dashed computed from the steps of 1 worker" if any("slowest" in text for text in sentences) else None
     alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
     return finished(figure, alt, *(run.kind for run in runs), note=note, runs=runs)
@@ -222,7 +229,7 @@ def memory(parts_by_batch, limit=None):
 
     parts_by_batch: {batch: {part: bytes}}; limit: bytes, drawn as a line.
     """
-    figure, (axis,) = new_figure(1, width=6.0)
+    figure, (axis,) = new_figure(1, width=5.0)
     batches = list(map(str, parts_by_batch))
     parts = list(next(iter(parts_by_batch.values())))
     bottom = np.zeros(len(batches))
@@ -233,7 +240,7 @@ def memory(parts_by_batch, limit=None):
     if limit:
         axis.axhline(limit / 2**30, color="black", ls="--", label=f"limit: {limit / 2**30:.1f} GiB")
     axis.set(xlabel="batch size (images)", ylabel="memory (GiB)", title="memory of one training step")
-    axis.legend(fontsize=9)
+    _legend(axis)
     totals = ", ".join(f"{t:.2f} GiB at batch {b}" for b, t in zip(batches, bottom, strict=True))
     alt = f"Stacked bars of memory by part ({', '.join(parts)}): {totals}. Only the activations grow."
     return finished(figure, alt, "simulated", note="computed from the model")
@@ -241,7 +248,7 @@ def memory(parts_by_batch, limit=None):
 
 def search(result):
     """Seconds per step of each batch size tried by labs.measure.maxbatch, and where memory ran out."""
-    figure, (axis,) = new_figure(1, width=6.0)
+    figure, (axis,) = new_figure(1, width=5.0)
     fits = [t for t in result["trials"] if t["fits"]]
     sizes, rates = [t["batch"] for t in fits], [t["batch"] / t["seconds"] for t in fits]
     axis.plot(sizes, rates, "-o", color=COLOURS[0], label="fits")
@@ -252,7 +259,7 @@ def search(result):
     axis.set_xticks(ticks, [str(t) for t in ticks], fontsize=9)
     axis.set(xlabel="batch size (images)", ylabel="images per second (one step)", ylim=(0, None))
     axis.set_title(f"{result['model']}: doubling until memory runs out")
-    axis.legend(fontsize=9)
+    _legend(axis)
     largest = result["largest"] or "none that was tried"
     border = f"{result['fails']} runs out of memory" if result["fails"] else "memory did not run out"
     alt = f"Images per second over batch size for {result['model']}. Largest batch that fits: {largest}; {border}."
@@ -261,11 +268,11 @@ def search(result):
 
 def curves(series, *, x, y, title, start=0):
     """Several curves over steps or epochs. series: {name: values}; x, y: axis labels with units."""
-    figure, (axis,) = new_figure(1, width=6.0)
+    figure, (axis,) = new_figure(1, width=5.0)
     for (name, values), (colour, marker) in zip(series.items(), _styles(), strict=False):
         axis.plot(range(start, start + len(values)), values, color=colour, marker=marker, ms=4, label=name)
     axis.set(xlabel=x, ylabel=y, title=title)
     axis.xaxis.get_major_locator().set_params(integer=True)
-    axis.legend(fontsize=9)
+    _legend(axis)
     ends = (f"{name}: from {_digits(found[0])} to {_digits(found[-1])}." for name, found in series.items() if found)
     return finished(figure, f"{title}: {y} over {x}. {' '.join(ends)}", "measured")

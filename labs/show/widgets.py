@@ -29,7 +29,10 @@ def control(name, values, first=None):
     Whole numbers give a slider over whole numbers. The control begins at `first` if that is one of the values, else at
     the first value. Raises ValueError for anything else.
     """
-    label, look = name.replace("_", " "), {"style": {"description_width": "8em"}, "layout": {"width": "34em"}}
+    label, look = (
+        name.replace("_", " "),
+        {"style": {"description_width": "8em"}, "layout": {"width": "auto", "max_width": "34em"}},
+    )
     if isinstance(values, list) and values:
         begin = first if first in values else values[0]
         numbers = all(isinstance(value, int | float) for value in values) and len(values) > 1
@@ -58,7 +61,7 @@ class Still(ipywidgets.VBox):
 
 
 def explore(draw, **controls):
-    """Controls above a picture: whenever one moves, `draw(**values)` draws the picture again.
+    """Controls in two columns above a picture: whenever one moves, `draw(**values)` draws the picture again.
 
     draw: function of the controls' values that returns a matplotlib Figure with `.alt`; a control begins at the default
     value of its parameter. An error in it is said in the picture's place, and the next value tries again. controls: see
@@ -67,7 +70,7 @@ def explore(draw, **controls):
     """
     defaults = {name: parameter.default for name, parameter in inspect.signature(draw).parameters.items()}
     made = {name: control(name, values, defaults.get(name)) for name, values in controls.items()}
-    shown = ipywidgets.HTML()
+    shown = ipywidgets.HTML(layout={"grid_column": "1 / -1"})
 
     def update(_=None):
         try:
@@ -79,7 +82,8 @@ def explore(draw, **controls):
 
     for widget in made.values():
         widget.observe(update, names="value")
-    box = Still([*made.values(), shown])
+    columns = {"display": "grid", "grid_template_columns": "repeat(auto-fill, minmax(29em, 1fr))"}  # two on a laptop
+    box = Still([*made.values(), shown], layout=columns)
     update()
     return box
 

@@ -48,7 +48,7 @@ class Script(NamedTuple):
 
     first: its first line. directives: in order. ignored: (line number, text, reason) of lines that are meant as
     directives but are comments to sbatch. first_command: line number, or None. refused: (line number, word, reason) of
-    what sbatch refuses in directives: unknown options, words that are none, missing values, open quotes.
+    what sbatch refuses in directives: unknown options, words that are not options, missing values, open quotes.
     """
 
     first: str
@@ -91,7 +91,7 @@ class Script(NamedTuple):
         return found.value if found else None
 
     def resources(self):
-        """What the script asks for, as a dict of numbers; None: not given, or not to be read.
+        """What the script asks for, as a dict of numbers; None if not given or not readable.
 
         nodes (the most of a range), ntasks, ntasks_per_node, cpus_per_task: as given. tasks: all tasks of the job;
         tasks_per_node, gpus_per_node, cpus_per_node: what follows, with SLURM's defaults (one node, one task a node,
@@ -134,7 +134,7 @@ def number(text):
 
 
 def minutes(text):
-    """Minutes in a time of SLURM's ("30", "30:00", "1:00:00", "1-12", "1-12:30:00"), as a float; None if it is none."""
+    """Minutes in a time of SLURM's ("30", "30:00", "1:00:00", "1-12", "1-12:30:00"), as a float, or None."""
     match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", str(text).strip())
     if not match:
         return None
@@ -192,10 +192,10 @@ def _options(words, refused):
             found.append(Directive(index, word, ""))
             continue
         if TYPOGRAPHIC.search(word):
-            refused.append((index, word, f"{word} has a character of a word processor in it"))
+            refused.append((index, word, f"{word} contains a character from a word processor"))
             continue
         if not re.match(r"--?\w", word):
-            refused.append((index, word, f"{word} is no option: those begin with -- or -"))
+            refused.append((index, word, f"{word} is not an option: options begin with -- or -"))
             continue
         if word.startswith("--"):
             option = _long(name[2:])
@@ -205,7 +205,7 @@ def _options(words, refused):
         if kind is None:
             if word.startswith("--") and not equals and words and not words[0][1].startswith("-"):
                 word += "=" + words.pop(0)[1]
-            refused.append((index, word, f"{word.partition('=')[0]} is no option of sbatch"))
+            refused.append((index, word, f"{word.partition('=')[0]} is not an option of sbatch"))
         elif kind == "with_value" and not equals and not words:
             refused.append((index, word, f"{word} needs a value"))
         elif kind == "plugins":
@@ -256,7 +256,7 @@ def _meant(line, first_command):
         return None
     wrong = []
     found = _options([(0, word) for word in _words(match[4])[0]], wrong)
-    if not found or any("those begin with" in reason for _, _, reason in wrong):
+    if not found or any("options begin with" in reason for _, _, reason in wrong):
         return None  # a comment that shows a command
     if first_command:
         return f"it stands after the first command (line {first_command})"

@@ -32,7 +32,7 @@ class SiteError(UseError):
 
 def _time(text):
     if minutes(text) is None or not re.fullmatch(r"[0-9:-]+", text):
-        raise ValueError(f"= {text!r} is no time of SLURM's; write hours:minutes:seconds")
+        raise ValueError(f"= {text!r} is not a time as SLURM writes it; write hours:minutes:seconds")
     return text
 
 
@@ -194,7 +194,7 @@ def load(id=None, root=None):
             "slurm/sites/template.toml."
         )
     if not re.fullmatch(r"[A-Za-z0-9_][\w.+-]*", id):
-        raise SiteError(f"slurm/sites/{id}.toml: a site's file is named by letters, digits and . + - _ alone.")
+        raise SiteError(f"slurm/sites/{id}.toml: the name of a site's file has only letters, digits and . + - _.")
     file = _read(path, SiteFile)
     local = path.with_suffix(".local.toml")
     personal = _read(local, Personal).model_dump(exclude_none=True) if local.exists() else {}

@@ -41,6 +41,4 @@ def check(args):
         if value is not None and value < 1:
             raise ArgumentError(f"{value} {what}: nothing would be trained. Pass --{what} 1 or more.")
     if args.run is not None and (problem := files.no_name(args.run)):
-        raise ArgumentError(
-            f"--run {printable(args.run)} {problem}. The run record is called after it: choose another."
-        )
+        raise ArgumentError(f"--run {printable(args.run)} {problem}. The run record gets this name: choose another.")

@@ -1,4 +1,4 @@
-"""What is otherwise under tf.distribute.MirroredStrategy: optimizers, said before the training, and iterators."""
+"""What differs under tf.distribute.MirroredStrategy: optimizers, said before the training, and iterators."""
 
 import warnings
 
@@ -31,7 +31,7 @@ def check(model):
         bound = getattr(optimizer, name, None)
         if bound and replicas > 1:
             warnings.warn(
-                f"{name}={bound:g} is no bound of a step here: Keras clips on each of the {replicas} replicas, before "
+                f"{name}={bound:g} bounds no step here: Keras clips on each of the {replicas} replicas, before "
                 f"it adds up their gradients, so that the sum may reach {replicas} x {bound:g}. For the bound of one "
                 f"worker divide by the number of replicas: {name}={bound / replicas:g}. Or train with Horovod, where "
                 "labs.hvd averages first and clips the average.",

@@ -1,4 +1,4 @@
-"""What the recorder sees of the training itself, and where a script told it otherwise.
+"""What the recorder sees of the training itself, and where a script told it something else.
 
 A number that was only declared is no measurement: images per second would follow from a batch size that was never used.
 """
@@ -10,6 +10,7 @@ import keras
 
 from labs import compat
 from labs.errors import LabsError
+from labs.printed import several
 
 
 class ObservedError(LabsError):
@@ -30,9 +31,10 @@ def start(model, declared):
     wanted = declared.workers if declared.strategy == "mirrored" else 1
     if replicas != wanted:
         raise ObservedError(
-            f"The recorder was told {declared.workers} worker(s), strategy {declared.strategy!r}, but the model was "
-            f"made for {replicas} replica(s): its times would stand under a wrong number of workers. Pass all of "
-            "them to MirroredStrategy(devices=...), and build and compile the model in its scope()."
+            f"The recorder was told {several(declared.workers, 'worker')}, strategy {declared.strategy!r}, but the "
+            f"model was made for {several(replicas, 'replica')}: its times would be recorded for the wrong number of "
+            "workers. Pass all of them to MirroredStrategy(devices=...), and build and compile the model in its "
+            "scope()."
         )
     name = network(model)
     if name and _plain(name) not in _plain(declared.model or ""):
@@ -56,7 +58,7 @@ def start(model, declared):
 
 
 def images(model, declared, steps, processes=1):
-    """Images that this process and its equals took in the epoch that ends, from Keras' own count; None: not counted.
+    """Images that this process and its equals took in the epoch that ends, from Keras' own count; None if not counted.
 
     steps: steps of the epoch; processes: ranks, each with its share of the batch. Raises ObservedError if the steps
     took other numbers of images than declared.
@@ -76,7 +78,7 @@ def images(model, declared, steps, processes=1):
 
 
 def network(model):
-    """The name of the network of keras.applications in this model, or None: it holds none."""
+    """The name of the network of keras.applications in this model, or None if it holds no such network."""
     known = {_plain(name): name for name in dir(keras.applications) if name[0].isupper()}
     for layer in [model, *getattr(model, "layers", [])]:
         if not isinstance(layer, keras.Model):

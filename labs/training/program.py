@@ -31,7 +31,7 @@ def main(argv=None):
         hvd.init()
         rank = hvd.rank()
         if hvd.size() != args.workers:
-            parser.error(f"--workers {args.workers}, but {hvd.size()} rank(s) were started: start one for each worker.")
+            parser.error(f"--workers {args.workers}, but started on {hvd.size()}: start one rank for each worker.")
         devices.pin(hvd.local_rank(), hvd.local_size())
         callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
     else:

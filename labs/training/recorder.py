@@ -26,7 +26,7 @@ from labs.training.arguments import check
 
 
 class Recorder(keras.callbacks.Callback):
-    """Times every step of `fit` and keeps runs/<name>.json up to date: `record` is it so far, `path` its file.
+    """Times every step of `fit` and keeps `path`, runs/<name>.json, up to date. record: what has been recorded so far.
 
     args: parsed command line (see `arguments`; also `epochs` and `batch_size`, the global batch)
     model: name of the network; strategy: "single", "mirrored" or "horovod"; workers: how many take part

@@ -50,7 +50,7 @@ class Sampler:
             self._file.close()
 
     def phase(self, name):
-        """From now on the program is in this phase; None: in none that has a name."""
+        """From now on the program is in this phase; None for a phase without a name."""
         with self._lock:
             self._close_phase(time.perf_counter())
             self._phase = name

@@ -32,7 +32,7 @@ class Gate:
         self._tell("wait")
         turn = self._keeper.stdout.readline()
         if not turn:
-            sys.exit("The trainings that took turns were ended, or what gave the turns has ended: this one stops, too.")
+            sys.exit("The other trainings, or the program that gave the turns, have ended: this training stops, too.")
         return json.loads(turn)
 
     def _tell(self, line):

@@ -79,7 +79,8 @@ def _reach(host, port):
     try:
         found = found or socket.create_connection((host, port), timeout=30)
     except OSError as problem:
-        print(f"What gives the turns cannot be reached at {host}, port {port}: {problem}", file=sys.stderr, flush=True)
+        said = f"The program that gives the turns cannot be reached at {host}, port {port}: {problem}"
+        print(said, file=sys.stderr, flush=True)
         raise
     found.settimeout(None)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,6 +1,7 @@
 """The students' tree: what is on the list and nothing else, and no line of a solution in it."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -45,6 +46,36 @@ def test_nothing_in_the_tree_gives_a_solution_away(tree):
     secret = hidden.secrets(ROOT)
     assert len(secret) > 200
     assert list(hidden.leaks(contents(tree), secret)) == []
+
+
+def dead_links(folder):
+    """Links in the pages of a folder to files or headings that are not there, also in HTML and to pictures."""
+    for page in [*folder.glob("*.md"), *folder.glob("docs/**/*.md"), *folder.glob("slurm/**/*.md")]:
+        text = re.sub(r"(?ms)^```.*?^```$|`[^`\n]*`", "", page.read_text(encoding="utf-8"))
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            place, _, heading = link.partition("#")
+            target = (page.parent / place).resolve() if place else page
+            if not re.match(r"https?:", link) and (
+                not target.exists() or (heading and heading not in headings(target))
+            ):
+                yield f"{page.relative_to(folder)}: {link}"
+
+
+def headings(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    found = re.findall(r"(?m)^#+ (.+)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_no_link_is_dead_here_nor_in_the_students_tree(tree):
+    assert list(dead_links(ROOT)) == [] and list(dead_links(tree)) == []
+    assert (tree / "docs/students/troubles.md").is_file() and not (tree / "docs/instructors").exists()
+    assert "nstructors" not in (tree / "README.md").read_text() and "make test`" not in (tree / "README.md").read_text()
+
+
+def test_a_dead_link_is_found(tmp_path):
+    files.write(tmp_path / "README.md", "# A b\n[1](#a-b) [2](#c) [3](x.md) ![p](docs/p.png) [4](https://a.b/c) `[5](y)`\n")
+    assert list(dead_links(tmp_path)) == ["README.md: #c", "README.md: x.md", "README.md: docs/p.png"]
 
 
 def test_a_line_that_labs_shares_with_a_solution_is_excused_there_alone():

@@ -184,7 +184,7 @@ class Notebook:
 
     def __init__(self, browser, url, name, folder="notebooks"):
         self.name, self.outside, self.counts = name, [], None
-        self.page = browser.new_page(viewport={"width": 1300, "height": 1000})
+        self.page = browser.new_page(viewport={"width": 1366, "height": 768})
         self.page.set_default_timeout(300_000)  # ms, also of going to a page: for what never comes
         own = re.compile(rf"(https?|ws)://{re.escape(url.partition('//')[2])}/|data:|blob:|about:")
         for event in ("request", "websocket"):

@@ -85,7 +85,7 @@ def test_five_answers_of_four_students_are_graded_by_keyboard(opened, grades, ke
     assert until(lambda: items(grades) == wanted), (items(grades), wanted)
     assert [of_one.checks for of_one in marks.load(grades).values()] == [{"05.6": 1.0}] * 4
     assert field(opened, "keys").evaluate("element => document.activeElement === element")
-    assert until(lambda: "T1, submission" in head(opened) and "(1 of 4; 3 are done)" in head(opened)), head(opened)
+    assert until(lambda: "T1, submission" in head(opened) and "(1 of 4; 3 done)" in head(opened)), head(opened)
     page.locator(".jp-Cell").last.screenshot(path=kept / "12_desk_graded.png")
     assert opened.problems() == [] and opened.outside == []
 

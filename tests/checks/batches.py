@@ -13,11 +13,11 @@ RIGHT, RIGHT_RANKS = _styles("right_one_node.sh"), _styles("right_nodes.sh")
 
 # What stands for `batch=...` in the loop `for workers in 1 2` (05.15): what the hint says.
 WRONG = {
-    "batch=64*$workers": r"Line 32 .*--batch_size '64\*1', which is no whole number",
-    'batch="64 * workers"': r"Line 32 .*--batch_size '64 \* workers', which is no whole number",
-    "batch='$((64 * workers))'": r"--batch_size '\$\(\(64 \* workers\)\)', which is no whole number",
-    "batch=": r"--batch_size '', which is no whole number",
-    "batch=$(bc <<< '64.0 * 1')": r"--batch_size '64.0', which is no whole number",
+    "batch=64*$workers": r"Line 32 .*--batch_size '64\*1', which is not a whole number",
+    'batch="64 * workers"': r"Line 32 .*--batch_size '64 \* workers', which is not a whole number",
+    "batch='$((64 * workers))'": r"--batch_size '\$\(\(64 \* workers\)\)', which is not a whole number",
+    "batch=": r"--batch_size '', which is not a whole number",
+    "batch=$(bc <<< '64.0 * 1')": r"--batch_size '64.0', which is not a whole number",
     "batch=64 * workers": r"Line 31: .*command not found",
     "batch = $((64 * workers))": r"Line 31: batch: command not found",
     "batch =$((64 * workers))": r"Line 31: batch: command not found",
@@ -31,7 +31,7 @@ WRONG = {
     "batch=$((64.0 * workers))": r"Line 31: .*syntax error: invalid arithmetic operator",
     "batch=$((64 / (workers - 1)))": r"Line 31: .*division by 0",
     "batch=$(expr 64 * $workers)": r"Line 31: .*expr: syntax error",
-    "batch=$(expr 64*$workers)": r"--batch_size '64\*1', which is no whole number",
+    "batch=$(expr 64*$workers)": r"--batch_size '64\*1', which is not a whole number",
     'batch=$(python -c "print(64 * workers)")': r"Line 31: .*NameError: name 'workers' is not defined",
     "let batch = 64 * workers": r"Line 31: batch: unbound variable",
     "batch=$((64 * workers)": r"Line 31: bash cannot read",
@@ -54,7 +54,7 @@ WRONG = {
 
 # What stands for `batch=...` in the script over nodes (07.23).
 WRONG_RANKS = {
-    "batch=64*SLURM_NTASKS": r"Line 32 .*--batch_size '64\*SLURM_NTASKS', which is no whole number",
+    "batch=64*SLURM_NTASKS": r"Line 32 .*--batch_size '64\*SLURM_NTASKS', which is not a whole number",
     "batch=$((64 * SLURM_NNODES))": r"on 4 ranks with a global batch of 128: 32 images for each",
     "batch=$((64 * SLURM_NTASKS_PER_NODE))": r"on 4 ranks with a global batch of 128: 32 images for each",
     "batch=$((32 * SLURM_NTASKS))": r"on 4 ranks with a global batch of 128: 32 images for each",
@@ -64,7 +64,7 @@ WRONG_RANKS = {
     "batch=$((64 * SLURM_GPUS))": r"Line 31: SLURM_GPUS: unbound variable",
     "batch=64": r"on 4 ranks with a global batch of 64: 16 images for each",
     "batch=$((64 * $SLURM_JOB_NODELIST))": r"Line 31: node: unbound variable",
-    "batch=$((64 * SLURM_NTASKS)); SLURM_NTASKS=two": r"with ranks 'two', which is no whole number",
+    "batch=$((64 * SLURM_NTASKS)); SLURM_NTASKS=two": r"with ranks 'two', which is not a whole number",
     "batch=256": r"`sbatch --nodes=3`: .* on 6 ranks, and its global batch is 256 as it was on 4",
     "batch=$((64 * SLURM_NTASKS_PER_NODE * 2))": r"`sbatch --nodes=3`: .* its global batch is 256 as it was on 4",
     "batch=$((64 + 96 * SLURM_NNODES))": r"`sbatch --nodes=3`: .* on 6 ranks with a global batch of 352: 58.6667",

@@ -83,7 +83,7 @@ def test_without_a_sandbox_nothing_is_said_of_what_a_script_starts(judge, monkey
     monkeypatch.setattr(sandbox, "missing", lambda: "no bubblewrap")
     monkeypatch.setattr(sandbox, "run", None)
     state, said = judge("05.15", "ResNet50.sh", blank("ResNet50.sh", "batch=$((64 * workers))", batch))
-    assert state == "open" and said.startswith("not tried out. no bubblewrap: what ResNet50.sh starts was not looked")
+    assert state == "open" and said.startswith("not tried out. no bubblewrap: what ResNet50.sh starts was not checked")
 
 
 def test_without_a_sandbox_its_directives_are_judged_and_a_right_script_lets_the_notebook_go_on(judge, monkeypatch):

@@ -119,7 +119,7 @@ def test_a_release_without_the_lists_shows_nothing(opened, folder, capsys):
 
 
 def test_only_a_written_task_has_a_list():
-    with pytest.raises(tasks.TaskError, match="01.1 is no written task"):
+    with pytest.raises(tasks.TaskError, match="01.1 is not a written task"):
         checks.reflect("01.1")
 
 

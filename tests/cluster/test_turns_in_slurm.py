@@ -227,5 +227,5 @@ def test_a_rank_that_is_killed_while_it_waits_ends_all(cluster, tmp_path):
 def test_more_ranks_than_the_job_has_are_refused_before_any_starts(cluster, tmp_path):
     job = Job(cluster, STUDY, "--preset", "test", "--workers", "1", "9", runs=tmp_path)
     assert job.end() == "FAILED"
-    assert "9 ranks are more than the 4 task(s) of this job" in job.err.read_text()
+    assert "9 ranks need as many tasks, and this job has 4 tasks" in job.err.read_text()
     assert not (tmp_path / f"study_{job.id}").exists() and job.left() == []

@@ -48,7 +48,7 @@ def test_json_of_a_machine(capsys):
 
 def test_text_of_a_machine(capsys):
     out = run(capsys, *MACHINE, "--images", 1281167)
-    assert out.startswith("ResNet101 on 512 worker(s), batch 64 each, float32, 224 pixels; 128 servers")
+    assert out.startswith("ResNet101 on 512 workers, batch 64 each, float32, 224 pixels; 128 servers")
     for word in ("speedup", "efficiency", "epoch", "largest batch", "all-reduce, exposed", "Note: central values are"):
         assert word in out
     assert "nan" not in out and "None" not in out

@@ -273,7 +273,7 @@ def test_a_machine_replaces_the_communication():
     assert slow.breakdown.computation == fast.breakdown.computation
     assert slow.breakdown.all_reduce > 5 * fast.breakdown.all_reduce
     assert fast.largest_batch.value > slow.largest_batch.value
-    with pytest.raises(CostError, match="describes one node of 2 worker.s. and no network"):
+    with pytest.raises(CostError, match="describes no network, and the most workers on one of its nodes are 2"):
         predict_from_fit(found, "Small", 4, 64, machine=load("laptop"))
 
 

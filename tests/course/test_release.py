@@ -71,7 +71,7 @@ def test_what_a_student_has_of_a_release_is_told_from_the_kits_own():
         ("course/" + "a" * 300, 0o100644, "is no plain path"),
         ("course/link", 0o120777, "a link or no plain file"),
         ("course/pipe", 0o010644, "a link or no plain file"),
-        ("course/README.md", 0o100644, "two files of one name"),
+        ("course/README.md", 0o100644, "two files with one name"),
         (f"other/{STAMP}", 0o100644, "more than one"),
     ],
 )
@@ -105,17 +105,14 @@ def test_a_stamp_that_names_what_no_release_writes(root, newer, name, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda table: table.update(format=2), "of a newer form"),
+        (lambda table: table.update(format=2), "has a newer form"),
         (lambda table: table.update(format="1"), "format must be"),
         (lambda table: table.update(version="1.0\n"), "version"),
         (lambda table: table.update(version="9" * 5000), "version"),
         (lambda table: table.pop("date"), "date is missing"),
         (lambda table: table.update(files={}), "files"),
         (lambda table: table["files"].pop("labs/__init__.py"), "no labs/"),
-        (
-            lambda table: table["files"].update({"README.md": "0" * 64}),
-            "README.md is not the one of the release's stamp",
-        ),
+        (lambda table: table["files"].update({"README.md": "0" * 64}), "README.md differs from the release's stamp"),
     ],
 )
 def test_a_stamp_that_cannot_be(root, newer, change, says):
@@ -138,10 +135,10 @@ def test_damaged_files_and_files_that_are_no_release(root, newer, tmp_path):
         refused(root, bad, "damaged|stamp")
     with zipfile.ZipFile(bad, "w") as file:
         file.writestr("README.md", "not of this course")
-    refused(root, bad, "no .release/release.json: it is no release of this course")
-    refused(root, tmp_path / "missing.zip", "is no zip and no folder")
+    refused(root, bad, "no .release/release.json: it is not a release of this course")
+    refused(root, tmp_path / "missing.zip", "is neither a zip nor a folder")
     os.mkfifo(tmp_path / "pipe")
-    refused(root, tmp_path / "pipe", "is no zip and no folder")
+    refused(root, tmp_path / "pipe", "is neither a zip nor a folder")
     (tmp_path / "empty").mkdir()
     refused(root, tmp_path / "empty", "holds no .release/release.json")
 
@@ -153,7 +150,7 @@ def test_a_folder_with_a_link_or_a_pipe(root, newer, tmp_path):
     refused(root, newer, "README.md is a symbolic link")
     (newer / "README.md").unlink()
     os.mkfifo(newer / "README.md")
-    refused(root, newer, "README.md is no plain file")
+    refused(root, newer, "README.md is not a plain file")
 
 
 def test_bombs(root, newer, tmp_path, monkeypatch):
@@ -173,7 +170,7 @@ def test_bombs(root, newer, tmp_path, monkeypatch):
     refused(root, bomb, "damaged|stamp")
     refused(root, tmp_path / "large", "too large")
     monkeypatch.setattr(release, "MOST_FILES", 3)
-    refused(root, packed(newer, tmp_path / "many.zip"), "files: it is no release")
+    refused(root, packed(newer, tmp_path / "many.zip"), "files: it is not a release")
 
 
 def test_encrypted_or_packed_in_another_way(root, newer, tmp_path):

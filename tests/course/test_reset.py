@@ -67,11 +67,11 @@ def test_a_path_from_where_you_are(root, monkeypatch):
     [
         ("train.sh", "means several files: slurm/local/train.sh, slurm/other/train.sh"),
         ("scripts/trian.py", "did you mean notebooks/scripts/train.py?"),
-        ("09", "is nothing that the course gave you to fill in"),
-        ("", "is nothing that"),
-        ("README.md", "is nothing that"),
-        ("../../etc/passwd", "is nothing that"),
-        ("notebooks/runs/progress.json", "is nothing that"),
+        ("09", "is not a file that the course gave you to fill in"),
+        ("", "is not a file that"),
+        ("README.md", "is not a file that"),
+        ("../../etc/passwd", "is not a file that"),
+        ("notebooks/runs/progress.json", "is not a file that"),
     ],
 )
 def test_a_name_that_means_nothing_or_several_stops_before_anything_is_written(root, name, says):
@@ -122,7 +122,7 @@ def test_progress_is_kept_or_forgotten_on_demand(root, monkeypatch):
     assert "What was right in your progress stays right" in " ".join(reset(root, ["01"], fresh_files(root)))
     assert path.read_text() == old
     said = reset(root, ["01"], fresh_files(root), progress=True)
-    assert said[1] == "Your progress has forgotten 1 items; as it was it is in old/notebooks/runs/progress_old-1.json."
+    assert said[1] == "Your progress has forgotten 1 items; old/notebooks/runs/progress_old-1.json holds it as it was."
     assert json.loads(path.read_text())["items"].keys() == {"02.1"}
     assert (root / "old/notebooks/runs/progress_old-1.json").read_text() == old
     assert "nothing to forget" in reset(root, ["01"], fresh_files(root), progress=True)[1]

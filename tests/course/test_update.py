@@ -85,7 +85,7 @@ def test_what_is_the_students_stays_and_what_is_the_courses_is_new(root, newer, 
     assert after["notebooks/02_second.ipynb"] == NEWER["notebooks/02_second.ipynb"]
     assert (
         after["notebooks/scripts/train_new.py"] == NEWER[SCRIPT]
-        and "form of this release is notebooks/scripts/train_new.py" in did
+        and "the new form is notebooks/scripts/train_new.py" in did
     )
     assert cells(root / NOTEBOOK) == {
         "a2": "# Speedup, explained better",
@@ -252,7 +252,7 @@ def test_scripts_in_each_state(tmp_path):
         "changed_d.py": "b = ...\n",
     }
     assert (root / "old/notebooks/scripts/changed_y_new_old-1.py").read_text() == "notes\n"
-    assert "same_y.py: no part of the course any more; yours stays" in said
+    assert "same_y.py: no longer part of the course; yours stays" in said
 
 
 def test_a_notebook_that_got_another_name_takes_the_answers_along(root, tmp_path):

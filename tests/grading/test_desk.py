@@ -84,7 +84,7 @@ def test_every_answer_is_met_once_and_space_goes_to_what_is_open(at, out):
         at.press("1")
         at.press("2")
     at.press(" ")
-    assert "Every answer to T5 is marked." in at.head.value and "3 are done" in at.head.value
+    assert "Every answer to T5 is marked." in at.head.value and "3 done" in at.head.value
 
 
 def test_a_letter_puts_a_comment_on_and_takes_it_off(at, out):
@@ -261,18 +261,30 @@ def test_a_question_that_nobody_has_answered_is_said_to_be_so(five):
 def test_a_check_that_was_left_open_stands_there_with_its_code_and_who_marked_it(five):
     ask(five, "05.13")
     assert [number for number, _ in five.cards] == ["005"] and "import os\nepochs_together = 72" in five.answer.value
-    assert "imports &#x27;os&#x27;" in five.answer.value and "0 are done" in five.head.value
+    assert "imports &#x27;os&#x27;" in five.answer.value and "0 done" in five.head.value
     five.press("1")
-    assert marks.load(five.out)["005"].checks == {"05.13": 1.0} and "1 are done" in five.head.value
+    assert marks.load(five.out)["005"].checks == {"05.13": 1.0} and "1 done" in five.head.value
     assert "2 of 2" in row(five, 0) and "(Grace, 20" in row(five, 0)
+
+
+def test_beside_an_open_check_about_a_script_stands_what_was_changed_in_it(tmp_path):
+    path = made_grading.write(tmp_path) / "checked/001.json"
+    found = json.loads(path.read_text())
+    left = made_grading.judged("right", "person", "not judged: it imports 'os'", code='script = "scripts/ResNet50.py"')
+    found["checks"][made_grading.NOTEBOOKS[1]]["05.3"] = left
+    files.write(path, json.dumps(found))
+    at = desk.Desk(tmp_path)
+    ask(at, "05.3")
+    assert "In the sandbox: right. Not judged: it imports" in at.answer.value
+    assert "ResNet50.py: what was changed" in at.beside.value and "+print(&#x27;mine&#x27;)" in at.beside.value
 
 
 def test_disputes_are_a_queue_and_their_answer_is_kept(five):
     ask(five, "disputes")
     assert five.card == ("002", "05.5") and "Speedup is new over old." in five.answer.value
-    assert "round_speedups" in five.answer.value and "0 are done" in five.head.value
+    assert "round_speedups" in five.answer.value and "0 done" in five.head.value
     five.press("1")
     five.comment.value = "New over old is the slowdown."
     kept = marks.load(five.out)["002"]
     assert kept.replies["05.5"].text == "New over old is the slowdown." and kept.checks == {"05.5": 1.0}
-    assert "1 are done" in five.head.value and "Answered" in five.answer.value and five.comment.value == ""
+    assert "1 done" in five.head.value and "Answered" in five.answer.value and five.comment.value == ""

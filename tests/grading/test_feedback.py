@@ -103,7 +103,10 @@ def test_the_first_page_says_what_to_do_next(out, grade):
     assert re.findall(r"\b(\d)\. (\w+)", steps) == [("1", "Write"), ("2", "Correct"), ("3", "Correct")]
     assert "Upside down" in steps and "All 14 checks of notebook 01" in first and "Name the machine" in first
     assert "Hand it in" in (said := text(out, "004")) or "hand it in" in said
-    assert "Go on with notebook 05" in text(out, "003", 0) and "labs dispute" in text(out, "003", 0)
+    third = text(out, "003", 0)
+    assert "labs dispute" in third and "Go on with notebook 05" in third
+    step = third[third.index("Go on with notebook 05") :].partition("3. ")[0]
+    assert "(T5)" in step and "(up to 42 points)" in step  # what it has to write belongs to the same step
     assert "It stopped before" in (fifth := text(out, "005", 0)) and "NameError: name 'rows'" in fifth
 
 
@@ -130,7 +133,7 @@ def test_a_pin_reaches_all_who_made_the_mistake_and_their_points_follow(out, gra
     grade("out")
     before = {number: total(out, number) for number in ("001", "002", "003")}
     assert "2 x 05.5 (001, 002): Upside down" in grade("pin")[1]
-    assert "Pinned to 05.5: 2 submissions get it (001, 002)." in grade("pin", "05.5", PINNED)[1]
+    assert "Pinned to 05.5. It reaches 2: 001, 002." in grade("pin", "05.5", PINNED)[1]
     assert "->" not in grade("out")[1]
     assert all(PINNED in text(out, number, page) for number in ("001", "002") for page in (0, 1))
     assert PINNED not in text(out, "003") and (out / "grades.csv").read_text().count(PINNED) == 2

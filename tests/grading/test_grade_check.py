@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -107,9 +108,27 @@ def test_what_was_found_stays_whatever_else_is_asked_for(grades, tmp_path, capsy
         handed_in(out, "002", ODD + ["1"])  # a second hand-in
         graded(out, "--no-run")
         assert of(out, "002")["01.15"] == {
-            "state": "open", "how": "person", "code": "", "text": "not judged: it was not run yet (`labs grade check`)",
+            "state": "open", "how": "person", "code": "", "text": points.NOT_JUDGED,
         }  # fmt: skip
         assert of(out, "001") == before["001"]["checks"][ONE]
+
+
+@pytest.mark.parametrize("said", [{}, {"optional": True}, {"wrong": 5}, {"notebooks": [[1], {}]}])
+def test_the_notebooks_of_the_release_count_where_none_is_named(said, tmp_path, capsys):
+    given = {"notebooks": [ONE, "11_report", "12_where_a_step_goes"][: 3 if said.get("optional") else 2]}
+    for number, release in (("001", given), ("002", given), ("003", said), ("004", None)):
+        handed_in(tmp_path, number, HONEST, **{"manifest.json": json.dumps({"release": release}).encode()})
+    graded(tmp_path, "--no-run")
+    out = capsys.readouterr().out
+    assert out.startswith(f"Notebooks that count: {ONE}, 11_report.\n")
+    assert {id.partition(".")[0] for id in rubric.load(tmp_path).checks} == {"01", "11"}
+    unrun = sum(
+        check.counting(tmp_path) == (ONE, "11_report") and id[:3] == "01." for id in rubric.load(tmp_path).checks
+    )
+    line = f"Not run yet, so open: {4 * unrun} checks of 001, 002, 003, 004."
+    assert line in out and "is open for you" not in out
+    assert main(["grade", "out", "--out", str(tmp_path)]) == 0
+    assert line in (said := capsys.readouterr().out) and "(01.15)" not in said
 
 
 def test_what_was_not_run_is_open_and_no_points_are_lost(tmp_path):
@@ -174,7 +193,9 @@ def test_a_notebook_that_cannot_be_read_is_open_for_a_person(run, text):
 def inside(process):
     """The processes in sandboxes that a process has started, each with its cells begun."""
     with_times = psutil.Process(process.pid).children(recursive=True)
-    return [each for each in with_times if "labs.grading.inside" in each.cmdline() and each.name() != "bwrap"]
+    with suppress(psutil.NoSuchProcess):  # some end meanwhile
+        return [each for each in with_times if "labs.grading.inside" in each.cmdline() and each.name() != "bwrap"]
+    return []
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -391,6 +391,7 @@ def test_a_date_that_cannot_be_read_and_one_that_was_moved_leave_the_word_to_the
     [
         ("mardi 2 mars 2027, 00:05", "2027-03-02 00:05"),
         ("Wednesday, September 23, 2026, 12:01 AM", "2026-09-23 00:01"),
+        ("Friday, 4 September 2026, 12:30 PM", "2026-09-04 12:30"),
         ("samedi 1 août 2026, 9:07", "2026-08-01 09:07"),
         ("sobota, 3 października 2026, 21:30", "2026-10-03 21:30"),
         ("2026年2月3日 下午2:05", "2026-02-03 14:05"),

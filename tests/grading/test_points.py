@@ -64,6 +64,8 @@ def test_points_come_from_checks_marks_and_confirmed_findings(out):
     marks.mark(out, "001", rules, "T5.1", 0.5, comments=["T5.1a", "Well done."])
     copied = {"findings": [Finding("copy", "serious", "w1", "equal")]}
     marks.decide(out, "001", copied, ["copy"], "confirmed", "These are not your runs.")
+    again = marks.decide(out, "001", copied, ["copy"], "confirmed")
+    assert again.findings["copy"].sentence == "These are not your runs."
     now = lines(out, "001")
     assert (now["T5.1"].points, now["copy"].points) == (1, -4)
     assert points.total(now.values()) == 0 and points.total(first.values()) == 2  # never below 0
@@ -74,8 +76,16 @@ def test_what_only_a_person_can_judge_gives_no_point_until_then(out):
     assert (line.points, line.open, line.why) == (0, True, "not judged: it imports 'os'")
     marks.mark(out, "002", rubric.load(out), "05.3", 1.0)
     assert (lines(out, "002")["05.3"].points, lines(out, "002")["05.3"].open) == (3, False)
+    marks.mark(out, "001", rubric.load(out), "05.6", 0.0)  # the judge took it for right
+    assert (lines(out, "001")["05.6"].points, lines(out, "001")["05.6"].state) == (0, "wrong")
     marks.mark(out, "002", rubric.load(out), "05.3")
     assert lines(out, "002")["05.3"].open
+
+
+def test_what_was_right_and_is_not_any_more_keeps_its_points_until_a_person_decides(out):
+    checked = found(_05_6=judged("right") | {"fell": "Upside down."})
+    (line, *_) = points.lines(checked, rubric.load(out))
+    assert (line.id, line.points, line.open) == ("05.6", 2, True) and "Upside down." in line.why
 
 
 def test_a_change_of_the_rubric_is_told_old_against_new(out):

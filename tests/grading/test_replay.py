@@ -20,3 +20,12 @@ def test_turns_in_the_background_are_the_submitted_runs(run, handed_in, state):
     logs = {f"notebooks/runs/ResNet50_w{workers}.out": b"Epoch 1/2\n" for workers in handed_in}
     found, told = run("01_basic_concepts", TURNS, BEGIN, WAIT, CHECK, **logs)
     assert found["01.15"].state == state, told
+
+
+def test_a_script_that_was_not_touched_is_not_done_and_no_mistake(run):
+    """`labs report` packs scripts that were changed: others are as they were given."""
+    found, told = run(
+        "05_resnet50_scaling", 'from labs.checks import check\nready = check("05.3", "scripts/ResNet50.py")'
+    )
+    assert (found["05.3"].state, found["05.3"].how) == ("open", "inside") and not told
+    assert "of ResNet50.py is still blank" in found["05.3"].text

@@ -234,13 +234,13 @@ REFUSED = {
     "wrapped by both": "Horovod's own DistributedOptimizer",
     "wrapped twice": "wrapped twice",
     "used with other passes": "used with 1 pass(es) per step",
-    "no optimizer": "str is no optimizer of Keras 3",
+    "no optimizer": "str is not an optimizer of Keras 3",
     "no passes": "backward_passes_per_step is 0",
     "half a pass": "backward_passes_per_step is 0.5",
     "passes and scaling": "cannot sum gradients over 2 passes",
     "scaling outside": "loss scaling around the distributed optimizer",
     "xla": "jit_compile=False",
-    "no such root": "No rank 2",
+    "no such root": "There is no rank 2",
     "uneven steps": "disagree on steps: rank 0 has 4, rank 1 has 3",
     "uneven epochs": "disagree on epochs: rank 0 has 1, rank 1 has 2",
     "unknown steps": "steps_per_epoch",
@@ -364,6 +364,12 @@ def test_ranks_have_seeds_of_their_own_and_one_process_the_shared_one(monkeypatc
         seeds |= {ranks.own_seed(seed) for seed in range(4)}
         assert rank or seeds == {0, 1, 2, 3}
     assert len(seeds) == 16 and all(isinstance(seed, int) and 0 <= seed < 2**32 for seed in seeds)
+
+
+def test_the_settings_of_every_rank_are_compared(monkeypatch):
+    monkeypatch.setattr(ranks, "gather", lambda *_: [{"batch_size": batch} for batch in (64, 64, 32)])
+    with pytest.raises(ranks.RankError, match="rank 0 has 64, rank 2 has 32"):
+        ranks.agree(batch_size=64)
 
 
 def test_problem_of_shards_names_rank_and_samples():

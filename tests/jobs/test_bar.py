@@ -41,8 +41,8 @@ def test_next_training_of_a_batch_script_starts_at_0_again(shown):
     shown.update(HALF | {"fraction": 0.1, "workers": 2}, 20.0)
     shown.update(HALF | {"fraction": 0.2, "workers": 2}, 30.0)
     shown.close(SimpleNamespace(state="failed", records=[]))
-    assert texts[1] == (0.1, "2 worker(s), epoch 2 of 4, step 3 of 6, 90 images/s")
-    assert texts[2] == (0.2, "2 worker(s), epoch 2 of 4, step 3 of 6, 90 images/s, 80 s left")
+    assert texts[1] == (0.1, "2 workers, epoch 2 of 4, step 3 of 6, 90 images/s")
+    assert texts[2] == (0.2, "2 workers, epoch 2 of 4, step 3 of 6, 90 images/s, 80 s left")
     assert texts[3] == (0.0, "failed")
 
 
@@ -68,7 +68,7 @@ def test_the_last_line_has_the_records_figure_and_not_the_last_one_seen(shown, t
     shown.close(SimpleNamespace(state="finished", records=[broken]))
     assert [text for _, text in texts[1:]] == [
         f"finished, {rates[0]}",
-        f"finished, 1 worker(s): {rates[0]}, 2 worker(s): {rates[1]}",
+        f"finished, 1 worker: {rates[0]}, 2 workers: {rates[1]}",
         "failed",
         "finished",
     ]

@@ -62,20 +62,21 @@ def test_srun_is_a_step_on_as_few_nodes_as_hold_the_ranks(monkeypatch, tmp_path,
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", tasks)
     program, *options = launch.command(ranks, "srun --mpi=pmi2")
     assert program == str(tmp_path / "srun") and options[:2] == ["--mpi=pmi2", "--jobid=77"]
-    assert options[-2:] == [f"--nodes={nodes}", f"--ntasks={ranks}"] and {"--overlap", "--mem=0"} < set(options)
+    assert options[-2:] == [f"--nodes={nodes}", f"--ntasks={ranks}"]
+    assert {"--overlap", "--mem=0", "--kill-on-bad-exit=1"} < set(options)
 
 
 def test_srun_outside_of_a_job_and_with_more_ranks_than_its_tasks(monkeypatch, tmp_path, needs_horovod):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", "2(x2)")  # left over in the environment
-    with pytest.raises(launch.LaunchError, match="this process is in none.*horovodrun or mpiexec"):
+    with pytest.raises(launch.LaunchError, match="this process is not in one.*horovodrun or mpiexec"):
         launch.command(2, "srun")
     monkeypatch.setenv("SLURM_JOB_ID", "77")
-    with pytest.raises(launch.LaunchError, match=r"5 ranks are more than the 4 task\(s\) of this job"):
+    with pytest.raises(launch.LaunchError, match="5 ranks need as many tasks, and this job has 4 tasks"):
         launch.command(5, "srun")
     monkeypatch.setattr(devices, "memory", lambda: 3 * launch.MEMORY)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(launch.LaunchError, match="srun is not installed.*A container has none"):
+    with pytest.raises(launch.LaunchError, match="srun is neither installed.*A container brings none"):
         launch.command(4, "srun")  # two of them here: there is memory for them
 
 
@@ -124,7 +125,7 @@ def test_launcher_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "env" / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(launch.LaunchError, match="mpiexec is not installed"):
+    with pytest.raises(launch.LaunchError, match="mpiexec is neither installed"):
         launch.command(2, "mpiexec")
     (tmp_path / "mpiexec").write_text("#!/bin/sh\n")
     (tmp_path / "mpiexec").chmod(0o755)

@@ -96,7 +96,7 @@ def test_refused(slurm):
     with pytest.raises(queue.SlurmError, match=r"^1 GPU\(s\) per node need 2..2 cores .*; Batch job submission failed"):
         queue.submit("a.sh")
     slurm(sbatch="Welcome")
-    with pytest.raises(queue.SlurmError, match="'Welcome', which is no job id"):
+    with pytest.raises(queue.SlurmError, match="'Welcome', which is not a job id"):
         queue.submit("a.sh")
 
 

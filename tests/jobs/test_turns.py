@@ -234,6 +234,25 @@ def test_a_training_whose_keeper_is_killed_does_not_wait_for_ever(tmp_path):
     assert until(lambda: not of(tmp_path)), "a process stayed behind"
 
 
+DEAF = """
+import json, signal, subprocess, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+patient = "import sys; sys.path.insert(0, sys.argv[1]); import keeper; keeper.PATIENCE = 0.3; keeper.main()"
+keeper = subprocess.Popen([sys.executable, "-I", "-S", "-c", patient, sys.argv[1]], stdin=subprocess.PIPE)
+keeper.stdin.write(json.dumps({"address": ["127.0.0.1", int(sys.argv[2])]}).encode() + b"\\n")
+keeper.stdin.flush()
+keeper.wait()
+"""
+
+
+def test_a_training_that_does_not_listen_is_killed_when_its_coordinator_has_died():
+    with socket.create_server(("127.0.0.1", 0)) as coordinator:
+        command = [sys.executable, "-S", "-c", DEAF, ROOT / "labs/waiting", str(coordinator.getsockname()[1])]
+        training = subprocess.Popen(command)
+        coordinator.accept()[0].close()
+    assert training.wait(timeout=300) == -signal.SIGKILL
+
+
 def test_a_stranger_gets_no_turn_and_disturbs_nobody(tmp_path):
     turns = start(tmp_path, [3], [3])
     address = turns._listener.getsockname()
@@ -318,7 +337,7 @@ def test_before_a_step_is_reported_it_says_whose_turn_it_is():
     turns.jobs, turns._trainings = [training("running").job], {"a": training("running")}
     assert repr(turns) == "<a: running>"
     turns._begun = 1.0
-    assert repr(turns) == "<a: running; they are starting, and none has had a turn yet>"
+    assert repr(turns) == "<a: running; starting, and no training has had a turn yet>"
     turns._round, turns._turn = 0, training("running")
     assert repr(turns) == "<a: running; round 0: a has its turn, and has reported no step yet>"
     for turns._turn in (None, training("finished")):
@@ -434,4 +453,4 @@ def test_an_address_of_nobody_ends_the_training_with_a_reason(tmp_path):
     command = [sys.executable, PROGRAM, "3"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0 and told(tmp_path, "a") == []
-    assert "What gives the turns cannot be reached at 127.0.0.1" in done.stderr
+    assert "The program that gives the turns cannot be reached at 127.0.0.1" in done.stderr

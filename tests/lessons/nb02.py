@@ -21,6 +21,12 @@ def sums_in_place(gradients):
     return total / len(gradients)
 
 
+def weighs_in_place(gradients, sizes):
+    for gradient, size in zip(gradients, sizes, strict=True):
+        gradient *= size
+    return sum(gradients) / sum(sizes)
+
+
 def changes_weights(weights, rows):
     weights -= weights
     return NORM(sgd.gradient(weights, rows) - sgd.gradient(weights))
@@ -114,6 +120,7 @@ ANSWERS = {
             sizes(lambda g, n: g.mean()),
             sizes(lambda g, n: g[0]),
             sizes(lambda g, n: total(g, n) / 17),
+            (weighs_in_place,),
         ],
         secret=r"\b17\b|sum\(",
     ),

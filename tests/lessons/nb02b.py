@@ -52,6 +52,12 @@ def rank_0_stops(worker, K, chunks, exchange):
         chunks[(worker - step - 1) % K] += exchange(chunks[(worker - step) % K])
 
 
+def never_counts(worker, K, chunks, exchange):
+    step = 0
+    while step < K - 1:  # without step += 1
+        chunks[(worker - step - 1) % K] += exchange(chunks[(worker - step) % K])
+
+
 def gathered(send=lambda w, t: w + 1 - t, put=lambda w, t: w - t, steps=-1, set=lambda a, b: b):
     def all_gather(worker, K, chunks, exchange):
         for step in range(K + steps):
@@ -118,6 +124,8 @@ ANSWERS = {
             scattered(after=lambda chunks: chunks[0]),
             (whole_vector,),
             (rank_0_stops,),
+            scattered(put=lambda w, t: w - t + 2),  # right on 3 workers
+            (never_counts,),
         ],
         "secret": r"% ?K|w - t|worker - ",
     },

@@ -11,6 +11,7 @@ from making import changed, outside_scope, swapped
 from labs.results.run import Epoch, Run
 
 RUN = Run("w1.out", repeats=[[Epoch(8.2), Epoch(5.1), Epoch(5.0), Epoch(5.2)], [Epoch(6.0), Epoch(5.0)]])
+EVEN = Run("w1.out", repeats=[[Epoch(5.6), Epoch(5.1), Epoch(5.0), Epoch(5.2)]])  # a first epoch like the others
 ROWS = [
     {
         "workers": n,
@@ -33,19 +34,19 @@ STEPS = {"alone": 0.8, "together": 0.88, "exchange": 1.0, "input": 1.05}
 script = partial(swapped, "scripts/ResNet50.py")
 
 
+UNITS = ("seconds per epoch", "images per second", "speedup")
+
+
 def figure(rows=ROWS, panels=3, label=True, speedup=itemgetter("speedup")):
     from matplotlib.figure import Figure
 
     result = Figure()
-    draw = {key: itemgetter(key) for key in ("epoch_seconds", "images_per_second")} | {"speedup": speedup}
-    for axis, (name, value) in zip(result.subplots(1, panels), draw.items(), strict=False):
+    draw = [*map(itemgetter, ("epoch_seconds", "images_per_second")), speedup]
+    for axis, name, value in zip(result.subplots(1, panels), UNITS, draw, strict=False):
         axis.plot([row["workers"] for row in rows], [value(row) for row in rows], "o-")
         if label:
             axis.set(xlabel="workers", ylabel=name)
     return result
-
-
-UNITS = ("seconds per epoch", "images per second", "speedup")
 
 
 def drawn(draw, labels=UNITS, x="workers", workers=(1, 2, 4)):
@@ -99,8 +100,9 @@ ANSWERS = {
     ),
     "05.4": dict(
         right=[(5.1, RUN), (5, RUN), (15.3 / 3, RUN)],
-        wrong=[(23.5 / 4, RUN), (8.2, RUN), (15.3, RUN), (2.0, RUN)],
+        wrong=[(23.5 / 4, RUN), (8.2, RUN), (15.3, RUN), (2.0, RUN), (20.9 / 4, EVEN)],
         secret=r"\b5\.1",
+        same=[(0, 4)],
     ),
     "05.5": dict(
         right=[
@@ -204,6 +206,7 @@ ANSWERS = {
             drawn(lambda axis, x, y: axis.errorbar(x, y, yerr=[0.1] * 3)),
             drawn(lambda axis, x, y: axis.semilogx(x, y, base=2)),
             drawn(line, ("epoch time (s)", "throughput (images/s)", "speedup T(1)/T(p)")),
+            drawn(line, ("epoch_seconds (s)", "$r$ (images/s)", "$T_1/T_p$: speedup")),
             drawn(line, ("time per epoch / s", "training speed (img/s)", "S(p)"), "number of devices"),
         ],
         wrong=[
@@ -217,12 +220,14 @@ ANSWERS = {
             drawn(line, ("epoch time", *UNITS[1:])),
             drawn(line, ("time (ms)", *UNITS[1:])),
             drawn(line, (UNITS[0], "throughput", UNITS[2])),
+            drawn(line, ("epoch_seconds", *UNITS[1:])),
+            drawn(line, (UNITS[0], "images_per_second", UNITS[2])),
             drawn(line, x="run"),
             drawn(line, workers=range(3)),
             drawn(lambda axis, x, y: axis.bar(range(3), y)),
             (figure(), changed(ROWS, 1, kind="recorded")),
         ],
         secret=None,
-        same=[(11, 12)],
+        same=[(13, 14)],
     ),
 }

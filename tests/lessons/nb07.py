@@ -294,8 +294,10 @@ ANSWERS = {
             hasty((RIGHT_CALLBACKS, f"callbacks = [{CALLBACKS}]")),
             hasty((RIGHT_RATE, "learning_rate = 0.01 / hvd.size()")),
             hasty(("numbers.shard(hvd.size(), hvd.rank())", "numbers")),
+            hasty((RIGHT_CALLBACKS, f"callbacks = [{CALLBACKS.replace(', ', ', recorder, ')}]")),
         ],
         secret=r"hvd\.size\(\)|seed=args",
+        same=[(3, 8)],
     ),
     "07.17": dict(
         right=[

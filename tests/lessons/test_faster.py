@@ -10,6 +10,7 @@ import pytest
 
 from labs import recorded
 from labs.lessons.nb10 import limited, pictures, recompute
+from labs.lessons.nb10b import pictures as pictures_10b
 from labs.results import intervals, record, watched
 from labs.results.run import Epoch, Run
 from labs.show import watched as show_watched
@@ -86,7 +87,7 @@ def test_ladder_and_waits_say_their_intervals():
     figure = pictures.waits({"starving": [(0.03, 0.01), (0.032, 0.01)], "fed": [(0.0, 0.01), (0.0, 0.011)]})
     assert "starving: waiting 31 ms, computing 10 ms (step" in figure.alt and png(figure).startswith(b"\x89PNG")
     rows = [{"mode": "none", "block": None, "batch": 8, "peak_bytes": 2**28}]
-    figure = pictures.recompute([*rows, {**rows[0], "mode": "blocks", "block": 6, "peak_bytes": 2**27}])
+    figure = pictures_10b.recompute([*rows, {**rows[0], "mode": "blocks", "block": 6, "peak_bytes": 2**27}])
     assert "batch 8: kept 256 MiB, blocks of 6 128 MiB." in figure.alt
     assert figure.axes[0].get_xlabel() == "peak memory of a step (MiB)"
 

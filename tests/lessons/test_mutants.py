@@ -37,13 +37,10 @@ PLACES = 5  # of a list, whose numbers are changed
 CASES = 60  # other inputs for which a mutant is compared with the right function
 
 ONE_HALF = "a size next to the middle halves the gap, too: it is asked for where the sum is even"
-WEIGHTS = "a fit by other weights gives other numbers for measured steps, and is not refused for that"
 SLOW = ("03.7", "04.1")  # their judges build networks: every fourth mutant
 EXPLAINED = {
     ("04.5", "next_batch: `(fits + fails) / 2`"): ONE_HALF,
     ("04.5", "next_batch: argument 0 + 1"): ONE_HALF,
-    ("09.14", "fit: `1 * np.array(steps)`"): WEIGHTS,
-    ("09.14", "fit: `np.array(steps) for 1 / np.array(steps)`"): WEIGHTS,
     ("10.14", "block_size: - 1, place 0"): "blocks of 4, 5 and 6 layers keep equally much",
 }
 

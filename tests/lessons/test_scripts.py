@@ -196,7 +196,7 @@ WRONG_ON_WORKERS = {
         "must be 0.01; it begins with 0.000",
     ),
     "rate of an unknown name": ([("0.01 * args.n_gpus", "0.01 * args.workers")], "AttributeError: .*workers"),
-    "rate divided": ([("0.01 * args.n_gpus", "0.01 / args.n_gpus")], "another rate than 0.0025"),
+    "rate divided": ([("0.01 * args.n_gpus", "0.01 / args.n_gpus")], "a rate other than 0.0025"),
     "logits with the other loss": ([("weights=None", "weights=None, classifier_activation=None")], "no probabilities"),
     "ten classes": ([("classes=len(dataset.classes)", "classes=10")], "has 10 classes"),
     "images of 32": ([("(args.image_size, args.image_size, 3)", "(32, 32, 3)")], "does its `input_shape` follow"),

@@ -9,7 +9,8 @@ import pytest
 from making import SOLUTIONS, swapped
 
 from labs import jobs
-from labs.lessons.nb09 import equal_ranks, late_workers, pictures, small, steps, trials
+from labs.lessons.nb09 import equal_ranks, pictures, small, steps, trials
+from labs.lessons.nb09b import late_workers
 from labs.show.figure import png
 
 PROGRAMS = Path(__file__).parents[1] / "programs"

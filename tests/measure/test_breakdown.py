@@ -75,7 +75,7 @@ def test_a_part_below_0_is_too_noisy_and_told_with_the_measurement(monkeypatch, 
     assert breakdown.measure("SmallCNN", runs=tmp_path)["notes"] == [said]
     found["others"] = [0.0, 0.4, 0.5]
     notes = breakdown.measure("SmallCNN", runs=tmp_path)["notes"]
-    assert "in 2 of 3 rounds: this is a step of a busy machine" in notes[0] and notes[1] == said
+    assert "in 2 of 3 rounds: this is a step on a busy machine" in notes[0] and notes[1] == said
     table = evidence._parts("side_by_side.breakdown.json", found | {"notes": notes})
     assert table.notes == [f"{note[0].upper()}{note[1:]}." for note in notes]
 
@@ -170,7 +170,7 @@ def test_observations_are_what_the_fit_takes():
 
 def test_shared_cores_are_told_to_the_fit():
     found = result()
-    found["notes"] = ["oversubscribed: 4 ranks share 2 core(s)"]
+    found["notes"] = ["oversubscribed: more ranks (4) than cores (2)"]
     assert [o.oversubscribed for o in breakdown.observations(found)] == [False, True, False, True]  # alone is alone
 
 

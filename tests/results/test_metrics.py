@@ -341,7 +341,7 @@ def test_where_too_few_quiet_rounds_are_left_all_count_and_a_note_says_so():
     two = with_others(turns(2, [2.0, 2.1, 4.0]), [0.0, 0.0, 0.0])
     estimate = metrics.speedup(two, one)
     assert estimate.value == pytest.approx(metrics.speedup(turns(2, [2.0, 2.1, 4.0]), turns(1, [4.0, 4.1, 4.0])).value)
-    assert any("in 1 of 3 rounds: this is the speedup of a busy machine" in note for note in estimate.notes)
+    assert any("in 1 of 3 rounds: this is the speedup on a busy machine" in note for note in estimate.notes)
 
 
 def test_rounds_are_the_sample_of_a_time():
@@ -362,7 +362,7 @@ def test_rounds_are_the_sample_of_a_time():
         ({"hardware": "V100"}, {"hardware": "A100"}, "other hardware"),
         ({"hardware": "V100"}, {"hardware": None}, "other hardware"),
         ({}, {"kind": "recorded"}, "recorded, not measured"),
-        ({}, {"image_size": 64}, "trained otherwise"),
+        ({}, {"image_size": 64}, "trained differently"),
     ],
 )
 def test_runs_that_do_not_belong_together_are_not_divided_and_the_reason_is_said(own, other, reason):

@@ -31,7 +31,7 @@ def two_networks_of_which_one_lacks_a_baseline(folder):
     write(folder, "a1", 1, 60, 6, study="s", model="A")
     write(folder, "a2", 2, 40, 6, study="s", model="A")
     write(folder, "b2", 2, 30, 6, study="s", model="B")
-    return {"a2": 1.5, "b2": "trained otherwise: model"}
+    return {"a2": 1.5, "b2": "trained differently: model"}
 
 
 def a_pair_and_the_larger_run_of_another_pair(folder):
@@ -81,14 +81,14 @@ def two_equal_baselines_beside_each_other(folder):
 def horovod_beside_mirrored_in_one_folder(folder):
     write(folder, "mirrored_w1", 1, 60)
     write(folder, "horovod_w2", 2, 20, strategy="horovod")
-    return {"horovod_w2": "trained otherwise: model, strategy"}
+    return {"horovod_w2": "trained differently: model, strategy"}
 
 
 def another_size_of_image_and_another_batch(folder):
     write(folder, "small_w1", 1, 60)
     write(folder, "large_w2", 2, 90, image_size=64)
     write(folder, "odd_w2", 2, 40, global_batch=96)
-    return {"large_w2": "trained otherwise", "odd_w2": "its batch is neither the local nor the global one"}
+    return {"large_w2": "trained differently", "odd_w2": "its batch is neither the local nor the global one"}
 
 
 def the_records_of_a_study_and_a_log_from_elsewhere(folder):

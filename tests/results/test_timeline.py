@@ -184,9 +184,9 @@ def test_a_compressed_timeline_gives_the_same(tmp_path, marks):
         (None, "no timeline (No such file or directory)"),
         ("", "is empty"),
         ("[\n", "is empty"),
-        ("no JSON", "is no timeline of Horovod's"),
-        ('{"version": 1, "epochs": []}', "is no timeline of Horovod's"),
-        ('[{"ph": "X", "name": "step", "ts": 1, "dur": 5, "pid": 1}]', "is no timeline of Horovod's"),
+        ("no JSON", "is not a timeline of Horovod"),
+        ('{"version": 1, "epochs": []}', "is not a timeline of Horovod"),
+        ('[{"ph": "X", "name": "step", "ts": 1, "dur": 5, "pid": 1}]', "is not a timeline of Horovod"),
         (
             '[{"ph": "M", "name": "process_name", "pid": 0, "args": {"start_time_since_epoch_in_micros": 1}},',
             "no collective",

@@ -126,6 +126,12 @@ def test_no_needs_a_narrow_interval_around_1():
     assert str(found).startswith("can't tell")
 
 
+def test_an_interval_that_reaches_far_to_one_side_is_no_evidence_of_no_difference():
+    for interval in ((0.6, 1.01), (0.99, 1.6)):
+        assert verdict.decide(interval) == verdict.OPEN, interval
+    assert verdict.decide((0.99, 1.01)) == verdict.NO
+
+
 def test_real_but_small_is_said():
     found = verdict.compare(study(large=(13.0, 1.02 * 13.0 * 4.4 / 8.0), noise=(0.9999, 1.0, 1.0001)), "B", "A")
     assert found.answer == verdict.YES and "less than what matters" in str(found)
@@ -215,6 +221,8 @@ def test_what_cannot_be_compared():
         verdict.compare(runs[:3], "B", "A")
     with pytest.raises(MetricsError, match="no 1-worker run"):
         verdict.compare([runs[0], runs[1], runs[3]], "B", "A")
+    with pytest.raises(MetricsError, match="B on 2 workers was measured in different studies.*Pass the runs of one"):
+        verdict.compare([*runs, replace(runs[3], study="of another day")], "B", "A")
     with pytest.raises(MetricsError, match="warm-up"):
         verdict.compare([*runs[:3], replace(runs[3], repeats=[[Epoch(9.0, 0.0, 512)]])], "B", "A")
     zero = [[Epoch(9.0, 0.0, 512), Epoch(0.0, 0.0, 512)]]

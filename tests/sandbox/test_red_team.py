@@ -185,6 +185,19 @@ def test_nothing_outside_its_folders_is_written(run):
     assert not (ROOT / "labs/x").exists()
 
 
+def test_what_everybody_may_change_outside_is_read_only_inside(tmp_path):
+    """The kit of an instructor, shown to a student's code that runs as the same user."""
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit/judge.py").write_text("strict")
+    for path in (tmp_path / "kit", tmp_path / "kit/judge.py"):
+        path.chmod(0o777)
+    kit = str(tmp_path / "kit")
+    done = sandbox.run(["sh", "-c", f"cat {kit}/judge.py; echo mild >{kit}/judge.py; echo >{kit}/x"], read_only=[kit])
+    assert done.stdout == b"strict" and done.stderr.count(b"Read-only file system") == 2
+    assert [path.name for path in (tmp_path / "kit").iterdir()] == ["judge.py"]
+    assert (tmp_path / "kit/judge.py").read_text() == "strict"
+
+
 def test_the_environment_of_the_caller_is_not_seen(monkeypatch):
     monkeypatch.setenv("LABS_SECRET", "the answer")
     done = sandbox.run(["sh", "-c", "env; cat /proc/*/environ"], env={"GIVEN": "1"})

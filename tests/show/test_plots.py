@@ -92,12 +92,13 @@ def test_axes_say_the_unit():
 
 
 def test_curve_and_interval_show_the_numbers_of_the_rows():
-    figure = plots.scaling(ROWS)
+    rows = [ROWS[0] | {"epoch_seconds_interval": [9.0, 14.0]}, *ROWS[1:]]  # not even about its value
+    figure = plots.scaling(rows)
     (curve, _, (bars,)) = figure.axes[0].containers[0]
     assert curve.get_xdata().tolist() == [1, 2, 4]
     assert curve.get_ydata().tolist() == [r["epoch_seconds"] for r in ROWS]
     ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
-    assert np.allclose(ends, [r["epoch_seconds_interval"] for r in ROWS])
+    assert np.allclose(ends, [r["epoch_seconds_interval"] for r in rows])
     assert all(list(axis.get_xticks()) == [1, 2, 4] for axis in figure.axes)
     for r in ROWS:
         assert f"{r['epoch_seconds']:.3g} s on {r['workers']}" in figure.alt

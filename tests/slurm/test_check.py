@@ -37,10 +37,10 @@ CHANGES = {
         "Windows": ("\n", "\r\n", "CR LF", "#!/bin/bash", YES),
         "open loop": ("\ndone", "\n", "syntax error", "", NO),
         "open quote": ('"$batch" "$@"', '"$batch "$@"', "bash cannot read", '"$batch "$@"', NO),
-        "unknown option": ("--ntasks=1", "--ntask-number=1", "no option of sbatch", "--ntask-number", YES),
-        "stray word": ("--ntasks=1", "--ntasks=1 one", "one is no option", "--ntasks=1", YES),
-        "no time": ("--time=00:30:00", "--time=30min", "no value for --time", "30min", YES),
-        "no number": ("--nodes=1", "--nodes=one", "no value for --nodes", "=one", YES),
+        "unknown option": ("--ntasks=1", "--ntask-number=1", "not an option of sbatch", "--ntask-number", YES),
+        "stray word": ("--ntasks=1", "--ntasks=1 one", "one is not an option", "--ntasks=1", YES),
+        "no time": ("--time=00:30:00", "--time=30min", "not a value for --time", "30min", YES),
+        "no number": ("--nodes=1", "--nodes=one", "not a value for --nodes", "=one", YES),
         "too long": ("--time=00:30:00", "--time=3:00:00", "longer than the 2 hours", "3:00:00", YES),
         "other partition": ("partition=main", "partition=booster", "no partition 'booster'", "booster", YES),
         "no folder": ("--output=notebooks/runs/", "--output=logs/", "logs of --output does not exist", "=logs/", NO),
@@ -240,7 +240,7 @@ def test_where_it_cannot_be_tried_out_that_is_said_first_and_nothing_is_claimed(
         path.write_text((RENDERED / "local" / ONE).read_text().replace('--batch_size "$batch"', text))
         assert check.report(path, "local") == 0
         first, last = capsys.readouterr().out.splitlines()
-        assert first == "Not tried out: no bubblewrap. What the script starts was not looked at."
+        assert first == "Not tried out: no bubblewrap. What the script starts was not checked."
         assert last.startswith("Nothing found in the directives, by the site's rules and by `bash -n`, in")
     path.write_text(changed("too long")[0])
     assert check.report(path, "local", True) == 1

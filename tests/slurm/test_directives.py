@@ -29,10 +29,10 @@ def test_directives_are_those_that_sbatch_takes():
 
 
 REFUSED = [
-    ("--nods=2", "--nods is no option of sbatch"),
-    ("x", "x is no option"),
-    ("nodes=2", "nodes=2 is no option"),
-    ("-Z", "-Z is no option"),
+    ("--nods=2", "--nods is not an option of sbatch"),
+    ("x", "x is not an option"),
+    ("nodes=2", "nodes=2 is not an option"),
+    ("-Z", "-Z is not an option"),
     ("--nodes", "needs a value"),
     ("--contiguous=1", "takes no value"),
     ('--job-name="a', "not closed"),
@@ -65,6 +65,7 @@ RESOURCES = [
     ("-n8 --ntasks-per-node=4", {"nodes": None, "tasks": 8, "tasks_per_node": 4}),
     ("-N2 --gpus=8", {"gpus_per_node": 4, "tasks": 2}),
     ("-N2 -n8 --gpus-per-task=1", {"gpus_per_node": 4}),
+    ("-N2 --gpus-per-node=4 --ntasks-per-gpu=1", {"tasks": 8, "tasks_per_node": 4}),
     ("--gres=gpu:v100:3,tmp:5", {"gpus_per_node": 3, "cpus_per_node": 1}),
     ("--gpus-per-node=a100:4 --cpus-per-gpu=20", {"gpus_per_node": 4, "cpus_per_node": 80}),
     ("--gres=... --ntasks=...", {"gpus_per_node": None, "tasks": None, "cpus_per_node": None}),

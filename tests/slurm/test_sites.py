@@ -47,6 +47,12 @@ def test_a_site_says_what_its_scripts_need(name):
         assert 1 <= least <= most <= site.cpus
 
 
+def test_the_longest_job_is_the_one_that_the_site_takes():
+    """In hours, as the centres state them; `local` is the course's own."""
+    longest = {name: sites.load(name, ROOT).time_max / 60 for name in SITES}
+    assert longest == {"cte-power": 48, "juwels-booster": 24, "local": 2, "marenostrum5": 48}
+
+
 def test_the_rule_of_cte_power_is_the_courses():
     site = sites.load("cte-power", ROOT)
     assert [site.cpus_for(gpus) for gpus in (1, 2, 3, 4)] == [(40, 80), (80, 80), (120, 160), (160, 160)]
@@ -91,7 +97,7 @@ MISTAKES = [
     ("workers = [1, 2, 4]", "workers = []", ["job.workers must hold at least 1"]),
     ("workers = [1, 2, 4]", "workers = [1, 0]", ["job.workers[2] must be greater than 0"]),
     ('python = ["${LABS_PYTHON:-python}"]', "python = []", ["software.python must hold at least 1"]),
-    ('"48:00:00"', '"two days"', ["scheduler.time_max = 'two days' is no time of SLURM's"]),
+    ('"48:00:00"', '"two days"', ["scheduler.time_max = 'two days' is not a time as SLURM writes it"]),
     ('"48:00:00"', "48", ["scheduler.time_max must be a text in quotes"]),
     ('time = "00:30:00"', 'time = "3-00:00:00"', ["job.time is longer than scheduler.time_max"]),
     (
@@ -116,7 +122,7 @@ MISTAKES = [
     ("${LABS_PYTHON:-python}", "a\\\\", ["software.python[1]", "one word"]),
     ('launcher = "srun"', 'launcher = "srun"\nlauncher_options = ["--x=\\"$(rm x)\\""]', ["launcher_options[1]"]),
     ('data = "$LABS_DATA"', 'data = "$LABS_DATA\\nrm x"', ["paths.data", "newlines"]),
-    ('time = "00:30:00"', 'time = "00:30:00\\n"', ["job.time", "no time of SLURM's"]),
+    ('time = "00:30:00"', 'time = "00:30:00\\n"', ["job.time", "not a time as SLURM writes it"]),
     ("[scheduler]", '[scheduler]\npartition = "gpu --wrap=x"', ["scheduler.partition", "letters, digits"]),
     ("nodes = 2", "nodes = 53", ["job.nodes is more than the 52"]),
     ("nodes = 2", "nodes = 10000000", ["job.nodes must be less than or equal to 1000000"]),

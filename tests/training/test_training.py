@@ -559,7 +559,7 @@ def small_model_parameters():
         ({"arrays": True}, "told 16 images a step .* 70 images were taken in 3 steps, 23.33 a step"),
         ({"compiled": {"steps_per_execution": 2}}, "steps_per_execution=2"),
         ({"learning_rate": 0.02}, "learning rate of 0.02, but the optimizer begins with 0.01"),
-        ({"workers": 2, "strategy": "mirrored"}, "told 2 worker.s., strategy 'mirrored', .* 1 replica"),
+        ({"workers": 2, "strategy": "mirrored"}, "told 2 workers, strategy 'mirrored', .* 1 replica"),
     ],
 )
 def test_what_the_recorder_was_told_otherwise_is_an_error_that_names_both(tmp_path, case, message):
@@ -645,7 +645,7 @@ def test_clipping_on_replicas_is_told_with_the_bound_that_is_meant(tmp_path):
         assert alone["moved"] == pytest.approx(0.1 * 0.05) and alone["said"] == []
         assert twice["moved"] == pytest.approx(2 * 0.1 * 0.05) and divided["moved"] == pytest.approx(0.1 * 0.05)
         (said,) = twice["said"]
-        assert f"{kind}=0.05 is no bound" in said and f"{kind}=0.025." in said and "\n" not in said
+        assert f"{kind}=0.05 bounds no step" in said and f"{kind}=0.025." in said and "\n" not in said
     for refused in found[9:11]:
         assert refused["error"].startswith("MirroredError: gradient_accumulation_steps=2 does not work")
         assert "\n" not in refused["error"] and refused["moved"] == 0

@@ -3,7 +3,7 @@
 from labs.checks.judging import judges
 from labs.checks.reading import CUT, PER_CENT, near
 
-_BOTH = "right for one trial, wrong for another. Does it use all its arguments?"
+_BOTH = "right in one trial, wrong in another. Does it use all its arguments?"
 
 
 @judges("01.1")
@@ -22,15 +22,15 @@ def per_year(function):
 def photographs(speedup_2, speedup_4, efficiency_4):
     two, four, share = float(speedup_2), float(speedup_4), float(efficiency_4)
     yield 150 in (two, four), "This still compares with the CPU. How many times as fast as 1 GPU is it?"
-    yield 75 in (two, four), "That is a difference of two factors. Divide: how many times as fast as 1 GPU is it?"
+    yield 75 in (two, four), "That is the difference of two factors. Divide: how many times as fast as 1 GPU is it?"
     if not near(two, 2):
         return "Begin with 2 GPUs: 1 GPU is 75 times as fast as the CPU, 2 GPUs are 150 times as fast as the CPU."
-    yield near(four, 4), "4 would be the ideal. What was measured with 4 GPUs is no faster than with half as many."
-    yield four != 2, "The first is right. With 4 GPUs there was no further gain: what follows for their speedup?"
+    yield near(four, 4), "4 would be the ideal. But the training with 4 GPUs was no faster than with half as many."
+    yield four != 2, "The first is right. With 4 GPUs there was no further gain: what does that make their speedup?"
     yield near(share, 50), f"The speedups are right. {PER_CENT}"
     if share > 1:
         return "The speedups are right. An efficiency is a share of the ideal: what is the ideal speedup of 4 GPUs?"
-    yield near(share, 0.25), "The speedups are right. This is 1/4: which speedup is a fourth of the ideal one?"
+    yield near(share, 0.25), "The speedups are right. But 1/4 would be the efficiency of a speedup of 1. What is yours?"
     yield not near(share, 0.5), "The speedups are right. Efficiency: the speedup, divided by the number of workers."
 
 
@@ -40,21 +40,19 @@ def scaling(function):
     speedup, efficiency = map(float, function(dict(first), dict(row)))
     tried = f"Tried from {first['devices']} devices and 100 minutes to {row['devices']} devices and 20 minutes"
     other = tuple(map(float, function({"devices": 2, "minutes": 60.0}, {"devices": 6, "minutes": 24.0})))
-    yield near(speedup, 0.2), f"{tried}: your speedup is {speedup:.3g}. `row` is faster, so it must be above 1."
+    yield (near(speedup, 0.2), f"{tried}: your speedup is {speedup:.3g}. `row` is faster, so it must be above 1.")
     if near(speedup, 0.625) and near(efficiency, 5):
         return "Both numbers are there, in the other order: first the speedup, then the efficiency."
     if not near(speedup, 5):
         return f"{tried}: your speedup is {speedup:.3g}. Divide the two times."
     if near(efficiency, 5 / 32):
-        return (
-            "The speedup is right. It is one against the devices of `first`, not against one: what is the ideal then?"
-        )
+        return "The speedup is right. It is relative to the devices of `first`, not to one device: what is ideal then?"
     yield near(efficiency, 62.5), f"The speedup is right. {PER_CENT}"
     if near(efficiency, 8 / 5):
-        return "The speedup is right, the efficiency is upside down: it says which share of the ideal is reached."
-    yield near(efficiency, 8), "The speedup is right. This is the ideal one. Which share of it is reached?"
+        return "The speedup is right, the efficiency is upside down: it says what share of the ideal is reached."
+    yield near(efficiency, 8), "The speedup is right. This is the ideal speedup. What share of it is reached?"
     if not near(efficiency, 5 / 8):
-        return "The speedup is right. Efficiency: this speedup, divided by how many times the devices it takes."
+        return "The speedup is right. Efficiency: divide it by the factor by which the number of devices grew."
     if not (near(other[0], 2.5) and near(other[1], 2.5 / 3)):
         return "Right for one pair of rows, wrong for another. Does it take all its numbers from `first` and `row`?"
 
@@ -73,13 +71,13 @@ def metrics(throughput, speedup, efficiency):
     got = float(speedup(30.0, 8.0))
     yield near(got, 8 / 30), "throughput is right. speedup is upside down: a shorter time must give more than 1."
     if near(got, 22):
-        return "throughput is right. speedup is a difference in seconds here: it must be a ratio, without a unit."
+        return "throughput is right. Your speedup is a difference in seconds: it must be a ratio, without a unit."
     yield got == 3, f"throughput is right. speedup: {CUT}"
     yield not near(got, 3.75, 1e-3), f"throughput is right. speedup: from 30 s to 8 s your function gives {got:.4g}."
     yield not near(float(speedup(9.0, 2.0)), 4.5, 1e-3), f"throughput is right. speedup: {_BOTH}"
     got = float(efficiency(30.0, 8.0, 5))
     if near(got, 3.75):
-        return "throughput and speedup are right. efficiency is the speedup itself here: divide it by the ideal one."
+        return "throughput and speedup are right. Your efficiency is the speedup itself: divide it by the ideal one."
     yield near(got, 75), f"throughput and speedup are right. efficiency: {PER_CENT.lower()}"
     if near(got, 3.75 * 5) or near(got, 5 / 3.75):
         return "throughput and speedup are right. efficiency is above 1: 5 workers give at best a speedup of 5."
@@ -103,23 +101,23 @@ def rounding(lowest, highest):
     if are(3.75, 3.75):
         return "This is the speedup as if 45 s and 12 s were exact. Between which times may each of them lie?"
     if are(45.5 / 12.5, 44.5 / 11.5):
-        return "Both times are too long here, or both too short: the errors nearly cancel. Which pair is the worst?"
-    yield are(45 / 12.5, 45 / 11.5), "Only the 12 s are uncertain here. The 45 s are rounded, too."
-    yield are(44.5 / 12, 45.5 / 12), "Only the 45 s are uncertain here. The 12 s are rounded, too."
+        return "You took both times too long, or both too short: the errors nearly cancel. Which pair is the worst?"
+    yield are(45 / 12.5, 45 / 11.5), "You varied only the 12 s. The 45 s are rounded, too."
+    yield are(44.5 / 12, 45.5 / 12), "You varied only the 45 s. The 12 s are rounded, too."
     if are(44 / 13, 46 / 11):
-        return "These are errors of a whole second. Rounding moves a number by half of that at the most."
+        return "These are errors of a whole second. Rounding moves a number by half of that at most."
     yield are(44.5 / 12.5 / 4, 45.5 / 11.5 / 4), "These are the efficiencies. The question is about the speedup."
-    return "Each of the two times may be off, and not both in one direction. By how much, and which pairs are extreme?"
+    return "Each of the two times may be too long or too short. By how much at most, and which pairs are the extremes?"
 
 
 @judges("01.12")
 def platforms(first, second, third):
     first, second, third = float(first), float(second), float(third)
     yield first == 8, "First number: a process cannot use the GPUs of another node. How many are in its own?"
-    yield first == 1, "First number: one GPU is what a program without strategy takes. What does MirroredStrategy take?"
+    yield first == 1, "First number: a program without a strategy uses one GPU. What does MirroredStrategy use?"
     yield first != 4, "First number: count the GPUs that one process can reach."
     if second == 2:
-        return "Second number: one process for each node would do for MirroredStrategy. Horovod wants more of them."
+        return "Second number: one process for each node would be enough for MirroredStrategy. Horovod needs more."
     yield second == 1, "Second number: with one process Horovod trains on one GPU."
     yield second != 8, "Second number: one process for each GPU, on all nodes."
     yield third == 8, "Third number: that is how many GPUs the job has. What does hvd.size() count?"
@@ -137,17 +135,17 @@ def bubble(function):
 
     yield are(lambda k, m: (k - 1) / (m + k - 1)), None
     yield are(lambda k, m: 100 * (k - 1) / (m + k - 1)), PER_CENT
-    yield not any(got), "For all of four trials your function gives 0. Is something behind the decimal point cut off?"
+    yield not any(got), "In all four trials your function gives 0. Does it cut off what comes after the decimal point?"
     yield are(lambda k, m: (k - 1) / k), "This is the share without micro-batches. Where does their number come in?"
     if are(lambda k, m: (k - 1) / m):
-        return "This divides waiting by working. What is the share of waiting in *all* turns of a device?"
-    yield are(lambda k, m: m / (m + k - 1)), "This is the share in which a device works. In which share does it wait?"
+        return "This divides the waiting turns by the working turns. What share of *all* turns does a device wait?"
+    yield are(lambda k, m: m / (m + k - 1)), "In this share of the turns a device works. In what share does it wait?"
     if are(lambda k, m: (m - 1) / (m + k - 1)):
-        return "Devices and micro-batches are exchanged: a single device never waits, whatever the micro-batches."
+        return "You have swapped devices and micro-batches: a single device never waits, whatever the micro-batches."
     if are(lambda k, m: (k - 1) / (m + k)):
         return "Nearly: count the turns once more, with 2 devices and 1 micro-batch. When is the last one done?"
     if are(lambda k, m: (k - 1) / (m * k)):
-        return "The turns of the devices overlap, so their number is no product of the two."
+        return "The turns of the devices overlap, so the number of turns is not the product of the two."
     return f"For 4 devices and 4 micro-batches your function gives {got[0]:.3g}. Count boxes and gaps in the picture."
 
 
@@ -157,9 +155,9 @@ def enough(count):
     share = 3 / (count + 3) if count > 0 else 1.0
     yield count == 27, None
     yield count > 0 and count % 1, "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
-    yield count == 4, "These are the devices. With as many micro-batches the idle share is that of the picture above."
+    yield (count == 4, "This is the number of devices. The picture above shows the idle share with 4 micro-batches.")
     yield not share <= 0.1, f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
-    yield count == 30, "Ten times the 3 waiting turns. But 10 % of *all* turns, waiting and working, are asked for."
+    yield count == 30, "This is ten times the 3 waiting turns. But the 10 % refer to *all* turns, waiting and working."
     return f"With {count:g} the idle share is {share:.1%}, so this is enough. But fewer are enough, too."
 
 
@@ -167,11 +165,11 @@ def enough(count):
 def state_bytes(function):
     value, large = float(function(1000)), float(function(25_613_800))
     yield near(value, 12_000) and near(large, 12 * 25_613_800), None
-    yield near(value, 12_000), "Right for 1000 parameters, wrong for 25,613,800. Is the argument in use?"
-    yield near(value, 4000), "That is as much as the weights alone take. What else has one number for each of them?"
-    yield near(value, 8000), "That is enough for two of the three parts: weights, gradients, momentum."
-    yield near(value, 3000), "That is how many numbers there are, if each part has one. How many bytes has a float32?"
-    yield near(value, 16_000), "That is enough for as many numbers as with Adam. How many does momentum keep?"
+    yield near(value, 12_000), "Right for 1000 parameters, wrong for 25,613,800. Does your function use its argument?"
+    yield near(value, 4000), "The weights alone take that much. What else keeps one number for each of them?"
+    yield near(value, 8000), "That is enough for only two of the three parts: weights, gradients, momentum."
+    yield (near(value, 3000), "This counts numbers, one for each part. How many bytes does a float32 take?")
+    yield near(value, 16_000), "That would be right for Adam, which keeps two numbers. How many does momentum keep?"
     yield near(value, 96_000), "That would be right in bits. How many of them make a byte?"
     yield near(value, 6000), "That would be right for numbers of 16 bits. A float32 has 32."
     yield near(value, 24_000), "That would be right for numbers of 64 bits. A float32 has 32."

@@ -22,14 +22,14 @@ def distance(function):
     right = np.linalg.norm(few - full)
     yield np.isclose(got, right), changed
     if abs(got) < 1e-9:
-        return "For 12 of the digits your function gives 0. In a sum, opposite signs cancel; in a length they do not."
+        return "For 12 of the digits your function gives 0. In a sum, opposite signs cancel; in a length, they do not."
     if np.isclose(got, abs(np.linalg.norm(few) - np.linalg.norm(full))):
-        return "This compares two lengths. Two gradients of equal length can point into different directions."
+        return "This compares two lengths. But gradients of equal length can point in different directions."
     start = np.zeros((65, 10))
     if np.isclose(got, np.linalg.norm(sgd.gradient(start, rows) - sgd.gradient(start))):
-        return "Both gradients are taken at the start. Take them at the `weights` that the function is given."
+        return "You compute both gradients at the initial weights. Use the `weights` that the function is given."
     if np.isclose(got, np.linalg.norm(few - sgd.gradient(start))):
-        return "The two gradients are of different weights: take both at the `weights` that the function is given."
+        return "The two gradients belong to different weights. Compute both at the given `weights`."
     if np.isclose(got, np.linalg.norm(few)) or np.isclose(got, np.linalg.norm(full)):
         return "This is the length of one of the gradients. How far is it from the other one?"
     yield np.isclose(got, right**2), "This is the square of the length."
@@ -44,18 +44,18 @@ def averaged(function):
     if value.shape == () and np.isclose(value, np.mean(gradients)):
         return "This is one number, the mean over all workers *and* all weights. Average over the workers only."
     if value.shape != (2, 3):
-        return f"Three gradients of shape (2, 3) give an array of shape {value.shape}: it must be that of a gradient."
+        return f"Three gradients of shape (2, 3) give an array of shape {value.shape}: return the shape of a gradient."
     if np.allclose(value, np.mean(gradients, axis=0)):
         two = np.asarray(called(function, gradients[:2])[0], float)
         yield changed, f"The mean is right. {changed}"
         yield np.allclose(two, np.mean(gradients[:2], axis=0)), None
-        return "Right for three gradients, wrong for two. By how many do you divide?"
+        return "Right for three gradients, wrong for two. By what number do you divide?"
     yield np.allclose(value, np.sum(gradients, axis=0)), "This is the sum. A step with it is K times too long."
     if np.allclose(value, np.sum(gradients, axis=0) / 4):
         return "You divide by 4, for any number of gradients. Here there are three."
     if np.allclose(value, np.median(gradients, axis=0)):
-        return "This is the median. For the gradient of all samples each of them must weigh the same."
-    return "For three gradients your function gives another matrix than their mean. Add them, and divide by how many?"
+        return "This is the median. In the gradient of all samples each sample must have the same weight."
+    return "For three gradients your function gives a different matrix. Add them up: by what do you then divide?"
 
 
 @judges("02.6")
@@ -65,7 +65,7 @@ def weighted(function):
     value = np.asarray(value, float)
     total = np.tensordot(sizes, gradients, 1)
     if value.shape != (2, 3):
-        return f"Three gradients of shape (2, 3) give an array of shape {value.shape}: it must be that of a gradient."
+        return f"Three gradients of shape (2, 3) give an array of shape {value.shape}: return the shape of a gradient."
     if np.allclose(value, total / 17):
         yield changed, changed
         other = np.asarray(called(function, gradients[1:], [2, 6])[0], float)
@@ -74,12 +74,12 @@ def weighted(function):
     if np.allclose(value, np.mean(gradients, axis=0)):
         return "This is the plain mean: a sample in a batch of 4 weighs three times as much as one in a batch of 12."
     if np.allclose(value, total):
-        return "The weights are right. What must their sum be, so that equal gradients give that same gradient?"
+        return "Each weight is right relative to the others. If all gradients are equal, what must the result be?"
     yield np.allclose(value, total / 3), "You divide by the number of workers. How many samples are there?"
     yield np.allclose(value, total / 16), "You divide by 16, for any sizes. Here they are 4, 12 and 1."
     if np.allclose(value, np.average(gradients, axis=0, weights=1 / np.array(sizes))):
-        return "Here the smallest batch weighs most. Each *sample* should weigh the same."
-    return "For batches of 4, 12 and 1 your function gives another matrix. How much must each gradient weigh?"
+        return "Here the smallest batch has the largest weight. Each *sample* should have the same weight."
+    return "For batches of 4, 12 and 1 your function gives a different matrix. What weight must each gradient get?"
 
 
 @judges("02.8")
@@ -98,7 +98,7 @@ def step_seconds(function):
         return "This takes the slowest step of each worker. Take the slowest worker of each step: which axis is it?"
     yield np.isclose(value, times.mean()), "This is the mean time of a worker: as if nobody had to wait."
     if np.isclose(value, times.max()):
-        return "This is the slowest of all steps. The others may be faster: take each step by itself, then the mean."
+        return "This is the slowest step of all. Find the time of each step first, then take the mean."
     if np.isclose(value, times.mean(axis=0).max()):
         return "This is the mean of the slowest worker. In each step, another one may be the slowest."
     yield np.isclose(value, times.max(axis=1).sum()), "This is the time of all steps together."
@@ -123,17 +123,17 @@ def staleness(function):
     if all(value == -1 for value in got):
         return "This is what the simulator has noted. Count it yourself, from `begin` and `end` of the others."
     if got == [sum(one.begin < other.end <= one.end for other in work) for one in work]:
-        return "Your count holds the gradient itself: its own end is no change while it was computed."
+        return "Your count includes `one` itself: its own update did not come while it was computed."
     if got == [sum(one.begin <= other.end < one.end for other in work) for one in work]:
-        return "An update at the moment when `one` begins is in its weights already: it is not older for that."
+        return "An update at the moment when `one` begins is already in its weights, so it does not make it older."
     if got == [sum(one.begin <= other.end <= one.end for other in work) for one in work]:
-        return "This counts the updates at the first and at the last moment, too: one before it began, one itself."
+        return "This also counts an update at the very beginning, and `one` itself at the very end."
     if got == [sum(one.begin < other.begin < one.end for other in work) for one in work]:
         return "This counts those that *began* in between. A gradient changes the weights when it ends."
     if got == [sum(other.end < one.end for other in work) for one in work]:
-        return "This counts all updates before its end. Those before its begin are in its weights already."
+        return "This counts all updates before its end. Those before it began are already in its weights."
     if got == [sum(other.begin < one.end and other.end > one.begin for other in work) - 1 for one in work]:
-        return "This counts all that were at work at the same time. Which of them were applied before `one` ended?"
+        return "This counts all gradients that overlap with `one`. Which of them were applied before `one` ended?"
     ends = ", ".join(f"{other.end:g}" for other in work if other is not one)
     asked = f"a gradient from {one.begin} s to {one.end} s, and others that end at {ends} s"
     return f"For {asked}, your function gives {got[5]:g}. Which of these are in between?"
@@ -151,17 +151,17 @@ def seconds_to(function):
     yield lists, "These are several times: return the first one, a single number."
     never = got.pop(0.1)
     if any(value is None for value in got.values()):
-        return "For a target that is reached, your function returns nothing. Is there a `return` on every way?"
+        return "For a target that is reached, your function returns nothing. Does every path end with a `return`?"
     got = {target: float(value) for target, value in got.items()}
     if all(math.isclose(got[target], time) for target, time in trials.items()):
         if never is None:
-            return "The times are right. A loss that is never reached gives None: return np.inf, which can be compared."
+            return "The times are right. For a target never reached, return np.inf, not None: it can be compared."
         yield float(never) == math.inf, None
-        return f"The times are right. A loss that is never reached gives {float(never):g}: what does the docstring say?"
-    yield got[0.6] == 2, "This is the number of the update. How many seconds have passed then?"
-    yield got[0.6] == 0.5, "This is the loss. At which time was it reached?"
-    yield (got[0.5], got[0.6]) == (6.0, 3.0), "A loss *equal* to the target has reached it, too."
-    yield got[0.6] == 6.0, "This is the last time at which the loss is low enough. When was it so for the first time?"
+        return f"The times are right. A target never reached gives {float(never):g}: what does the docstring say?"
+    yield got[0.6] == 2, "This is the number of the update. How many seconds have passed by then?"
+    yield got[0.6] == 0.5, "This is the loss. At what time was it reached?"
+    yield (got[0.5], got[0.6]) == (6.0, 3.0), "A loss *equal* to the target counts as reached, too."
+    yield got[0.6] == 6.0, "This is the last time at which the loss is low enough. When was it low enough first?"
     target = next(target for target, right in trials.items() if not math.isclose(got[target], right))
     for now, loss in zip(seconds, losses, strict=True):
         yield (

@@ -1,6 +1,7 @@
 """Picture of notebook 03: one step of MirroredStrategy. Made as those of labs.lessons.nb01.pictures."""
 
 import numpy as np
+from matplotlib.patches import FancyBboxPatch
 
 from labs.show.canvas import canvas, done
 from labs.show.figure import COLOURS
@@ -40,10 +41,13 @@ def step():
             box = {"boxstyle": "round,pad=0.45", "ec": "0.3"} | look
             axis.text(column, row, text, ha="center", va="center", fontsize=9, family="monospace", bbox=box)
         for column in (0, 1, 3):
-            _arrow(axis, (column, row), row, "0.3")
-        for other in range(4):  # each gradient goes into each sum
-            _arrow(axis, (2, row), other, COLOURS[row])
+            _arrow(axis, column + 0.37, column + 0.63, row, "0.3")
+        _arrow(axis, 2.36, 2.44, row, COLOURS[row])  # into the all-reduce, and out of it
+        _arrow(axis, 2.56, 2.64, row, "0.3")
         sentences.append(f"Replica {row}: {samples}, gradient {own}.")
+    bar = {"boxstyle": "round,pad=0.02", "fc": "0.9", "ec": "0.3"}
+    axis.add_patch(FancyBboxPatch((2.46, -0.4), 0.08, 3.8, **bar))
+    axis.text(2.5, 1.5, "all-reduce", rotation=90, ha="center", va="center", fontsize=9)
     for column, head in enumerate(_HEADS):
         axis.text(column, -0.62, head, ha="center", va="bottom", fontsize=9)
     same = f"All begin with W = {start}, get the sum {summed}, and have W = {end} after the step."
@@ -54,7 +58,8 @@ def _numbers(values):
     return " ".join(f"{value:.2f}" for value in values)
 
 
-def _arrow(axis, box, row, colour):
-    """An arrow from a box (column, row) to the box in this row of the next column."""
-    look = {"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0}
-    axis.annotate("", (box[0] + 0.63, row), (box[0] + 0.37, box[1]), arrowprops=look)
+def _arrow(axis, begin, end, row, colour):
+    """A horizontal arrow in this row."""
+    axis.annotate(
+        "", (end, row), (begin, row), arrowprops={"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0}
+    )

@@ -7,6 +7,7 @@ import numpy as np
 from labs.checks.judging import judges
 from labs.checks.reading import called, close, near
 from labs.checks.student_code import tried
+from labs.printed import an
 
 
 @judges("03.2")
@@ -24,9 +25,10 @@ def mirrored(variable):
     if not isinstance(copies, tuple | list):
         if isinstance(variable, tf.Variable):
             return f"This variable has one copy, on {variable.device[-5:]}. In which block must its creation stand?"
-        return f"This is a {type(variable).__name__}, not a tf.Variable. Create one inside the scope."
+        return f"This is {an(type(variable).__name__)}, not a tf.Variable. Create one inside the scope."
     devices = {getattr(copy, "device", None) for copy in copies}
-    yield len(devices) < 4, f"Its copies are on {len(devices)} device(s), and `strategy` has 4. Which scope was it?"
+    places = "1 device" if len(devices) == 1 else f"{len(devices)} devices"
+    yield len(devices) < 4, f"Its copies are on {places}, and `strategy` has 4. Which scope was it created in?"
     if variable.shape != (3,):
         return f"The copies are there, but the shape is {tuple(variable.shape)}: create it from [1.0, 2.0, 3.0]."
     if any([float(x) for x in copy] != [1.0, 2.0, 3.0] for copy in copies):
@@ -74,7 +76,7 @@ def copies(function):
         one_more = [*trials[0], same[0] + 2 * apart]
         counts = {len(trial): float(called(function, trial)[0]) for trial in (one_more, same[:2])}
         yield np.isclose(counts[5], 8) and counts[2] == 0, None
-        return f"Right for 4 copies. With 5, the last of which is farthest, your function gives {counts[5]:g}."
+        return "Right for four copies, wrong for another number of them. Compare every copy with the first one."
     yield np.allclose(got, 5.0), "This is the length of a difference. The largest single entry is asked for."
     if not np.allclose(got[:3], got[3:]):
         return "A copy that is larger and one that is smaller must not cancel: take the absolute difference."
@@ -178,7 +180,7 @@ def gradient_bytes(size):
 
 @judges("03.9")
 def model_in_scope(model, batches):
-    yield not hasattr(model, "variables"), f"This is a {type(model).__name__}, not a Keras model."
+    yield not hasattr(model, "variables"), f"This is {an(type(model).__name__)}, not a Keras model."
     plain = [v.path for v in model.variables if not hasattr(v.value, "values")]
     if not model.variables:
         return "The model has no variables yet: build it for images of a known size, as in the program above."
@@ -193,7 +195,7 @@ def model_in_scope(model, batches):
         return "Compiled with XLA (jit_compile): the course compares without it: jit_compile=False."
     images = _images(batches)
     if images is None:
-        return f"`batches` is a {type(batches).__name__}: `data.pipeline` gives what `fit` reads."
+        return f"`batches` is {an(type(batches).__name__)}: `data.pipeline` gives what `fit` reads."
     if images == 16:
         return "`batches` gives 16 images at a time, which the four replicas share: that makes 4 for each."
     yield images != 64, f"`batches` gives {images} images at a time. Four replicas take 16 each."

@@ -11,6 +11,7 @@ from labs.checks.judging import NotDone, judges
 from labs.checks.reading import PER_CENT, called
 from labs.checks.student_code import tried
 from labs.data.shares import coverage, some
+from labs.printed import an
 
 
 @judges("06.1")
@@ -63,7 +64,7 @@ def shard_of(function):
                 with tried(f"rank {rank} of {size}"):
                     given = function(tf.data.Dataset.range(24), rank, size)
                 if not hasattr(given, "as_numpy_iterator"):
-                    return f"Your function returns a {type(given).__name__}: return a tf.data.Dataset of `numbers`."
+                    return f"Your function returns {an(type(given).__name__)}: return a tf.data.Dataset of `numbers`."
                 shares.setdefault(size, []).append(_numbers(given, 24))
                 endless = len(shares[size][-1]) > 24
                 yield (
@@ -259,7 +260,9 @@ def folder_share(function, files, reads):
             with tried(f"rank {rank} of {size}"):
                 dataset = function(list(files), rank, size)
             if not hasattr(dataset, "as_numpy_iterator"):
-                return f"Your function returns a {type(dataset).__name__}: return a tf.data.Dataset of (image, label)."
+                return (
+                    f"Your function returns {an(type(dataset).__name__)}: return a tf.data.Dataset of (image, label)."
+                )
             elements = list(dataset.take(len(files) + 1).as_numpy_iterator())
             if not elements or not isinstance(elements[0], tuple) or len(elements[0]) != 2:
                 return "An element must be (image, label): map the given function `read` over the files."

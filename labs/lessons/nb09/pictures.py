@@ -1,4 +1,4 @@
-"""The figures of notebook 09. Every function returns a matplotlib Figure with its text alternative in `figure.alt`."""
+"""The figures of notebooks 09 and 09b: matplotlib Figures, each with its text alternative in `figure.alt`."""
 
 from statistics import fmean
 

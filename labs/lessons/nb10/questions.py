@@ -1,15 +1,14 @@
 """Judges of 10_faster_and_watched."""
 
 import time
-from math import ceil, prod
 
 import numpy as np
 
-from labs.checks import connected
 from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import PER_CENT, close, near
 from labs.checks.scripts import sentence
 from labs.checks.student_code import tried
+from labs.printed import an
 
 
 @judges("10.2")
@@ -22,20 +21,20 @@ def share_of_peak(share, watched):
     yield near(share, wanted / 3, 0.02), "This counts forward alone: how many passes does a training step take?"
     yield near(share, 2 * wanted, 0.02), "A multiply-add is two operations, and `operations_of_an_image` counts both."
     yield near(share, rank.mean("cores"), 0.02), "This is how busy the core is. How many operations did it complete?"
-    yield near(1 / share if share else 0, wanted, 0.02), "Upside down: what was done, divided by what could be done."
-    return "Images a second, times the operations of one image, over the most operations a second: all in `watched[0]`."
+    yield (near(1 / share if share else 0, wanted, 0.02), "Upside down: divide what was done by what could be done.")
+    return "Multiply images a second by the operations of one image, and divide by the most operations: see `slow[0]`."
 
 
 HINTS = {
-    "input": "a batch of 64 costs this core a lot, few of its operations are the network's, and no rhythm shows "
-    "anything that comes only now and then",
-    "exchange": "two ranks over MPI, both fully busy, with a small share of the operations. Over MPI a rank that waits "
-    "is busy, and one that pauses is not: what do both do meanwhile?",
-    "validation": "images/s come and go in a rhythm: what else does the core compute then?",
-    "computation": "one core, busy all the time, and the share of the operations that it could do is the highest",
-    "slow rank": "two ranks over Gloo, where a rank that waits sleeps, and most of the time neither core is in use: "
-    "messages that are sent would be copied by a core. Who pauses, and who waits?",
-    "small batch": "the core is busy, no other rank is there, and yet few operations are done: what does a step cost "
+    "input": "its core works hard for a batch of 64, yet does few of the network's operations, and no rhythm shows "
+    "anything that happens only now and then",
+    "exchange": "two ranks over MPI, both fully busy, yet they do a small share of the operations. Over MPI a rank "
+    "that waits is busy, and one that pauses is not. What do both do all the time?",
+    "validation": "images/s rise and fall in a rhythm. What does the core compute while they are low?",
+    "computation": "its core is busy all the time, and it does the highest share of the operations that it could do",
+    "slow rank": "two ranks over Gloo, where a rank that waits sleeps. Most of the time neither core is in use, but "
+    "sending messages would need a core. Who pauses, and who waits?",
+    "small batch": "its core is busy and there is no other rank, yet it does few operations. What does a step cost "
     "that has next to nothing to compute?",
 }
 
@@ -49,10 +48,10 @@ def limits(named):
     for case in limited.CASES:
         yield case not in named, f"There is no answer for training {case} yet."
         word = named[case]
-        yield word not in limited.LIMITS, f"{case}: {word!r} is none of {', '.join(sorted(limited.LIMITS))}."
+        yield word not in limited.LIMITS, f"{case}: {word!r} is not one of {', '.join(sorted(limited.LIMITS))}."
     if len(set(named.values())) < len(limited.CASES):
         twice = next(word for word in named.values() if list(named.values()).count(word) > 1)
-        return f"{twice!r} stands more than once: each of the six is limited by something else."
+        return f"You named {twice!r} more than once, but each of the six has a limit of its own."
     for case in limited.CASES:
         if (right := limited.SETTINGS[case].limit) != named[case]:
             return sentence(f"{case}, which you call {named[case]!r}: {HINTS[right]}")
@@ -66,8 +65,8 @@ def convolutions(share, rows):
     yield near(share, 100 * wanted), PER_CENT
     yield near(share, sum(row["seconds"] for row in taken)), "These are seconds. Which share of all operations is it?"
     yield any(near(share, row["share"]) for row in taken), "This is one row. Which other rows are convolutions?"
-    yield near(share, 1 - wanted), "This is what all the others take."
-    return "Add up the shares of all rows with Conv2D in their name: forward, and the two gradients."
+    yield near(share, 1 - wanted), "This is the share of all the other operations."
+    return "Add up the shares of all rows with Conv2D in their name: the forward pass, and the two gradients."
 
 
 # Input pipelines: tried with files that count who reads them
@@ -76,11 +75,11 @@ FILES, SIDE, BATCH, PAUSE = 24, 8, 8, 0.02
 
 
 class Probe:
-    """What a pipeline does: a `read` and a `small` that write down how they were called."""
+    """What a pipeline does: a `read` and a `small` that count their calls."""
 
     def __init__(self):
         self.files = [str(number) for number in range(FILES)]
-        self.reading = self.most = self.read_in_all = 0
+        self.reading = self.most = self.read_in_all = self.small_in_all = 0
         self.ranks = set()  # of what `small` got: 3 is one image, 4 a batch
 
     def read(self, file):
@@ -88,7 +87,7 @@ class Probe:
         import tensorflow as tf
 
         if tf.convert_to_tensor(file).shape.rank:  # of a data set its rank may be unknown, None
-            raise ValueError("`read` takes the name of one file, and was given several.")
+            raise ValueError("`read` takes the name of one file, but got several.")
 
         def load(name):
             self.reading += 1
@@ -102,12 +101,20 @@ class Probe:
         return tf.ensure_shape(image, (SIDE, SIDE, 3)), tf.ensure_shape(label, ())
 
     def small(self, images):
+        import tensorflow as tf
+
         self.ranks.add(len(images.shape))
-        return images[..., ::2, ::2, :]
+        made = images[..., ::2, ::2, :]
+
+        def count(given):
+            self.small_in_all += 1
+            return given
+
+        return tf.ensure_shape(tf.numpy_function(count, [made], made.dtype), made.shape)
 
 
 def _tried(function):
-    """(Probe, the dataset, its first epoch as [(images, labels)]). Cases of what is no pipeline come as a generator."""
+    """(Probe, what the function returns, its first epoch as [(images, labels)], empty unless it is a dataset)."""
     import tensorflow as tf
 
     probe = Probe()
@@ -123,34 +130,38 @@ def _not_the_batches(made, epoch):
     """Cases of a pipeline whose batches are not those of all files, each once."""
     import tensorflow as tf
 
-    yield not isinstance(made, tf.data.Dataset), f"Your function returns {type(made).__name__}, and no tf.data.Dataset."
+    kind = an(type(made).__name__)
+    yield not isinstance(made, tf.data.Dataset), f"Your function returns {kind}, not a tf.data.Dataset."
     pairs = all(isinstance(each, tuple) and len(each) == 2 for each in epoch)
     yield not pairs, "Each element must be a pair: images and labels."
-    yield len(epoch) >= 2 * FILES, "The pipeline never ends: an epoch must be each file once."
+    yield len(epoch) >= 2 * FILES, "The pipeline never ends. An epoch has each file once."
     exchanged = epoch and all(np.ndim(images) == 1 and np.ndim(labels) == 4 for images, labels in epoch)
     yield exchanged, "Labels come first, then images: the network asks for images and labels."
     flat = all(np.ndim(labels) == 1 for _, labels in epoch)
-    yield not flat, "Labels come as single values or nested: make batches, once."
+    yield not flat, "The labels are not a batch: call `batch` exactly once."
     labels = [int(label) for _, batch in epoch for label in batch]
-    yield len(set(labels)) < len(labels), "A file comes twice in an epoch."
+    yield len(set(labels)) < len(labels), "A file comes twice in one epoch."
     yield sorted(labels) != list(range(FILES)), f"An epoch has {len(labels)} of the {FILES} files."
     sizes = {len(batch) for _, batch in epoch}
-    yield sizes != {BATCH}, f"Batches of {sorted(sizes)} images came, and {BATCH} was asked for."
+    yield (sizes != {BATCH}, f"Batches have {' or '.join(map(str, sorted(sizes)))} images; `batch` is {BATCH}.")
     for images, batch in epoch:
-        yield images.shape[1:] == (SIDE // 4, SIDE // 4, 3), "The images are made small twice."
-        yield images.shape[1:] != (SIDE // 2, SIDE // 2, 3), f"Images came in shape {images.shape[1:]}: are they small?"
+        yield images.shape[1:] == (SIDE // 4, SIDE // 4, 3), "Each image is made small twice."
+        yield (
+            images.shape[1:] != (SIDE // 2, SIDE // 2, 3),
+            f"Images have the shape {images.shape[1:]}: are they small?",
+        )
         other = (images != batch[:, None, None, None]).any() and images.dtype != np.uint8
-        yield other, f"The images come as {images.dtype} with other values: leave them as `small` gives them."
-        yield (images != batch[:, None, None, None]).any(), "Images and labels do not belong together any more."
+        yield other, f"The images are {images.dtype}, with other values. Leave them as `small` returns them."
+        yield (images != batch[:, None, None, None]).any(), "The labels no longer belong to their images."
 
 
 def _read_otherwise(probe):
-    """Cases of a pipeline that never reads two files at the same time, or each of them more than once an epoch."""
+    """Cases of a pipeline that never reads two files at the same time, or reads a file more than once per epoch."""
     yield (
         probe.read_in_all >= 2 * FILES,
-        f"In one epoch of {FILES} files {probe.read_in_all} are read: each once is enough.",
+        f"One epoch reads {probe.read_in_all} files, but there are only {FILES}: reading each once is enough.",
     )
-    yield probe.most < 2, "Never were two files read at the same time. Which argument of `map` changes that?"
+    yield probe.most < 2, "No two files were read at the same time. Which argument of `map` changes that?"
 
 
 @judges("10.7")
@@ -158,15 +169,15 @@ def parallel(function):
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
-    yield probe.ranks == {4}, "That comes next: here each image is still made small alone, so that one change is seen."
+    yield (probe.ranks == {4}, "That comes next. Still make each image small by itself here: one change at a time.")
 
 
 @judges("10.8")
 def by_batch(function):
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
-    yield probe.ranks == {3}, "`small` got single images. It takes a whole batch as well: where must it stand?"
-    yield probe.ranks != {4}, "`small` is called on single images and on batches: once is enough."
+    yield probe.ranks == {3}, "`small` got single images. It takes whole batches, too: after which stage must it come?"
+    yield probe.ranks != {4}, "You call `small` on single images and on batches: once is enough."
     yield from _read_otherwise(probe)
 
 
@@ -177,353 +188,53 @@ def fed(function):
     probe, made, epoch = _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
-    first = probe.read_in_all
+    first, small = probe.read_in_all, probe.small_in_all
     again = list(made.as_numpy_iterator())
     if probe.read_in_all > first:
         return (
-            f"The second epoch read {probe.read_in_all - first} files again: what was kept? Which stage keeps what it "
-            "gets, and what must come before it?"
+            f"The second epoch read {probe.read_in_all - first} files again. Which stage keeps what it gets, and what "
+            "must come before it?"
+        )
+    if probe.small_in_all > small:
+        return (
+            "The second epoch made the images small again: what you keep are the large ones, with 64 times the memory. "
+            "Which stage must come before the one that keeps?"
         )
     more = [list(made.as_numpy_iterator()) for _ in range(5)]  # a few batches may come in one order twice by chance
     epochs = [epoch, again, *more]
     labels = [[label for _, batch in each for label in batch] for each in epochs]
     in_order = all(each == list(range(FILES)) for each in labels)
-    yield in_order, "Every epoch comes in the order of the files: nothing shuffles."
+    yield in_order, "Every epoch has the order of the files: no stage shuffles."
     alike = all(each == labels[0] for each in labels)
-    yield alike, "All epochs come in the same order: is it shuffled before it is kept?"
+    yield alike, "All epochs have the same order: do you shuffle before the images are kept?"
     together = [{frozenset(map(int, batch)) for _, batch in each} for each in epochs]
     same = all(each == together[0] for each in together)
-    yield same, "The batches of all epochs hold the same images: shuffle images, not batches."
+    yield same, "All epochs have the same batches, in another order: shuffle images, not batches."
     some = tf.data.Dataset.range(1)
     while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are no stage
         (made,) = made._inputs()
     ahead = isinstance(made, type(some.prefetch(1)))
-    yield not ahead, "No batch is made ahead: the last stage gives it only when it is asked for."
-
-
-@judges("10.12")
-def loss_scale(scale):
-    gradient = 1e-8
-    wanted = next(2**power for power in range(60) if np.float16(gradient * 2**power) > 0)
-    yield near(scale, wanted, 1e-9), None
-    yield scale <= 0, "A scale is a factor above 0."
-    power = np.log2(float(scale))
-    yield (not near(power, round(power), 1e-9), f"{scale:g} is no power of two: only such a factor changes no digit.")
-    if np.float16(gradient * float(scale)) == 0:
-        return f"np.float16({gradient:g} * {scale:g}) is still 0. Try the next ones."
-    return f"With {scale:g} it is not 0. Is it the smallest such factor?"
-
-
-@judges("10.14")
-def block(size):
-    layers = 24
-    kept = {each: ceil(layers / each) + each for each in range(1, layers + 1)}
-    yield size in kept and kept[size] == min(kept.values()), None
-    yield size == 1, "Blocks of 1 layer keep the input of each layer: nearly all that there is. Your own run shows it."
-    yield (size == layers, "One block keeps its input alone, but backward computes all of it again at once.")
-    yield size not in kept, f"There are {layers} layers: a block has 1 to {layers} of them."
-    return (
-        f"Blocks of {size}: {ceil(layers / size)} inputs are kept, and {size} activations while one block is computed "
-        "again. Is there a size with a smaller sum?"
-    )
-
-
-# Scripts whose exchange is played on ranks of one process
-
-
-def _far(values, wanted):
-    return len(values) != len(wanted) or any(
-        np.shape(a) != np.shape(b) or not np.allclose(a, b, rtol=1e-4, atol=1e-6)
-        for a, b in zip(values, wanted, strict=True)
-    )
-
-
-@judges("10.15")
-def accumulated(path):
-    for size, passes in ((1, 1), (2, 3), (4, 2)):
-        world = connected.World(size)
-        function = yield from connected.defined(path, "accumulated", world)
-        try:
-            found = world.play(lambda: _accumulate(world, function, passes))  # noqa: B023
-        except connected.ConnectedError as problem:
-            return str(problem)
-        yield from _accumulated_wrong(found, world, passes)
-
-
-_IMAGES = 12  # of each rank
-
-
-def _ranks(size):
-    return f"{size} rank{'s' * (size > 1)}"
-
-
-def _passes(passes):
-    return f"{passes} pass{'es' * (passes > 1)}"
-
-
-def _gradient(images, labels):
-    """Gradients of a mean over images: of a matrix and of a vector."""
-    images, labels = np.asarray(images, np.float32), np.asarray(labels, np.float32)
-    return [np.mean(images * labels[:, None, None], 0), np.mean(labels[:, None] * images[:, 0] ** 2, 0)]
-
-
-def _share(rank):
-    random = np.random.default_rng(rank)
-    return random.normal(1, 1, (_IMAGES, 2, 3)).astype("float32"), random.integers(1, 10, _IMAGES)
-
-
-def _accumulate(world, function, passes):
-    """(what the function returns, images of each call of `gradient`) on one rank."""
-    import tensorflow as tf
-
-    taken = []
-
-    def gradient(images, labels):
-        taken.append(len(images))
-        return [tf.constant(each) for each in _gradient(images, labels)]
-
-    with tried(f"{_ranks(world.size())} and {_passes(passes)}"):
-        return function(gradient, *_share(world.rank()), passes), taken
-
-
-def _accumulated_wrong(found, world, passes):
-    """Cases of what `accumulated` returned on all ranks that is not right."""
-    size = world.size()
-    whole = _gradient(*map(np.concatenate, zip(*map(_share, range(size)), strict=True)))
-    how = f"With {_ranks(size)} and {_passes(passes)}"
-    for rank, (values, taken) in enumerate(found):
-        listed = isinstance(values, list | tuple)
-        yield (
-            not listed,
-            f"{how} your function returns {type(values).__name__}: give a list with a gradient for each weight.",
-        )
-        yield (
-            len(values) != len(whole),
-            f"{how} your function returns a list of length {len(values)}, for {len(whole)} weights.",
-        )
-        values = [np.asarray(value) for value in values]
-        if _far(values, whole):
-            calls = f" `gradient` was called {len(taken)} times." if len(taken) != passes else ""
-            yield True, f"{how} {_what_it_is(values, whole, rank, size, passes)}{calls}"
-        if size > 1:  # a reduce-scatter and an all-gather, with uneven rows, are one exchange
-            once = 2 * (size - 1) / size * sum(each.size for each in whole)
-            sent = sum(exchange.sent() for exchange in world.exchanges) / once
-            yield sent > 1.3, f"{how} the result is right, but {sent:.2g} times as much was sent as in one exchange."
-        yield (
-            passes > 1 and max(taken) > _IMAGES // passes,
-            f"{how} the result is right, but `gradient` was given {max(taken)} of {_IMAGES} images at once: no memory "
-            "is saved.",
-        )
-        yield len(taken) != passes, f"{how} `gradient` was called {len(taken)} times."
-
-
-def _what_it_is(values, whole, rank, size, passes):
-    """Which mistake a wrong gradient shows."""
-    own = _gradient(*_share(rank))
-    parts = [[np.split(each, passes) for each in _share(other)] for other in range(size)]
-    of_passes = [[_gradient(*of_pass)[0] for of_pass in zip(*of_rank, strict=True)] for of_rank in parts]
-    by_pass = np.mean(of_passes, 0)  # of the first weight
-
-    def times(factor, of=whole):
-        return not _far(values, [factor * each for each in of])
-
-    if size > 1 and (times(1, own) or times(passes, own)):
-        return f"rank {rank} returns the gradient of its own images: nothing was exchanged."
-    if passes > 1 and times(passes):
-        return f"the gradient is {passes} times too large: a sum over the passes, and the mean is asked for."
-    if size > 1 and times(size):
-        return f"the gradient is {size} times too large: a sum over the ranks, and the mean is asked for."
-    if times(size * passes):
-        return f"the gradient is {size * passes} times too large: passes and ranks are both summed."
-    if times(1 / passes) or times(1 / size):
-        return "the gradient is too small by the number of passes or ranks: it was divided twice."
-    if times(passes / _IMAGES):
-        return "the gradient is divided by the number of images: what `gradient` gives is a mean over images already."
-    if not _far(values[:1], [by_pass[-1]]):
-        return "the gradient is that of the last pass: the ones before it were lost."
-    if not _far(values[:1], [by_pass[0]]):
-        return "the gradient is that of the first pass only."
-    if passes > 2 and not _far(values[:1], [by_pass[:-1].mean(0)]):
-        return "the gradient is that of all passes but the last."
-    running = by_pass[0]
-    for each in by_pass[1:]:
-        running = (running + each) / 2
-    if not _far(values[:1], [running]):
-        return "the gradient counts the last pass for half of all, the one before for a quarter: each counts the same."
-    return "the gradient is not that of the mean loss over all images."
-
-
-_SHAPES = ((3, 5), (7,), (2, 2, 2), (1,))
-_COUNT = sum(map(prod, _SHAPES))
-_RATE, _MOMENTUM, _STEPS = 0.1, 0.9, 3
-
-
-@judges("10.17")
-def sharded(path):
-    for size in (1, 2, 4):
-        world = connected.World(size)
-        optimizer = yield from connected.defined(path, "ShardedSGD", world)
-        try:
-            found = world.play(lambda: _train(world, optimizer))  # noqa: B023
-        except connected.ConnectedError as problem:
-            return str(problem)
-        yield from _sharded_wrong(found, world)
-
-
-def _gradients(rank, step):
-    random = np.random.default_rng((rank, step))
-    return [random.normal(0, 1, shape).astype("float32") for shape in _SHAPES]
-
-
-def _train(world, optimizer):
-    """(weights after each step, {attribute: how many numbers the optimizer keeps in it}) on one rank."""
-    import keras
-    import tensorflow as tf
-
-    start = np.random.default_rng(0)
-    weights = [keras.Variable(start.normal(0, 1, shape).astype("float32")) for shape in _SHAPES]
-    after = []
-    with tried(_ranks(world.size())):
-        made = optimizer(weights, _RATE, _MOMENTUM)
-        for step in range(_STEPS):
-            made.step([tf.constant(gradient) for gradient in _gradients(world.rank(), step)])
-            after.append([weight.numpy() for weight in weights])
-    return after, {name: _kept(value, weights) for name, value in vars(made).items()}
-
-
-def _kept(value, weights):
-    """Numbers in the arrays and variables that an object holds, without the weights themselves."""
-    if isinstance(value, dict | list | tuple):
-        return sum(_kept(each, weights) for each in (value.values() if isinstance(value, dict) else value))
-    if hasattr(value, "variables"):  # an optimizer of Keras
-        return _kept(list(value.variables), weights)
-    if any(value is weight for weight in weights) or "float" not in str(getattr(value, "dtype", "")):
-        return 0
-    return prod(value.shape)
-
-
-def _sgd(size, momentum=_MOMENTUM, rate=_RATE, reduce=np.mean, of=None):
-    """Weights after each step of the optimizer that is not sharded; of: the rank whose gradient alone is taken."""
-    start = np.random.default_rng(0)
-    weights = [start.normal(0, 1, shape).astype("float32") for shape in _SHAPES]
-    velocity, after = [np.zeros(shape) for shape in _SHAPES], []
-    for step in range(_STEPS):
-        by_rank = [_gradients(rank, step) for rank in (range(size) if of is None else [of])]
-        gradients = [reduce(each, axis=0) for each in zip(*by_rank, strict=True)]
-        velocity = [momentum * v - rate * g for v, g in zip(velocity, gradients, strict=True)]
-        weights = [w + v for w, v in zip(weights, velocity, strict=True)]
-        after.append(weights)
-    return after
-
-
-def _sharded_wrong(found, world):
-    """Cases of weights, state or traffic of a sharded optimizer that are not right."""
-    size, wanted = world.size(), _sgd(world.size())
-    how = f"With {_ranks(size)}"
-    for step in range(_STEPS):
-        for rank, (after, _) in enumerate(found):
-            if _far(after[step], wanted[step]):
-                yield True, f"{how}, after step {step + 1}, " + _what_differs(found, wanted, rank, step, size)
-    if size == 1:
-        return
-    kept = max((kept for _, kept in found), key=lambda kept: sum(kept.values()))
-    most, allowed = sum(kept.values()), ceil(_COUNT / size) + len(_SHAPES)
-    where = ", ".join(f"{name}: {count}" for name, count in kept.items() if count)
-    keeps = f"{how} the weights are right, but a rank keeps {most} numbers for {_COUNT} weights ({where}): "
-    yield most >= _COUNT, keeps + "nothing is saved."
-    yield most > allowed, keeps + "are the shares as equal as they can be, and is nothing else kept?"
-    yield (
-        {exchange.kind for exchange in world.exchanges} <= {"allreduce", "grouped_allreduce"} and most < _COUNT // size,
-        f"{how} the weights are right, but each rank gets the whole gradient and no weights from the others: so each "
-        "updates all weights, with the whole of v, wherever it keeps it.",
-    )
-    sent = sum(exchange.sent() for exchange in world.exchanges) / (2 * (size - 1) / size * _COUNT * _STEPS)
-    yield (
-        sent > 1.3,
-        f"{how} the weights are right, but {sent:.2g} times as much is sent as by an all-reduce. Which collective "
-        "gives a rank its own part of the mean, and no more?",
-    )
-
-
-def _what_differs(found, wanted, rank, step, size):
-    """Which mistake wrong weights show."""
-    got = found[rank][0][step]
-    if any(_far(got, after[step]) for after, _ in found):
-        return f"rank {rank} has other weights than the others: do all get all parts, in one order?"
-    same = {
-        "the weights are those of the sum of all gradients, and the mean is asked for.": _sgd(size, reduce=np.sum),
-        "the velocity is lost: the weights are those without momentum.": _sgd(size, momentum=0.0),
-        "the weights are those of a rate of 1: where is the rate applied?": _sgd(size, rate=1.0),
-        "no weight has changed: is what was gathered put back?": _sgd(size, rate=0.0),
-        "the weights go the other way: look at the signs of v and of the gradient.": _sgd(size, rate=-_RATE),
-        "the steps are too short by the number of ranks: what comes back is a mean already.": _sgd(
-            size, rate=_RATE / size
-        ),
-    }
-    for text, weights in same.items():
-        if not _far(got, weights[step]):
-            return text
-    flat, right, start, *alone = (
-        np.concatenate([np.ravel(each) for each in weights])
-        for weights in (got, wanted[step], _sgd(size, rate=0.0)[0], *(_sgd(size, of=r)[step] for r in range(size)))
-    )
-
-    def equal(a, b):
-        return np.isclose(a, b, rtol=1e-4, atol=1e-6)
-
-    if np.any([equal(flat, own) for own in alone], axis=0).all():
-        return "each weight follows the gradient of one rank alone: nothing was averaged."
-    if step == 0 and equal((flat - right + start)[:, None], start).any(1).mean() > 0.8:
-        return "the update is right, but added to other weights than its own: where does the share of a rank begin?"
-    if equal(flat * size, right).all():
-        return "the new weights are divided by the number of ranks: which collective puts parts behind each other?"
-    if step == 0 and equal(flat, start - _RATE * _mean_of_other_parts(size)).all():
-        return "each rank brings another part of its gradient to the mean: of one part all ranks' gradients are needed."
-    wrong = np.flatnonzero(~equal(flat, right))
-    if len(wrong) < _COUNT:
-        return (
-            f"{len(wrong)} of {_COUNT} weights are wrong, numbers {wrong[0]} to {wrong[-1]}: of whose share are they, "
-            "and at which place were they put back?"
-        )
-    return "no weight is what the formula gives: is v multiplied by the momentum, and the rate applied once?"
-
-
-def _mean_of_other_parts(size):
-    """What is averaged where each rank brings its own part of the first gradient; on every rank, behind each other."""
-    share = ceil(_COUNT / size)
-    whole = [np.concatenate([np.ravel(each) for each in _gradients(rank, 0)]) for rank in range(size)]
-    parts = [np.resize(np.pad(each, (0, share)), (size, share))[rank] for rank, each in enumerate(whole)]
-    return np.tile(np.mean(parts, 0), size)[:_COUNT]
-
-
-@judges("10.18")
-def zero_1(size):
-    weights, devices = 1.5e9, 8
-    yield close(size, weights * (4 + 4 + 8 / devices)), None
-    if any(near(size, weights * (4 + 4 + 8 / devices) / unit) for unit in (1e9, 2**30)):
-        return "This is in GB or GiB: give bytes."
-    yield near(size, weights * 16), "This is without any shards. What does a device keep 1/8 of?"
-    yield near(size, weights * 16 / devices), "Here everything is divided, as by ZeRO-3: ZeRO-1 shards one part only."
-    yield near(size, weights * (4 + 12 / devices)), "Here gradients are divided, too, as by ZeRO-2."
-    yield near(size, weights * (8 + 4 / devices)), "Adam keeps two numbers for each weight."
-    yield (near(size, weights * 8 / devices), "This is the optimizer's share alone, without weights and gradients.")
-    return "Weights, gradients and the optimizer's two numbers have 4 bytes each; which of them are divided by 8?"
+    yield not ahead, "No batch is ready ahead of time: your last stage makes one only when it is asked for."
 
 
 @judges("10.20")
 def ladder(steps, gains=None):
-    """gains: {name: (how many times as fast as given, its interval)}, in turns; else the runs' own speeds are taken."""
+    """gains: {name: (how many times as fast as given, its interval)}, measured in turns; without it the speeds of the
+    runs decide."""
     from labs.results.record import Record
 
     right_kind = isinstance(steps, dict) and all(isinstance(run, Record) for run in steps.values())
     yield not right_kind or not steps, "Give {name of the change: run record}, as the cell above collects them."
-    yield len(steps) < 3, f"These are {len(steps)} runs: the given one, and one after each of two changes or more."
+    yield (
+        len(steps) < 3,
+        f"Runs so far: {len(steps)}. You need three or more: the given one, and one after each change.",
+    )
     for name, run in steps.items():
-        yield run.state != "finished" or len(run.epochs) < 2, f"{name!r} has not finished with two epochs or more."
+        yield run.state != "finished" or len(run.epochs) < 2, f"{name!r} did not finish, or has fewer than two epochs."
     (given, first), *others = steps.items()
     for (before, old), (name, new) in zip([(given, first), *others], others, strict=False):
         same = (old.script_sha256, old.command[1:]) == (new.script_sha256, new.command[1:])
-        yield same, f"{name!r} is the same program with the same options as {before!r}: what was changed?"
+        yield same, f"{name!r} is the same program with the same options as {before!r}. What did you change?"
         for what in ("dataset", "image_size"):
             one, other = (getattr(run.configuration, what) for run in (first, new))
             yield one != other, f"{name!r} trains with another {what} than {given!r}: {other} and {one}."
@@ -532,19 +243,19 @@ def ladder(steps, gains=None):
         yield parameters[0] != parameters[1], f"{name!r} trains another network than {given!r}."
     last, run = others[-1]
     accuracies = [each.epochs[-1].metrics.get("val_accuracy") for each in (first, run)]
-    yield None in accuracies, "A run has no val_accuracy: on which images would the accuracy be equal?"
+    yield None in accuracies, "A run has no val_accuracy. On which images would you compare the accuracy?"
     gain, interval = (gains or {}).get(last) or (speed(run) / speed(first), None)
-    yield gain < 2, f"{last!r} is {gain:.4g} times as fast as {given!r}: less than twice. What limits it now?"
+    yield gain < 2, f"{last!r} is {gain:.4g} times as fast as {given!r}, which is less than twice. What limits it now?"
     if interval and interval[0] < 2:
         low, high = interval
         raise TooNoisy(
-            f"{last!r} is {gain:.3g} times as fast as {given!r}, within {low:.3g} to {high:.3g}: that it is twice as "
-            "fast cannot be told. Run it again when the machine is quiet, or make it faster."
+            f"{last!r} is {gain:.3g} times as fast as {given!r}, with an interval of {low:.3g} to {high:.3g}. So you "
+            "cannot tell whether it is twice as fast. Run it again on a quiet machine, or make it faster."
         )
     if not accuracies[1] >= accuracies[0] - 0.03:  # also where it is NaN
         return (
-            f"{last!r} is {gain:.1f} times as fast, but its accuracy is {accuracies[1]:.3f} in place of "
-            f"{accuracies[0]:.3f}: what does a larger batch ask of the rate, or of the number of epochs?"
+            f"{last!r} is {gain:.1f} times as fast, but its accuracy is {accuracies[1]:.3f} instead of "
+            f"{accuracies[0]:.3f}. How must the rate, or the number of epochs, follow a larger batch?"
         )
 
 

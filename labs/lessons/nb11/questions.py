@@ -9,6 +9,7 @@ from pathlib import Path
 from labs import jobs
 from labs.checks import reading
 from labs.checks.judging import judges
+from labs.printed import several
 
 near = partial(reading.near, relative=0.01)
 
@@ -51,7 +52,7 @@ def named(faults):
     wrong = [line for line in FAULTS if given[line] != FAULTS[line][0]]
     yield not wrong, None
     yield len(set(given.values())) == 1, "Each fault stands in one line, and each line has one fault: ten letters."
-    return f"{len(wrong)} letters are other ones; begin with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
+    return f"{several(len(wrong), 'letter')} to change; begin with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
 
 
 @judges("11.4")

@@ -5,9 +5,10 @@ import os
 import re
 
 from labs import presets
+from labs.printed import several
 from labs.slurm import directives, trial
 from labs.slurm.check import training
-from labs.slurm.check.finding import finding, several
+from labs.slurm.check.finding import finding
 
 
 def findings(subject):

@@ -38,11 +38,6 @@ def finding(name, line_number, /, severity=None, **gaps):
     return Finding(line_number or 1, *sentences, text.get("refused", False), severity, name)
 
 
-def several(number, thing):
-    """ "1 GPU", "2 GPUs"."""
-    return f"{number} {thing}{'s' * (number > 1)}"
-
-
 @dataclass
 class Subject:
     """A script in all the forms that checks look at.

@@ -60,7 +60,7 @@ def _refused(subject):
         if "word processor" in reason:
             fix = "Type - and quotation marks on the keyboard again; this one was copied from a formatted text."
         elif "no option of sbatch" in reason and not near:
-            fix += " An option of a plugin of your site is none of sbatch's own: sbatch --help there lists it."
+            fix += " If it belongs to a plugin of your site, sbatch --help there lists it."
         yield finding("refused", line, reason=reason, fix=fix)
 
 
@@ -113,7 +113,7 @@ def _works(subject):
 
 
 def _fails(subject):
-    """Where bash ends the script, or finds no program. What only a site can have is none of it."""
+    """Where bash ends the script, or finds no program. What only a site can have is left out."""
     tried, lost = subject.tried, {}
     for line, name in tried.not_found:
         lost.setdefault(line, name)
@@ -141,7 +141,7 @@ def _fails(subject):
 
 
 def _misspelt(name):
-    """The program whose letters a name has in another order, or all but one of them; None: another program."""
+    """The program whose letters a name has in another order, or all but one of them, or None."""
     for program in trial.STAND_INS:
         close = len(program) > 5 and difflib.SequenceMatcher(None, name, program).ratio() > 0.85
         if name.isalpha() and (sorted(name) == sorted(program) or close):

@@ -1,7 +1,8 @@
 """Findings on what is asked for: nodes, GPUs, tasks and cores, by the rule of the site."""
 
+from labs.printed import several
 from labs.slurm import directives
-from labs.slurm.check.finding import finding, several
+from labs.slurm.check.finding import finding
 
 
 def findings(subject):

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from labs import blanks
 from labs.errors import UseError
+from labs.printed import several
 from labs.results.text import decode
 from labs.sandbox import SandboxError
 from labs.slurm import directives, sites, trial
 from labs.slurm.check import commands, form, resources, training
-from labs.slurm.check.finding import Subject, finding, several
+from labs.slurm.check.finding import Subject, finding
 
 _NO_ANSWER = re.compile(
     r"(?i)unable to contact|connect(ion)? |configuration source|fetch_config|dns_srv|timed out|"
@@ -49,9 +50,9 @@ def _text(path):
     """The text of a script's file. Raises ScriptError."""
     try:
         if path.exists() and not path.is_file():
-            raise ScriptError(f"{path} cannot be checked: it is no file.")
+            raise ScriptError(f"{path} cannot be checked: it is not a file.")
         if path.stat().st_size > LARGEST:
-            raise ScriptError(f"{path} cannot be checked: with more than {LARGEST >> 20} MiB it is no batch script.")
+            raise ScriptError(f"{path} cannot be checked: no batch script has more than {LARGEST >> 20} MiB.")
         return decode(path.read_bytes())
     except (OSError, ValueError) as problem:
         raise ScriptError(f"{path} cannot be checked: {getattr(problem, 'strerror', None) or problem}.") from None
@@ -136,7 +137,7 @@ def report(path, site, as_json=False):
         print(json.dumps(told, indent=1))
         return 1 if errors else 0
     if subject.untried:
-        print(f"Not tried out: {subject.untried}. What the script starts was not looked at.")
+        print(f"Not tried out: {subject.untried}. What the script starts was not checked.")
     for row in unknown[bool(subject.untried) :]:
         print(f"Not known: {row}.")
     print("".join(f"{one.text()}\n" for one in found), end="")
@@ -145,10 +146,10 @@ def report(path, site, as_json=False):
     seen = "in the directives, by the site's rules" + (" and by `bash -n`" if subject.shell else "")
     where = f"{path} for {name}"
     if subject.untried:
-        print(f"{count} {seen}, in {where}. Nothing of it was run.")
+        print(f"{count} {seen}, in {where}. It was not run.")
     else:
         print(
-            f"{count} in {where}. bash ran it in the sandbox, with stand-ins for Python, srun and what else a site has."
+            f"{count} in {where}. bash ran it in the sandbox, with stand-ins for Python, srun and whatever a site has."
         )
     return 1 if errors else 0
 

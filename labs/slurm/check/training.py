@@ -22,7 +22,7 @@ class Training:
 
     call: its Call. script: its path below the course's folder, or an absolute one. program: what its text says; exists:
     is it there? options: {full name: text} without dashes. launcher: the Call of srun, mpiexec, ... or None. ranks: how
-    many processes that makes, as text; None: not known.
+    many processes that makes, as text; None if not known.
     """
 
     call: Call
@@ -39,7 +39,7 @@ class Training:
 
     @property
     def kind(self):
-        """ "horovod": its ranks share the global batch; "mirrored": its --n_gpus do; None: not known."""
+        """ "horovod": its ranks share the global batch; "mirrored": its --n_gpus do; None if not known."""
         return self.program.kind
 
     @property
@@ -77,14 +77,14 @@ class Training:
         return self.launcher and self.launcher.words[0]
 
     def no_number(self):
-        """(option, text) of a number of workers or a global batch that is no whole number, or None."""
+        """(option, text) of a number of workers or a global batch that is not a whole number, or None."""
         for name, text in (self.sharing, ("--batch_size", self.options.get("batch_size"))):
             if text is not None and not whole(text) and not made_up(text):
                 return name, text
         return None
 
     def gpus(self, known):
-        """How many GPUs its step gets on a node: what srun is told, else `known`, what the job has. None: not known."""
+        """How many GPUs its step gets on a node: what srun is told, else `known`, what the job has; or None."""
         words = self.launcher_options if self.launcher_name == "srun" else []
         told = directives.read("#!\n#SBATCH " + " ".join(word for word in words if "#" not in word))
         if not known or not told.find("gres", "gpus", "gpus-per-node", "gpus-per-task"):

@@ -38,7 +38,7 @@ def end(done, records, last, name, first, limits, seconds):
         most = {name: f"{size / 2**20:g} MiB of {name}" for name, size in sizes.items()}
         most |= {"time": f"{limits.seconds} s", "files": f"{limits.files} files or programs"}
         most["processes"] = f"{limits.processes} processes at once"
-        return last, f"the script was stopped behind this line: it takes more than {most[done.ended]}", ""
+        return last, f"the script was stopped after this line: it takes more than {most[done.ended]}", ""
     if done.status == 0:
         return None, None, None
     said = done.stderr.decode(errors="replace")

@@ -31,7 +31,7 @@ class Tried:
 
     calls: in order. line_number, error: where and why it does not come to its end, else None; certain: would it end
     there at every site? unknown: (line number or None, words) of what only its site can tell, so that what follows
-    from it was made up. not_found: (line number, name) of commands that are none. files: paths that it has written.
+    from it was made up. not_found: (line number, name) of what is not a command. files: paths that it has written.
     waits: the steps (Call.step) at which it waits for what it started in the background.
     """
 
@@ -80,7 +80,7 @@ def run(text, name="script.sh", root=None, known=None, options=()):
             break
     sure = tried.error is None or failing.certain(tried.error, command, made, calls.files() | files)
     if not sure:
-        made.append((tried.line_number, f"{tried.error}; what stands behind it was not seen"))
+        made.append((tried.line_number, f"{tried.error}; what follows it was not seen"))
     return replace(tried, certain=sure, unknown=(*made, *_unknown(tried.calls)))
 
 

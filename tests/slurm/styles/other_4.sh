@@ -5,4 +5,4 @@
 #SBATCH --error=notebooks/runs/o_%j.err
 setopt errexit
 for n ({1..2}) python notebooks/scripts/ResNet50.py --n_gpus $n --batch_size $((64 * n))
-# found: no value for --time
+# found: not a value for --time

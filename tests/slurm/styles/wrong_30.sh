@@ -6,4 +6,4 @@ for workers in 1 2; do
 batch=64*workers
 python notebooks/scripts/ResNet50.py --n_gpus $workers --batch_size $batch
 done
-# found: '64*workers', which is no whole number
+# found: '64*workers', which is not a whole number

@@ -1,4 +1,4 @@
-"""One training of the course's small network with a given rate, on given cores: python -m labs.lessons.nb09.one_rate
+"""One training of the course's small network with a given rate, on given cores: python -m labs.lessons.nb09b.one_rate
 
     --rate 0.1 --cores 0 1      the cores by their place in the list of those that this process may use
 
@@ -28,7 +28,7 @@ class Starts:
     def __call__(self, rate):
         going = [place for place, job, _ in self._started if job.state in GOING]
         place = next((place for place in self._places if place not in going), self._places[0])
-        options = ["labs.lessons.nb09.one_rate", "--rate", rate, "--cores", *place, *self._options]
+        options = ["labs.lessons.nb09b.one_rate", "--rate", rate, "--cores", *place, *self._options]
         begin = time.perf_counter() - self._begin
         job = jobs.start("-m", *options, name=f"{self._prefix}_{rate:g}")
         self._started.append((place, job, begin))

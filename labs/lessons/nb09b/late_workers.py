@@ -1,6 +1,6 @@
 """A server and K workers, each a process, of which one is late: wait for it at every step, or leave it out.
 
-    python -m labs.lessons.nb09.late_workers OPTIONS        OPTIONS: JSON, the arguments of `train`
+    python -m labs.lessons.nb09b.late_workers OPTIONS        OPTIONS: JSON, the arguments of `train`
 
 The late worker sleeps before it sends its gradient. A step ends when the first K - b gradients have come; those of the
 others are thrown away, and who is done begins anew with the newest weights: b backup workers (J. Chen and others,
@@ -24,7 +24,7 @@ def run(name, **options):
     """Train in a job, and return what `train` gives; None if it failed, which the job has explained."""
     file = (jobs.folder() / f"{name}.late.json").resolve()
     file.unlink(missing_ok=True)
-    job = jobs.run("-m", "labs.lessons.nb09.late_workers", json.dumps(options | {"file": str(file)}), name=name)
+    job = jobs.run("-m", "labs.lessons.nb09b.late_workers", json.dumps(options | {"file": str(file)}), name=name)
     return json.loads(file.read_text(encoding="utf-8")) if job.state == "finished" else None
 
 

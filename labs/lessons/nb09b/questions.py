@@ -1,0 +1,324 @@
+"""Judges of 09b_large_batches_and_late_workers."""
+
+import inspect
+import threading
+import time
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from labs.checks import student_code
+from labs.checks.judging import judges
+from labs.checks.reading import PER_CENT, called, near
+from labs.results import intervals
+
+
+@judges("09.11")
+def updates(function):
+    cases = ((1280, 8, 10), (1280, 512, 10), (100, 30, 4), (170, 60, 3))
+    got = [float(function(*case)) for case in cases]
+
+    def are(formula):
+        return np.allclose(got, [formula(*case) for case in cases])
+
+    yield are(lambda n, b, e: n // b * e), None
+    yield are(lambda n, b, e: n // b), "These are the updates of one epoch."
+    yield are(lambda n, b, e: n * e), "These are the images of all epochs. How many of them are in one update?"
+    yield are(lambda n, b, e: -(-n // b) * e), "This counts a last batch that is not full: here it is left out."
+    yield are(lambda n, b, e: n * e // b), "What fills no batch is left out at the end of *each* epoch."
+    yield (
+        are(lambda n, b, e: (n // b + 1) * e),
+        "There is one update more in each epoch than there are whole batches, also where nothing is left over.",
+    )
+    yield (
+        are(lambda n, b, e: round(n / b) * e),
+        "Rounded to the nearest: a batch that is half full or more counts here.",
+    )
+    yield are(lambda n, b, e: n // b * b * e), "These are the images that are read. How many updates do they make?"
+    if are(lambda n, b, e: n // (b * e)):
+        return "The epochs divide the updates here: does a longer training make fewer of them?"
+    yield are(lambda n, b, e: n * e / b), "An update takes a whole batch: this gives parts of updates."
+    yield are(lambda n, b, e: b // n * e), "Upside down: images of an epoch over images of a batch."
+    return "Whole batches in an epoch, times the epochs."
+
+
+@judges("09.14")
+def fit(function):
+    batches = [2, 8, 32, 128, 512, 1280]
+    rows = ((20.0, 40.0), (50.0, 6.0))
+    asked = [[least * (1 + size / batch) for batch in batches] for least, size in rows]
+    given = []
+    for steps in asked:
+        value, changed = called(function, list(batches), steps)
+        yield changed is not None, str(changed)
+        yield value is not None and np.shape(value) != (2,), "Return two numbers: S_min and B_crit."
+        given.append(tuple(float(number) for number in value))
+
+    def are(formula):
+        return np.allclose(given, [formula(*row) for row in rows], rtol=1e-3)
+
+    yield are(lambda least, size: (size, least)), "The two are exchanged: first S_min, then B_crit."
+    yield (
+        are(lambda least, size: (least, least * size)),
+        "The second number is the slope over 1 / B, S_min times B_crit.",
+    )
+    yield are(lambda least, size: (least, 1 / size)), "The second number is upside down: how many images is it?"
+    yield are(lambda least, size: (least, -size)), "The second number is right but for its sign."
+    if are(lambda least, size: (least * size, 1 / size)) or are(lambda least, size: (least * size, least)):
+        return "The first number is the slope over 1 / B. In which order does your fit return slope and value at 0?"
+    if not are(lambda least, size: (least, size)):
+        for degree in (1, -1):
+            lines = [np.polyfit(np.array(batches, float), steps, 1)[::degree] for steps in asked]
+            straight = np.allclose(given, lines, rtol=1e-3) or np.allclose(
+                [v[0] for v in given], [v[-1] for v in lines]
+            )
+            yield straight, "This is a line over B. In the formula stands 1 / B: over what is it a straight line?"
+        powers = [np.polyfit(np.log(batches), np.log(steps), 1) for steps in asked]
+        power = np.allclose([value[0] for value in given], [np.exp(v[1]) for v in powers], rtol=1e-3)
+        yield power, "This is a line over the logarithm of B: a power of B, and no such curve bends towards a limit."
+        smallest = np.allclose([value[0] for value in given], [min(steps) for steps in asked], rtol=1e-3)
+        yield (
+            smallest,
+            "The first number is the fewest steps that were measured. The limit lies below: what is it at 1 / B = 0?",
+        )
+        return "For steps that lie on the curve exactly, your function gives other parameters than those of the curve."
+    exact = np.array(asked[0])
+    influence = []  # of 1 % more steps at each batch, as shares of S_min and of B_crit
+    for place, batch in enumerate(batches):
+        value, _ = called(function, list(batches), list(exact * (1 + 0.01 * (np.arange(len(batches)) == place))))
+        moved = np.array([float(number) for number in value]) / given[0] - 1
+        alike = np.allclose(moved, 0, atol=1e-6)
+        yield alike, f"Right for exact steps, but the steps at batch {batch} do not count at all: fit all of them."
+        influence.append(moved)
+
+    def weighted(weights):
+        """The same for a line over 1 / B with these weights."""
+        for place in range(len(batches)):
+            steps = exact * (1 + 0.01 * (np.arange(len(batches)) == place))
+            slope, least = np.polyfit(1 / np.array(batches), steps, 1, w=weights(steps))
+            yield np.array([least, slope / least]) / rows[0] - 1
+
+    def weighs(weights):
+        return np.allclose(influence, list(weighted(weights)), atol=5e-4)
+
+    yield weighs(lambda steps: 1 / steps), None
+    yield (
+        weighs(np.ones_like),
+        "Right for exact steps. Measured ones scatter by a share of themselves: without weights those of batch 2, the "
+        "most, decide nearly alone. Which weights make all count alike?",
+    )
+    yield (
+        weighs(lambda steps: steps),
+        "Right for exact steps, but your weights make the largest numbers of steps count most: are they upside down?",
+    )
+    yield (
+        weighs(lambda steps: 1 / steps**2),
+        "Right for exact steps, but the fewest steps count too much: `w` is not squared, since `np.polyfit` multiplies "
+        "each deviation by it.",
+    )
+    return (
+        "Right for exact steps, but 1 % more steps at one batch changes your parameters by more or less than with the "
+        "weights that the text gives."
+    )
+
+
+@judges("09.15")
+def at_critical(steps, examples):
+    got = float(steps), float(examples)
+    yield got == (2, 2), None
+    yield got[0] == 1, "This is where the batch is endless. Put B = B_crit into S = S_min (1 + B_crit / B)."
+    yield got[0] != 2, "Put B = B_crit into S = S_min (1 + B_crit / B): what stands in the brackets?"
+    yield got[1] == 1, "The steps are right. So few examples are needed only by the smallest batches."
+    yield got[1] == 4, "The steps are right. Examples are S x B = S_min (B + B_crit): fewest where B is near 0."
+    return "The steps are right. Examples are S x B: divide those at B_crit by those where B is near 0."
+
+
+@judges("09.17")
+def noise_scale(function):
+    cases = ((2.0, 30.0, 5, 4), (0.5, 100.0, 16, 8), (3.0, 10.0, 1, 2))  # |G|^2, trace, local batch, workers
+    asked = [(g + t / b, g + t / (b * k), b, k) for g, t, b, k in cases]
+    got = [float(function(*arguments)) for arguments in asked]
+
+    def are(formula):
+        return np.allclose(got, [formula(*arguments) for arguments in asked], rtol=1e-4)
+
+    def signal(s, m, b, k):
+        return (k * m - s) / (k - 1)
+
+    def trace(s, m, b, k):
+        return (s - m) / (1 / b - 1 / (b * k))
+
+    if are(lambda *a: trace(*a) / signal(*a)):
+        return _of_windows(function, lambda *a: trace(*a) / signal(*a))
+    yield are(lambda *a: np.round(trace(*a) / signal(*a))), "Right, but rounded: leave the number as it is."
+    yield max(got) < 0, "This is below 0. Which of the two squares holds more noise, and is the larger one?"
+    yield are(lambda *a: signal(*a) / trace(*a)), "Upside down: noise over signal, which is a number of images."
+    if are(lambda s, m, b, k: trace(s, m, b, k) / m):
+        return (
+            "The square of the *mean* gradient still holds the noise of b K images: use both equations to take it out."
+        )
+    if are(lambda s, m, b, k: trace(s, m, b, k) / s):
+        return "The squares of the local gradients hold the noise of b images: take it out with the two equations."
+    yield are(trace), "This is the noise alone. Divide it by the square of the true gradient."
+    yield are(signal), "This is the signal alone, the square of the true gradient: which noise belongs to it?"
+    if are(lambda s, m, b, k: (s - m) / (1 - 1 / k) / signal(s, m, b, k)):
+        return "The noise is that of a batch of b here; of one image it is b times as large."
+    if are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / ((k * m - b * s) / (k - b)) if k != b else np.nan):
+        return "The larger batch is not K: all workers together have b K images."
+    yield (
+        are(lambda s, m, b, k: (s - m) / signal(s, m, b, k)),
+        "The difference of the squares is not yet the noise of one image: what of it is left in each of the two?",
+    )
+    if are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / signal(s, m, b, k) if k != b else np.nan):
+        return "The larger batch is not K: all workers together have b K images."
+    if any(are(lambda s, m, b, k: n(b, k) * (s - m) / m) for n in (lambda b, k: b, lambda b, k: 1)):  # noqa: B023
+        return "This takes the mean gradient for free of noise: it holds the noise of b K images. Use both equations."
+    yield are(lambda *a: np.sqrt(trace(*a) / signal(*a))), "This is the root of it: the formula has squares already."
+    yield (
+        are(lambda s, m, b, k: s / m),
+        "The ratio of the two squares is no number of images yet. Solve the two equations.",
+    )
+    return "Write down both equations, subtract them to get the noise, then put it into one of them to get the signal."
+
+
+def _of_windows(function, right):
+    """Hint for a function that is right for numbers and not for the arrays that the notebook gives it; else None."""
+    rows = np.array([2.5, 4.0, 9.0]), np.array([1.5, 3.0, 6.0])
+    with student_code.tried("arrays, a number for each of 3 windows of steps, as the cell below gives them"):
+        found = np.asarray(function(*rows, 4, 2), float)
+    if found.shape != (3,) or not np.allclose(found, right(*rows, 4, 2), rtol=1e-4):
+        return "Right for numbers. The cell below gives it arrays, a number for each window of steps: not right there."
+    return None
+
+
+IDLE = 4  # looks at a job that runs while a core is idle: as many as two rounds of a search make that starts the next
+
+
+class _Job:
+    """Stands for a job: it runs until somebody has waited for it, or has looked at its state a few times.
+
+    By the clock of the log each lasts 1, and the second one 1.5: they end in the order in which they began, and whoever
+    waits for a whole group leaves a core idle.
+    """
+
+    def __init__(self, log, rate):
+        self._log, self.rate, self.going = log, rate, True
+        self.name = f"rate_{rate}"
+        with log["begun"]:
+            second = len(log["jobs"]) == 1
+            self.end, self._looks = log["clock"] + (1.5 if second else 1), 8 if second else 2
+            self._idle = IDLE
+            log["jobs"].append(self)
+            log["most"] = max(log["most"], sum(job.going for job in log["jobs"]))
+            log["begun"].notify_all()
+
+    @property
+    def state(self):
+        self._looks -= 1
+        if self.going and self._looks < 0:
+            self._ends()
+        going = sum(job.going for job in self._log["jobs"])
+        if self.going and going < self._log["wanted"]:  # a core is idle meanwhile
+            self._idle -= 1
+            if self._idle < 0:
+                self._log["waits"].append((going, len(self._log["jobs"])))
+        return "running" if self.going else "finished"
+
+    def wait(self, timeout=None, show=True):
+        time.sleep(0.05)  # time for other threads, if the search has some, to start theirs
+        if threading.current_thread() is not self._log["thread"]:
+            with self._log["begun"]:  # more time on a busy machine, until it has passed once without a start
+                came = self._log["begun"].wait_for(lambda: self._log["most"] >= self._log["wanted"], self._log["wait"])
+                self._log["wait"] = self._log["wait"] if came else 0
+        going = sum(job.end > self._log["clock"] for job in self._log["jobs"])
+        if threading.current_thread() is self._log["thread"] and self.end > self._log["clock"]:
+            self._log["waits"].append((going, len(self._log["jobs"])))
+        self._ends()
+        return self
+
+    def _ends(self):
+        self.going = False
+        self._log["clock"] = max(self._log["clock"], self.end)
+
+
+@judges("09.20")
+def search(function):
+    for rates, at_a_time in (((0.1, 0.2, 0.3, 0.4, 0.5), 2), ((0.1, 0.2, 0.3), 1), ((0.1, 0.2), 4)):
+        log = {"begun": threading.Condition(), "jobs": [], "most": 0, "clock": 0, "waits": []}
+        log |= {"thread": threading.current_thread(), "wanted": min(at_a_time, len(rates)), "wait": 5.0}
+        with student_code.tried(f"rates {rates} and at_a_time {at_a_time}"):
+            found = function(lambda rate, log=log: _Job(log, rate), rates, at_a_time)  # a tuple, as in the notebook
+        yield (
+            inspect.isgenerator(found),
+            "Your function gives a generator: what is in it is not done before somebody asks for it. Return a list.",
+        )
+        going = sum(job.going for job in log["jobs"])
+        asked = f"With {len(rates)} rates, {at_a_time} at a time,"
+        started = [job.rate for job in log["jobs"]]
+        yield not started, f"{asked} no training is started: `start(rate)` starts one."
+        several = [rate for rate in started if np.ndim(rate)]
+        yield several, f"{asked} `start` is given {several and several[0]}: it takes one rate, and starts one training."
+        yield len(started) > len(rates), f"{asked} {len(started)} trainings are started: one for each rate is enough."
+        missing = [rate for rate in rates if rate not in started]
+        yield missing, f"{asked} rate {missing and missing[0]} is never tried."
+        all_at_once = log["most"] == len(rates) > at_a_time
+        yield all_at_once, f"{asked} all are started at once: they would share the cores."
+        yield log["most"] > at_a_time, f"{asked} {log['most']} run at the same time."
+        idle = log["most"] < min(at_a_time, len(rates))
+        yield idle, f"{asked} never more than {log['most']} runs: whoever waits for each at once leaves cores idle."
+        for of_them, begun in log["waits"]:
+            yield (
+                of_them < at_a_time and begun < len(rates),
+                f"{asked} it waits for a training while {of_them} still runs and {len(rates) - begun} are left to be "
+                "started. As soon as one has ended, the next one can start: do you wait for the one that ends first?",
+            )
+        yield going, f"{asked} {going} still run when your function returns: wait for all of them."
+        listed = isinstance(found, Collection) and not isinstance(found, Mapping)
+        jobs = list(found) if listed else []
+        given = f"yours has {len(jobs)}" if listed else f"{type(found).__name__} comes back"
+        yield len(jobs) != len(rates), f"{asked} return the list of the {len(rates)} jobs: {given}."
+        strange = [job for job in jobs if not isinstance(job, _Job)]
+        yield (
+            strange,
+            f"{asked} your list holds {type(strange[0]).__name__ if strange else ''}: return what `start` gave.",
+        )
+        yield tuple(job.rate for job in jobs) != rates, f"{asked} the jobs come back in another order than the rates."
+
+
+@judges("09.21")
+def epochs(count):
+    yield float(count) == 81, None
+    yield float(count) == 27 * 27, "So many if none is stopped."
+    yield (
+        float(count) == 108,
+        "Each rung counted from the start: but a training that goes on has its first epochs already.",
+    )
+    yield float(count) == 40, "These are the trainings that stand at the rungs, added up. Each goes on for some epochs."
+    yield float(count) < 40, "27 trainings have one epoch each to begin with. What do the 9 that go on add?"
+    return "At each rung: how many go on, times the epochs from this rung to the next. Add them up."
+
+
+@judges("09.26")
+def better_search(told, gains):
+    low, high = intervals.plain([float(gain) for gain in gains])
+    given = str(told).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    yield given not in ("better", "worse", "can't tell"), f"{told!r} is none of the three; spell them as the text does."
+    yield given == ("better" if low > 0 else "worse" if high < 0 else "can't tell"), None
+    seen = f"The interval of the mean difference reaches from {low:.3f} to {high:.3f}"
+    yield low <= 0 <= high, f"{seen}: no difference at all is in it."
+    yield given == "can't tell", f"{seen}, and 0 is not in it: the spread of the seeds does not explain that."
+    return f"{seen}: on which side of 0 is that?"
+
+
+@judges("09.24")
+def waiting(share):
+    yield near(share, 1 - 0.99**64, 0.01), None
+    yield near(share, 100 * (1 - 0.99**64), 0.01), PER_CENT
+    yield near(share, 0.99**64, 0.01), "In this share of the steps nobody pauses."
+    yield (
+        near(share, 0.64, 0.01),
+        "64 x 0.01 counts steps twice in which two ranks pause: with 200 ranks it would be above 1.",
+    )
+    yield near(share, 0.01, 0.01), "That is one rank. All wait if *any* of the 64 pauses."
+    yield near(share, 0.01**64, 0.01) or float(share) == 0, "That is the share in which all 64 pause at once."
+    return "With which probability does a rank not pause? And all 64 of them, independently?"

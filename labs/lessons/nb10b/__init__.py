@@ -1,0 +1,1 @@
+"""Memory and exchange: precision, recomputing, accumulating, a sharded optimizer."""

@@ -1,0 +1,323 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Memory and exchange: a step that keeps less and sends less often
+#
+# **Time: 75 minutes, of which 4 minutes on 2 cores are computing.**
+#
+# In notebook 10 you made a step shorter by not letting it wait. Here you change the step itself: it computes in numbers of 2 bytes,
+# keeps fewer activations, and exchanges less often. You write gradient accumulation and a sharded optimizer by hand. Of notebook 10
+# you need nothing but the idea: name the limit, take it away, measure again.
+
+# %%
+from labs import data, devices, doctor, jobs, presets  # first: it silences TensorFlow's start-up messages
+from labs.checks import answered, check, outcome, predict
+from labs.lessons.nb10 import by_hand, recompute
+from labs.lessons.nb10b import pictures
+from labs.results import intervals
+from labs.show import plots, tables
+from labs.simulate import memory
+
+import json
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+quick = presets.choose().name == "test"
+digits = data.load("digits")
+
+# %% [markdown]
+# ## Precision
+#
+# `keras.config.set_dtype_policy("mixed_bfloat16")` lets layers compute in numbers of 2 bytes. What does this machine have for them?
+
+# %%
+print(doctor.text([row for row in doctor.look() if row["what"] in ("bfloat16", "GPUs")]))
+
+# %% [markdown]
+# **Predict:** how many times as fast is a step in mixed_bfloat16 here, compared with float32?
+
+# %% labs={"id": "10.10"}
+### BEGIN SOLUTION
+bfloat16_speed = 1.0
+### END SOLUTION
+predict("10.10", bfloat16_speed)
+
+# %%
+options = ["--rounds", 2, "--steps", 1, "--train", 2] if quick else []
+job = jobs.run("-m", "labs.lessons.nb10.precision", *options, name="precision")
+precision = json.loads(job.out.read_text().splitlines()[-1])
+plain = precision["float32"]["seconds"]
+rows, faster = [], {}
+for policy, found in precision.items():
+    estimate = intervals.mean([a / b for a, b in zip(plain, found["seconds"])])
+    faster[policy] = estimate
+    low, high = estimate.interval
+    row = {"policy": policy, "step": 1e3 * np.mean(found["seconds"]), "kB": found["activation_bytes"] / 1e3}
+    row |= {"speed": f"{estimate.value:.2f} ({low:.2f} to {high:.2f})" if policy != "float32" else "1"}
+    rows.append(row | found["stored"] | {"accuracy": found["accuracy"]})
+names = {"step": "step (ms)", "speed": "times as fast", "kB": "activations of an image (kB)"}
+tables.show(rows, ("policy", *names, "weights", "optimizer", "activations", "loss", "accuracy"), names)
+outcome("10.10", faster["mixed_bfloat16"].value, faster["mixed_bfloat16"].interval)
+
+# %%
+low, high = faster["mixed_bfloat16"].interval
+said = "faster" if low > 1 else "slower" if high < 1 else "neither faster nor slower, as far as this run can tell"
+print(f"On this machine a step in mixed_bfloat16 is {said}. The activations have half the bytes on any machine.")
+
+# %% [markdown]
+# Whether 2 bytes are faster depends on the hardware. Tiles (AMX) and tensor cores multiply them several times as fast; a
+# CPU without such operations converts them to float32 and back, and is slower. Memory is saved where activations fill it.
+#
+# What does mixed precision still store in float32?
+#
+# - **a**: nothing: that is the point
+# - **b**: weights, optimizer and activations
+# - **c**: weights and the optimizer's state; activations have 2 bytes
+# - **d**: everything: only products are computed in 2 bytes
+
+# %% labs={"id": "10.11"}
+### BEGIN SOLUTION
+in_float32 = "c"
+### END SOLUTION
+check("10.11", in_float32)
+
+# %% [markdown]
+# So a weight takes more, not less: its 4 bytes, and 2 for the copy that a layer computes with.
+#
+# bfloat16 has the exponents of float32 and fewer digits. float16 has more digits and few exponents: small gradients become 0. So the
+# *loss* is multiplied by a scale, which multiplies all gradients, and the update divides by it (`LossScaleOptimizer`). A
+# gradient is 1e-8. Which is the smallest power of two by which the loss must be scaled, so that `np.float16` of it is not 0?
+
+# %%
+print(np.float16(1e-8), "in float16; smallest number above 0:", np.finfo(np.float16).smallest_subnormal)
+
+# %% labs={"id": "10.12"}
+### BEGIN SOLUTION
+scale = 4
+### END SOLUTION
+check("10.12", scale)
+
+# %% [markdown]
+# ## Recompute
+#
+# Backward needs the activations, so they are kept: most of a training's memory (notebook 04). They could be computed again instead.
+# `keras.RematScope()` does that for each layer that is called in it. Here 24 convolutions train, each run in a process of its own,
+# which says how far its memory rose above what it held before. **Predict:** the peak where each layer recomputes, divided by that
+# where all is kept.
+
+# %% labs={"id": "10.13"}
+### BEGIN SOLUTION
+peak_of_layers = 0.5
+### END SOLUTION
+predict("10.13", peak_of_layers)
+
+# %%
+size = {"batch": 4 if quick else 16, "steps": 1 if quick else 2}
+remat = hasattr(keras, "RematScope")
+modes = [("none", 1), ("layers", 1)] + ([] if quick else [("activations", 1)])
+found = [recompute.measure(mode, block, **size) for mode, block in (modes if remat else modes[:1])]
+outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and all(found) else None)
+
+# %% [markdown]
+# A layer that recomputes its own activation keeps its *input*, which is the activation of the layer before: nothing is gained.
+# Only **blocks** save memory: of a block of b layers its input is kept, and while backward is in it, its b activations
+# exist again. For 24 layers these are 24/b inputs and b activations. Which b keeps least?
+
+# %% labs={"id": "10.14"}
+### BEGIN SOLUTION
+block_size = 6
+### END SOLUTION
+check("10.14", block_size)
+
+# %%
+if answered("10.14") and remat:
+    sizes = (block_size,) if quick else sorted({2, 12, block_size})
+    rounds = {} if quick else {block_size: 6}  # in which it takes turns with a network that keeps all
+    found += [recompute.measure("blocks", block, rounds=rounds.get(block, 0), **size) for block in sizes]
+    plots.show(pictures.recompute([row for row in found if row]))
+    for row in found:
+        if row and row["seconds"]:
+            ratio = intervals.paired(row["seconds"], row["kept_seconds"])
+            low, high = ratio.interval
+            print(
+                f"A step with blocks of {row['block']} takes {ratio.value:.2f} times as long [{low:.2f}, {high:.2f}]."
+            )
+
+# %% [markdown]
+# The price is a second forward pass: a quarter to a third of the step where all operations are counted. Memory is the same each time you
+# run this. Time is not, so the two networks took turns in one process; in brackets stands the 95 % interval of the ratio within rounds.
+# What is it worth? Memory grows with the batch, so two batches give the line, and the line the largest batch in a given memory:
+
+# %%
+if answered("10.14") and remat and not quick:
+    rows = []
+    for row in [found[0], next(row for row in found if row["block"] == block_size)]:
+        mode, half = row["mode"], row["batch"] // 2
+        less = recompute.measure(mode, row["block"] or 1, batch=half, steps=1)
+        per_image = (row["peak_bytes"] - less["peak_bytes"]) / (row["batch"] - half)
+        largest = (2**30 - row["peak_bytes"]) / per_image + row["batch"]
+        rows.append({"mode": mode, "per_image": per_image / 2**20, "largest": int(largest)})
+    names = {"per_image": "MiB for an image", "largest": "largest batch in 1 GiB, computed from the line"}
+    tables.show(rows, ("mode", *names), names)
+
+# %% [markdown]
+# ## Accumulate
+#
+# A batch that does not fit can be taken in several passes, whose gradients are averaged before *one* update. With Horovod this also
+# saves exchanges: one for all passes. Open `scripts/accumulated.py` and write `accumulated`. The check plays your function on
+# 1, 2 and 4 ranks, without Horovod.
+
+# %% labs={"id": "10.15"}
+script = "scripts/accumulated.py"
+check("10.15", script)
+
+# %% [markdown]
+# Now on real ranks, which begin with different random weights: with a frozen layer, with a layer that is used twice (tied weights),
+# and with batch normalisation.
+
+# %%
+if answered("10.15") and devices.has("horovod"):
+    for network in ("dense",) if quick else ("dense", "frozen", "tied", "batch_norm"):
+        job = jobs.start(script, "--model", network, name=f"accumulated_{network}", ranks=2, launcher="mpiexec")
+        print(network, job.wait(show=False).out.read_text(), sep="\n")
+        if job.state != "finished":
+            print(job.explain())
+
+# %% [markdown]
+# The first three are one process with the whole batch, but for rounding. **Batch normalisation is not**: it normalises with mean
+# and variance of each pass, not of the batch. No averaging of gradients mends that.
+#
+# What does one exchange in place of four give? The same images, with the same batch in each pass:
+
+# %%
+rates = {}
+if answered("10.15") and devices.has("horovod") and not quick:
+    wide, shared = ["--hidden", 1024, "--model", "dense"], {"ranks": 2, "launcher": "mpiexec"}
+    for name, options in {
+        "one exchange for 4 passes": ["--passes", 4, "--batch_size", 128, "--steps", 12],
+        "an exchange for each": ["--passes", 1, "--batch_size", 32, "--steps", 48],
+    }.items():
+        job = jobs.start(script, *wide, *options, name=name.replace(" ", "_"), **shared).wait(show=False)
+        print(f"{name}: {job.out.read_text().splitlines()[-1] if job.state == 'finished' else job.explain()}")
+
+# %% [markdown]
+# Keras does it, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)`, and `hvd.DistributedOptimizer(...,
+# backward_passes_per_step=4)` over ranks. Under `MirroredStrategy` Keras 3 fails with it in the first step, so the course's recorder
+# refuses it there. One trap is left: here the rate halves after 8 steps of the schedule. **Predict:** after how many *updates* does
+# it, with 4 passes for each?
+
+# %% labs={"id": "10.16"}
+### BEGIN SOLUTION
+updates = 8
+### END SOLUTION
+predict("10.16", updates)
+
+# %%
+halves = keras.optimizers.schedules.PiecewiseConstantDecay([8], [0.1, 0.05])
+optimizer = keras.optimizers.SGD(halves, gradient_accumulation_steps=4)
+weight = keras.Variable([1.0])
+passes = 0
+while float(optimizer.learning_rate) > 0.07:
+    optimizer.apply([tf.constant([1.0])], [weight])
+    passes += 1
+print(f"the rate is {float(optimizer.learning_rate):.2f} after {passes} passes, {int(optimizer.iterations)} updates")
+outcome("10.16", int(optimizer.iterations), how="counted")
+
+# %% [markdown]
+# Keras' schedules count passes. Multiply their steps by the number of passes.
+
+# %%
+for network in ("dense", "batch_norm"):
+    weights = []
+    for passes in (1, 4):
+        model = by_hand.network(network, 64, seed=1)
+        sgd = keras.optimizers.SGD(0.05, 0.9, gradient_accumulation_steps=passes if passes > 1 else None)
+        model.compile(sgd, "sparse_categorical_crossentropy", jit_compile=False)
+        model.fit(digits.images[:256], digits.labels[:256], batch_size=64 // passes, shuffle=False, verbose=0)
+        weights.append([variable.numpy() for variable in model.trainable_variables])
+    apart = max(np.abs(a - b).max() for a, b in zip(*weights))
+    print(f"{network}: 4 passes of 16 against batches of 64, largest difference of a weight: {apart:.1e}")
+
+# %% [markdown]
+# ## Shard the optimizer
+#
+# Momentum keeps a number for each weight, Adam two, and in data parallelism every rank keeps them all, equal on all. **ZeRO-1** keeps
+# on each rank only the share of it that belongs to its share of the weights (S. Rajbhandari and others, SC 2020):
+#
+# 1. **reduce-scatter**: each rank gets the mean gradient of its own share, and of no other;
+# 2. it updates its share of the weights, with its share of the state;
+# 3. **all-gather**: all ranks get all new weights.
+#
+# An all-reduce *is* a reduce-scatter and an all-gather, one after the other (the ring of notebook 02b). So how much more is sent?
+# Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`, a dozen lines. `hvd.reducescatter` and `hvd.allgather`
+# divide and join the first axis; the docstrings in `labs/hvd/collectives.py` give the shapes. The check plays it on 1, 2 and 4 ranks.
+
+# %% labs={"id": "10.17"}
+script = "scripts/sharded_optimizer.py"
+check("10.17", script)
+
+# %%
+if answered("10.17") and devices.has("horovod"):
+    for network in ("dense",) if quick else ("dense", "frozen", "tied"):
+        job = jobs.start(script, "--model", network, name=f"sharded_{network}", ranks=2, launcher="mpiexec")
+        print(network, job.wait(show=False).out.read_text(), sep="\n")
+        if job.state != "finished":
+            print(job.explain())
+
+# %% [markdown]
+# The same weights as those of the optimizer that nobody has divided. What does it save, and what does it send? On a wide network,
+# over Gloo, whose messages pass the machine's loopback, where they can be counted:
+
+# %%
+if answered("10.17") and devices.has("horovod") and not quick:
+    options = ["--hidden", 4096, "--steps", 4]
+    quiet = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}  # what is freed is given back
+    for name, more in {"whole": ["--whole"], "sharded": []}.items():
+        run = {"name": f"optimizer_{name}", "ranks": 2, "launcher": "horovodrun", "env": quiet}
+        job = jobs.start(script, *options, *more, **run).wait(show=False)
+        lines = [line for line in job.out.read_text().splitlines() if "MB" in line]
+        print(name, *(lines if job.state == "finished" else [job.explain()]), sep="\n")
+    values = by_hand.network("dense", 4096, 0).count_params()
+    print(f"The gradient has {4 * values / 1e6:.1f} MB, and so has the whole velocity.")
+
+# %% [markdown]
+# More can be divided: **ZeRO-2** keeps of the gradients the own share only, **ZeRO-3** (FSDP) of the weights, too, which then are
+# gathered layer by layer, forward and backward: half as much again is sent. Bytes for each weight on every device, with Adam in
+# float32, simulated:
+
+# %%
+names = {"nothing": "-", "optimizer": "ZeRO-1", "optimizer, gradients": "ZeRO-2", "everything": "ZeRO-3"}
+rows = []
+for sharded, name in names.items():
+    row = {"stage": name, "sharded": sharded}
+    for count in (1, 2, 8, 64):
+        row[f"{count}"] = sum(memory.step(1, 0, 1, slots=2, devices=count, sharded=sharded).values())
+    rows.append(row)
+tables.show(rows, ("stage", "sharded", "1", "2", "8", "64"), {"1": "1 device", "64": "64 devices"})
+
+# %% [markdown]
+# A network has 1.5 billion weights and trains with Adam in float32. How many bytes do weights, gradients and optimizer take on each of
+# 8 devices with ZeRO-1?
+
+# %% labs={"id": "10.18"}
+### BEGIN SOLUTION
+bytes_on_a_device = 1.5e9 * (4 + 4 + 8 / 8)
+### END SOLUTION
+check("10.18", bytes_on_a_device)
+
+# %% [markdown]
+# ## What you take along
+#
+# - Two bytes halve the activations anywhere, but not the weights; they save time where the hardware has products for them.
+# - Recompute blocks, not layers. Accumulate passes, exchange once; batch normalisation and schedules see the passes.
+# - A sharded optimizer trains the same network and sends no more: reduce-scatter, update, all-gather.
+#
+# Next: a report on all tasks (T11), in `11_report`.
