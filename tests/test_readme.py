@@ -1,4 +1,4 @@
-"""The README is one page; docs/measured.md: each row names the command that prints its figures, and no benchmark is left out."""
+"""The README is one page; docs/measured.md names for its figures the commands that print them, and leaves no benchmark out."""
 
 import re
 from pathlib import Path
