@@ -1,4 +1,4 @@
-"""The README is one page; docs/measured.md names for its figures the commands that print them, and leaves no benchmark out."""
+"""The README is one page; docs/measured.md names the commands behind its figures, and no benchmark is missing."""
 
 import re
 from pathlib import Path
