@@ -507,7 +507,7 @@ predict("06.18", epoch_on_2_ranks)
 # each round gives a ratio of its own.
 
 # %%
-images, side, epochs = (256, 32, 2) if presets.choose().name == "test" else (1792, 64, 4)
+images, side, epochs = (256, 32, 2) if presets.choose().name == "test" else (1792, 64, 6)
 options = ["--images", images, "--image_size", side, "--epochs", epochs]
 local_batch = 64
 

@@ -62,7 +62,7 @@ def _times(run: Run) -> tuple[list[float], float, list[str]]:
 
 
 def epoch_seconds(run: Run) -> Estimate:
-    """Seconds per steady epoch: mean over repeats, with interval. The value is None if there is none."""
+    """Seconds per steady epoch: mean over repeats, with interval. The value is None without a steady epoch."""
     times, resolution, notes = _times(run)
     if not times:
         return Estimate(None, None, tuple(notes) or ("no finished epoch",))
@@ -118,7 +118,7 @@ def origin(run: Run) -> tuple:
 
 
 def scaling(run: Run, baseline: Run) -> str | None:
-    """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None: unknown."""
+    """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None if unknown."""
     return _scaling(run, baseline.configuration.global_batch)
 
 
@@ -245,16 +245,14 @@ def calm(run: Run, baseline: Run) -> tuple[list[int], str | None]:
 
 
 def counted(others: dict[int, float | None], what: str) -> tuple[list[int], str | None]:
-    """The same of any measurement in turns, from what other programs took of the cores in each round (None: not known).
+    """The same of any measurement in turns, from what other programs took of the cores in each round (None if unknown).
 
     what: was measured, as the note says it.
     """
     rounds, left = list(others), [n for n, share in others.items() if (share or 0) <= OTHERS]
     if len(left) == len(rounds):
         return rounds, None
-    said = (
-        f"other programs took more than {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
-    )
+    said = f"other programs took over {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
     if len(left) < LEAST:
         return rounds, f"{said}: this is {what} on a busy machine; measure again when it is quiet"
     return left, f"{said}, which are left out"
