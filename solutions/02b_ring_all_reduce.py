@@ -11,6 +11,8 @@
 #
 # **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
 #
+# **Paths:** *the practical* (next: `03_mirrored_strategy`), *everything*; *an afternoon* leaves it out.
+#
 # At every step all K workers need the sum of their K gradients (notebook 02), and each gradient is as large as the network.
 # Who adds them up, and how much data must go through which link? First you count and predict. Then you write the ring
 # yourself and run it on real processes. At the end you answer task **T2** in your own words.

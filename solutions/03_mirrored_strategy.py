@@ -11,6 +11,8 @@
 #
 # **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
 #
+# **Paths:** *an afternoon* (next: `05_resnet50_scaling`), *the practical* (next: `04_batch_size_and_learning_rate`), *everything*.
+#
 # You have one network and several devices. Where are the weights stored? What travels between the devices, and when? And
 # why do all copies stay the same network? At the end you answer task **T3** in your own words.
 

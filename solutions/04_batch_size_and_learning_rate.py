@@ -11,6 +11,8 @@
 #
 # **Time: 40 minutes, of which 3 minutes on 2 cores are computing.**
 #
+# **Paths:** *the practical* (next: `05_resnet50_scaling`), *everything*; *an afternoon* leaves it out.
+#
 # How many images can one device process in a step? What fills its memory? And if more workers make the batch larger, how
 # must the learning rate change? At the end you hand in task **T4**: the largest batch size that fits, with evidence.
 

@@ -11,6 +11,8 @@
 #
 # **Time: 80 minutes, of which 4 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # With MirroredStrategy one process controls all devices of one machine. Horovod works the other way round: the *same program* runs
 # many times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch it,
 # prove that all processes train one network, and look at what they wait for. You hand in task **H1**. An optional part at the end,

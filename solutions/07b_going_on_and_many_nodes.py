@@ -11,6 +11,8 @@
 #
 # **Time: 60 minutes, of which 2 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # In notebook 07 you trained one network on several ranks of one machine. A real training may take longer than one job is allowed to
 # run, and may need more GPUs than one machine has. First you find four mistakes in a script, and see what happens when a rank fails.
 # Then you write a checkpoint from which the next job goes on. At the end you start a job on several nodes; for this you need your

@@ -11,6 +11,8 @@
 #
 # **Time: 80 minutes, of which 9 minutes on 2 cores are computing.**
 #
+# **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves it out.
+#
 # ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, but it is a guess. First you
 # count what grows, then you write the training script and find the largest batch. Then you run the script, and let the intervals
 # say what your data support. The long runs go on in the background while you work. You hand in tasks **T7** to **T10**. Three

@@ -11,6 +11,8 @@
 #
 # **Time: 60 minutes, of which 3 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # You have seen that more workers need less time. Here you see how that fails: first on a small network, whose exchange costs more
 # than it saves. You take its steps apart to find out why. Then you write local SGD, in which the workers exchange less often, and
 # measure what it saves and what it costs. Notebook 09b, the second part, is about large batches and late workers.

@@ -11,6 +11,8 @@
 #
 # **Time: 80 minutes, of which 3 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # In notebook 09 the exchange was the reason why more workers did not help. It is not the only one. More workers mean a larger batch:
 # you measure up to which size a larger batch saves steps. Then you use workers in another way, for several trainings at once, and see
 # what a single late worker costs. At the end you hand in task **W1**, for which you also need your results of notebook 09.

@@ -11,6 +11,8 @@
 #
 # **Time: 80 minutes, of which 5 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # More workers are one way to a shorter training. A shorter *step* is another, and it costs no hardware. First you learn to see
 # what a training waits for. Then you write an input pipeline that never makes it wait. At the end you make a given training at
 # least twice as fast, and hand in **F1**.

@@ -11,6 +11,8 @@
 #
 # **Time: 75 minutes, of which 4 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # In notebook 10 you made a step shorter because it no longer waits. Here you change the step itself: it computes with numbers of
 # 2 bytes, keeps fewer activations, and exchanges less often. You write gradient accumulation and a sharded optimizer by hand. From
 # notebook 10 you need only the idea: name the limit, remove it, measure again.

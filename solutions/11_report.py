@@ -11,6 +11,8 @@
 #
 # **Time: 50 minutes, of which less than 1 minute on 2 cores is computing.**
 #
+# **Paths:** *the practical* (its last notebook), *everything*; *an afternoon* leaves it out.
+#
 # You find the faults in somebody else's scaling report, and learn the rules that prevent them. Then you review your own report with
 # these rules, and hand it in: task **T11**. No network is trained here.
 

@@ -11,6 +11,8 @@
 #
 # **Time: 60 minutes, of which 8 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # This notebook is **optional**: you hand in no task of it, and no other notebook needs it. Notebook 08 said whether two networks scale
 # alike. Here you find out why. You take a step apart, watch how backward hides messages, predict steps that were not measured, and
 # try a machine with 4096 workers.

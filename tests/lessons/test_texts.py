@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from labs import recorded
+from labs.checks import tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = sorted((ROOT / "solutions").glob("[0-9]*.py"))
@@ -70,3 +71,26 @@ def test_a_text_that_names_the_strategy_of_several_machines_says_that_it_fails()
     named = [text for text in (readme, *(text for file in LESSONS for text in texts(file))) if "MultiWorker" in text]
     assert len(named) == 3 and readme in named
     assert all("20585" in text for text in named)
+
+
+def path_line(lesson):
+    """What the top of a notebook says of the ways through the course: where each goes on, and which leaves it out."""
+    on, out = [], []
+    for path, name in (("afternoon", "an afternoon"), ("practical", "the practical")):
+        lessons = tasks.on_path(path)
+        if lesson not in lessons:
+            out.append(f"*{name}*")
+            continue
+        later = lessons[lessons.index(lesson) + 1 :]
+        on.append(f"*{name}* ({f'next: `{later[0].notebook}`' if later else 'its last notebook'})")
+    left = f"; {' and '.join(out)} {'leave' if len(out) > 1 else 'leaves'} it out" if out else ""
+    return f"**Paths:** {', '.join([*on, '*everything*'])}{left}."
+
+
+@pytest.mark.parametrize("lesson", tasks.lessons().values(), ids=lambda lesson: lesson.notebook)
+def test_a_notebook_says_on_which_paths_it_lies(lesson):
+    text = (ROOT / f"solutions/{lesson.notebook}.py").read_text(encoding="utf-8")
+    assert text.count(f"\n# {path_line(lesson)}\n") == 1
+    if lesson.notebook != [*tasks.lessons().values()][-1].notebook:
+        names = [each.notebook for each in tasks.lessons().values()]
+        assert f"`{names[names.index(lesson.notebook) + 1]}`" in text.rpartition("# %% [markdown]")[2], "Next:"
