@@ -82,7 +82,7 @@ def students():
     yield NAMES[4], {
         "checks": checks(_05_13=left, **stopped),
         "answers": {"T5": WORDS},
-        "told": [f"{NOTEBOOKS[1]}, cell 31: NameError: name 'rows' is not defined in /tmp/labs/notebooks/own.py"],
+        "told": [f"{NOTEBOOKS[2]}, cell 31: NameError: name 'rows' is not defined in /tmp/labs/notebooks/own.py"],
     }, wrote  # fmt: skip
 
 
