@@ -15,7 +15,8 @@ The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Sys
 
 import itertools
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cached_property
 from statistics import fmean
 
 from labs.printed import finite, several
@@ -212,7 +213,18 @@ def _merged(runs):
         and (one.steps, one.images) == (first.steps, first.images)
     ]
     stranger = next((one for one in runs if not together(first, one)), None)
-    return replace(first, repeats=[repeat for one in equal for repeat in one.repeats]), stranger
+    named = {each.name: getattr(first, each.name) for each in fields(first)}
+    return _Merged(**named | {"repeats": [repeat for one in equal for repeat in one.repeats]}), stranger
+
+
+class _Merged(Run):
+    """Runs taken together, by which thousands may be divided: what is asked of their epochs is computed once."""
+
+    steady, rounds, others = (cached_property(each.fget) for each in (Run.steady, Run.rounds, Run.others))
+    sample = cached_property(Run.steady_times)
+
+    def steady_times(self):
+        return self.sample
 
 
 def find_baseline(run: Run, runs) -> Run:
