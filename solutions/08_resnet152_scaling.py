@@ -395,7 +395,7 @@ check("08.11", rows, "" if own else lacks)
 #
 # ## On the cluster
 #
-# `slurm/local/ResNet152V2.sh` (or the one in the folder of your site) is the twin of the script that you wrote in notebook 05. Fill
+# `slurm/local/ResNet152V2.sh` (or the one in the folder of your site) is the twin of the script that you wrote in notebook 05b. Fill
 # its blanks. The check finds mistakes that `sbatch` would accept.
 
 # %%
