@@ -228,7 +228,7 @@ if batch_job and batch_job.records:
     print(*[line for line in batch_job.out.read_text().split("\n") if "Rank " in line], sep="\n")
     record = run_record.load(batch_job.records[0])
     has = record.configuration
-    print(has.workers, "ranks on", has.nodes, "node(s); weights identical:", record.weights["identical"])
+    print(has.workers, "ranks on", has.nodes, "nodes; weights identical:", record.weights["identical"])
     print("oversubscribed:", record.oversubscribed)
 
 # %% [markdown]
