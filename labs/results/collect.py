@@ -10,7 +10,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from labs.errors import LabsError
-from labs.files import later
+from labs.files import beside, later
 from labs.printed import printable
 from labs.results import log as logs
 from labs.results import metrics
@@ -233,22 +233,7 @@ def _same_loss(run, other):
     return None not in losses and abs(losses[0] - losses[1]) <= 0.6e-4 * max(1, abs(losses[1]))
 
 
-_COLUMNS = {  # heading: (key, format)
-    "model": ("model", "{}"),
-    "workers": ("workers", "{}"),
-    "batch (global)": ("global_batch", "{}"),
-    "steps": ("steps", "{}"),
-    "repeats": ("repeats", "{}"),
-    "rounds": ("rounds", "{}"),
-    "epoch (s)": ("epoch_seconds", "{:.4g}"),
-    "images/s": ("images_per_second", "{:.4g}"),
-    "images/s per worker": ("images_per_second_per_worker", "{:.4g}"),
-    "speedup": ("speedup", "{:.3g}"),
-    "efficiency": ("efficiency", "{:.3g}"),
-    "loss": ("final_loss", "{:.4f}"),
-    "accuracy": ("final_accuracy", "{:.4f}"),
-    "kind": ("kind", "{}"),
-}
+_COLUMNS = beside(__file__, "columns.toml")
 
 
 BRACKETS = "95 % interval over rounds or repeats, widened by a log's rounding; of times and images/s: in these minutes"
@@ -260,8 +245,8 @@ def table(rows) -> str:
     Columns that are empty in every row are left out.
     """
     columns = {"run": [f"{n} {row['source']}{' FAILED' if row['failure'] else ''}" for n, row in enumerate(rows, 1)]}
-    for heading, (key, form) in _COLUMNS.items():
-        cells = [_cell(row, key, form) for row in rows]
+    for heading, column in _COLUMNS.items():
+        cells = [_cell(row, **column) for row in rows]
         if any(cell != "-" for cell in cells):
             columns[heading] = cells
     text = tabulate(columns, headers="keys", tablefmt="simple", disable_numparse=True).splitlines()
