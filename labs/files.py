@@ -1,4 +1,4 @@
-"""Files of which nothing gets lost: written whole, changed by one process at a time, moved aside and not deleted."""
+"""Files that lose nothing: written whole, changed by one process at a time, moved aside instead of deleted."""
 
 import contextlib
 import errno

@@ -11,6 +11,8 @@
 #
 # **Time: 10 minutes, of which less than 1 minute on 2 cores is computing.**
 #
+# **Paths:** *an afternoon* (next: `01_basic_concepts`), *the practical* (next: `01_basic_concepts`), *everything*.
+#
 # You will train one neural network on many devices, measure what that gains, and explain what you
 # measured. Everything runs on the machine in front of you, with or without a GPU; the same notebooks and
 # scripts run on a node with 8 GPUs.
@@ -22,8 +24,8 @@
 # | path | time | what you can do afterwards |
 # |---|---|---|
 # | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and say why it is not 2 |
-# | `"practical"` | 8 hours | solve the tasks T1 to T11: search for the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 15 hours | also shard data, train with Horovod on many nodes, say why scaling fails, and make a step faster |
+# | `"practical"` | 9 hours | solve the tasks T1 to T11: search for the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"everything"` | 17 hours | also shard data, train with Horovod on many nodes, say why scaling fails, and make a step faster |
 #
 # Choose one below. A longer path goes through all notebooks of a shorter one, so you can change your mind at any time. Run the cell
 # again whenever you come back: it shows how far you are.

@@ -11,6 +11,8 @@
 #
 # **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
 #
+# **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_concurrency`), *everything*.
+#
 # Why is one network trained on many devices at all? What does "faster" mean, and how do you measure it? How can the work
 # be divided, and what must each device keep in its memory? At the end you answer task **T1** in your own words.
 #

@@ -11,6 +11,8 @@
 #
 # **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
 #
+# **Paths:** *the practical* (next: `02b_ring_all_reduce`), *everything*; *an afternoon* leaves it out.
+#
 # Several workers compute gradients at the same time. How do they train one network together? And should they wait for each
 # other? Your answers are the first half of task **T2**. The second half, in the next notebook, is how many large gradients
 # are added up.

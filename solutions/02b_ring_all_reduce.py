@@ -9,11 +9,13 @@
 # %% [markdown]
 # # One sum from many gradients: a server, a ring, and a ring of your own
 #
-# **Time: 45 minutes, of which 1 minute on 2 cores is computing.**
+# **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
+#
+# **Paths:** *the practical* (next: `03_mirrored_strategy`), *everything*; *an afternoon* leaves it out.
 #
 # At every step all K workers need the sum of their K gradients (notebook 02), and each gradient is as large as the network.
-# Who adds them up, and how much must go through which link? You count, and predict. Then you write the ring yourself, and
-# let it run among real processes. At the end you answer task **T2** in your own words.
+# Who adds them up, and how much data must go through which link? First you count and predict. Then you write the ring
+# yourself and run it on real processes. At the end you answer task **T2** in your own words.
 
 # %%
 from statistics import geometric_mean
@@ -29,17 +31,17 @@ from labs.simulate import reduce
 # %% [markdown]
 # ## Server or ring
 #
-# ResNet50V2 with 10 classes has 23.5 million trainable weights. In float32 its gradient has 94 MB, at every step, on
-# every worker. Two ways to the sum:
+# ResNet50V2 with 10 classes has 23.5 million trainable weights. In float32 its gradient takes up 94 MB, at every step, on
+# every worker. There are two ways to compute the sum:
 #
-# - **A server**: every worker sends its gradient to one process; it adds them and sends the sum back to each.
+# - **A server**: every worker sends its gradient to one process, which adds them up and sends the sum back to each.
 # - **A ring**: worker 0 sends to worker 1, worker 1 to worker 2, ..., the last one to worker 0. There is no server.
 #
-# In the ring each gradient is cut into K chunks, and at each step *every* worker sends one chunk to the next. First, in
-# the **reduce-scatter**, the chunks are added on their way, until each worker has the complete sum of one chunk. Then,
-# in the **all-gather**, these sums go round.
+# In the ring each gradient is cut into K chunks, and at each step *every* worker sends one chunk to the next worker. First
+# comes the **reduce-scatter**: the chunks are added up on their way, until each worker has the complete sum of one chunk.
+# Then comes the **all-gather**: these sums go round the ring.
 #
-# **Predict:** how many steps are these together, with 4 workers?
+# **Predict:** how many steps do both take together, with 4 workers?
 
 # %% labs={"id": "02b.1"}
 ### BEGIN SOLUTION
@@ -48,8 +50,9 @@ ring_steps = 6
 predict("02b.1", ring_steps)
 
 # %% [markdown]
-# Go through it with the slider `step`: on the left who sends which chunk, on the right what each worker then has. A
-# number says how many workers' gradients are in that chunk's sum. After which step has each worker one complete sum?
+# Go through the steps with the slider `step`. The left side shows who sends which chunk, the right side what each worker has
+# afterwards. A number says how many workers' gradients are in that chunk's sum. After which step does each worker have one
+# complete sum?
 
 # %%
 widgets.explore(pictures.ring, workers=(2, 8), step=(0, 14))
@@ -61,8 +64,8 @@ widgets.explore(pictures.ring, workers=(2, 8), step=(0, 14))
 plots.show(pictures.ring(workers=4, step=3))
 
 # %% [markdown]
-# K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1). Are the sums
-# right? The proof, with whole numbers, where a sum is exact; also for a gradient that K does not divide:
+# It takes K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1). Are the
+# sums right? Test it with whole numbers, whose sums are exact, and also with gradients whose length is not a multiple of K:
 
 # %%
 random = np.random.default_rng(0)
@@ -75,8 +78,8 @@ for workers, size in ((2, 10), (4, 12), (5, 12), (16, 1000), (100, 1)):
         outcome("02b.1", len(steps), how="counted")
 
 # %% [markdown]
-# Now count bytes. With the server: how many go through *its* link, in and out, if there are K workers? And if S servers
-# divide the gradient among them, through the link of each? In the ring: how many bytes does each worker send?
+# Now count bytes. How many bytes go through the *server's* link, in and out, if there are K workers? How many go through the
+# link of each server if S servers share the gradient? And how many bytes does each worker of the ring send?
 
 
 # %% labs={"id": "02b.2"}
@@ -97,8 +100,8 @@ def ring_bytes(workers, size):
 check("02b.2", server_bytes, ring_bytes)
 
 # %% [markdown]
-# The simulated ring keeps its messages, so your formula can be compared with a count. Then the 94 MB of ResNet50V2, in
-# GB:
+# The simulated ring keeps its messages, so you can compare your formula with a count. The table then applies your formulas
+# to the 94 MB of ResNet50V2 (in GB):
 
 # %%
 if answered("02b.2"):
@@ -121,11 +124,12 @@ if answered("02b.2"):
     )
 
 # %% [markdown]
-# The server's bytes grow with the workers. A worker of the ring never sends more than twice the gradient (and receives as much:
-# twice the last column is what to set beside a server's link). But the ring has more *steps*, and each message has a **latency**: the time until the first byte arrives.
+# The server's bytes grow with the number of workers. A worker of the ring never sends more than twice the gradient. It also
+# receives as much, so double the last column before you compare it with a server's link. But the ring has more *steps*, and each
+# message has a **latency**: the time until the first byte arrives.
 #
-# 256 workers, links of 10 GB/s, latency 10 microseconds. **Predict:** which is faster, `"r"` for the ring or `"s"` for
-# one server, for 94 MB and for 4 kB? Write two letters.
+# There are 256 workers, links of 10 GB/s, and a latency of 10 microseconds. **Predict:** which is faster for 94 MB, and which
+# for 4 kB? Write two letters: `"r"` for the ring, `"s"` for one server.
 
 # %% labs={"id": "02b.3"}
 ### BEGIN SOLUTION
@@ -154,8 +158,8 @@ tables.show(
 outcome("02b.3", ["r" if row["ring"] < row["server"] else "s" for row in rows[:2]], how="computed")
 
 # %% [markdown]
-# Where do the lines cross? Change the size of the gradient, the link, and the number of servers. How many servers
-# until more of them do not help, for 32 workers?
+# Where do the lines cross? Change the size of the gradient, the link, and the number of servers. With 32 workers, from how
+# many servers on do more of them no longer help?
 
 # %%
 widgets.explore(
@@ -167,10 +171,10 @@ widgets.explore(
 )
 
 # %% [markdown]
-# Servers divide the load, until each worker's *own* link is the limit: it carries the whole gradient out and in. From
-# as many servers as workers on, more do not help.
+# Servers share the load until each worker's *own* link is the limit: it carries the whole gradient out and in. Once there are
+# as many servers as workers, more of them do not help.
 #
-# What is the bottleneck on 256 workers?
+# What is the bottleneck with 256 workers?
 #
 # - **a**: for 94 MB the link of the one server; for 4 kB the 510 messages of the ring, one after the other
 # - **b**: in both cases the bytes of the ring: the more workers, the more each of them sends
@@ -186,12 +190,12 @@ check("02b.4", bottleneck)
 # %% [markdown]
 # ## Build it
 #
-# Now write the ring yourself: the program of *one* worker, which K processes will run. Each knows its number `worker`, from 0 to
-# K - 1, and `chunks`, a list: its own gradient, cut into K arrays. `exchange(array)` passes an array on to the next worker (the
-# next one of the last is worker 0), and returns what the one before has passed on in the same moment.
+# Now write the ring yourself: the program of *one* worker, which K processes will run. Each process knows its number `worker`,
+# from 0 to K - 1, and the list `chunks`: its own gradient, cut into K arrays. `exchange(array)` sends an array to the next worker
+# (the last worker sends to worker 0), and returns the array that the previous worker sends at the same moment.
 #
-# First the reduce-scatter: K - 1 exchanges of one chunk. In the picture above, worker w sends chunk w first. At the end it has
-# the whole sum of chunk w + 1 (the last worker that of chunk 0); what its other chunks hold does not matter.
+# Begin with the reduce-scatter: K - 1 exchanges of one chunk each. In the picture above, worker w sends chunk w first. At the end
+# it has the whole sum of chunk w + 1 (the last worker has that of chunk 0). What its other chunks hold then does not matter.
 
 
 # %% labs={"id": "02b.5"}
@@ -209,12 +213,13 @@ def reduce_scatter(worker, K, chunks, exchange):
 check("02b.5", reduce_scatter)
 
 # %% [markdown]
-# Then the all-gather: it begins where you have just ended, and after K - 1 more exchanges every worker has all sums.
+# Then write the all-gather. It begins where the reduce-scatter ended: worker w has the sum of chunk w + 1. After K - 1 more
+# exchanges, every worker has all sums.
 
 
 # %% labs={"id": "02b.6"}
 def all_gather(worker, K, chunks, exchange):
-    """Returns the list of K chunks, all of them sums; number (worker + 1) % K is one at the begin."""
+    """Returns the list of K chunks, all of them sums; at first, only number (worker + 1) % K is one."""
     ### BEGIN SOLUTION
     for step in range(K - 1):
         chunks[(worker - step) % K] = exchange(chunks[(worker + 1 - step) % K])
@@ -225,10 +230,11 @@ def all_gather(worker, K, chunks, exchange):
 check("02b.6", all_gather)
 
 # %% [markdown]
-# Four processes now run both functions, on the gradient of a ResNet50V2: 23.5 million numbers, 94 MB. They share nothing but
-# pipes. In turn with the ring, the same four do it by a server, which is worker 0.
+# Four processes now run both functions on a gradient as large as that of ResNet50V2: 23.5 million numbers, 94 MB. Pipes are
+# their only connection. The ring takes turns with a server: the same four processes also compute the sum with worker 0 as the
+# server.
 #
-# **Predict:** how many times as long does the server take, on *this* machine?
+# **Predict:** how many times as long as the ring does the server take, on *this* machine?
 
 # %% labs={"id": "02b.7"}
 ### BEGIN SOLUTION
@@ -269,50 +275,53 @@ if rows and answered("02b.2"):
     print(f"and half of server_bytes(3, size) = {server_bytes(3, 94_000_000) / 2:,.0f}")
 
 # %% [markdown]
-# Milliseconds are geometric means over the rounds, so their quotient is the ratio in the table; the interval is one of the ratios within
-# rounds. Where it holds 1, these rounds cannot tell which way is faster.
+# The milliseconds are geometric means over the rounds, so dividing them gives the ratio in the table. The interval comes from the
+# ratios within rounds. If it includes 1, these rounds cannot tell which way is faster.
 #
-# The ring's bytes are those of your `ring_bytes`. The server's are fewer than `server_bytes(4, size)`: there the server is a process of its
-# own, here it is worker 0, whose own gradient goes through no link. Three gradients come in and three sums go out, and what it
-# *sends* is half of that: half of `server_bytes(3, size)`.
+# The ring sends as many bytes as your `ring_bytes` says. The server sends fewer than `server_bytes(4, size)`. In that formula the
+# server is a process of its own; here it is worker 0, whose own gradient goes through no link. Three gradients come in and three
+# sums go out. It *sends* only half of that: half of `server_bytes(3, size)`.
 #
-# The seconds are another thing. All four processes share one memory: what goes through *each* link matters less here than how much is
-# copied in all, and that is the same for both. For 4 kB the ring's 6 messages come one after the other, where the server's
-# exchange is 2 messages deep: here the server should win, and the last column says whether it did in your rounds. The ring earns its name
-# where every worker has a link of its own, as on a cluster.
+# The seconds are a different matter. All four processes share one memory. So what goes through *each* link matters less here than
+# how much is copied in all, and that is the same for both. For 4 kB, the ring needs 6 messages one after the other, and the server
+# only 2. So the server should win here, and the last column says whether it did in your rounds. The ring pays off where every worker
+# has a link of its own, as on a cluster.
 #
-# There is more that helps. **A tree**: sums go up a tree of workers and come down again, in 2 log2 K messages one after the other in
-# place of 2 (K - 1); that is 16 for 256 workers. For large gradients take two trees, each for one half of the gradient: a worker that
-# is a leaf of one passes sums on in the other, so all links are in use
-# ([NCCL 2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019). **Two levels**: sum inside
-# each machine first, over its fast links, then between the
-# machines only; that makes the ring shorter. **Larger messages**: put many small tensors into one buffer. **Fewer
-# bytes**: send gradients in 16 bits. **Fewer exchanges**: add up the gradients of several batches before you exchange.
+# There are other ways to speed up the exchange:
+#
+# - **A tree**: sums go up a tree of workers and come down again. That takes 2 log2 K messages one after the other instead of
+#   2 (K - 1): 16 for 256 workers. For large gradients use two trees, each for one half of the gradient. A worker that is a leaf of
+#   one tree passes sums on in the other, so all links are in use
+#   ([NCCL 2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019).
+# - **Two levels**: sum inside each machine first, over its fast links, then only between the machines. That makes the ring shorter.
+# - **Larger messages**: put many small tensors into one buffer.
+# - **Fewer bytes**: send gradients in 16 bits.
+# - **Fewer exchanges**: add up the gradients of several batches before you exchange.
 #
 # ## T2
 #
-# (a) One paragraph, about 5 to 8 sentences: synchronous against asynchronous SGD. What does each do at an update, what
-# does it cost, and when would you take which?
+# (a) One paragraph, about 5 to 8 sentences: compare synchronous with asynchronous SGD. What does each do at an update, what
+# does it cost, and when would you choose which?
 #
-# (b) 3 to 5 sentences: why is a single parameter server a bottleneck, and how is it relieved? Name at least two ways,
+# (b) 3 to 5 sentences: why is a single parameter server a bottleneck, and how can you relieve it? Name at least two ways,
 # and what limits each of them.
 
 # %% [markdown] labs={"id": "T2", "kind": "answer"}
 # ### T2: your answer
 # ### BEGIN SOLUTION
-# (a) In synchronous SGD all K workers compute a gradient from the same weights, each from a batch of its own; the mean
-# of the K gradients makes one update, the same one as a single worker would make with the K times larger batch. The
-# mean needs all gradients, so each step lasts as long as its slowest worker; with more workers somebody is late more
+# (a) In synchronous SGD all K workers compute a gradient from the same weights, each from a batch of its own. The mean
+# of the K gradients makes one update, the same as a single worker would make with a batch K times as large. The mean
+# needs all gradients, so each step lasts as long as its slowest worker; with more workers somebody is late more
 # often (64 workers whose times spread by 10 % compute 80 % of the time). In asynchronous SGD nobody waits: each worker
 # takes the newest weights, and its gradient is applied when it is done. A slow worker then delays nobody, but gradients
-# are of old weights: with K workers K - 1 updates came in between on average, more for a slow worker. Stale gradients
-# do train, as long as the rate is small; at a large rate the loss overshoots. I would take synchronous SGD on equal
+# belong to old weights: with K workers K - 1 updates came in between on average, more for a slow worker. Stale gradients
+# do train, as long as the rate is small; at a large rate the loss overshoots. I would choose synchronous SGD on equal
 # devices, where its result can be repeated and waiting is short, and asynchronous SGD on mixed hardware or with workers
 # that are often late.
 #
 # (b) A single server receives K gradients and sends K sums at every step: 2 K times the gradient through one link, so
-# the exchange takes K times as long with K times the workers. Several servers that hold a part of the weights each
-# divide this load, up to the point where each worker's own link is the limit. A ring needs no server: each worker sends
+# the exchange takes K times as long with K times the workers. Several servers, each of which holds a part of the weights,
+# share this load, up to the point where each worker's own link is the limit. A ring needs no server: each worker sends
 # 2 (K - 1) / K of the gradient, less than twice its size for any K; but it takes 2 (K - 1) messages one after the
 # other, so for small messages or thousands of workers its latency counts. Then two levels help (a sum inside each
 # machine, then between the machines), or fewer and smaller exchanges: 16 bits, several batches before each exchange.
@@ -323,6 +332,6 @@ if rows and answered("02b.2"):
 #
 # - A server is limited by its link, a ring by its number of messages.
 # - The ring is a reduce-scatter and an all-gather: 2 (K - 1) messages, less than twice the gradient from each worker.
-# - What a link does not limit, copying does: measure where you train.
+# - Where the link is not the limit, copying is: measure where you train.
 #
 # Next: `03_mirrored_strategy`.

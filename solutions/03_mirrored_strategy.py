@@ -9,16 +9,18 @@
 # %% [markdown]
 # # MirroredStrategy: one network, several copies
 #
-# **Time: 55 minutes, of which 1 minute on 2 cores is computing.**
+# **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
 #
-# You have one network and several devices. Where do the weights live? What travels between the devices, and when?
-# And why do all copies stay the same network? At the end you answer task **T3** in your own words.
+# **Paths:** *an afternoon* (next: `05_resnet50_scaling`), *the practical* (next: `04_batch_size_and_learning_rate`), *everything*.
+#
+# You have one network and several devices. Where are the weights stored? What travels between the devices, and when? And
+# why do all copies stay the same network? At the end you answer task **T3** in your own words.
 
 # %% [markdown]
 # ## Four devices
 #
-# This notebook looks at *how* it works, not at speed. So it takes 4 logical devices on the CPU, on any machine:
-# TensorFlow treats them as it treats 4 GPUs.
+# This notebook looks at *how* MirroredStrategy works, not at speed. So it uses 4 logical devices on the CPU, on any machine:
+# TensorFlow treats them like 4 GPUs.
 
 # %%
 from labs import data, devices, models  # first: it silences TensorFlow's start-up messages
@@ -37,7 +39,7 @@ print(workers)
 # %% [markdown]
 # ## Without a strategy
 #
-# You create a variable and compute with it, as in any TensorFlow program. Four devices are there.
+# You create a variable and compute with it, as in any TensorFlow program. There are four devices.
 # **Predict first:** how many of them will do anything?
 
 # %% labs={"id": "03.1"}
@@ -63,12 +65,12 @@ devices_with_plain = 1
 check("03.2", devices_with_plain)
 
 # %% [markdown]
-# TensorFlow alone takes the first device and leaves the others idle. It is the same with GPUs: without a strategy
+# On its own, TensorFlow uses the first device and leaves the others idle. It is the same with GPUs: without a strategy
 # only the GPU with the lowest number works.
 #
 # ## With a strategy
 #
-# `tf.distribute.MirroredStrategy(devices=...)` knows all four. Whatever *variable* is created inside
+# `tf.distribute.MirroredStrategy(devices=...)` knows all four. Every *variable* that you create inside
 # `with strategy.scope():` gets one copy on each of them.
 
 # %%
@@ -90,7 +92,7 @@ if answered("03.3"):
     tables.show([{"device": copy.device[-13:], "copy": copy.numpy()} for copy in mirrored.values])
 
 # %% [markdown]
-# One name, four copies, one on each device. Now: what keeps them equal?
+# One name stands for four copies, one on each device. What keeps them equal?
 #
 # ## Each replica gets its share of the batch
 #
@@ -124,13 +126,12 @@ check("03.4", local_batch)
 # ## One gradient from four
 #
 # Each replica computes a gradient from its own share. Then all gradients are **summed** over the replicas (an
-# *all-reduce*), and every replica gets the sum. For this sum to be the gradient of the mean loss over the whole batch,
+# *all-reduce*), and every replica gets the sum. This sum should be the gradient of the mean loss over the whole batch,
 #
-# $$ \nabla L = \frac{1}{16} \sum_{i=1}^{16} \nabla L_i , $$
+# $$ \nabla L = \frac{1}{16} \sum_{i=1}^{16} \nabla L_i . $$
 #
-# each replica must scale its loss in the right way. Write `scaled_loss`: `losses` are the losses of the images
-# of *one* replica, `global_batch` is the number of images over all replicas. `tf.reduce_sum` and `tf.reduce_mean` are
-# there for you.
+# So each replica must scale its loss in the right way. Write `scaled_loss`: `losses` are the losses of the images of *one*
+# replica, and `global_batch` is the number of images over all replicas. You can use `tf.reduce_sum` and `tf.reduce_mean`.
 
 
 # %% labs={"id": "03.5"}
@@ -143,8 +144,8 @@ def scaled_loss(losses, global_batch):
 check("03.5", scaled_loss)
 
 # %% [markdown]
-# Now the proof, on numbers. A small network without batch normalisation; its gradient from four shares of 4 images,
-# summed, against the gradient of all 16 images on one device.
+# Now test it with numbers. For a small network without batch normalisation, compare two gradients: the sum of the gradients
+# of four shares of 4 images, and the gradient of all 16 images on one device.
 
 # %%
 with strategy.scope():
@@ -186,21 +187,22 @@ if answered("03.5"):
     assert error < 1e-6  # equal, but for the order in which numbers were added
 
 # %% [markdown]
-# If each replica took the *mean* over its own 4 images, the sum of four means would be 4 times too large. Keras' own
-# `fit` does the scaling for you; in a training loop of your own you must do it.
+# If each replica took the *mean* over its own 4 images, the sum of four means would be 4 times too large. Keras' `fit` does
+# the scaling for you. In a training loop of your own, you must do it.
 #
 # ## Do the copies stay equal?
 #
-# One whole step, from left to right, in small: three weights, 16 samples, 4 replicas. What a replica has for itself is
-# coloured; what is white, all have alike. Add up a column of the gradients: is it what stands in the next one?
+# Here is one whole step in miniature, from left to right: three weights, 16 samples, 4 replicas. Coloured boxes are different
+# on each replica; white boxes are the same on all. Add up the first number of the four gradients. Is it the first number of
+# the sum?
 
 # %%
 plots.show(pictures.step())
 
 # %% [markdown]
-# Equal copies at the start, the same summed gradient for all, the same update. To see whether that is enough, measure
-# it: write a function that takes a list of copies (NumPy arrays of one shape) and returns the largest absolute
-# difference of a single entry between any copy and the first one.
+# All copies are equal at the start, get the same summed gradient, and make the same update. To see whether that is enough,
+# measure it. Write a function that takes a list of copies (NumPy arrays of the same shape). It compares every copy with the
+# first one, entry by entry, and returns the largest absolute difference.
 
 
 # %% labs={"id": "03.6"}
@@ -213,11 +215,16 @@ def largest_difference(copies):
 check("03.6", largest_difference)
 
 # %% [markdown]
-# Now write what the strategy does at every step: the loop over the replicas, with the exchange in it. In plain NumPy, so that
-# nothing is hidden. `copies` is a list of K weight matrices; `shares` a list of K pairs (images, labels), the batch divided;
-# `gradient(weights, images, labels)` gives the mean gradient over these images. Each replica computes from its own copy and its
-# own share; then they exchange; then each updates its own copy. (Above, each loss was divided by the whole batch beforehand, so
-# that the *sum* was right. Here each gradient is a mean over its own share, and with equal shares their *mean* is right.)
+# Now write what the strategy does at every step: the loop over the replicas, with the exchange in it. Use plain NumPy, so that
+# nothing is hidden. You get:
+#
+# - `copies`, a list of K weight matrices
+# - `shares`, a list of K pairs (images, labels): the divided batch
+# - `gradient(weights, images, labels)`, which returns the mean gradient over these images
+#
+# Each replica computes a gradient from its own copy and its own share. Then all exchange their gradients. Then each updates its
+# own copy. (Above, each loss was divided by the global batch, so the *sum* of the gradients was right. Here each gradient is a mean
+# over its own share. If the shares are equal, the *mean* of the gradients is right.)
 
 
 # %% labs={"id": "03.12"}
@@ -233,8 +240,8 @@ def step(copies, shares, gradient, rate):
 check("03.12", step)
 
 # %% [markdown]
-# Two trainings of a one-layer network, 40 steps each, with 4 copies. The first takes your `step`. The second one leaves the
-# exchange out, as if nobody had told a replica about the others.
+# The next cells train a one-layer network twice, each time 40 steps with 4 copies. The first training uses your `step`. The
+# second one leaves out the exchange, as if no replica knew of the others.
 
 
 # %%
@@ -291,13 +298,14 @@ if answered("03.6", "03.12"):
     )
 
 # %% [markdown]
-# With the exchange the distance is exactly zero, at every step. Without it, four different networks grow. Nothing
-# fails and nothing warns: as the second picture shows, the loss of each goes down. Compare copies whenever you are not sure.
+# With the exchange the distance is exactly zero, at every step. Without it, the copies become four different networks. There
+# is no error and no warning, and the second picture shows that the loss of each copy falls. Compare copies whenever you are
+# not sure.
 #
 # ## What travels
 #
-# At every step each replica's whole gradient is summed over the replicas. How many bytes is that for ResNet50V2
-# with 10 classes, in float32 (4 bytes)? Only trainable weights have a gradient. (Rounded to 2 or 3 digits is enough.)
+# At every step each replica's whole gradient is summed over the replicas. How many bytes does it have for ResNet50V2 with 10
+# classes, in float32 (4 bytes)? Only trainable weights have a gradient. (2 or 3 digits are enough.)
 
 # %%
 resnet = models.network("ResNet50V2", image_size=32, classes=10)
@@ -311,7 +319,7 @@ gradient_bytes = 4 * sum(int(np.prod(w.shape)) for w in resnet.trainable_weights
 check("03.7", gradient_bytes)
 
 # %% [markdown]
-# When is this exchange done?
+# When does this exchange take place?
 #
 # - **a**: after every epoch, when the replicas exchange their parameters
 # - **b**: at every step, after backward and before the update
@@ -337,10 +345,13 @@ check("03.8", when)
 # model.fit(batches, epochs=2, shuffle=False, verbose=2)
 # ```
 #
-# Three things change for K replicas, each of which keeps its 16 images: model and optimizer are *created* inside the scope,
-# the pipeline gets the *global* batch, 4 times 16, and the rate grows as that batch does (notebook 04 says why; with the global
-# batch unchanged, it would stay). `fit` may stay outside the scope: the cell after yours calls it. Write all before it for the
-# strategy above.
+# For 4 replicas with 16 images each, three things change:
+#
+# - model and optimizer are *created* inside the scope
+# - the pipeline gets the *global* batch, 4 times 16
+# - the rate grows by the same factor as the batch (notebook 04 says why; if the global batch stayed the same, the rate would, too)
+#
+# Write everything before `fit` for the strategy above. `fit` may stay outside the scope: the cell after yours calls it.
 
 # %%
 more = data.load("digits", images=512)
@@ -370,21 +381,21 @@ if answered("03.6", "03.9"):
     print("first moving mean of batch normalisation:", largest_difference(copies))
 
 # %% [markdown]
-# One exception: **batch normalisation** uses the mean and variance of the *local* batch, so each replica normalises with
-# its own. A local batch of 2 or 4 makes these noisy. The moving averages that it keeps for later have no gradient, so
-# nothing exchanges them: each replica's are its own, and the last line above shows that they differ.
+# There is one exception: **batch normalisation** uses the mean and variance of the *local* batch, so each replica normalises with
+# its own values. With a local batch of 2 or 4 they are noisy. The moving averages that it keeps for later have no gradient, so they
+# are not exchanged: each replica has its own, and the last line above shows that they differ.
 #
-# You may know PyTorch: `MirroredStrategy` does within one machine what `DistributedDataParallel` does. For several machines TensorFlow
-# has `MultiWorkerMirroredStrategy`: the same idea with one process for each machine. With Keras 3's `fit` it does not work (Keras'
-# issue 20585), so beyond one machine this course goes on with Horovod.
+# If you know PyTorch: within one machine, `MirroredStrategy` does what `DistributedDataParallel` does. For several machines,
+# TensorFlow has `MultiWorkerMirroredStrategy`: the same idea with one process for each machine. It does not work with Keras 3's `fit`
+# (Keras' issue 20585), so beyond one machine this course uses Horovod.
 #
-# One thing to know before you share a node with others: unless told otherwise, TensorFlow takes nearly all memory of *all* GPUs that it
-# sees, also of those that it leaves idle. `CUDA_VISIBLE_DEVICES`, which SLURM sets for a job, says which ones it sees.
+# Before you share a node with others, you should know this: by default, TensorFlow takes nearly all the memory of *all* GPUs that it
+# sees, even of those that it leaves idle. `CUDA_VISIBLE_DEVICES`, which SLURM sets for a job, determines which GPUs it sees.
 #
 # ## T3
 #
-# Explain MirroredStrategy in 5 to 10 sentences: where do parameters live, what does each replica compute, what
-# travels and when, and why do the replicas stay consistent? Name what would happen if one step of it were left out.
+# Explain MirroredStrategy in 5 to 10 sentences: where are parameters stored, what does each replica compute, what travels
+# and when, and why do the replicas stay consistent? Say what would happen if one of these steps were left out.
 
 # %% [markdown] labs={"id": "T3", "kind": "answer"}
 # ### T3: your answer
@@ -396,14 +407,14 @@ if answered("03.6", "03.9"):
 # keep the copies equal, to the last bit: parameters need not travel, and no replica is special. Without the all-reduce
 # each replica would train a network of its own, without any error message; with a mean over the local batch only, the summed
 # gradient would be K times too large. Batch normalisation uses each replica's own share, and its moving
-# averages are each replica's own, too.
+# averages are local, too.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
-# - A strategy mirrors **variables**, splits **batches**, and sums **gradients**, at every step.
+# - A strategy mirrors **variables**. At every step it splits a **batch** and sums the **gradients**.
 # - The batch that you pass is the global one.
-# - Equal copies can be checked, and should be.
+# - You can check that copies are equal, and you should.
 #
 # Next: `04_batch_size_and_learning_rate`.

@@ -11,8 +11,10 @@
 #
 # **Time: 40 minutes, of which 3 minutes on 2 cores are computing.**
 #
-# How many images can one device take at a step? What fills its memory? And if more workers make the batch larger, what
-# does that ask of the learning rate? At the end you hand in task **T4**: the largest batch size that fits, with evidence.
+# **Paths:** *the practical* (next: `05_resnet50_scaling`), *everything*; *an afternoon* leaves it out.
+#
+# How many images can one device process in a step? What fills its memory? And if more workers make the batch larger, how
+# must the learning rate change? At the end you hand in task **T4**: the largest batch size that fits, with evidence.
 
 # %%
 from labs import jobs, models, presets
@@ -27,8 +29,8 @@ print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.
 # %% [markdown]
 # ## What fills the memory
 #
-# You know the four parts from notebook 01: **weights**, **gradients**, what the **optimizer** keeps, and **activations**. Here they
-# are for several batch sizes, computed from the layers of the model (SGD with momentum: 1 number per weight):
+# You know the four parts from notebook 01: **weights**, **gradients**, **optimizer** state, and **activations**. The picture shows
+# them for several batch sizes, computed from the layers of the model (SGD with momentum keeps 1 number per weight):
 
 # %%
 network = models.network("ResNet50V2", image_size=32, classes=10)
@@ -49,9 +51,9 @@ border = sum(size for part, size in parts[1].items() if part != "activations") /
 check("04.1", border)
 
 # %% [markdown]
-# These images have 32 x 32 pixels. What becomes of this batch size for the same network with 64 x 64 pixels?
+# These images have 32 x 32 pixels. How does this batch size change for the same network with 64 x 64 pixels?
 #
-# - **a**: it stays, for the network has as many weights as before
+# - **a**: it stays the same, because the network has as many weights as before
 # - **b**: about half
 # - **c**: about a quarter
 # - **d**: about 4 times as large
@@ -72,14 +74,14 @@ for pixels in (32, 64):
 tables.show(shown)
 
 # %% [markdown]
-# The picture is an estimate: some layers work in place, others need scratch space that no formula shows. To know, you
-# must try.
+# The picture is an estimate. Some layers work in place, and others need working memory that this formula does not include.
+# To know, you must try.
 #
 # ## The search
 #
-# `maxbatch.search` makes real training steps with 1, 2, 4, 8, ... images until memory runs out, in a process of its own:
-# this notebook goes on whatever happens there. On a GPU the limit is the GPU's memory. Without one, the process may grow
-# by a fixed budget once weights and gradients are in place, and no further, so that TensorFlow itself runs out of memory.
+# `maxbatch.search` makes real training steps with 1, 2, 4, 8, ... images until memory runs out. It runs in a process of its
+# own, so this notebook survives whatever happens there. On a GPU the limit is the GPU's memory. Without a GPU, the process
+# gets a fixed memory budget once weights and gradients are in place, so that TensorFlow itself runs out of memory.
 
 # %%
 print(f"budget for a step: {plan.memory / 2**30:.3g} GiB" if plan.memory else "budget: the memory of the GPU")
@@ -103,15 +105,16 @@ fits, fails = result["largest"], result["fails"]
 outcome("04.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
-# The border lies between the largest size that fits and the next one tried, in brackets. Where the limit is a budget, weights and gradients are in place before it begins: take them off
-# the bars. What is left is an estimate all the same; it counts the output of every layer.
+# The limit lies between the largest size that fits and the next one tried, in brackets. If your limit is a budget, it does not
+# include weights and gradients, so subtract them from the bars. Even then the bars are an estimate: they count the output of every
+# layer.
 #
-# Images per second rise with the batch at first, then hardly any more: larger batches keep the device busy, but once it
-# *is* busy they only cost memory. (One step per size: these speeds are rough.)
+# At first, images per second rise with the batch; then they hardly change. Larger batches keep the device busy, but once it *is*
+# busy they only cost memory. (There is one step per size, so these speeds are rough.)
 #
 # ## The evidence
 #
-# The file `.err` of the search holds what TensorFlow said when memory ran out. A file is evidence; a sentence is not.
+# The `.err` file of the search contains TensorFlow's message when memory ran out. A file is evidence; a sentence is not.
 
 # %%
 error_file = (result["evidence"] or result["trials"][-1]).get("file") or result["trials"][-1]["err"]
@@ -120,8 +123,7 @@ print(f"{error_file}, its last 900 characters:\n")
 print(text[-900:])
 
 # %% [markdown]
-# Copy the one line that names the tensor for which there was no memory (you need not copy it by hand: read the file,
-# find the line).
+# Find the line that names the tensor for which there was no memory. (You need not copy it by hand: search for it in `text`.)
 
 # %% labs={"id": "04.4"}
 ### BEGIN SOLUTION
@@ -130,9 +132,9 @@ evidence_line = next(line for line in text.splitlines() if line.startswith("OOM"
 check("04.4", evidence_line, result)
 
 # %% [markdown]
-# ## Closer to the border
+# ## Closer to the limit
 #
-# Doubling leaves a gap: one size fits, twice that size does not. Write the size to try next.
+# Doubling leaves a gap: one size fits, twice that size does not. Write a function that gives the size to try next.
 
 
 # %% labs={"id": "04.5"}
@@ -145,15 +147,15 @@ def next_batch(fits, fails):
 check("04.5", next_batch)
 
 # %% [markdown]
-# In a terminal, `uv run labs maxbatch --model ResNet50V2 --memory 1GiB --bisect 3` halves the gap three times. Powers of
-# two are usual all the same: the last few images per step gain little.
+# In a terminal, `uv run labs maxbatch --model ResNet50V2 --memory 1GiB --bisect 3` halves the gap three times. In practice,
+# most people stay with powers of two, because the last few images per step gain little.
 
 # %% [markdown]
 # ## More workers, larger batches
 #
 # One worker takes 256 images per step with a rate of 0.01. Now there are 4 workers, each still with 256 images. Which batch
-# size do you pass to the pipeline, and which rate does the **linear rule** give? The rule (Goyal et al. 2017): multiply the
-# rate by the factor by which the batch grew.
+# size do you pass to the pipeline, and which rate does the **linear rule** give? The rule (Goyal et al. 2017) says: multiply
+# the rate by the factor by which the batch grew.
 
 # %% labs={"id": "04.6"}
 ### BEGIN SOLUTION
@@ -162,11 +164,11 @@ global_batch, learning_rate = 4 * 256, 4 * 0.01
 check("04.6", global_batch, learning_rate)
 
 # %% [markdown]
-# The opposite mistake is to pass the local batch: each of 4 workers then gets 64 images, and the training is slower
-# *and* another one.
+# A common mistake is to pass the local batch of 256. Each of the 4 workers then gets 64 images, so the training is slower,
+# *and* it learns differently.
 #
-# Batches seldom divide the data evenly. 50,000 images in batches of 8192: how many steps has an epoch, if no image
-# is left out, and how many images has the last step?
+# Batches seldom divide the data evenly. Take 50,000 images in batches of 8192, and leave no image out. How many steps does an
+# epoch have, and how many images are in the last step?
 
 # %% labs={"id": "04.7"}
 ### BEGIN SOLUTION
@@ -175,13 +177,14 @@ steps, last = -(-50_000 // 8192), 50_000 % 8192
 check("04.7", steps, last)
 
 # %% [markdown]
-# That last step has a tenth of the images, and costs about that share of a full step and what every step costs, whatever its
-# size; so images per second come out a little lower. The kit's pipeline leaves the rest out of each epoch (shuffled anew, so other images every time) and counts only what was used.
+# That last step has a tenth of the images. It takes about a tenth of a full step's time, plus the fixed cost of every step. So
+# images per second come out a little lower. The kit's pipeline leaves the last, partial batch out of each epoch and counts only
+# the images used. Each epoch is shuffled anew, so other images are left out every time.
 #
 # ## Does the rule hold?
 #
-# Three trainings on *one* worker, so that only batch and rate differ: batch 32; batch 256; batch 256 with 8 times the rate.
-# The network is a small one, for speed.
+# Compare three trainings on *one* worker, so that only batch and rate differ: batch 32; batch 256; batch 256 with 8 times the
+# rate. The network is small, to save time.
 
 # %%
 epochs = 2 if plan.name == "test" else 10
@@ -236,7 +239,7 @@ loss = {name: run["final_loss"] for name, run in runs.items()}
 assert loss["batch 256, rate 0.01"] > loss["batch 256, rate 0.08"]
 
 # %% [markdown]
-# What do the curves say?
+# What do the curves show?
 #
 # - **a**: with more workers, training gets worse
 # - **b**: a larger batch sees fewer images per epoch and learns less
@@ -250,16 +253,16 @@ answer = "c"
 check("04.8", answer)
 
 # %% [markdown]
-# The rule has an end: rates cannot grow for ever, and from some batch on no rate makes up for the missing updates. (Whether large
-# batches also learn worse by themselves is disputed: notebook 09 looks into it.) Another rule multiplies by the square root of the
-# factor, which leaves the variance of an update as it was (A. Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014).
-# Neither holds for all networks and batches (C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600), 2019). And a
-# large rate is dangerous in the first steps, which is why it is often reached over a warm-up of some epochs.
+# The rule has limits. Rates cannot grow for ever, and beyond some batch size no rate makes up for the missing updates. (Whether a
+# large batch in itself makes learning worse is disputed: see notebook 09.) Another rule multiplies the rate by the square root of
+# the factor, which keeps the variance of an update the same (A. Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014).
+# Neither rule holds for all networks and batches (C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600), 2019). And a
+# large rate is dangerous in the first steps. So it is often raised step by step over the first epochs, which is called a **warm-up**.
 #
 # ## T4
 #
-# What is the largest batch size for your network that fits? Show the steps of your search, the `.err` line that proves it, and
-# say which part of the memory set the limit. Compare with your prediction 04.3.
+# What is the largest batch size that fits for your network? Show the steps of your search and the `.err` line that proves the
+# limit. Say which part of the memory sets it. Compare with your prediction 04.3.
 
 # %% [markdown] labs={"id": "T4", "kind": "answer"}
 # ### T4: your answer
@@ -275,8 +278,8 @@ check("04.8", answer)
 # %% [markdown]
 # ## What you take along
 #
-# - Only activations grow with the batch; the rest is paid once.
-# - The largest batch is measured, with the line of `.err` that proves the border.
+# - Only activations grow with the batch; the size of the other parts is fixed.
+# - You measure the largest batch, and a line of the `.err` file proves the limit.
 # - The batch that you pass is the global one; the linear rule scales the rate with it.
 #
 # Next: `05_resnet50_scaling`.

@@ -11,6 +11,8 @@
 #
 # **Time: 65 minutes, of which 6 minutes on 2 cores are computing.** An optional part at the end takes about 15 minutes more.
 #
+# **Paths:** *an afternoon* (its last notebook), *the practical* (next: `05b_script_for_a_cluster`), *everything*.
+#
 # You train ResNet50V2 on 1 and 2 workers (and on more, if you have them) with a script that you complete yourself. From your
 # own logs you compute epoch time, images per second, speedup and efficiency, with intervals that say how sure you can be. Then
 # you take a step apart to see what limits the speedup. You hand in task **T6**. Task **T5** follows in the second part,

@@ -11,6 +11,8 @@
 #
 # **Time: 45 minutes, of which 1 minute on 2 cores is computing.**
 #
+# **Paths:** *the practical* (next: `08_resnet152_scaling`), *everything*; *an afternoon* leaves it out.
+#
 # In notebook 05 you completed `scripts/ResNet50.py` and measured it on this machine. Here you read a log from a cluster,
 # critically, and write a **batch script** that runs the same training there as a job. You need your `ResNet50.py` from notebook
 # 05. At the end you hand in task **T5**, with your runs from notebook 05.

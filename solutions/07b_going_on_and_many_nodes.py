@@ -9,12 +9,14 @@
 # %% [markdown]
 # # Horovod: a training that goes on, and many nodes
 #
-# **Time: 55 minutes, of which 2 minutes on 2 cores are computing.**
+# **Time: 60 minutes, of which 2 minutes on 2 cores are computing.**
+#
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
 # In notebook 07 you trained one network on several ranks of one machine. A real training may take longer than one job is allowed to
-# run, and may need more GPUs than one machine has. First you see what happens when a rank fails. Then you write a checkpoint from
-# which the next job goes on. At the end you start a job on several nodes; for this you need your `scripts/ResNet50_horovod.py` of
-# notebook 07.
+# run, and may need more GPUs than one machine has. First you find four mistakes in a script, and see what happens when a rank fails.
+# Then you write a checkpoint from which the next job goes on. At the end you start a job on several nodes; for this you need your
+# `scripts/ResNet50_horovod.py` of notebook 07.
 
 # %%
 from labs import blanks, devices, jobs, presets
@@ -29,6 +31,35 @@ small, few = ("-m", "labs.lessons.nb07.experiment"), ["--images", 256, "--epochs
 cores = {"launcher": "mpiexec", "env": {"CUDA_VISIBLE_DEVICES": ""}}  # small experiments need no GPU
 
 # %% [markdown]
+# ## Four mistakes
+#
+# `scripts/four_mistakes.py` trains a small network on any number of ranks. It was written in a hurry, and breaks four rules that you
+# know from the six steps. Run it:
+
+# %%
+hasty = "scripts/four_mistakes.py"
+if devices.has("horovod"):
+    job = jobs.run(hasty, "--images", 512, "--epochs", 2, name="four_mistakes", ranks=2, **cores)
+
+# %% [markdown]
+# Repair it, and run the cell above after each change. The kit refuses two of the mistakes, one after the other. The other two train
+# without an error, and with identical weights. Which field of the record would have told you about one of them? And what would you
+# have to count to notice the other?
+
+# %% labs={"id": "07.27"}
+check("07.27", hasty)
+
+# %%
+if answered("07.27") and devices.has("horovod") and job.state == "finished":
+    record = run_record.load(job.record)
+    print("ranks:", record.configuration.workers, "  rate:", record.configuration.learning_rate)
+    print("weights identical:", record.weights["identical"])
+
+# %% [markdown]
+# With the rate as it was, the record says 0.01 on 2 ranks, which is not the rate for this batch. No field says that each rank
+# shuffles with its own seed. Each rank still reads half as many samples as there are, but together they read some samples twice and
+# others never. To notice it, count the sample numbers, or let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
+#
 # ## When a rank dies
 #
 # In this run one of the two ranks fails at the beginning of its second epoch. The other one then waits in an all-reduce for a
@@ -197,7 +228,7 @@ if batch_job and batch_job.records:
     print(*[line for line in batch_job.out.read_text().split("\n") if "Rank " in line], sep="\n")
     record = run_record.load(batch_job.records[0])
     has = record.configuration
-    print(has.workers, "ranks on", has.nodes, "node(s); weights identical:", record.weights["identical"])
+    print(has.workers, "ranks on", has.nodes, "nodes; weights identical:", record.weights["identical"])
     print("oversubscribed:", record.oversubscribed)
 
 # %% [markdown]

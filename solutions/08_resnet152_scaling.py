@@ -9,7 +9,9 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 80 minutes, of which 9 minutes on 2 cores are computing.**
+# **Time: 90 minutes, of which 9 minutes on 2 cores are computing.**
+#
+# **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves it out.
 #
 # ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, but it is a guess. First you
 # count what grows, then you write the training script and find the largest batch. Then you run the script, and let the intervals
@@ -393,7 +395,7 @@ check("08.11", rows, "" if own else lacks)
 #
 # ## On the cluster
 #
-# `slurm/local/ResNet152V2.sh` (or the one in the folder of your site) is the twin of the script that you wrote in notebook 05. Fill
+# `slurm/local/ResNet152V2.sh` (or the one in the folder of your site) is the twin of the script that you wrote in notebook 05b. Fill
 # its blanks. The check finds mistakes that `sbatch` would accept.
 
 # %%

@@ -11,6 +11,8 @@
 #
 # **Time: 60 minutes, of which 3 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # You have seen that more workers need less time. Here you see how that fails: first on a small network, whose exchange costs more
 # than it saves. You take its steps apart to find out why. Then you write local SGD, in which the workers exchange less often, and
 # measure what it saves and what it costs. Notebook 09b, the second part, is about large batches and late workers.
@@ -38,8 +40,8 @@ print(f"preset {plan.name}; a rank computes on one CPU core, and this machine ha
 # %% [markdown]
 # ## 1. Exchange may cost more than it saves
 #
-# A published lesson on Horovod trains a small network on images of digits: 73 s in one process, 443 s in four, with the same
-# effective batch. Its text says that four processes are "almost eight times slower". How many times as long do they take?
+# A published lesson on Horovod trains a small network on images of digits. With the same effective batch, one process takes 73 s
+# and four take 443 s. The text says that four processes are "almost eight times slower". How many times as long do they take?
 
 # %% labs={"id": "09.1"}
 ### BEGIN SOLUTION
@@ -48,8 +50,8 @@ times_as_long = 443 / 73
 check("09.1", times_as_long)
 
 # %% [markdown]
-# A slip in a division survives in a text as long as nobody divides again. The effect is real, though: four processes are far slower than
-# one. You cause it here. Some networks, all alike but for their size: three convolutions and a dense layer.
+# A wrong quotient stays in a text until somebody divides again. The effect is real, though: four processes are far slower than one.
+# Now you produce it yourself, with networks of three convolutions and a dense layer that differ only in their size.
 
 # %%
 sizes = [2, 16, 64] if quick else [2, 8, 16, 32, 64]
@@ -63,11 +65,11 @@ for filters in sizes:
 tables.show(rows, ("filters", "tensors", "weights", "bytes"), {"bytes": "bytes to exchange in a step"})
 
 # %% [markdown]
-# The batch is fixed for all ranks together: 32 images. One rank computes all 32, each of two ranks 16, each of four 8. (In notebooks
-# 05 and 07 each worker kept its batch. This is the harder case, called **strong scaling**.)
+# The global batch is fixed: all ranks together compute 32 images. One rank computes all 32, each of two ranks 16, each of four 8.
+# (In notebooks 05 and 07 each worker kept its batch, and the global batch grew. This is the harder case, called **strong scaling**.)
 #
-# **Predict** for the smallest network: how many times as long as on one rank does a step take on two? A number below 1 says that
-# two are faster.
+# **Predict** for the smallest network: a step on two ranks takes how many times as long as a step on one? A number below 1 means
+# that two ranks are faster.
 
 # %% labs={"id": "09.2"}
 ### BEGIN SOLUTION
@@ -76,8 +78,8 @@ two_over_one = 2.0
 predict("09.2", two_over_one)
 
 # %% [markdown]
-# The kit's cost model predicts, too, before anything has run on two ranks. It needs the steps of one rank, with different batches, and
-# the latency and bandwidth of an all-reduce alone:
+# The kit's cost model makes a prediction, too, before anything has run on two ranks. It needs two measurements: the steps of one
+# rank with different batches, and the latency and bandwidth of an all-reduce without training.
 
 # %%
 rounds, of_round = (3, 4) if quick else (6, 10)
@@ -96,9 +98,9 @@ headers = {"one": "one rank (ms), measured", "two": "two ranks (ms), predicted",
 tables.show(rows, ("filters", "one", "two", "ratio"), headers)
 
 # %% [markdown]
-# Now measure it. In each round all kinds of steps take turns: one rank alone with the whole batch and with its share, all ranks side by
-# side without exchange, all ranks with exchange. Two ranks exchange over MPI. Four do so, too, if each has a core; else over Gloo, since a
-# rank that waits over MPI keeps a core busy that another one needs.
+# Now measure it. In each round four kinds of steps take turns: one rank alone with the whole batch, one rank alone with its share, all
+# ranks side by side without exchange, and all ranks with exchange. Two ranks exchange over MPI. Four do so, too, if each of them has a
+# core. Otherwise they use Gloo, because a rank that waits in MPI keeps a core busy that another rank needs.
 
 # %%
 if devices.has("horovod"):
@@ -111,23 +113,24 @@ if devices.has("horovod"):
     plots.show(pictures.pays(alone, found, expected))
 
 # %% [markdown]
-# Each point is a network. Above the line several ranks lose; where a curve crosses it, they begin to pay. Where did the cost model err,
-# and which way? It knows computation and links. It does not know what one more process does to a machine of two cores.
+# Each point is a network. Above the line several ranks are slower than one. Where a curve crosses the line, more ranks begin to pay.
+# Where was the cost model wrong, and in which direction? It knows the computing and the links. It does not know what one more process
+# does to a machine with two cores.
 #
-# Each curve compares steps of one measurement, which took turns. The curves themselves did not: they were measured one after the
-# other, and two and four ranks may differ in how they exchange as well. So do not read from their distance what two more ranks cost.
+# Within a curve, the steps took turns, so you can compare them. The curves were measured one after the other, and two and four ranks
+# may also exchange in different ways. So the distance between two curves does not tell you what two more ranks cost.
 #
-# The parts of a step, by differences, as shares of the step on all ranks in the same round. **Start of operations** is what is left of a
-# step at 0 images: each operation is started once, however few images it gets. A part below 0 cannot be: such a network is marked
-# as too noisy.
+# The next figure shows the parts of a step as shares of the step on all ranks in the same round. Each part is a difference between two
+# measured steps. **Start of operations** is what remains of a step at 0 images: each operation is started once, however few images
+# it gets. No part can be shorter than 0, so a network with a negative part is marked as too noisy.
 
 # %%
 if devices.has("horovod"):
     plots.show(pictures.step_parts(found))
 
 # %% [markdown]
-# Write the speedup of a step from its parts. All are in the same unit: `start`, the start of operations; `per_image`, computing for one
-# image; `exchange`, all that the exchange adds on several ranks. The batch of all ranks together is 32.
+# Write a function that computes the speedup of a step from its parts, all in the same unit: `start` is the start of operations,
+# `per_image` the computing for one image, and `exchange` all that the exchange adds on several ranks. The global batch is 32.
 
 
 # %% labs={"id": "09.3"}
@@ -147,17 +150,17 @@ if answered("09.3") and devices.has("horovod"):
     tables.show(rows, ("filters", *columns))
 
 # %% [markdown]
-# In brackets: 95 % intervals over the rounds. For 2 ranks your function is not in the table. It would give what was measured, because the
-# parts are differences of those very steps: they agree by construction, which proves nothing.
+# The brackets hold 95 % intervals over the rounds. For 2 ranks the table shows the measurement alone. Your function would give the same
+# number there, because the parts are differences between those very steps. That proves nothing.
 #
-# 8 and 32 ranks are computed as if the exchange took no longer among more of them, and each had a core: the best case. Even so the
-# speedup has an end: what is not divided stays.
+# For 8 and 32 ranks the computation assumes the best case: the exchange takes no longer among more ranks, and each rank has a core.
+# Even then the speedup has a limit, because the part that is not divided remains.
 #
 # Why does a second rank not help the *smallest* network?
 #
-# - **a**: its gradient takes longest to exchange
+# - **a**: its gradient takes the longest to exchange
 # - **b**: with two ranks it computes twice as many images in a step
-# - **c**: a second rank halves a small part of its step, and adds an exchange to it
+# - **c**: a second rank halves a small part of its step, and adds an exchange
 # - **d**: two processes cannot be faster than one on this machine
 
 # %% labs={"id": "09.4"}
@@ -169,27 +172,31 @@ check("09.4", why_it_loses)
 # %% [markdown]
 # ## 2. Exchange less often
 #
-# If exchanging is what costs, do it at every k-th step only. Between two exchanges each worker trains by itself, as if it were alone;
-# then all take the mean of their *weights*. This is **local SGD**:
+# If the exchange costs too much, exchange only after every k-th step. Between two exchanges each worker trains by itself. Then all
+# workers take the mean of their *weights*. This is **local SGD**:
 #
 # $$ w_i \leftarrow w_i - \eta\, g_i(w_i) \quad\text{at every step,}\qquad w_i \leftarrow \frac{1}{K} \sum_{j=1}^{K} w_j
 # \quad\text{after every } k\text{-th.} $$
 #
-# With k = 1 and plain SGD it is the synchronous training that you know: the mean of weights that were equal a step ago is the mean of
-# their gradients' steps.
+# With k = 1 and plain SGD it is the synchronous training that you know: if the weights were equal before a step, the mean of the
+# weights after it is the same as one step with the mean gradient.
 #
-# Open `scripts/local_sgd.py` and write its function `local_sgd`: a training loop of your own, without `fit`. A step of SGD takes about
-# five lines (`tf.GradientTape`, `optimizer.apply`; `@tf.function` before it makes it fast), the mean another five.
-# `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, `variable.assign(...)` stores it. The check plays your
-# function on 2 ranks in one process, with and without momentum, and compares the weights; it needs no Horovod.
+# With momentum a step also changes the velocities $v_i$, which the optimizer keeps as `optimizer.momentums`. Take their mean together
+# with that of the weights: $v_i \leftarrow \frac{1}{K} \sum_j v_j$ after every k-th step. Otherwise the workers leave the exchange
+# with equal weights and different velocities.
+#
+# Open `scripts/local_sgd.py` and complete its function `local_sgd`, a training loop without `fit`. Two parts are missing: the step
+# (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches with the mean (about five lines).
+# `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, and `variable.assign(...)` stores it. The check plays
+# your function on 2 ranks in one process, with and without momentum, and compares the weights. It needs no Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"
 check("09.5", script)
 
 # %% [markdown]
-# The script trains a dense network on 2 ranks, one training for each k. **Predict:** how many times as many steps in a second does it
-# take with k = 16 as with k = 1?
+# The script trains a dense network on 2 ranks, once for each k. **Predict:** divide the steps per second with k = 16 by those with
+# k = 1. Which number do you expect?
 
 # %% labs={"id": "09.6"}
 ### BEGIN SOLUTION
@@ -227,11 +234,10 @@ headers = {"step": "step (ms), measured", "gain": "steps/s against k = 1", "iden
 tables.show(rows, ("k", "means", "step", "gain", "accuracy", "identical"), headers)
 
 # %% [markdown]
-# What is saved is the exchange: a step costs what computing costs, plus a k-th of an exchange. Behind the last mean all ranks hold one
-# network.
+# A step now costs the computing plus one k-th of an exchange. After the last mean all ranks hold the same network.
 #
-# A network of `parameters` float32 weights trains for 512 steps with k = 128. How many times do the ranks exchange, and how many bytes of
-# weights are that in all, for each rank?
+# A network with `parameters` float32 weights trains for 512 steps with k = 128. How many times do the ranks exchange? How many bytes of
+# weights does each rank give to these exchanges in all?
 
 # %% labs={"id": "09.7"}
 parameters = 394_634
@@ -244,12 +250,12 @@ check("09.7", exchanges, bytes_in_all, parameters)
 # %% [markdown]
 # ### What does it cost in accuracy?
 #
-# Eight workers, a small network in NumPy, 512 steps, each worker with its own shard of the digits. Either the digits were shuffled
-# before they were divided, or they were sorted by label: then worker 0 has all zeros, and worker 7 all nines. The eight workers take
-# turns in one process here; what they learn is real.
+# Eight workers train a small NumPy network for 512 steps, each on its own shard of the digits. In one experiment the digits are
+# shuffled before they are divided. In the other they are sorted by label, so that the first worker has the zeros and the last one the
+# nines. The eight workers take turns in one process here, but what they learn is real.
 #
-# With shuffled shards, accuracy is the same for k = 1 and k = 128, as you will see. **Predict** the accuracy on test images with *sorted*
-# shards and k = 128 (guessing at random gives 0.1):
+# With shuffled shards the accuracy is the same for k = 1 and k = 128, as you will see. **Predict** the test accuracy with *sorted*
+# shards and k = 128. (Guessing at random gives 0.1.)
 
 # %% labs={"id": "09.8"}
 ### BEGIN SOLUTION
@@ -275,9 +281,9 @@ plots.show(
 )
 
 # %% [markdown]
-# Four exchanges in place of 512, and nothing lost: with shuffled shards. Why does a large k harm with sorted ones?
+# With shuffled shards, 4 exchanges did the work of 512 and no accuracy was lost. Why does a large k do harm with sorted shards?
 #
-# - **a**: between two means each worker trains on its own classes only, and drifts away from the others
+# - **a**: between two means each worker trains on its own classes only, and its weights drift away from the others
 # - **b**: with a large k each worker takes fewer steps
 # - **c**: sorted shards hold fewer images
 # - **d**: the mean of weights is less exact when the labels differ
@@ -289,15 +295,15 @@ why_sorted_loses = "a"
 check("09.9", why_sorted_loses)
 
 # %% [markdown]
-# What papers say, and they do not agree:
+# Published results do not agree:
 #
 # | source | found |
 # |---|---|
 # | S. Stich, [1805.09767](https://arxiv.org/abs/1805.09767) | for convex problems: as few steps as synchronous SGD needs, with up to $\sqrt{T}$ times fewer exchanges in $T$ steps |
-# | T. Lin and others, [1808.07217](https://arxiv.org/abs/1808.07217) | at equal computation local SGD generalises better than one large batch; best is to begin synchronously and exchange less often later |
+# | T. Lin and others, [1808.07217](https://arxiv.org/abs/1808.07217) | with equal computation, local SGD generalises better than one large batch; it is best to begin synchronously and to exchange less often later |
 # | J. Gonzalez Ortiz and others, [2110.08133](https://arxiv.org/abs/2110.08133) | at the scale of ImageNet local SGD is faster and *less accurate*: smaller experiments do not carry over; a slow momentum over the means helps |
 #
-# Yours is one of the smaller experiments.
+# Your experiment is one of the smaller ones.
 
 # %% [markdown]
 # ## What you take along

@@ -11,6 +11,8 @@
 #
 # **Time: 80 minutes, of which 3 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # In notebook 09 the exchange was the reason why more workers did not help. It is not the only one. More workers mean a larger batch:
 # you measure up to which size a larger batch saves steps. Then you use workers in another way, for several trainings at once, and see
 # what a single late worker costs. At the end you hand in task **W1**, for which you also need your results of notebook 09.
@@ -38,10 +40,10 @@ seeds = range(3 if quick else 5)
 # %% [markdown]
 # ## 1. Large batches: a dispute
 #
-# The other way to exchange less often is a larger batch. Are large batches worse? A popular experiment trains with
-# several batch sizes, for 10 epochs each, at one rate. The smallest batch takes by far the longest, and is the most accurate.
+# Larger batches are another way to exchange less often. Do they lead to worse networks? A popular experiment trains with several batch
+# sizes, for 10 epochs each and at the same learning rate. The smallest batch takes by far the longest, and is the most accurate.
 #
-# **Predict** which batch is the most accurate here, after 10 epochs at rate 0.05: "8", "32", "128" or "512".
+# **Predict** which batch is the most accurate here after 10 epochs at rate 0.05: "8", "32", "128" or "512".
 
 # %% labs={"id": "09.10"}
 ### BEGIN SOLUTION
@@ -75,8 +77,8 @@ best_batch = show_trainings(same_rate)
 outcome("09.10", str(best_batch))
 
 # %% [markdown]
-# So large batches harm? Before you believe it, count what else differs. How many **updates** does a training make? What fills no whole
-# batch is left out in each epoch.
+# So do large batches do harm? First count what else differs. Write a function for the number of **updates** of a training. In each
+# epoch, the images that do not fill a whole batch are left out.
 
 
 # %% labs={"id": "09.11"}
@@ -93,9 +95,9 @@ if answered("09.11"):
     print(*(f"batch {batch}: {updates(small.TRAIN, batch, 10)} updates" for batch in sizes_of_batch), sep="\n")
 
 # %% [markdown]
-# With equal epochs and one rate, batch 512 was given 20 updates, and batch 8 1600 of the same length. Two repairs. First the linear rule:
-# a rate that grows with the batch. Then the same number of *steps* for all batches, each with the rate that is best on the
-# validation images. The test images decide nothing; they give the result.
+# With equal epochs and one rate, batch 512 made 20 updates and batch 8 made 1600, all with the same rate. There are two ways to make the
+# comparison fairer. One is the linear rule: the rate grows with the batch. The other gives all batches the same number of *steps*, and
+# each batch the rate that is best on the validation images. The test images are used for the result alone.
 
 # %%
 linear = {
@@ -115,18 +117,18 @@ accuracies = {name: {b: [each["test"] for each in of[b]] for b in of} for name, 
 plots.show(pictures.accuracy_by(accuracies, xlabel="batch (images)", title="three ways to compare batches"))
 
 # %% [markdown]
-# One point lies at or below guessing (0.1): batch 512 by the linear rule. Its rate of 3.2 is too high for this network, and the training
-# **diverges**. Its loss ends far above 2.3 = ln 10, which is the loss of a network that finds all ten digits equally likely. The steps have
-# been so long that nearly all hidden units are at -1 or 1, where a gradient changes nothing, and the network calls nearly every image
-# the same digit. The linear rule has an end: section 4 looks for it.
+# One point lies at or below the accuracy of guessing (0.1): batch 512 with the linear rule. Its rate of 3.2 is too high for this network,
+# and the training **diverges**. The loss ends far above 2.3 = ln 10, the loss of a network that finds all ten digits equally likely. The
+# steps were so long that nearly all hidden units are at -1 or 1, where their gradients are close to 0, and the network takes nearly every
+# image for the same digit. So the linear rule has a limit, which you look for in section 2.
 #
-# The same batches, the same images, three answers. With equal steps and tuned rates, what is left of the disadvantage of the large
-# batch?
+# The same batches and the same images gave three different answers. With equal steps and tuned rates, what is left of the disadvantage
+# of the large batch?
 #
 # - **a**: all of it: batch 512 stays far behind
-# - **b**: nothing that these intervals show; but its training read 64 times as many images as that of batch 8
+# - **b**: nothing that these intervals show, but its training read 64 times as many images as that of batch 8
 # - **c**: nothing, because the large batch was given a better rate than the small one
-# - **d**: this cannot be told, for the test images were different ones
+# - **d**: nobody can tell, because the test images were different ones
 
 # %% labs={"id": "09.12"}
 ### BEGIN SOLUTION
@@ -135,22 +137,22 @@ what_is_left = "b"
 check("09.12", what_is_left)
 
 # %% [markdown]
-# The dispute, in four steps:
+# The dispute in four papers:
 #
 # | source | found |
 # |---|---|
-# | N. Keskar and others, [1609.04836](https://arxiv.org/abs/1609.04836) (2016) | large batches end in sharp minima, and generalise worse |
-# | E. Hoffer and others, [1705.08741](https://arxiv.org/abs/1705.08741) (2017) | with as many updates as the small batch has, and adapted rates, the gap goes away |
+# | N. Keskar and others, [1609.04836](https://arxiv.org/abs/1609.04836) (2016) | large batches end in sharp minima and generalise worse |
+# | E. Hoffer and others, [1705.08741](https://arxiv.org/abs/1705.08741) (2017) | with as many updates as the small batch and adapted rates, the gap disappears |
 # | P. Goyal and others, [1706.02677](https://arxiv.org/abs/1706.02677) (2017) | ImageNet up to batch 8192 without loss, by the linear rule with warm-up; about 90 % efficiency from 8 to 256 GPUs |
 # | C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600) (2019) | 168,160 trained models: no evidence that larger batches harm by themselves; disagreements come from tuning and from the budget (epochs or steps) |
 #
-# So ask of every comparison: equal epochs, or equal steps? At whose rate?
+# So ask two questions about every comparison of batches. Did they get equal epochs or equal steps? For which batch was the rate chosen?
 #
 # ## 2. The critical batch
 #
-# More workers are of use if a larger batch needs *fewer steps*. From which batch on does it not? Here each batch trains until 95 % of the
-# validation images are recognised, at several rates; the best rate of each batch counts. **Predict:** how many times as many steps as
-# batch 512 does batch 128 need? (If twice the batch halved the steps, it would be 4.)
+# More workers help if a larger batch needs *fewer steps*. From which batch on does it save no more? Here each batch trains at several
+# rates until it recognises 95 % of the validation images, and its best rate counts. **Predict:** batch 128 needs how many times as many
+# steps as batch 512? (It would be 4 if each doubling of the batch halved the steps.)
 
 # %% labs={"id": "09.13"}
 ### BEGIN SOLUTION
@@ -179,16 +181,17 @@ ratio = intervals.product([of_batch[128]], [of_batch[512]])
 outcome("09.13", ratio.value, ratio.interval)
 
 # %% [markdown]
-# Three regimes in one table. At first twice the batch halves the steps: the number of images stays about the same, and so does the price.
-# In the middle each doubling saves less. At last the steps stay as they are, and all further images are wasted. The best rate tells
-# the same: it grows with the batch at first, then no more. There linear scaling of the rate ends.
+# The table shows three regimes. For small batches, twice the batch halves the steps, so the number of images stays about the same. In the
+# middle each doubling saves less. For large batches the number of steps no longer falls, and all further images are wasted. The best
+# rate shows the same: it grows with the batch only at first. There the linear rule ends.
 #
-# A curve with these three regimes (S. McCandlish and others, [1812.06162](https://arxiv.org/abs/1812.06162)):
+# A curve with these three regimes was proposed by S. McCandlish and others ([1812.06162](https://arxiv.org/abs/1812.06162)):
 #
 # $$ S(B) = S_\text{min} \left(1 + \frac{B_\text{crit}}{B}\right) $$
 #
-# Fit it: over which quantity is it a straight line? `np.polyfit(x, y, 1)` fits one, and returns slope and value at 0. Steps scatter by a
-# share of themselves, so weights `w=1/steps` make small and large ones count alike.
+# Fit this curve. Over which quantity is it a straight line? `np.polyfit(x, y, 1)` fits a straight line and returns its slope and its
+# value at 0. The scatter of the steps is proportional to the steps, so give the fit the weights `w=1/steps`: then small and large
+# numbers of steps count alike. (In NumPy, `steps` must be an array for this.)
 
 
 # %% labs={"id": "09.14"}
@@ -210,8 +213,8 @@ if answered("09.14"):
 plots.show(pictures.critical(measured, fitted))
 
 # %% [markdown]
-# With 3 seeds and few batches, the fit says where the bend is, and not more. At B = B_crit: how many times S_min are the steps, and how many
-# times as many images are read as with a very small batch?
+# With so few seeds and batches, the fit shows roughly where the curve bends, and no more. At B = B_crit, how many times S_min are the
+# steps? How many times as many images are read as with a very small batch?
 
 # %% labs={"id": "09.15"}
 ### BEGIN SOLUTION
@@ -220,18 +223,19 @@ steps_at_critical, images_at_critical = 2, 2
 check("09.15", steps_at_critical, images_at_critical)
 
 # %% [markdown]
-# For workers this means: K workers with b images each are a batch of b K. Up to the critical batch they save time nearly in proportion.
-# Far beyond it twice the workers save nothing, however fast the network between them is.
+# K workers with b images each have a batch of b K images. Well below the critical batch, twice the workers need nearly half the steps. Far
+# beyond it twice the workers save nothing, however fast the network between them is.
 #
-# ## 3. The critical batch for nothing
+# ## 3. The critical batch from a single training (optional)
 #
-# Many trainings to find one number: who can afford that with a large network? McCandlish and others estimate it from a single training:
-# a gradient of B images is the true gradient $G$ plus noise, whose square falls with B:
+# Few people can afford so many trainings of a large network to find one number. McCandlish and others estimate it from a single training.
+# The gradient of a batch of B images is the true gradient $G$ plus noise. The mean square of the noise is inversely proportional to B:
 #
 # $$ E\,|g_B|^2 = |G|^2 + \frac{\operatorname{tr} \Sigma}{B}, \qquad B_\text{simple} = \frac{\operatorname{tr} \Sigma}{|G|^2} . $$
 #
-# At the **noise scale** $B_\text{simple}$, noise and signal are equally strong. Data parallelism computes gradients of two batch sizes anyway:
-# each worker's own, of b images, and their mean, of b K. Two equations, two unknowns.
+# At a batch of $B_\text{simple}$ images, the **noise scale**, noise and signal are equally strong. Data parallelism computes gradients of
+# two batch sizes anyway: each worker's own gradient, of b images, and their mean, of b K images. The first formula holds for both:
+# these are two equations for the two unknowns $|G|^2$ and $\operatorname{tr} \Sigma$.
 #
 # **Predict:** as the loss falls, what does the noise scale do: "grows", "falls" or "stays"?
 
@@ -256,12 +260,12 @@ def noise_scale(local_square, mean_square, local_batch, workers):
 check("09.17", noise_scale)
 
 # %% [markdown]
-# A single step tells little: both squares scatter. So take means of the squares over 50 steps first, and divide then. Eight workers with 16
-# images each:
+# In a single step both squares scatter too much. So first take the mean of each square over 50 steps, then divide. Here eight workers have
+# 16 images each:
 
 # %%
-window, count = 50, (200 if quick else 400)
-watched = [trials.squares(workers=8, batch=16, rate=0.4, steps=count, seed=seed) for seed in seeds]
+window, length = 50, (200 if quick else 400)
+watched = [trials.squares(workers=8, batch=16, rate=0.4, steps=length, seed=seed) for seed in seeds]
 
 
 def windows(values):
@@ -271,7 +275,7 @@ def windows(values):
 if answered("09.17"):
     scales = np.array([noise_scale(windows(w["local"]), windows(w["mean"]), 16, 8) for w in watched]).T
     losses = np.mean([windows(w["loss"]) for w in watched], axis=0)
-    middles = window * (np.arange(count // window) + 0.5)
+    middles = window * (np.arange(length // window) + 0.5)
     plots.show(pictures.noise(middles, losses, scales, fitted and fitted[1]))
     first, last = (intervals.mean([s for s in scales[place] if s > 0]) for place in (0, -1))
     change = last.value / first.value
@@ -279,16 +283,17 @@ if answered("09.17"):
     outcome("09.16", "grows" if change > 1.5 else "falls" if change < 1 / 1.5 else "stays", how="simulated")
 
 # %% [markdown]
-# At first all images agree on where to go, and a small batch is enough. Later the gradient is small, the noise is not, and a larger batch is
-# worth having. Do not expect the B_crit of your fit: that one is of the way to 95 %, with the best rate for each batch; a noise scale
-# is of a moment, at one rate, and goes on growing when 95 % are long reached. Compare orders of magnitude, and the direction.
+# At first the gradients of all images point in similar directions, and a small batch is enough. Later the gradient is small while the
+# noise is not, so a larger batch pays. Do not expect the B_crit of your fit. The fit is about the whole way to 95 %, with the best rate
+# for each batch. A noise scale belongs to one moment and one rate, and it still grows after 95 % are reached. Compare the orders of
+# magnitude and the direction.
 #
 # Suppose that a training has a noise scale of 70 images at the start and of 400 later. What follows?
 #
-# - **a**: batches above 70 are wasted in all of the training
-# - **b**: batch 400 is best from the start on
-# - **c**: the estimate is wrong: it should be one number
-# - **d**: a batch may begin small, and grow in the course of the training
+# - **a**: batches above 70 are wasted in the whole training
+# - **b**: batch 400 is the best one from the start
+# - **c**: the estimate is wrong, because it should be one number
+# - **d**: the batch may be small at first and grow during the training
 
 # %% labs={"id": "09.18"}
 ### BEGIN SOLUTION
@@ -297,15 +302,16 @@ what_follows = "d"
 check("09.18", what_follows)
 
 # %% [markdown]
-# With care: the formula supposes plain SGD and a well-conditioned problem. W. Merrill and others
-# ([2505.23971](https://arxiv.org/abs/2505.23971)) measured the critical batch of language models directly, by branching off trainings: it
-# is near 0 at the start, grows fast, then levels off, and the noise scale is a doubtful stand-in for it. A batch that grew in this way
-# trained a model of a billion weights to the same loss in 43 % fewer steps.
+# Be careful: the formula assumes plain SGD and a well-conditioned problem. W. Merrill and others
+# ([2505.23971](https://arxiv.org/abs/2505.23971)) measured the critical batch of language models directly: from one training they
+# branched off others with different batches. The critical batch is near 0 at the start, grows fast and then levels off, and the noise
+# scale is not a reliable estimate of it. With a batch that grew in this way, a model with a billion weights reached the same loss in
+# 43 % fewer steps.
 #
 # ## 4. Trainings that need no exchange
 #
-# You have two cores and must find a learning rate. Four trainings, of four rates: one after the other, each on both cores; or two at a
-# time, each on one core. **Predict:** the first way takes how many times as long as the second?
+# You have two cores and must find a learning rate. Four trainings have four different rates. They run either one after the other, each on
+# both cores, or two at a time, each on one core. **Predict:** the first way takes how many times as long as the second?
 
 # %% labs={"id": "09.19"}
 ### BEGIN SOLUTION
@@ -314,8 +320,10 @@ one_by_one_over_two = 1.3
 predict("09.19", one_by_one_over_two)
 
 # %% [markdown]
-# `start(rate)` starts a training as a job (labs.jobs) and returns at once; `job.wait(show=False)` returns when it has ended. Write the search: never
-# more than `at_a_time` trainings at once, but never fewer while rates are left. Return the jobs, in the order of the rates, when all have ended.
+# `start(rate)` starts a training as a job (labs.jobs) and returns at once. `job.wait(show=False)` returns when that training has ended.
+# Write the search: at most `at_a_time` trainings run at once, and as soon as one has ended, the next rate starts. All take about
+# equally long, so those that start first end first. Do not wait for a whole group. When all have ended, return the jobs in the order of
+# the rates.
 
 
 # %% labs={"id": "09.20"}
@@ -349,13 +357,13 @@ if answered("09.20"):
     plots.show(pictures.schedule(plans))
 
 # %% [markdown]
-# What can one search of each kind show? Their ratio has no interval, and what else the machine did during one of the two is in it. The
-# bars help: if the four trainings of one search differ among themselves as much as the two searches do, the ratio says nothing. To know it
-# better, repeat both, in an order drawn at random.
+# How much can one search of each kind show? Their ratio has no interval, and it includes whatever else the machine did during one of
+# them. Look at the bars: if the four trainings within one search differ as much as the two searches do, the ratio says nothing. For a
+# better answer, repeat both searches in an order drawn at random.
 #
-# One training of a small network cannot use two cores well: its operations are too short to be divided, and it starts, reads and
-# traces on one core. Two trainings side by side have nothing to tell each other. No all-reduce, no barrier, the same results. When you
-# have several trainings to make, make them at the same time before you divide a single one.
+# One training of a small network cannot use two cores well. Its operations are too short to be divided, and it starts, reads and traces
+# on one core. Two trainings side by side exchange nothing: there is no all-reduce and no barrier. If you need several trainings, run
+# them at the same time before you divide a single one among workers.
 
 # %%
 rows = []
@@ -370,9 +378,9 @@ tables.show(
 )
 
 # %% [markdown]
-# Most of the four rates could have been given up after an epoch. **Successive halving** does that: all begin, and at each *rung* only the best
-# third goes on. With 27 random rates and rungs after 1, 3, 9 and 27 epochs: how many epochs do all trainings have together? (Who goes on
-# does not begin anew.)
+# Most of the four rates could have been stopped after one epoch. **Successive halving** does that: all trainings begin, and at each
+# *rung* (a number of epochs at which they are compared) only the best third continues. Suppose 27 random rates and rungs after 1, 3, 9
+# and 27 epochs. How many epochs do all trainings have together? (A training that continues keeps the epochs that it has.)
 
 # %% labs={"id": "09.21"}
 ### BEGIN SOLUTION
@@ -381,7 +389,7 @@ epochs_in_all = 27 * 1 + 9 * 2 + 3 * 6 + 1 * 18
 check("09.21", epochs_in_all)
 
 # %% [markdown]
-# Against it stand two searches of random rates that stop nobody: one with all the rates, one with as many as fit into the epochs of the first.
+# Compare it with two searches that stop no training: one with all the rates, and one with as many rates as the same epochs allow.
 
 # %%
 rungs, most = ((1, 3, 9), 9) if quick else ((1, 3, 9, 27), 27)
@@ -393,14 +401,14 @@ budgets = {
 searched = {name: [] for name in budgets}
 for seed in seeds:
     drawn = 10 ** np.random.default_rng(seed).uniform(-3, 0.7, most)  # rates from 0.001 to 5, as likely in each decade
-    for name, (count, of_rungs) in budgets.items():
-        searched[name].append(trials.search(drawn[:count], of_rungs, seed=seed))
+    for name, (trained_rates, of_rungs) in budgets.items():
+        searched[name].append(trials.search(drawn[:trained_rates], of_rungs, seed=seed))
 plots.show(pictures.stopping(searched))
 
 # %% [markdown]
-# The two cheap searches spend about the same number of epochs. Is the one that stops the bad ones better than three rates to the end? Each
-# seed gives a pair: the three rates are the first three of the longer list, and they see the same batches. `gains` holds the difference in
-# accuracy for each seed. Can it be told: `"better"`, `"worse"` or `"can't tell"`?
+# The two cheap searches spend about the same number of epochs. Is it better to stop bad trainings early than to train three rates to the
+# end? Each seed gives a pair, since the three rates are the first three of the longer list and see the same batches. `gains` holds the
+# difference in accuracy for each seed. What do the differences show: `"better"`, `"worse"` or `"can't tell"`?
 
 # %% labs={"id": "09.26"}
 pairs = zip(searched["the best third goes on"], searched["3 rates, to the end"])
@@ -413,18 +421,18 @@ told = "better" if low > 0 else "worse" if high < 0 else "can't tell"
 check("09.26", told, gains)
 
 # %% [markdown]
-# With many workers the rungs are a barrier: all wait for the slowest training of a rung. **ASHA** (L. Li and others,
-# [1810.05934](https://arxiv.org/abs/1810.05934)) takes it away: whenever a worker is free, it continues the best training that is among the best third
-# of its rung *so far*, or else starts a new one.
+# With many workers each rung is a barrier: all wait for the slowest training of the rung. **ASHA** (L. Li and others,
+# [1810.05934](https://arxiv.org/abs/1810.05934)) removes this barrier. Whenever a worker is free, it continues a training that is among the
+# best third of its rung *so far*. If there is none, it starts a new one.
 #
 # ## 5. One slow worker
 #
-# K workers, and one of them is late: its disk is slow, or somebody else uses its core. Four processes train a small network here. One
-# of them sleeps 20 ms before it gives its gradient, at every step. The server waits for all (a **barrier**), or goes on when three
-# gradients have come and throws the late one away: a **backup worker** (J. Chen and others,
-# [1604.00981](https://arxiv.org/abs/1604.00981)).
+# One of K workers is late, because its disk is slow or another program uses its core. Here four processes train a small network, and at
+# every step one of them sleeps for 20 ms before it sends its gradient to a server. The server either waits for all four (a **barrier**),
+# or it continues as soon as three gradients have come and ignores the late one. With K workers for K - 1 gradients, the extra one is
+# called a **backup worker** (J. Chen and others, [1604.00981](https://arxiv.org/abs/1604.00981)).
 #
-# **Predict:** how many times as long as without waiting does a step take with the barrier?
+# **Predict:** a step with the barrier takes how many times as long as a step without it?
 
 # %% labs={"id": "09.22"}
 ### BEGIN SOLUTION
@@ -443,9 +451,9 @@ if all(late.values()):
     outcome("09.22", waits / goes_on)
 
 # %% [markdown]
-# Leaving it out costs a quarter of the images of each step, and much less time. But it is always the same quarter. **Predict** what
-# happens to the accuracy if the shards are sorted by label, so that the late worker alone has the last digits: against the barrier,
-# with equal steps and equal shards, is it "equal", "higher" or "lower"?
+# Without the late worker a step uses a quarter fewer images and takes much less time. But it is always the same quarter that is missing.
+# Now the shards are sorted by label, so that the late worker alone has the last digits. **Predict** the accuracy without the late worker,
+# compared with the barrier after as many steps on the same shards: is it "equal", "higher" or "lower"?
 
 # %% labs={"id": "09.23"}
 ### BEGIN SOLUTION
@@ -466,11 +474,11 @@ if all(late.values()):
     plots.show(pictures.late(late))
 
 # %% [markdown]
-# A worker that is late now and then may be left out now and then. One that is late always must be mended, or its share given to others:
-# what it alone has seen is never learned.
+# A worker that is late now and then may be left out now and then. A worker that is always late must be repaired, or others must take over
+# its shard. Otherwise the network never learns what that shard alone contains.
 #
-# Now and then is enough, if there are many. Suppose that each rank pauses for 50 ms in one step of 100, at random. In which share of the steps
-# do 64 ranks wait at the barrier?
+# With many ranks, rare delays are enough to slow down all. Suppose that each rank pauses for 50 ms in one step of 100, at random. In
+# which share of the steps do 64 ranks wait at the barrier?
 
 # %% labs={"id": "09.24"}
 ### BEGIN SOLUTION
@@ -479,8 +487,8 @@ share_of_steps = 1 - 0.99**64
 check("09.24", share_of_steps)
 
 # %% [markdown]
-# What do you see of a late rank in a run record? A training of notebook 07 on 2 ranks, as it is and with rank 1 pausing for 50 ms in
-# each step. The two take turns:
+# How does a late rank show in a run record? Here a training of notebook 07 runs on 2 ranks, once as it is and once with a pause of 50 ms
+# on rank 1 in each step. The two trainings take turns.
 
 # %%
 paused, turns = [], jobs.Turns(patience=0 if quick else 5)
@@ -500,7 +508,7 @@ if turns.jobs and turns.state == "finished":
     print(f"usual step with the pause: {np.mean(later):.0f} ms longer [{low:.0f}, {high:.0f}]")
 
 # %% [markdown]
-# The line above says how much longer the usual (median) step on record is. The pause is 50 ms. What follows from these step times alone?
+# The last line says by how much the median of the recorded steps grew. The pause is 50 ms. What follows from these step times alone?
 #
 # - **a**: rank 0, whose record this is, is late
 # - **b**: some rank or the exchange delays every step; which one, these times do not tell
@@ -514,35 +522,36 @@ what_steps_say = "b"
 check("09.25", what_steps_say)
 
 # %% [markdown]
-# Who is late stands in the timeline of notebook 07: the rank whose gradients come last. Step times tell *that* all wait, and whether it is at
-# every step (the whole distribution moves) or now and then (a long tail).
+# The timeline of notebook 07 shows which rank is late: the one whose gradients come last. Step times show only *that* all wait. They also
+# show whether this happens at every step (the whole distribution moves) or now and then (a long tail).
 #
 # ## W1
 #
-# A colleague trains a network on 2 workers and wants to take 64. Advise, in 8 to 12 sentences, from your experiments: what the exchange and
-# the batch would do, what you would measure first, and what you would do with 64 workers instead.
+# A colleague trains a network on 2 workers and wants to use 64. Write your advice in 8 to 12 sentences, based on your experiments here and
+# in notebook 09. What would the exchange and the larger batch do? What would you measure first? What else could 64 workers do?
 
 # %% [markdown] labs={"id": "W1", "kind": "answer"}
 # ### W1: your answer
 # ### BEGIN SOLUTION
-# More workers divide what grows with the images, not the start of operations, and add an exchange: in my measurement the smallest network,
-# with the same 32 images, was not faster on 2 ranks than on 1 as far as the interval tells, and far slower on 4, which share two cores; the largest one
-# was faster on 2 (first figure, with intervals), and the computed speedup on 32 ranks has an end that the parts of the step set. So I would measure your step on 1 and 2 workers first, taken apart, at the batch that you really want. If the exchange
-# is what costs, take the mean of the weights at every k-th step: with shuffled shards k = 128 cost no accuracy that the seeds showed, with shards sorted by
-# label it fell to about 0.6; so it depends on how alike the shards are, and at the scale of ImageNet it did cost accuracy (2110.08133). 64 workers make the batch
-# 32 times as large: that saves steps up to about B_crit of my fit and nearly nothing far beyond it. The noise scale, which the workers' gradients give
-# for nothing, was larger and grew as the loss fell: it is of a moment and of one rate, B_crit of the way to 95 % with the best rate for each batch. A large
-# batch by itself was not worse: with equal steps and tuned rates no difference was left, while at equal epochs and one rate the batch of 512 had made
-# 80 times fewer updates (Shallue: it is tuning and budget). With workers to spare I would rather train several rates at the same time, and stop the bad
-# ones early: no exchange at all. And I would look for slow ones: if each of 64 ranks pauses in one step of 100, somebody pauses in 47 % of the steps; a rank that is
-# always late must be mended, for leaving it out loses what only its shard holds.
+# More workers divide the computing, which grows with the images, but not the start of operations, and they add an exchange. With the same
+# 32 images my smallest network was not faster on 2 ranks than on 1 in notebook 09, and much slower on 4, which share 2 cores. The largest one
+# was faster on 2 (first figure, with intervals), and the parts of its step limit the computed speedup on 32 ranks. So I would first measure
+# the parts of your step on 1 and 2 workers, with the batch that you want to use. If the exchange costs too much, take the mean of the weights
+# after every k-th step only. With shuffled shards k = 128 cost no accuracy that the seeds showed, but with shards sorted by label the accuracy
+# fell to about 0.6, so it depends on how alike the shards are. At the scale of ImageNet it did cost accuracy (2110.08133). 64 workers make
+# the batch 32 times as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. (The noise scale was
+# larger and grew as the loss fell. It belongs to one moment and one rate, B_crit to the whole way to 95 %.) A large batch by itself was not
+# worse: with equal steps and tuned rates no difference was left. With equal epochs and one rate, batch 512 had made 80 times fewer updates
+# than batch 8. With workers to spare I would rather train several rates at the same time, without any exchange, and stop the bad ones early.
+# I would also look for slow workers: if each of 64 ranks pauses in one step of 100, some rank pauses in 47 % of the steps. A rank that is
+# always late must be repaired, because without it the network never learns what only its shard contains.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
-# - Equal epochs or equal steps, one rate or a tuned one: each gives another answer about large batches.
-# - Beyond the critical batch more images save no steps. It grows in the course of a training.
-# - Independent trainings share nothing but the machine. All others wait for the slowest.
+# - Whether large batches do harm depends on the comparison: equal epochs or equal steps, the same rate or a tuned one.
+# - Far beyond the critical batch more images save no steps. The critical batch grows during a training.
+# - Independent trainings exchange nothing. Workers of one training wait for the slowest.
 #
 # Next: `10_faster_and_watched`.

@@ -11,6 +11,8 @@
 #
 # **Time: 80 minutes, of which 5 minutes on 2 cores are computing.**
 #
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
 # More workers are one way to a shorter training. A shorter *step* is another, and it costs no hardware. First you learn to see
 # what a training waits for. Then you write an input pipeline that never makes it wait. At the end you make a given training at
 # least twice as fast, and hand in **F1**.
@@ -39,12 +41,13 @@ print(f"preset {presets.choose().name}; {devices.cores()} cores; GPUs: {devices.
 # %% [markdown]
 # ## Watch
 #
-# A **sampler** writes a few numbers a second beside the run record, one file for each rank: cores in use, memory, page faults (each
-# time the kernel has to give the process a page of memory), images, and of GPUs utilisation, memory and power. Any training of the
-# course is watched with `LABS_SAMPLES=0.2` in its environment; what it costs is measured by `benchmarks/sampler.py`.
+# A **sampler** watches a training: several times a second it writes down what the training uses, in one file for each rank beside
+# the run record. It counts cores in use, memory, images and page faults. (A page fault means that the kernel gave the process
+# another page of memory.) For GPUs it adds utilisation, memory and power. To watch any training of the course, put
+# `LABS_SAMPLES=0.2` into its environment; `benchmarks/sampler.py` measures what watching costs.
 #
-# Here two ranks train over MPI, and rank 1 pauses 150 ms in each step. Rank 0 has to wait for it. **Predict:** while it waits, it
-# has nothing to compute. How many cores has rank 0 in use, as a mean over the time (0 to 1)?
+# Here two ranks train over MPI, and rank 1 pauses for 150 ms in each step. Rank 0 has to wait for it, and has nothing to compute
+# meanwhile. **Predict:** how many cores does rank 0 use, as a mean over the whole time (0 to 1)?
 
 # %% labs={"id": "10.1"}
 ### BEGIN SOLUTION
@@ -67,10 +70,11 @@ slow = slow or [watched.read(file) for file in recorded.traces()["B"]]
 plots.show(show_watched.figure(slow, title=title))
 
 # %% [markdown]
-# **Utilisation is not progress.** A rank that waits over MPI asks again and again whether the message has come, which keeps its core
-# busy: the outcome above says how much here. A GPU does the same in an all-reduce, and "100 %" of a GPU says only that *some*
-# kernel was running, be it one that uses a hundredth of it. So ask what was *done*: images a second, and operations a second beside
-# the most that this worker can do, measured with a large matrix product before the training began:
+# **Utilisation is not progress.** A rank that waits over MPI asks again and again whether the message has come. This keeps its core
+# busy; the outcome above says how busy it was here. A GPU does the same in an all-reduce. A GPU utilisation of 100 % says only that
+# *some* kernel was running, even if it used a hundredth of the GPU. So ask what was *done*: how many images a second, and how many
+# operations a second. Compare the operations with the most that this worker can do, which was measured with a large matrix product
+# before the training began:
 
 # %%
 columns = ("rank", "images", "operations_of_an_image", "most_operations_per_second")
@@ -78,8 +82,8 @@ shown = [rank.about | {"rank": rank.rank, "images": rank.images_per_second} for 
 tables.show(shown, columns, {"images": "images/s"})
 
 # %% [markdown]
-# `operations_of_an_image` holds forward and backward, and counts a multiply-add as two. Which share of what it could do has
-# rank 0 done (from 0 to 1)?
+# `operations_of_an_image` includes the forward and the backward pass, and counts a multiply-add as two operations. What share of
+# the operations that it could do did rank 0 do (from 0 to 1)?
 
 # %% labs={"id": "10.2"}
 ### BEGIN SOLUTION
@@ -91,15 +95,14 @@ check("10.2", share, slow)
 # %% [markdown]
 # ## Six trainings
 #
-# Each of these was watched (`benchmarks/traces.py` records them again), and each is limited by something else: `input`,
-# `computation`, `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. All of them compute small networks on the
-# digits. Which is which?
+# Six trainings of small networks on the digits were watched and recorded. Each has a different limit: `input`, `computation`,
+# `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. Which is which?
 #
-# B and E have two ranks. B exchanges over MPI, where a rank that waits is busy, as above. E exchanges over Gloo, where a rank that waits
-# sleeps, and its core is idle. So "busy" and "idle" mean different things in the two.
+# B and E have two ranks. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges over Gloo, where a
+# waiting rank sleeps, and its core is idle. So a busy core means something different in B than in E.
 #
-# Page faults tell of large tensors: memory for tens of megabytes is taken from the kernel and given back in each step, and every page of 4 kB
-# that is then written to is a fault.
+# Many page faults are a sign of large tensors. In each step the process takes tens of megabytes from the kernel and gives them back,
+# and each page of 4 kB that it writes to causes a fault.
 
 # %%
 traces = {case: [watched.read(file) for file in files] for case, files in recorded.traces().items()}
@@ -127,13 +130,13 @@ limits = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", 
 check("10.3", limits)
 
 # %% [markdown]
-# The 67,000 page faults a second of B come from its size and not from its messages: its gradient takes up 42 MB. They are 5,230 a step. When
-# the C library was told to keep freed memory (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`), the same training had 57 in place of 5,234 a step
-# (November 2026, a machine with 2 cores), and its cores were as busy as before.
+# B has 67,000 page faults a second, which is 5,230 in each step. They come from the size of its tensors (the gradient takes up 42 MB),
+# not from its messages. With a C library that keeps freed memory (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`) the same
+# training had 57 page faults in a step instead of 5,234, and its cores were as busy as before (November 2026, a machine with 2 cores).
 #
-# Naming is a guess until an experiment has confirmed it: take the limit away, and the training must become faster; take away
-# something else, and nothing happens. Choose a training and a remedy of `feed`, `exchange less`, `validate less`, `even ranks`
-# and `larger batch`. **Predict:** with the remedy, how many times as many images a second?
+# To name a limit is only a guess. An experiment confirms it: remove the limit, and the training becomes faster; remove something
+# else, and nothing changes. Choose one of the trainings A to F and a remedy: `feed`, `exchange less`, `validate less`, `even ranks`
+# or `larger batch`. **Predict:** with this remedy, how many times as many images a second does the training process?
 
 # %% labs={"id": "10.4"}
 ### BEGIN SOLUTION
@@ -157,14 +160,15 @@ for change in (None, remedy) if case in limited.SETTINGS and remedy in limited.R
 outcome("10.4", rates[remedy] / rates[None] if len(rates) == 2 else None)
 
 # %% [markdown]
-# The lower panels show the phases that the program itself has named (`sampler.phase("input")`): only it can know them. If
-# your remedy did little, it was the cure for another limit. The two trainings ran one after the other, once each, so only a large
-# difference counts.
+# The lower panels show phases of a step. Only the program itself knows them, so it names them to the sampler
+# (`sampler.phase("input")`). If your remedy changed little, it cures another limit. The two trainings ran one after the other, once
+# each, so only a large difference counts.
 #
-# ## Profile
+# ## Optional: profile
 #
-# A sampler sees processes, a **profiler** single operations. TensorFlow has one, which works on CPUs as well: here for the steps 4
-# to 6. (Keras' TensorBoard callback uses the same, with `profile_batch=(4, 6)`; it needs the package `tensorboard`.)
+# A sampler sees whole processes; a **profiler** sees single operations. TensorFlow has a profiler that works on CPUs, too. Here it
+# records the steps 4 to 6. (Keras' TensorBoard callback uses the same profiler, with `profile_batch=(4, 6)`; it needs the package
+# `tensorboard`.)
 
 # %%
 digits = data.load("digits")
@@ -180,11 +184,12 @@ columns = {"operation": "operation", "ms": "ms", "calls": "calls", "share": "sha
 tables.show([row | {"ms": 1e3 * row["seconds"]} for row in rows[:10]], tuple(columns), columns)
 
 # %% [markdown]
-# Time in an operation is counted without that of operations inside it, over all threads; MaxPool or Relu may be fused into others.
-# All that a profile holds shows `uvx xprof --logdir runs/profile` in the browser (it needs a network once, to be installed).
+# The time of an operation is the sum over all threads, without the operations inside it. TensorFlow may fuse a small operation, such
+# as Relu, into another one. `uvx xprof --logdir runs/profile` shows the whole profile in the browser (the first time it is installed,
+# which needs the internet).
 #
-# Which share of the operations' time do convolutions take, forward and both passes backward? `rows` holds all operations; their
-# names hold `Conv2D`.
+# What share of the operations' time do the convolutions take, with their forward pass and their two gradients? `rows` lists all
+# operations; the names of these contain `Conv2D`.
 
 # %% labs={"id": "10.5"}
 ### BEGIN SOLUTION
@@ -193,13 +198,14 @@ convolutions = sum(row["share"] for row in rows if "Conv2D" in row["operation"])
 check("10.5", convolutions, rows)
 
 # %% [markdown]
-# What is not in them will not get faster by faster convolutions: Amdahl's law (notebook 01), now with measured shares.
+# Faster convolutions do not shorten the rest of the step. This is Amdahl's law of notebook 01, now with measured shares.
 #
 # ## Feed
 #
-# Images lie in a folder, 256 x 256 pixels each; the network sees 32 x 32. `feeding.read` reads and decodes a file, `feeding.small`
-# makes one image or a whole batch small. This pipeline does it all when a batch is asked for, one file after the other. (Newer
-# TensorFlows make some of it parallel and ahead by themselves; here that is switched off, so that you see each change.)
+# A folder holds images of 256 x 256 pixels, but the network takes 32 x 32. `feeding.read` reads and decodes a file; `feeding.small`
+# makes one image small, or a whole batch of them. The pipeline below does all this only when the step asks for a batch, one file
+# after the other. Meanwhile the network waits: it **starves**. (Newer versions of TensorFlow read in parallel and prepare batches
+# ahead by themselves. Here this is switched off, so that you see the effect of each change.)
 
 # %%
 files, validation = feeding.folder(digits, 64 if quick else 256, jobs.folder())
@@ -211,7 +217,7 @@ def starving(files, read, small, batch):
 
 
 # %% [markdown]
-# **Predict:** which share of a step does the worker wait for its batch?
+# **Predict:** during what share of a step does the worker wait for its batch?
 
 # %% labs={"id": "10.6"}
 ### BEGIN SOLUTION
@@ -220,7 +226,7 @@ waiting = 0.7
 predict("10.6", waiting)
 
 # %% [markdown]
-# **1.** Let several files be read at the same time. `map` has an argument for it; `tf.data.AUTOTUNE` chooses how many.
+# **1.** Read several files at the same time. `map` has an argument for this; `tf.data.AUTOTUNE` lets TensorFlow choose how many.
 
 
 # %% labs={"id": "10.7"}
@@ -234,7 +240,8 @@ def parallel(files, read, small, batch):
 check("10.7", parallel)
 
 # %% [markdown]
-# **2.** `small` works on batches, too, and each call of an operation costs its start. Change the order of `batch` and `map`.
+# **2.** Each call of an operation has a start-up cost. `small` works on whole batches, too, so call it less often: change the order
+# of `batch` and `map`.
 
 
 # %% labs={"id": "10.8"}
@@ -248,12 +255,13 @@ def by_batch(files, read, small, batch):
 check("10.8", by_batch)
 
 # %% [markdown]
-# **3.** The next epoch needs the same small images: keep them (`cache`), but in a new order in each epoch, with other batches
-# (`shuffle`). And have a batch ready before it is asked for (`prefetch`). The order of these stages matters.
+# **3.** The next epoch needs the same small images, so keep the small ones (`cache`): the large ones would take up 64 times the
+# memory. Each epoch still needs a new order and other batches (`shuffle`). Last, have a batch ready before the step asks for it
+# (`prefetch`). The order of these stages matters.
 #
-# A pipeline that TensorFlow tunes by itself (`AUTOTUNE`) may begin an epoch seconds late under a strategy, while the processor is
-# idle: the old iterator waits for its tuning thread, which sleeps. The kit switches that thread off. In a script without the kit,
-# `options.autotune.enabled = False` in the pipeline's `tf.data.Options` does.
+# `AUTOTUNE` has a trap under a strategy: an epoch may begin seconds late while the processor is idle, because the old iterator waits
+# for its tuning thread, which sleeps. The kit switches that thread off. In a script without the kit, set
+# `options.autotune.enabled = False` in the pipeline's `tf.data.Options`.
 
 
 # %% labs={"id": "10.9"}
@@ -268,9 +276,9 @@ def fed(files, read, small, batch):
 check("10.9", fed)
 
 # %% [markdown]
-# What does each change give? The pipelines take turns, and the same network trains on each of their batches; cached
-# images are counted from the second epoch on. Beside them the starving pipeline on **TFRecord** files, which hold the same PNGs one
-# behind the other: few large files in place of many small ones.
+# What does each change bring? The pipelines take turns, and the same network trains on their batches. The first epoch of each, in
+# which the cache fills, is not counted. One more pipeline starves with **TFRecord** files: a few large files that hold the same PNGs
+# one after the other, instead of many small files.
 
 # %%
 records = feeding.records(digits, len(files), jobs.folder())
@@ -296,16 +304,18 @@ shares = [wait / (wait + compute) for wait, compute in waits["starving"]]
 outcome("10.6", np.mean(shares), intervals.shares(shares))
 
 # %% [markdown]
-# A worker that finds its batch ready waits for nothing, and no faster input can help it any more. Parallel reading takes cores from
-# the network where there are few: on 2 cores look at the computing part as well. On a machine with a GPU the cores are free for it.
-# The two kinds of files differ where opening a file is dear, as on a cluster's shared file system; on a disk in memory they hardly do.
+# A worker that finds its batch ready no longer waits, so a faster input cannot help it any more. Where there are few cores, parallel
+# reading takes them from the network: on 2 cores, look at the computing part, too. On a machine with a GPU the cores are free for
+# reading. The two kinds of files differ where opening a file is slow, as on a cluster's shared file system. Where the files are in
+# memory they hardly differ.
 
 # %% [markdown]
 # ## Do not fetch inside the step
 #
-# A callback reads the loss after each step, to show it. On a GPU the program has to wait there until the device is done,
-# and the device then waits for the program. On a CPU there is nothing to wait for, but Keras still has to compute and hand out
-# the metrics each time. **Predict** for a tiny network: the time of a step with such a callback, divided by that without.
+# A callback reads the loss after each step, perhaps to print it. On a GPU the program then has to wait until the device has finished
+# the step, and after that the device waits for the program. On a CPU there is nothing to wait for, but Keras still computes the
+# metrics and hands them to the callback in each step. **Predict** for a tiny network: the time of a step with such a callback, divided
+# by the time without it.
 
 # %% labs={"id": "10.19"}
 ### BEGIN SOLUTION
@@ -360,20 +370,20 @@ for plain, fetching in (("fit", "fit, read in each step"), ("loop", "loop, .nump
 tables.show(rows, tuple(rows[0]), {"without": "step without (µs)", "with": "step with (µs)"})
 
 # %% [markdown]
-# Where an interval holds 1, what the fetch costs is lost in the noise of this machine. The course's recorder listens at the *begin* of a
-# batch all the same: a callback that has `on_train_batch_end` makes Keras fetch, and on a GPU each fetch is a wait. Read a loss every
-# hundredth step, or at the end of the epoch.
+# If an interval contains 1, the cost of the fetch is too small for this machine's noise. On a GPU it is not: there each fetch is a
+# wait. A callback with `on_train_batch_end` makes Keras fetch, which is why the course's recorder uses the *beginning* of a batch. Read
+# the loss in every hundredth step, or at the end of the epoch.
 #
 # ## Faster, step by step
 #
-# `scripts/slow.py` trains a small network on the image folder: with a slow input, batches of 8, and a callback that fetches in each
-# step. `scripts/faster.py` is the same, and yours: make it at least **twice as fast at equal accuracy**. Change one thing at a
-# time, and run it after each: `runs` keeps the evidence. Options are `--batch_size` (the rate follows it), `--rate`, `--epochs`
-# and `--precision`.
+# `scripts/slow.py` trains a small network on the image folder. Its input is slow, its batches have 8 images, and a callback fetches in
+# each step. `scripts/faster.py` begins as a copy of it, and is yours to change: make it at least **twice as fast at equal accuracy**.
+# Change one thing at a time, and run the script after each change: `runs` keeps the evidence. The options are `--batch_size` (the
+# learning rate follows it), `--rate`, `--epochs` and `--precision` (notebook 10b explains it).
 #
-# `run` lets each version take turns with `scripts/slow.py`, an epoch of each: what the machine does meanwhile is in both, and the ratio has an
-# interval. The first call measures the given training against itself. Its ratio should be 1, and how far it is from 1 shows
-# what this measurement cannot tell.
+# `run` lets your version and `scripts/slow.py` take turns, epoch by epoch. So both see the same disturbances of the machine, and the
+# ratio gets an interval. The first call measures the given training against itself. Its ratio should be 1; how far it is from 1 tells
+# you which differences are too small to be measured here.
 
 # %%
 runs, steps = {}, {}
@@ -402,7 +412,7 @@ def rung(own, given):
 run("as given", "scripts/slow.py")
 
 # %% [markdown]
-# Now edit `scripts/faster.py`, save, and add runs such as `run("input mended", "scripts/faster.py")`.
+# Now edit `scripts/faster.py` and save it. After each change, add a run such as `run("faster input", "scripts/faster.py")`.
 
 # %%
 ### BEGIN SOLUTION
@@ -427,30 +437,32 @@ check("10.20", runs if own else ..., gains)
 # %% [markdown]
 # ## F1
 #
-# What limited this training, and what did each change give? 5 to 10 sentences, with your numbers: what the first measurement showed,
-# after each change how many times as fast the training is as it was given, with its interval, that the accuracy is equal (on how many images; how far may it differ by chance?), and
-# one change that did not help here, with a machine on which it would.
+# What limited this training, and what did each change bring? Write 5 to 10 sentences, with your numbers:
+#
+# - what the first measurement showed;
+# - after each change, how many times as fast the training is as it was given, with the interval;
+# - that the accuracy is equal: on how many images, and by how much may it differ by chance?
+# - one change that did not help here, and a machine on which it would.
 
 # %% [markdown] labs={"id": "F1", "kind": "answer"}
 # ### F1: your answer
 # ### BEGIN SOLUTION
-# The training waited for its input: reading, decoding and making small was done for each image in each epoch, one after the other,
-# before the step could begin, and in the picture of the pipelines above this wait is the larger part of a step. With the images kept
-# after the first epoch and a batch made ahead, and without the callback that fetches in each step, the second bar of the ladder says
-# how many times as fast it is as the given one within rounds, with its interval; the first bar, the given one against itself, says how far a ratio is from 1 when
-# nothing was changed. The larger batch is the next bar: a step of 8 images costs
-# nearly as much as one of 32, since each operation has to be started in both; the rate was scaled with the batch. The accuracy on the
-# images that no run trained on stands beside each bar; they are 773, so that at an accuracy of 0.95 chance alone makes it differ by
-# about 0.015 (two standard errors), and what differs less decides nothing. What mixed_bfloat16 gave the table of precisions says: where its
-# interval holds 1 or lies below it did not help, since this CPU has no tiles for it; on one with AMX, or on a GPU with tensor cores, it
-# would. Where that table says that it is faster, the ladder still decides for this smaller network: converting costs, too. Parallel reading gives little with one core, and much on a node with many cores and a GPU.
+# The training waited for its input. For each image in each epoch, reading, decoding and resizing ran one after the other before the
+# step could begin; in the picture of the pipelines above, waiting is the larger part of a step. The second bar of the ladder shows
+# the training with the images kept after the first epoch, a batch prepared ahead, and no callback that fetches in each step. The bar
+# says how many times as fast it is as the given one within rounds, with its interval. The first bar compares the given training with
+# itself: its distance from 1 shows how far a ratio may be from 1 when nothing was changed. The larger batch is the next bar. A step of
+# 8 images costs nearly as much as one of 32, since both start every operation once; the rate was scaled with the batch. The accuracy
+# stands in the right panel. It was measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone makes it
+# differ by about 0.015 (two standard errors), so a smaller difference decides nothing. Parallel reading alone brings little on few
+# cores, since it takes them from the network; on a node with many cores and a GPU it would help.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
-# - Utilisation is not progress: count images and operations, and compare with what the machine can do.
-# - Name the limit, take it away, measure again. A remedy for another limit changes nothing.
-# - Read once, in parallel, ahead; start each operation for a batch, not for an image; fetch nothing inside a step.
+# - Utilisation is not progress: count images and operations, and compare them with what the machine can do.
+# - Name the limit, remove it, measure again. A remedy for another limit changes nothing.
+# - Read once, in parallel, ahead. Start each operation for a batch, not for an image. Fetch nothing inside a step.
 #
 # Next: `10b_memory_and_exchange`.

@@ -11,9 +11,11 @@
 #
 # **Time: 75 minutes, of which 4 minutes on 2 cores are computing.**
 #
-# In notebook 10 you made a step shorter by not letting it wait. Here you change the step itself: it computes in numbers of 2 bytes,
-# keeps fewer activations, and exchanges less often. You write gradient accumulation and a sharded optimizer by hand. Of notebook 10
-# you need nothing but the idea: name the limit, take it away, measure again.
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
+# In notebook 10 you made a step shorter because it no longer waits. Here you change the step itself: it computes with numbers of
+# 2 bytes, keeps fewer activations, and exchanges less often. You write gradient accumulation and a sharded optimizer by hand. From
+# notebook 10 you need only the idea: name the limit, remove it, measure again.
 
 # %%
 from labs import data, devices, doctor, jobs, presets  # first: it silences TensorFlow's start-up messages
@@ -36,13 +38,14 @@ digits = data.load("digits")
 # %% [markdown]
 # ## Precision
 #
-# `keras.config.set_dtype_policy("mixed_bfloat16")` lets layers compute in numbers of 2 bytes. What does this machine have for them?
+# With `keras.config.set_dtype_policy("mixed_bfloat16")` the layers compute with numbers of 2 bytes instead of 4. What hardware does
+# this machine have for such numbers?
 
 # %%
 print(doctor.text([row for row in doctor.look() if row["what"] in ("bfloat16", "GPUs")]))
 
 # %% [markdown]
-# **Predict:** how many times as fast is a step in mixed_bfloat16 here, compared with float32?
+# **Predict:** on this machine, how many times as fast as in float32 is a step in mixed_bfloat16?
 
 # %% labs={"id": "10.10"}
 ### BEGIN SOLUTION
@@ -73,15 +76,16 @@ said = "faster" if low > 1 else "slower" if high < 1 else "neither faster nor sl
 print(f"On this machine a step in mixed_bfloat16 is {said}. The activations have half the bytes on any machine.")
 
 # %% [markdown]
-# Whether 2 bytes are faster depends on the hardware. Tiles (AMX) and tensor cores multiply them several times as fast; a
-# CPU without such operations converts them to float32 and back, and is slower. Memory is saved where activations fill it.
+# Whether 2 bytes are faster depends on the hardware. The tiles of a CPU with AMX and the tensor cores of a GPU multiply such numbers
+# several times as fast. A CPU without such operations converts them to float32 and back, and is slower. On any hardware the activations
+# take up half the memory.
 #
 # What does mixed precision still store in float32?
 #
 # - **a**: nothing: that is the point
-# - **b**: weights, optimizer and activations
+# - **b**: weights, the optimizer's state and activations
 # - **c**: weights and the optimizer's state; activations have 2 bytes
-# - **d**: everything: only products are computed in 2 bytes
+# - **d**: everything: only products are computed with 2 bytes
 
 # %% labs={"id": "10.11"}
 ### BEGIN SOLUTION
@@ -90,11 +94,12 @@ in_float32 = "c"
 check("10.11", in_float32)
 
 # %% [markdown]
-# So a weight takes more, not less: its 4 bytes, and 2 for the copy that a layer computes with.
+# So a weight needs more memory, not less: its own 4 bytes, and 2 for the copy with which a layer computes.
 #
-# bfloat16 has the exponents of float32 and fewer digits. float16 has more digits and few exponents: small gradients become 0. So the
-# *loss* is multiplied by a scale, which multiplies all gradients, and the update divides by it (`LossScaleOptimizer`). A
-# gradient is 1e-8. Which is the smallest power of two by which the loss must be scaled, so that `np.float16` of it is not 0?
+# There are two formats of 2 bytes. bfloat16 has the same range of exponents as float32, but fewer digits. float16 has more digits, but
+# a smaller range: small gradients become 0. To prevent this, the *loss* is multiplied by a scale. This multiplies all gradients, and
+# the update divides by the scale again (`LossScaleOptimizer`). Suppose a gradient is 1e-8. What is the smallest power of two by which
+# the loss must be scaled, so that the scaled gradient is not 0 in `np.float16`?
 
 # %%
 print(np.float16(1e-8), "in float16; smallest number above 0:", np.finfo(np.float16).smallest_subnormal)
@@ -108,10 +113,10 @@ check("10.12", scale)
 # %% [markdown]
 # ## Recompute
 #
-# Backward needs the activations, so they are kept: most of a training's memory (notebook 04). They could be computed again instead.
-# `keras.RematScope()` does that for each layer that is called in it. Here 24 convolutions train, each run in a process of its own,
-# which says how far its memory rose above what it held before. **Predict:** the peak where each layer recomputes, divided by that
-# where all is kept.
+# The backward pass needs the activations, so they are kept, and take up most of a training's memory (notebook 04). Instead, they could
+# be computed again. `keras.RematScope()` does this for each layer that is called in it. Here a network of 24 convolutions trains. Each
+# run has a process of its own, which reports how far its memory rose above the memory before the first step. **Predict:** the peak where
+# each layer recomputes its activations, divided by the peak where all are kept.
 
 # %% labs={"id": "10.13"}
 ### BEGIN SOLUTION
@@ -128,8 +133,8 @@ outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and al
 
 # %% [markdown]
 # A layer that recomputes its own activation keeps its *input*, which is the activation of the layer before: nothing is gained.
-# Only **blocks** save memory: of a block of b layers its input is kept, and while backward is in it, its b activations
-# exist again. For 24 layers these are 24/b inputs and b activations. Which b keeps least?
+# Only **blocks** save memory. A block of b layers keeps its input, and while the backward pass is in the block, its b activations
+# exist again. For 24 layers, memory holds 24/b inputs and b activations. Which b needs the least memory?
 
 # %% labs={"id": "10.14"}
 ### BEGIN SOLUTION
@@ -152,9 +157,12 @@ if answered("10.14") and remat:
             )
 
 # %% [markdown]
-# The price is a second forward pass: a quarter to a third of the step where all operations are counted. Memory is the same each time you
-# run this. Time is not, so the two networks took turns in one process; in brackets stands the 95 % interval of the ratio within rounds.
-# What is it worth? Memory grows with the batch, so two batches give the line, and the line the largest batch in a given memory:
+# The price is a second forward pass, which adds a quarter to a third to the operations of a step. The peak of memory is the same
+# each time you run this. The time is not, so the two networks took turns in one process. The brackets show the 95 % interval of the
+# ratio within rounds.
+#
+# What is it worth? Memory grows with the batch along a line. Two batch sizes give the line, and the line gives the largest batch for a
+# given memory:
 
 # %%
 if answered("10.14") and remat and not quick:
@@ -171,17 +179,19 @@ if answered("10.14") and remat and not quick:
 # %% [markdown]
 # ## Accumulate
 #
-# A batch that does not fit can be taken in several passes, whose gradients are averaged before *one* update. With Horovod this also
-# saves exchanges: one for all passes. Open `scripts/accumulated.py` and write `accumulated`. The check plays your function on
-# 1, 2 and 4 ranks, without Horovod.
+# A batch that does not fit into memory can be split into several passes. Their gradients are averaged before *one* update. With
+# Horovod this also saves exchanges: one is enough for all passes. Open `scripts/accumulated.py` and write the function `accumulated`.
+# The script imports `labs.hvd` as `hvd`: `hvd.allreduce(tensor)` returns the mean over all ranks, as `horovod.allreduce` did in
+# notebook 09, and `hvd.grouped_allreduce(tensors)` does so for a whole list. The check plays your function on 1, 2 and 4 ranks; it
+# needs no Horovod.
 
 # %% labs={"id": "10.15"}
 script = "scripts/accumulated.py"
 check("10.15", script)
 
 # %% [markdown]
-# Now on real ranks, which begin with different random weights: with a frozen layer, with a layer that is used twice (tied weights),
-# and with batch normalisation.
+# Now it runs on real ranks, for four networks: a dense one, one with a frozen layer, one that uses a layer twice (tied weights), and
+# one with batch normalisation. The script compares the weights with those of one process that takes each batch as a whole.
 
 # %%
 if answered("10.15") and devices.has("horovod"):
@@ -192,10 +202,10 @@ if answered("10.15") and devices.has("horovod"):
             print(job.explain())
 
 # %% [markdown]
-# The first three are one process with the whole batch, but for rounding. **Batch normalisation is not**: it normalises with mean
-# and variance of each pass, not of the batch. No averaging of gradients mends that.
+# Apart from rounding, the first three give the weights of one process with the whole batch. **Batch normalisation does not**: it uses
+# the mean and variance of each pass, not of the whole batch. No averaging of gradients can correct this.
 #
-# What does one exchange in place of four give? The same images, with the same batch in each pass:
+# What does one exchange bring, compared with four? Both trainings take the same images, with the same batch in each pass:
 
 # %%
 rates = {}
@@ -209,10 +219,10 @@ if answered("10.15") and devices.has("horovod") and not quick:
         print(f"{name}: {job.out.read_text().splitlines()[-1] if job.state == 'finished' else job.explain()}")
 
 # %% [markdown]
-# Keras does it, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)`, and `hvd.DistributedOptimizer(...,
-# backward_passes_per_step=4)` over ranks. Under `MirroredStrategy` Keras 3 fails with it in the first step, so the course's recorder
-# refuses it there. One trap is left: here the rate halves after 8 steps of the schedule. **Predict:** after how many *updates* does
-# it, with 4 passes for each?
+# Keras can accumulate, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)` in one process, and
+# `hvd.DistributedOptimizer(..., backward_passes_per_step=4)` over several ranks. (Under `MirroredStrategy` this fails in the first step
+# with Keras 3, so the course's recorder refuses it there.) One trap is left. In the next cell the learning rate halves after 8 steps of
+# the schedule, and each update takes 4 passes. **Predict:** after how many *updates* does the rate halve?
 
 # %% labs={"id": "10.16"}
 ### BEGIN SOLUTION
@@ -232,7 +242,9 @@ print(f"the rate is {float(optimizer.learning_rate):.2f} after {passes} passes, 
 outcome("10.16", int(optimizer.iterations), how="counted")
 
 # %% [markdown]
-# Keras' schedules count passes. Multiply their steps by the number of passes.
+# Keras' schedules count passes, not updates. So multiply the steps of a schedule by the number of passes.
+#
+# And are Keras' four passes the same as one large batch? This cell compares the weights, without and with batch normalisation:
 
 # %%
 for network in ("dense", "batch_norm"):
@@ -249,16 +261,18 @@ for network in ("dense", "batch_norm"):
 # %% [markdown]
 # ## Shard the optimizer
 #
-# Momentum keeps a number for each weight, Adam two, and in data parallelism every rank keeps them all, equal on all. **ZeRO-1** keeps
-# on each rank only the share of it that belongs to its share of the weights (S. Rajbhandari and others, SC 2020):
+# An optimizer keeps a state: momentum keeps one number for each weight, Adam two. In data parallelism every rank keeps the same whole
+# state. With **ZeRO-1** each rank is responsible for a share of the weights, a **shard**, and keeps only the state of this share
+# (S. Rajbhandari and others, SC 2020). A step then has three parts:
 #
-# 1. **reduce-scatter**: each rank gets the mean gradient of its own share, and of no other;
+# 1. **reduce-scatter**: each rank gets the mean gradient of its own share only;
 # 2. it updates its share of the weights, with its share of the state;
 # 3. **all-gather**: all ranks get all new weights.
 #
-# An all-reduce *is* a reduce-scatter and an all-gather, one after the other (the ring of notebook 02b). So how much more is sent?
-# Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`, a dozen lines. `hvd.reducescatter` and `hvd.allgather`
-# divide and join the first axis; the docstrings in `labs/hvd/collectives.py` give the shapes. The check plays it on 1, 2 and 4 ranks.
+# An all-reduce *is* a reduce-scatter followed by an all-gather (the ring of notebook 02b). So do the ranks send more than before?
+# Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`, about a dozen lines. `hvd.reducescatter` divides the first axis among
+# the ranks, and `hvd.allgather` joins it again; the docstrings in `labs/hvd/collectives.py` give the shapes. A rank may also keep a copy
+# of its own share of the weights, as mixed precision does. The check plays your class on 1, 2 and 4 ranks.
 
 # %% labs={"id": "10.17"}
 script = "scripts/sharded_optimizer.py"
@@ -273,8 +287,8 @@ if answered("10.17") and devices.has("horovod"):
             print(job.explain())
 
 # %% [markdown]
-# The same weights as those of the optimizer that nobody has divided. What does it save, and what does it send? On a wide network,
-# over Gloo, whose messages pass the machine's loopback, where they can be counted:
+# The sharded optimizer gives the same weights as the whole one. How much memory does it save, and how much does it send? The next cell
+# measures both on a wide network. It uses Gloo, since Gloo's messages pass through the machine's loopback, where they can be counted:
 
 # %%
 if answered("10.17") and devices.has("horovod") and not quick:
@@ -289,9 +303,9 @@ if answered("10.17") and devices.has("horovod") and not quick:
     print(f"The gradient has {4 * values / 1e6:.1f} MB, and so has the whole velocity.")
 
 # %% [markdown]
-# More can be divided: **ZeRO-2** keeps of the gradients the own share only, **ZeRO-3** (FSDP) of the weights, too, which then are
-# gathered layer by layer, forward and backward: half as much again is sent. Bytes for each weight on every device, with Adam in
-# float32, simulated:
+# More can be divided. With **ZeRO-2** a rank also keeps only its share of the gradients. With **ZeRO-3** (FSDP) it keeps only its share
+# of the weights, too. The weights are then gathered layer by layer in the forward and in the backward pass, so the ranks send half as
+# much again. This table shows the bytes for each weight on every device, with Adam in float32, simulated:
 
 # %%
 names = {"nothing": "-", "optimizer": "ZeRO-1", "optimizer, gradients": "ZeRO-2", "everything": "ZeRO-3"}
@@ -304,8 +318,8 @@ for sharded, name in names.items():
 tables.show(rows, ("stage", "sharded", "1", "2", "8", "64"), {"1": "1 device", "64": "64 devices"})
 
 # %% [markdown]
-# A network has 1.5 billion weights and trains with Adam in float32. How many bytes do weights, gradients and optimizer take on each of
-# 8 devices with ZeRO-1?
+# A network with 1.5 billion weights trains with Adam in float32, on 8 devices with ZeRO-1. How many bytes do its weights, its gradients
+# and the optimizer's state take up on each device?
 
 # %% labs={"id": "10.18"}
 ### BEGIN SOLUTION
@@ -316,8 +330,9 @@ check("10.18", bytes_on_a_device)
 # %% [markdown]
 # ## What you take along
 #
-# - Two bytes halve the activations anywhere, but not the weights; they save time where the hardware has products for them.
-# - Recompute blocks, not layers. Accumulate passes, exchange once; batch normalisation and schedules see the passes.
+# - Numbers of 2 bytes halve the activations on any machine, but not the weights. They save time where the hardware multiplies them fast.
+# - Recompute blocks, not layers.
+# - Accumulate several passes and exchange once. Batch normalisation and schedules see single passes.
 # - A sharded optimizer trains the same network and sends no more: reduce-scatter, update, all-gather.
 #
 # Next: a report on all tasks (T11), in `11_report`.

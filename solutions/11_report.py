@@ -11,8 +11,10 @@
 #
 # **Time: 50 minutes, of which less than 1 minute on 2 cores is computing.**
 #
-# You find the faults in somebody else's scaling report, learn the rules that prevent them, review your own report against
-# these rules, and hand it in: task **T11**. Nothing is trained here.
+# **Paths:** *the practical* (its last notebook), *everything*; *an afternoon* leaves it out.
+#
+# You find the faults in somebody else's scaling report, and learn the rules that prevent them. Then you review your own report with
+# these rules, and hand it in: task **T11**. No network is trained here.
 
 # %%
 from labs import report
@@ -23,8 +25,8 @@ from labs.show import plots, tables
 # %% [markdown]
 # ## A flawed report
 #
-# Somebody hands in these 14 lines. All numbers in them are made up, and every sentence could be true. That is not enough: a
-# line **misleads** if a reader concludes from it what was not measured.
+# Somebody hands in these 14 lines. All their numbers are made up, but every sentence could be true. That is not enough: a line
+# **misleads** if it makes the reader believe something that was not measured.
 #
 # > **Scaling of ResNet50V2 on our machines**
 # >
@@ -47,7 +49,7 @@ from labs.show import plots, tables
 plots.show(pictures.flawed())
 
 # %% [markdown]
-# **First a guess**, after one reading: how many of the 14 lines mislead?
+# **Predict**, after reading them once: how many of the 14 lines mislead?
 
 # %% labs={"id": "11.1"}
 ### BEGIN SOLUTION
@@ -56,8 +58,8 @@ misleading_expected = 10
 predict("11.1", misleading_expected)
 
 # %% [markdown]
-# Now line by line: which ones mislead? Give a set of their numbers. The check says how many are still to be found, and where to
-# look.
+# Now go through them line by line. Which ones mislead? Give a set of their numbers. The check tells you how many are still missing,
+# and where to look.
 
 # %% labs={"id": "11.2"}
 ### BEGIN SOLUTION
@@ -67,16 +69,16 @@ found = check("11.2", lines)
 outcome("11.1", len(lines) if found else None, how="counted")
 
 # %% [markdown]
-# What is wrong with each? Give a letter for each of these lines, as `{2: "a", 3: "b"}`.
+# What is wrong with each of them? Give a letter for each of these lines, in the form `{2: "a", 3: "b"}`.
 #
 # | letter | fault |
 # |---|---|
-# | **a** | another kind of device is in the denominator: that is acceleration, not speedup |
+# | **a** | the baseline is another kind of device: that is acceleration, not speedup |
 # | **b** | the baseline is not named, so nobody can measure it again |
-# | **c** | one run: the spread is not known |
+# | **c** | there is only one run, so the spread is unknown |
 # | **d** | warm-up is counted |
 # | **e** | weak and strong scaling are mixed |
-# | **f** | workers share cores (oversubscribed), which says nothing about speed |
+# | **f** | workers share cores (they are oversubscribed), which says nothing about speed |
 # | **g** | rounded times look exact |
 # | **h** | the axes hide the difference |
 # | **i** | a prediction is called a measurement |
@@ -95,8 +97,8 @@ check("11.3", faults)
 plots.show(pictures.flawed(logarithmic=False))
 
 # %% [markdown]
-# The numbers in both figures are `pictures.WORKERS` and `pictures.SPEEDUPS`. What is the efficiency on the largest number of
-# workers?
+# `pictures.WORKERS` and `pictures.SPEEDUPS` hold the numbers of both figures. What is the efficiency with the largest number of
+# workers, as a share of 1?
 
 # %% labs={"id": "11.4"}
 ### BEGIN SOLUTION
@@ -105,32 +107,33 @@ efficiency_8 = pictures.SPEEDUPS[-1] / pictures.WORKERS[-1]
 check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 
 # %% [markdown]
-# ## What a good report holds
+# ## What a good report contains
 #
 # Two sources say it best. *T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC15, 2015*
-# (<https://doi.org/10.1145/2807591.2807644>) looked at 120 papers on parallel computing and at how they report what they
-# measured; twelve rules came of it. *MLPerf* (P. Mattson and others, MLPerf Training Benchmark, MLSys 2020, <https://arxiv.org/abs/1910.01500>) adds what is special to
-# learning. In our words, with the fault that each rule prevents:
+# (<https://doi.org/10.1145/2807591.2807644>) studied how 120 papers on parallel computing report their measurements, and derived
+# twelve rules from them. *MLPerf* (P. Mattson and others, MLPerf Training Benchmark, MLSys 2020,
+# <https://arxiv.org/abs/1910.01500>) adds what is special about learning. Here are the rules in our words, with the faults that they
+# prevent:
 #
 # | rule | says | source | prevents |
 # |---|---|---|---|
-# | **baseline** | A speedup names what it is divided by: one worker of the same kind, in the same study, and its absolute time. | Hoefler and Belli, rule 1 | a, b |
-# | **whole** | All that was measured is told, or why a part was left out, such as warm-up and workers that share a core. | rule 2 | d, f |
-# | **means** | Times are averaged as times; ratios are not averaged, or if there is no other way by the geometric mean. | rules 3 and 4 | |
-# | **spread** | What is not the same each time has an interval; one run has none, and rounding makes it wider. | rules 5 to 7 | c, g |
-# | **set-up** | Machine, software, data, batch and every other setting are told, so that others can do it again. | rule 9 | b |
-# | **scaling** | It is said whether the work per worker (weak) or in all (strong) stays the same. | rule 9 | e |
-# | **bounds** | What is possible at most stands beside what was reached, and what was computed by a model is called so. | rule 11 | i |
-# | **figures** | Axes, units and intervals are there, and the axes let the reader see what matters. | rule 12 | h |
-# | **goal** | Time counts until the network is as good as agreed. Speed stands beside accuracy. | MLPerf | j |
-# | **repeats** | A training's time to that goal differs by its seed, so it is trained several times. | MLPerf | c, j |
+# | **baseline** | A speedup names what it is divided by: one worker of the same kind in the same study, with its absolute time. | Hoefler and Belli, rule 1 | a, b |
+# | **whole** | The report tells everything that was measured, or why a part was left out, such as warm-up or workers that share a core. | rule 2 | d, f |
+# | **means** | Times are averaged as times. Ratios are not averaged; if there is no other way, the geometric mean is used. | rules 3 and 4 | |
+# | **spread** | A number that varies has an interval. A single run has none, and rounding makes it wider. | rules 5 to 7 | c, g |
+# | **set-up** | Machine, software, data, batch and every other setting are told, so that others can repeat the measurement. | rule 9 | b |
+# | **scaling** | The report says whether the work per worker (weak) or the total work (strong) stays the same. | rule 9 | e |
+# | **bounds** | The best possible value stands beside the measured one, and the results of a model are called predictions. | rule 11 | i |
+# | **figures** | Figures have axes, units and intervals, and their axes let the reader see what matters. | rule 12 | h |
+# | **goal** | Time counts until the network has reached an agreed accuracy. Accuracy stands beside speed. | MLPerf | j |
+# | **repeats** | The time to that goal varies with the seed, so the network is trained several times. | MLPerf | c, j |
 #
-# The rounds of this course keep rules 3, 5 and 7, and break two, each for a reason. Rule 4 would divide mean times; but drift changes
-# all times of a round and leaves their ratio, so the ratios are averaged, by the geometric mean. Rule 6 wants a check before data are
-# taken as normally distributed; the interval assumes it of the logarithms of the ratios, and a few rounds cannot show it. So the kit's
-# tests try the interval on simulated disturbances instead.
+# The rounds of this course keep rules 3, 5 and 7, and break two others, each for a reason. Rule 4 would divide mean times. But drift
+# changes all times of a round by the same factor and leaves their ratio as it is, so this course averages the ratios, by the geometric
+# mean. Rule 6 demands a check before data are treated as normally distributed. The interval assumes this of the logarithms of the
+# ratios, and a few rounds cannot show it. So the kit's tests try the interval on simulated disturbances instead.
 #
-# Which of these sentences does the evidence carry, if 6 rounds in turns gave it?
+# Suppose the measurement had 6 rounds in turns. Which of these sentences does this evidence support?
 #
 # - **a**: "Our method trains 1.71 times faster on 2 workers."
 # - **b**: "On 2 workers the speedup is 1.71 (1.62 to 1.80), so 8 workers reach 6.8."
@@ -147,10 +150,9 @@ check("11.5", sentence)
 # %% [markdown]
 # ## Your own report
 #
-# **Save your notebooks first** (Ctrl + S in each of them): the report reads the files. The cell below makes it from your
-# run records, answers and scripts. No number in its tables and figures comes from a notebook; all are made again from the records.
-# Your name stands in it only if you give it: `report.make("report", name="...", ppi=60)`. In a terminal the same is
-# `uv run labs report`.
+# **Save your notebooks first** (Ctrl + S in each of them), since the report reads the files. The cell below makes the report from your
+# run records, answers and scripts. All numbers in its tables and figures are computed again from the records, not taken from a notebook.
+# It shows your name only if you give it: `report.make("report", name="...", ppi=60)`. In a terminal, `uv run labs report` does the same.
 
 # %%
 made = report.make("report", ppi=60)
@@ -158,19 +160,19 @@ print(f"{len(made.pages)} pages, {len(made.report.runs)} runs, {len(made.report.
 report.show_pages(made, first=1, last=2)
 
 # %% [markdown]
-# Other pages: `report.show_pages(made, first=3, last=9)`. What the report says is missing, and what your evidence does not
-# carry, or not any more:
+# For other pages, use `report.show_pages(made, first=3, last=9)`. The next cell lists what is missing in the report, and its
+# **findings**: places where your evidence does not support what the report shows, or no longer does.
 
 # %%
 tables.show([{"missing": line} for line in made.report.missing], ("missing",))
 tables.show([dict(found) for found in made.report.findings], ("task", "kind", "text"), {"text": "what was found"})
 
 # %% [markdown]
-# A finding is no verdict. Some you mend: run again what has changed, write an answer anew. Others you explain in your
-# answer, such as a short test job that was never meant to measure.
+# A finding is not a verdict. Some findings you can repair: run again what has changed, or rewrite an answer. Others you explain in
+# your answer, such as a short test job that was never meant to measure anything.
 #
-# To compare with: what a good answer holds, for each written task that you have answered. (Your instructor may have kept
-# these lists back.)
+# For each written task that you have answered, this table lists what a good answer contains. Compare yours with it. (Your instructor
+# may have withheld these lists.)
 
 # %%
 held = [task for task in made.report.tasks if task.holds]
@@ -182,9 +184,13 @@ tables.show(
 # %% [markdown]
 # ## T11
 #
-# Go through your report with the ten rules of the table above: baseline, whole, means, spread, set-up, scaling, bounds,
-# figures, goal, repeats. Write down your main result as one sentence that your evidence carries, which rules your report keeps, which
-# it does not and where, what you did about each finding, and what stays open.
+# Review your report with the ten rules of the table above: baseline, whole, means, spread, set-up, scaling, bounds, figures, goal,
+# repeats. Write down
+#
+# - your main result, in one sentence that your evidence supports;
+# - which rules your report keeps, and which it breaks, and where;
+# - what you did about each finding;
+# - what stays open, and which measurement would decide it.
 
 # %% [markdown] labs={"id": "T11", "kind": "answer"}
 # ### T11: your answer
@@ -195,25 +201,26 @@ tables.show(
 #
 # Kept: *baseline* (one worker of the same study, in every table), *whole* (the first epoch is left out, and that is said;
 # runs with more workers than cores are marked and not used), *means* (ratios within rounds, by the geometric mean, since times
-# drift), *spread* (intervals over rounds), *set-up* (first page, page of runs, scripts), *scaling* (weak: the batch per worker is fixed), *bounds* (T10
-# keeps measured and predicted apart), *figures* (units, intervals, axes from 0).
+# drift), *spread* (intervals over rounds), *set-up* (first page, page of runs, scripts), *scaling* (weak: the batch per worker is
+# fixed), *bounds* (T10 keeps measured and predicted apart), *figures* (units, intervals, axes from 0).
 #
-# Not kept: *goal*, since a few epochs are no training to an agreed accuracy, and *repeats*, since every round belongs to one
-# seed: the rounds say how sure the times are, and nothing about how the accuracy would differ.
+# Not kept: *goal*, since a few epochs do not reach an agreed accuracy, and *repeats*, since all rounds have the same seed. The rounds
+# say how certain the times are, but nothing about how the accuracy would vary.
 #
 # Findings: the short batch jobs of T5 and T9 and the runs of S1 have one steady epoch or one repeat, so their speedups have no
-# interval; I use none of them as a measurement of speed.
+# interval. I do not use them as measurements of speed.
 #
-# Open: whether ResNet152V2 scales better than ResNet50V2 here, where the interval of the ratio leaves it open; more rounds on a
-# machine that nobody shares would decide it.
+# Open: whether ResNet152V2 scales better than ResNet50V2 here, since the interval of the ratio contains 1. More rounds on a machine
+# that nobody else uses would decide it.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## Hand it in
 #
-# Save this notebook, and make the report once more, so that it holds your last words. Hand in `report/submission.zip`: the
-# report, the same as JSON, your notebooks and scripts, and the records that it rests on, with a list of their hashes. Paths of
-# your machine, its name and your account are taken out.
+# Save this notebook, and make the report once more, so that it contains your last words. In the next cell, set `final` to what
+# `report.make("report")` returns, as `made` above. The check looks whether the files of this report fit together. Then hand in
+# `report/submission.zip`. It contains the report as PDF and as JSON, your notebooks and scripts, and the records behind them, with a
+# list of their hashes. The paths on your machine, its name and your account are removed.
 
 # %% labs={"id": "11.6"}
 ### BEGIN SOLUTION
@@ -225,5 +232,5 @@ check("11.6", final)
 # ## What you take along
 #
 # - A report is evidence with a name, a baseline and an interval.
-# - What was left out is said; what was computed is not called measured.
-# - Evidence goes stale: a script, a run and an answer belong to each other only as long as none of them changes alone.
+# - It says what was left out, and calls nothing measured that was computed.
+# - Evidence grows old: a script, a run and an answer belong together only as long as none of them changes alone.

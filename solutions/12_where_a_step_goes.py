@@ -11,9 +11,11 @@
 #
 # **Time: 60 minutes, of which 8 minutes on 2 cores are computing.**
 #
-# This notebook is **optional**: nothing of it is handed in, and no other one needs it. Notebook 08 said whether two networks scale
-# alike. Here you find out why: you take a step apart, watch backward hide messages, predict steps that were not measured, and try
-# a machine with 4096 workers.
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
+# This notebook is **optional**: you hand in no task of it, and no other notebook needs it. Notebook 08 said whether two networks scale
+# alike. Here you find out why. You take a step apart, watch how backward hides messages, predict steps that were not measured, and
+# try a machine with 4096 workers.
 
 # %%
 from labs import costs, devices, jobs, presets, recorded
@@ -36,9 +38,8 @@ print(f"preset {plan.name}: {plan.local_batch} images per worker and step; {devi
 # %% [markdown]
 # ## Waiting
 #
-# Begin with what a record holds: every step. On 2 workers a step lasts until the *slower* one is done. **Predict:** of
-# which network does this waiting lengthen the step by the larger share, `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (within 1 % of a
-# step)?
+# A run record contains the time of every step. On 2 workers a step lasts until the *slower* one has finished. **Predict:** for which
+# network does this waiting lengthen the step by the larger share, `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (within 1 % of a step)?
 
 # %% labs={"id": "12.1"}
 ### BEGIN SOLUTION
@@ -47,7 +48,7 @@ waits_more_expected = "ResNet50V2"
 predict("12.1", waits_more_expected)
 
 # %% [markdown]
-# The runs are yours of notebooks 05 and 08 if they are there and of the same sizes, else recorded ones.
+# The next cell takes your own runs of notebooks 05 and 08 if there are any of the same sizes. Otherwise it takes recorded ones.
 
 # %%
 runs, own = experiments.runs_of_two_networks(plan, (small, large))
@@ -56,9 +57,10 @@ plots.show(plots.steps(*runs))
 
 # %% [markdown]
 # Both axes of seconds are logarithmic: equal distances are equal *ratios*, so the two networks can be compared by eye. The
-# dashed curves are computed as in notebook 05: the slower of two steps of one worker alone. From the solid curve of 1 worker
-# to the dashed one is what **waiting** explains by the jitter of one worker; from there to the solid curve of 2 workers is
-# the rest: exchange, sharing the machine, and jitter that comes with the second worker. In numbers, for the median step:
+# dashed curves are computed as in notebook 05: the slower of two steps of one worker alone. The distance from the solid curve of
+# 1 worker to the dashed curve is what **waiting** explains, if each worker's steps vary as those of one worker do. The distance from
+# there to the solid curve of 2 workers is the rest: exchange, sharing the machine, and variation that comes with the second worker.
+# In numbers, for the median step:
 
 # %%
 shown = []
@@ -78,7 +80,7 @@ outcome("12.1", "equal" if abs(more) < 0.01 else large if more > 0 else small, h
 # %% [markdown]
 # ## Four kinds of steps
 #
-# Now take a step apart. A stopwatch inside a step would disturb it, so whole steps are compared that differ in *one* thing.
+# Now take a step apart. A stopwatch inside a step would disturb it. So you compare whole steps that differ in *one* thing.
 # Two Horovod ranks take turns with four kinds of steps, round after round, with the same images per rank:
 #
 # | kind of step | what is in it |
@@ -88,7 +90,7 @@ outcome("12.1", "equal" if abs(more) < 0.01 else large if more > 0 else small, h
 # | **exchange** | both step and average their gradients |
 # | **input** | the same, and each batch comes from the input pipeline |
 #
-# This takes minutes. It goes on in the background while you write the next answer; leave the cores to it meanwhile.
+# This takes some minutes and runs in the background while you write the next answer. Do not use the cores for anything else meanwhile.
 
 # %%
 pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is for tests: it takes smaller networks here
@@ -129,15 +131,15 @@ if steps:
     plots.show(pictures.breakdown(steps.values()))
 
 # %% [markdown]
-# Each bar is a *difference*, and says no more than one. A part whose whisker reaches over 0 is smaller than the noise.
+# Each bar is a *difference* between two kinds of steps. If the whisker of a part reaches across 0, the part is smaller than the noise.
 #
 # - **computation**: forward, backward and update of one worker, undisturbed.
-# - **sharing the machine**: both cores use one memory and one cache. No exchange is in it, so no faster network would help.
+# - **sharing the machine**: both cores use one memory and one cache. This part contains no exchange, so a faster link would not help.
 # - **exchange and waiting**: what averaging adds to the step.
 # - **input**: what the pipeline adds.
 #
-# The parts add up to the last kind of step, by the way they are made. The test is a step that was measured elsewhere: that of a
-# whole training on 2 workers, from the runs above.
+# By construction the parts add up to the last kind of step. The real test is a step that was measured elsewhere: the step of a whole
+# training on 2 workers, from the runs above.
 
 # %%
 compared = experiments.whole_steps(steps, runs)
@@ -145,12 +147,12 @@ if compared:
     plots.show(pictures.whole(compared, "measured", runs[0].kind))
 
 # %% [markdown]
-# The **residual** is what the parts do not explain: Keras' loop and metrics, and that MirroredStrategy exchanges in another way than
-# Horovod. Its interval holds the noise of both measurements, and not that the machine was faster or slower in one of them: within
-# the parts all kinds of steps took turns, between parts and training they did not. Where the runs are recorded, the residual
-# compares two machines, and says nothing else.
+# The **residual** is what the parts do not explain: Keras' loop and metrics, and the different exchange of MirroredStrategy and Horovod.
+# Its interval contains the noise of both measurements. It does not contain that the machine may have been faster or slower during one
+# of them: the kinds of steps took turns, but the parts and the training did not. If the runs are recorded ones, the residual only
+# compares two machines.
 #
-# Some of what a step does stands in none of these bars, since it lengthens no step:
+# Some work does not appear in these bars, because it does not lengthen a step:
 
 # %%
 rows = [
@@ -176,8 +178,8 @@ tables.show(rows, ("network", "batch", *headers), headers)
 #
 # ## Overlap
 #
-# Backward works from the last layer to the first. The last layer's gradient is ready first, and may travel while the others are still
-# computed. **Predict:** which share of the all-reduce's time lies within backward, on 2 ranks (0 to 1)?
+# Backward works from the last layer to the first. The gradient of the last layer is ready first, so it can be sent while the others are
+# still being computed. **Predict:** on 2 ranks, which share of the all-reduce's time lies within backward (0 to 1)?
 
 # %% labs={"id": "12.3"}
 ### BEGIN SOLUTION
@@ -186,8 +188,8 @@ within_expected = 0.7
 predict("12.3", within_expected)
 
 # %% [markdown]
-# Horovod's timeline (notebook 07) tells when each rank announced each gradient, and when it was averaged. A short training of
-# two ranks is watched twice: as it is, and with **fusion** off, where every tensor is a message of its own.
+# Horovod's timeline (notebook 07) shows when each rank announced each gradient, and when it was averaged. You record the timeline of a
+# short training on two ranks twice: as it is, and with **fusion** off, so that every tensor is a message of its own.
 
 # %%
 network, images = ("SmallCNN", 8) if quick else (small, 32)
@@ -213,8 +215,8 @@ if devices.has("horovod", "two devices"):
 plots.show(timelines.figure(events["fusion on"], kind=kind))
 
 # %% [markdown]
-# Backward ends when the last gradient is announced. What was sent before lies within it, the rest behind it. (The first step is left
-# out: TensorFlow traces in it.)
+# Backward ends when the last gradient is announced. What was sent before lies within backward, and the rest after it. (The first step is
+# left out, because TensorFlow traces during it.)
 
 # %%
 laps = {name: timeline.overlap(found)[1:] for name, found in events.items()}
@@ -231,12 +233,12 @@ tables.show(shown, tuple(shown[0]), headers | {"share": "share within backward"}
 outcome("12.3", shown[0]["share"], how=kind)
 
 # %% [markdown]
-# Rank 0 hears of a gradient late, so the share within backward is an upper bound. And what lies within need not be free: on cores,
-# the all-reduce takes from the backward that hides it. On GPUs NCCL does the same with less.
+# Rank 0 learns late that a gradient is ready, so the share within backward is an upper bound. Hidden messages are not always free, either:
+# on CPU cores the all-reduce slows down the backward that hides it. On GPUs NCCL does the same to a smaller extent.
 #
-# What if messages were larger, or the link slower? In this picture the gradients of ResNet50V2 fill **buckets**; a full one goes out
-# as soon as the link is free. `time` moves through the step. Look for the bucket that leaves least behind backward, with 25 Gbit/s
-# and then with 5.
+# What if messages were larger, or the link slower? In this picture the gradients of ResNet50V2 fill **buckets**. A full bucket is sent
+# as soon as the link is free. `time` moves through the step. Find the bucket size that leaves the least after backward, first with
+# 25 Gbit/s and then with 5.
 
 # %%
 pictures.networks()  # counts both networks; the first time it takes some seconds
@@ -249,11 +251,12 @@ widgets.explore(
 )
 
 # %% [markdown]
-# Small buckets pay the latency many times. One large bucket is ready when backward ends, and nothing hides it. Between them lies the
-# best one, and it depends on link and network. PyTorch fills buckets like these; Horovod looks every millisecond what is ready,
-# and fuses that, up to a limit. The last bucket always lies behind: the first layer's gradient is in it.
+# Small buckets pay the latency many times. A single large bucket is ready only when backward ends, so nothing hides it. The best size
+# lies between them and depends on the link and the network. PyTorch fills buckets like these. Horovod checks every millisecond which
+# gradients are ready and fuses them, up to a limit. The last bucket is always sent after backward, because it contains the gradient
+# of the first layer.
 #
-# Back to the bars: "exchange and waiting" is the difference of two steps. What does it say?
+# Back to the bars: "exchange and waiting" is the difference between two steps. What does it show?
 #
 # - **a**: how long the gradient's bytes travel, and nothing else
 # - **b**: how long the whole all-reduce takes, hidden parts included
@@ -267,8 +270,8 @@ what_it_says = "c"
 check("12.4", what_it_says)
 
 # %% [markdown]
-# A barrier is never free: the step lasts until the *slowest* worker is there, and among more workers the slowest one is
-# slower. If steps differ by 3 % among workers, the slowest of many is some per cent behind the mean:
+# A barrier is never free: the step lasts until the *slowest* worker has arrived, and the more workers there are, the slower is the slowest.
+# If the steps of the workers differ by 3 %, the slowest of many takes some per cent longer than the mean:
 
 # %%
 from labs.costs.stragglers import slowest
@@ -279,12 +282,12 @@ tables.show(rows, ("workers", "slowest"), {"slowest": "slowest worker / mean wor
 # %% [markdown]
 # ## Predict, measure, explain the residual
 #
-# A model of a step fits into one line:
+# One line is enough for a model of a step:
 #
 # $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that backward does not hide.} $$
 #
-# `labs.costs` fits it to measured steps. You have eight configurations: 2 networks, 2 batches, 1 and 2 workers. Five are
-# given to the fit, all on one worker, and one on two workers. The other three are predicted, then compared.
+# `labs.costs` fits it to measured steps. You have eight configurations: 2 networks, 2 batches, 1 and 2 workers. The fit gets five of
+# them: the four on one worker, and one on two workers. It predicts the other three, and you compare these with the measurement.
 
 # %%
 every = [seen for found in steps.values() for seen in breakdown.observations(found)]
@@ -310,10 +313,9 @@ if shown:
     )
 
 # %% [markdown]
-# The intervals of measured seconds hold in these minutes only. Where the residual is larger than the intervals, the model lacks
-# something. Name it from the pictures above: sharing the
-# machine grows with another quantity than bytes; the ranks wait for each other; 514 tensors make more messages than 174.
-# Then look at the parameters, and at what the fit itself says it could not tell apart:
+# The intervals of the measured seconds hold for these minutes only. Where the residual is larger than the intervals, the model lacks
+# something. Find candidates in the pictures above: sharing the machine does not grow with the bytes, the ranks wait for each other, and
+# 514 tensors make more messages than 174. Then look at the parameters, and at the notes on what the fit could not tell apart:
 
 # %%
 full = experiments.fitted(every)
@@ -325,9 +327,9 @@ if full:
 # %% [markdown]
 # ## From which batch on is the exchange hidden?
 #
-# One message of `size` bytes over a link with `bandwidth` bytes per second takes size / bandwidth, whatever the batch is. Backward
-# takes two thirds of the time of an image (forward is the other third), times the images of the batch. At which batch, as a number
-# that need not be whole, are both equally long? From there on backward *can* hide the message.
+# A message of `size` bytes over a link with `bandwidth` bytes per second takes size / bandwidth, whatever the batch is. Backward takes
+# two thirds of the time of each image in the batch (forward takes the other third). At which batch do both take equally long? (The
+# number need not be whole.) From this batch on, backward *can* hide the message.
 
 
 # %% labs={"id": "12.5"}
@@ -359,19 +361,18 @@ if answered("12.5"):
     plots.show(pictures.border(image_seconds, bandwidth, messages, borders))
 
 # %% [markdown]
-# Halve the batch of each worker, and backward is half as long; the message is not. A step right of the border may move to its
-# left, and then the exchange shows. That is what happens in *strong* scaling, where more workers divide one batch. Halve the
-# message (send gradients in float16), and the border moves to half of the batch. (Half of the layers would halve backward as well,
-# and leave the border about where it is.) A worker that computes twice as fast moves it to twice the batch: the faster the GPUs, the
-# harder is hiding.
+# With half the batch per worker, backward takes half as long, but the message takes as long as before. A step to the right of the border
+# may move to its left, and then the exchange lengthens it. This happens in *strong* scaling, where more workers divide one batch. With
+# half the message (gradients sent as float16), the border moves to half the batch. (Half of the layers would also halve backward and
+# leave the border about where it is.) If a worker computes twice as fast, the border moves to twice the batch: the faster the GPUs, the
+# harder it is to hide the exchange.
 #
-# The border is a best case: it lets all of backward hide, and the last bucket never can.
+# The border is a best case, because it assumes that all of backward can hide messages. The last bucket is never hidden.
 #
 # ## At each network's own largest batch
 #
-# So far both networks had the same batch. With their own largest batches, each exchange is spread over more images. The
-# search of T8 says how many images fit. The fit above **predicts** the efficiency there, far outside the batches that were
-# fitted:
+# So far both networks had the same batch. With its own largest batch, each network spreads an exchange over more images. The search of
+# T8 found how many images fit. The fit above **predicts** the efficiency for them, far outside the fitted batches:
 
 # %%
 largest = {name: experiments.largest_batch(name, plan.image_size, 2 * plan.local_batch) for name in steps}
@@ -408,13 +409,13 @@ for name in at_largest if full else ():
 tables.show(shown, ("network", "batch", "predicted", "measured"), {"measured": "measured [95 % interval]"})
 
 # %% [markdown]
-# Read it in two directions. From line to line of one network: what does a larger batch give? And between the two lines with
-# "its largest": does the order of the networks stay? The fit knows nothing of *sharing the machine*, which grows with the
-# batch; where the measured efficiency is below the predicted one, this is the first suspect.
+# Read the table in two directions. Compare the lines of one network: what does a larger batch gain? Then compare the two lines with
+# "its largest": does the order of the networks stay the same? The fit does not contain *sharing the machine*, which grows with the
+# batch. If the measured efficiency is below the predicted one, suspect this first.
 #
 # ## What if: 4096 workers
 #
-# The same model, with the data of a machine that you don't have: nodes of 8 V100, joined by Ethernet
+# Now use the same model with the data of a machine that you do not have: nodes with 8 V100 each, joined by Ethernet
 # (`labs/machines/v100-ethernet25.toml`). Everything here is **predicted**, for images of 224x224. Move one control at a
 # time, and look at both plots: the curves, and the shares of a step. A dotted line means that the batch does not fit into
 # the GPU's 16 GB.
@@ -435,9 +436,9 @@ widgets.explore(
 # Bandwidth is in Gbit/s between nodes, latency in microseconds for a message, fusion in MiB (0: every tensor is a message
 # of its own), accumulation in passes before an exchange.
 #
-# The curves are *central* values, and a prediction has an interval. Both networks are predicted for one machine, so what
-# its file leaves open (what the links really reach, say) moves both curves together, and part of it cancels in their ratio.
-# The order of two predictions is known only where the 95 % interval of **their ratio** leaves out 1:
+# The curves show *central* values, and each prediction has an interval. Both networks are predicted for the same machine. What its file
+# leaves uncertain, such as the real speed of the links, moves both curves together, and part of it cancels in their ratio. The order
+# of two predictions is known only if the 95 % interval of **their ratio** does not contain 1:
 
 # %%
 shown = []
@@ -475,19 +476,19 @@ check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 # | the model, as if links took no time | 21 of 21 | 0.016 | 0.208 | 0.328 |
 # | the model | 21 of 21 | 0.018 | 0.112 | 0.200 |
 #
-# "21 of 21" alone would say little: a constant does nearly as well, with wider intervals. Most published efficiencies are alike,
-# and there the links' data do not even lower the median error. They count where a network exchanges much: in the largest error. And
-# all of these programs run one process for each GPU. Where one process drives several, its program decides, not the machine: there
-# the model must not be used without measurements of that program.
+# "21 of 21" alone says little, because a constant does nearly as well, with wider intervals. Most published efficiencies are similar, and
+# for these the data of the links do not even lower the median error. They matter where a network exchanges much: they lower the largest
+# error. All of these programs run one process for each GPU. If one process drives several GPUs, the efficiency depends on the program
+# more than on the machine. Then the model must not be used without measurements of that program.
 #
-# Two intervals may overlap and the order be known all the same: look at the ratio. And two curves may lie apart in a picture, and
-# the order be open. A sentence about "the scaling of ResNet152V2" needs its batch *and* its interval.
+# Even if two intervals overlap, the order may be known: look at the ratio. And even if two curves are apart in a picture, the order may
+# be unknown. A statement about "the scaling of ResNet152V2" needs its batch *and* its interval.
 #
 # Now go back to 25 Gbit/s and batch 64 for both, and set fusion to **0**. The central curve of ResNet152V2, which was the upper one,
 # falls below the other. Why?
 #
 # - **a**: it has more bytes to send now
-# - **b**: it sends 514 messages instead of 174, and each one pays the latency of all the ring's steps
+# - **b**: it sends 514 messages instead of 174, and each one pays the latency of every step of the ring
 # - **c**: its backward takes longer without fusion
 # - **d**: its batch does not fit any more
 
@@ -498,13 +499,13 @@ without_fusion = "b"
 check("12.7", without_fusion)
 
 # %% [markdown]
-# Try float16 too: computing gets faster, the weights' gradients stay float32, and the *efficiency* falls while the images
-# per second rise. An efficiency alone never says which machine is the better one.
+# Try float16, too. Computing gets faster and the gradients stay float32, so the *efficiency* falls while the images per second rise. An
+# efficiency alone never shows which machine is better.
 #
 # ## What you take along
 #
-# - A step is taken apart by differences of whole steps, in turns. A part says what is *added*, and has an interval.
-# - Parts that add up by construction prove nothing. A whole step that was measured elsewhere does; name the residual.
-# - Backward hides messages, if they are neither too many nor too late. What it cannot hide is the last one.
-# - The batch per worker decides what can be hidden: bytes stay, backward shrinks.
+# - To take a step apart, compare whole steps that take turns. Each part shows what is *added*, and has an interval.
+# - Parts that add up by construction prove nothing. Compare them with a whole step that was measured elsewhere, and name the residual.
+# - Backward hides messages if they are neither too many nor too late. It cannot hide the last one.
+# - The batch per worker decides what can be hidden: with a smaller batch the bytes stay the same and backward gets shorter.
 # - Predict first. A residual that you can explain is worth more than a fit that happens to match.

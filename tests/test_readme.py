@@ -1,4 +1,4 @@
-"""The README is one page; docs/measured.md: each row names the command that prints its figures, and no benchmark is left out."""
+"""The README is one page; docs/measured.md names the commands behind its figures, and no benchmark is missing."""
 
 import re
 from pathlib import Path

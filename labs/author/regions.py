@@ -48,9 +48,7 @@ def regions(source: str, name: str = "source") -> list[Region]:
         bare = re.sub(r"^# ?(?=###)", "", line.strip()) if markdown else line.strip()
         if bare == BEGIN:
             if begin is not None:
-                raise BuildError(
-                    f"{where}: a region begins inside the one of line {begin + 1}; write '{END}' before it"
-                )
+                raise BuildError(f"{where}: a region begins inside that of line {begin + 1}; write '{END}' before it")
             begin, given = index, ()
         elif bare.startswith(GIVEN) and begin is not None and not markdown:
             given += (index,)

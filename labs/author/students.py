@@ -19,7 +19,9 @@ GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.
 GIVEN += [".jupyter/", "labs/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
-_ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. ")  # of README.md
+_ABOUT_TEACHING = re.compile(
+    r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. "
+)  # of README.md
 
 
 def student_tree(root, destination, version=labs.__version__, date=None, holds=True, keeps=None) -> list[str]:

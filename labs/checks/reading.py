@@ -92,10 +92,7 @@ def no_curve(figure, rows, whose):
             yield True, f"No curve shows the {what} of {whose}, ordered by workers."
         label = alike[0][0]
         if not any(_is_label(other, key) for other, _ in alike):
-            yield (
-                _is_name(label),
-                f"The label {label!r} is a name in your code. Say in words what it is, and its unit.",
-            )
+            yield (_is_name(label), f"The label {label!r} is a name in your code. Say in words what it is, with unit.")
             taken = [CURVES[other] for other in CURVES if _is_label(label, other)]
             yield taken, f"The axis with the {what} of {whose} says {label!r}. Are two labels exchanged?"
             yield True, f"The label {label!r} does not say that {what} are shown, and in which unit."

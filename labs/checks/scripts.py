@@ -19,7 +19,7 @@ RATE = 0.01  # of one worker
 IMAGES, LOCAL_BATCH, IMAGE_SIZE = 100, 12, 40  # of a try-out: none of them is a default of the scripts
 WORKERS = 4
 SIZE, LOCAL_SIZE, OF_RANKS, OF_RANK = 6, 3, 48, 4  # ranks, of each node, images, local batch
-GROUPS = (1, 1), (SIZE, LOCAL_SIZE)  # as so many ranks, of which so many on a node, a script is tried out
+GROUPS = (1, 1), (SIZE, LOCAL_SIZE)  # (ranks, ranks on each node) with which a script is tried out
 
 
 def refuse_blanks(path, lines=range(10**6)):
@@ -305,9 +305,7 @@ def _unfair(fits, size, local_size):
     if len(found.repeated):
         lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
         nodes = size == SIZE and reads[:LOCAL_SIZE] == reads[LOCAL_SIZE:] and reads[0] != reads[1]
-        asks = (
-            f"Ranks 0 and {LOCAL_SIZE} read the same: they are on two nodes." if nodes else "Do all divide one order?"
-        )
+        asks = f"Ranks 0 and {LOCAL_SIZE} of two nodes read the same." if nodes else "Do all divide one order?"
         yield True, f"{where}, {some(found.repeated)} are read more than once{lost}. {asks}"
     if len(found.unseen):
         yield True, f"{where}, nobody reads {some(found.unseen)}. Into how many shares do you divide?"

@@ -36,7 +36,7 @@ def refuse_optimizer(optimizer):
 
     if not isinstance(optimizer, keras.Optimizer):
         raise HorovodError(
-            f"{type(optimizer).__name__} is not an optimizer of Keras 3, so its gradients cannot be averaged."
+            f"{type(optimizer).__name__} is not an optimizer of Keras 3: its gradients cannot be averaged."
         )
     if hasattr(optimizer, "labs_wrapped"):
         raise HorovodError("The optimizer is wrapped twice: gradients would be averaged twice. Wrap it once.")

@@ -104,7 +104,7 @@ def limited(call, seconds=None):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         if stopped is not None:
-            time.sleep(0.02)  # for the last signal, which another thread may have taken: it is no alarm of anybody else
+            time.sleep(0.02)  # for the last signal, which another thread may have taken: nobody else must get it
         signal.signal(signal.SIGALRM, handler)
         if before:
             signal.setitimer(signal.ITIMER_REAL, max(before - (time.monotonic() - began), 1e-3), interval)

@@ -147,9 +147,7 @@ def _stamp(text, where):
         table = json.loads(text)
         if isinstance(table, dict) and isinstance(table.get("format"), int) and table["format"] > 1:
             newer = "unpack it into a new folder, and copy your notebooks, scripts and runs there"
-            raise CourseError(
-                f"{where}: the release has a newer form, which this `labs update` does not know; {newer}."
-            )
+            raise CourseError(f"{where}: the release has a newer form, unknown to this `labs update`; {newer}.")
         stamp = Stamp.model_validate(table, strict=True)
     except ValidationError as problem:
         raise CourseError(f"{where}: {schema.first_mistake(problem)}"[:200]) from None

@@ -81,7 +81,7 @@ class _Plan:
         self._sum_up()
 
     def _there(self, name):
-        """Bytes of a file of the course, None if there is none. Raises CourseError where no file can be put."""
+        """Bytes of a file of the course, or None. Raises CourseError where a file cannot be put there."""
         path = self.root / name
         above = next((folder for folder in reversed(path.parents) if folder.exists() and not folder.is_dir()), None)
         if above or (path.exists() and not path.is_file()):

@@ -80,7 +80,8 @@ def counting(out, notebooks=None):
     packed = collect.submissions(out).values() if not named else ()
     said = [handed.released(collect.contents(path, {"manifest.json"})) for path in packed]
     given = next((most for most, _ in Counter(filter(None, said)).most_common(1)), known)
-    return named or tuple(lesson.notebook for lesson in lessons if not lesson.optional and lesson.notebook in given)
+    every = {part for name in named or given for part in tasks.parts(name)}
+    return tuple(each.notebook for each in lessons if each.notebook in every and (named or not each.optional))
 
 
 def _look_at(waiting, out, found, root, at_once, report):
@@ -163,7 +164,8 @@ def _judged(out, number, evidence, counted):
     """
     made = {"checks": dict(evidence["checks"]), "told": list(evidence["told"]), "seconds": {}}
     for lesson in tasks.lessons().values():
-        name, ids = lesson.notebook, [item.id for item in lesson.task if item.id in counted]
+        left = counted.keys() - by_id(made["checks"]).keys()  # some were judged when their notebook was not yet cut
+        name, ids = lesson.notebook, [item.id for item in lesson.task if item.id in left]
         piece = store.read(_path(out, number, name))
         if piece and piece["submission"] == evidence.get("submission"):
             made["checks"][name], made["seconds"][name] = piece["checks"], piece["seconds"]

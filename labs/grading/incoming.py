@@ -103,9 +103,7 @@ def handed_in(source):
             path = entry.filename.removeprefix(around)
             handed = _handed_by(path, stamp=entry.date_time)
             if why := unsafe(path):
-                handed.saying(
-                    f"{handed.file}: its path {why}; its content was read nevertheless, to no path of its own"
-                )
+                handed.saying(f"{handed.file}: its path {why}; its content was read all the same, without that path")
             found.append(_File(handed, path, entry.file_size, lambda entry=entry: archive.open(entry)))
         yield from _by_student(found)
 

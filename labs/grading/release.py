@@ -45,9 +45,7 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
         names = students.student_tree(root, tree, version, date, criteria, keeps)
         contents = {name: (tree / name).read_bytes() for name in names}
     if found := list(hidden.leaks(contents, hidden.secrets(root))):
-        raise LeakError(
-            f"This release would give solutions away, so it was not written. {found[0]} ({len(found)} in all)"
-        )
+        raise LeakError(f"This release would give solutions away: not written. {found[0]} ({len(found)} in all)")
     files.write(out, zipped({TOP + name: content for name, content in contents.items()}))
     return [name for name in names if re.fullmatch(r"notebooks/[^/]+\.ipynb", name)]
 

@@ -22,7 +22,7 @@ NOT_WRAPPED = (
 )
 SECOND = (
     "The model holds one more optimizer, {where}, that does not average gradients over the ranks: what it trains would "
-    "differ on every rank, without any error. Wrap it too, with hvd.DistributedOptimizer, or take it off the model."
+    "differ from rank to rank, without any error. Wrap it too, with hvd.DistributedOptimizer, or remove it."
 )
 XLA = "The model is compiled with XLA, which cannot compile Horovod's operations. Compile it with jit_compile=False."
 SCALED = (
@@ -43,14 +43,14 @@ ORDER = (
     "between the ranks. The order: BroadcastGlobalVariablesCallback, MetricAverageCallback, your own, the recorder."
 )
 NO_WEIGHTS = (
-    "The model has no weights yet, so that there is nothing to broadcast: each rank would draw its own in the first "
+    "The model has no weights yet, so there is nothing to broadcast: each rank would draw its own in the first "
     "step. Begin it with keras.Input(...), or call model.build((None, ...)) before `fit`."
 )
 # Attributes with the paths of those callbacks of Keras that several ranks cannot share. TensorBoard's files can.
 WRITES = {"ModelCheckpoint": "filepath", "BackupAndRestore": "backup_dir", "CSVLogger": "filename"}
 UNEVEN = (
-    "The loss is a sum, of whose gradient the mean over K ranks is 1/K, or it is a mean over what has no mask, or over "
-    "weights, which may be unequal on the ranks. Divide the summed loss by a number that is equal on all ranks."
+    "The loss is a sum, and the mean of its gradients over K ranks is K times too small; or it is a mean over masked "
+    "or weighted values, whose count may differ between ranks. Divide the summed loss by a number equal on all ranks."
 )
 PATIENCE = 30.0  # seconds for the others, where a rank leaves an epoch before its last step
 
@@ -108,9 +108,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
     def __init__(self, root_rank=0):
         super().__init__()
         if not 0 <= root_rank < horovod.size():
-            raise HorovodError(
-                f"There is no rank {root_rank} for the weights: give one from 0 to {horovod.size() - 1}."
-            )
+            raise HorovodError(f"There is no rank {root_rank} for weights: give one from 0 to {horovod.size() - 1}.")
         self.root_rank = root_rank
 
     def on_train_begin(self, logs=None):
@@ -164,7 +162,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
         return {"epoch": self._epoch + 1, "samples": round(self.measured.get("loss", 0)), "weights": weights}
 
     def _meet(self, epoch, before):
-        """Compare the ranks, once per epoch. One that trains no more comes once more, with None: nobody must wait."""
+        """Compare the ranks, once per epoch. One that has finished comes once more, with None, so that nobody waits."""
         rates = [str(np.float32(float(optimizer.learning_rate))) for _, optimizer in _optimizers(self.model)]
         by_rank = ranks.gather({"epoch": epoch, "rates": ", ".join(rates), "before": before}, "what an epoch left")
         ended = [rank for rank, other in enumerate(by_rank) if other["epoch"] is None]
@@ -186,7 +184,7 @@ class BroadcastGlobalVariablesCallback(_Callback):
             raise ranks.RankError(
                 f"The learning rate of rank 0 is {by_rank[0]['rates']} and of rank {pair[0]} {pair[1]}, "
                 f"{f'before epoch {epoch}' if epoch else f'after epoch {last}'}: equal gradients then make different "
-                "networks. What sets it must be on all ranks; if it looks at a metric, after MetricAverageCallback."
+                "networks. Whatever sets it must run on all ranks, and after MetricAverageCallback if it uses a metric."
             )
         weights = [other["before"]["weights"] for other in by_rank]
         ranks.equal(self.model.trainable_weights, weights, f"after epoch {last}")
@@ -252,8 +250,8 @@ def check(model, params, last=False):
     for name, what in {each for each in owned if owned.count(each) > 1}:
         if isinstance(name, str):
             raise HorovodError(
-                f"{name} would write to {what} on several ranks, each over what another writes, and damage it. Give it "
-                "to rank 0 only (if hvd.rank() == 0); BackupAndRestore, which all need, gets a path for each rank."
+                f"{name} would write to {what} on several ranks at once, and damage it. Give it to rank 0 only (if "
+                "hvd.rank() == 0); BackupAndRestore, which all need, gets a path for each rank."
             )
         _warn(
             "Several ranks draw the same random numbers: dropout leaves out the same units on them. Give each its own "

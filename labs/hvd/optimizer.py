@@ -57,8 +57,8 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
     before = settings.get("gradient_accumulation_steps") or 1
     if passes > 1 and optimizer.built and before != passes:
         raise HorovodError(
-            f"This optimizer has been used with {before} pass(es) per step, and counted its steps so; with {passes} "
-            f"its state would mean something else. Give backward_passes_per_step={before}, or a new optimizer."
+            f"This optimizer has counted its steps with backward_passes_per_step={before}; with {passes} its state "
+            "would mean something else. Keep that number, or give a new optimizer."
         )
     if passes > 1:
         settings["gradient_accumulation_steps"] = passes

@@ -1,7 +1,7 @@
 """What stands between a job of this machine and the process that started it: `python guard.py COMMAND...`.
 
 When the command ends, or this process is told to, nothing of it stays: children in the background, orphans, and what
-does not listen to SIGTERM. These are two processes, of which each ends all of the job if the other one is killed.
+does not listen to SIGTERM. There are two such processes; each ends the whole job if the other one is killed.
 
 `--script STEM` or `--batch STEM` before the command names the path that the files of a run begin with. When it has
 ended, the records of its trainings do not say "running" any more, also where the process that started it is gone.

@@ -89,7 +89,7 @@ class Job:
     def wait(self, timeout=None, show=True):
         """Follow the job to its end with a progress bar; an interrupt stops it. Returns the job itself.
 
-        timeout: seconds after which the job is stopped (None: no limit).
+        timeout: seconds after which the job is stopped (None for no limit).
         """
         bar, begin = None, time.monotonic()
         try:

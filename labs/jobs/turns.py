@@ -167,9 +167,7 @@ class Turns:
         """
         self._not_begun()
         if not self.jobs:
-            raise JobError(
-                "No training was started, so nobody can have a turn. Call start(...) for each, then begin()."
-            )
+            raise JobError("No training was started, so none can have a turn. Call start(...) for each, then begin().")
         self._launch()
         return self
 
@@ -195,7 +193,7 @@ class Turns:
         """Wait until all trainings have ended, with a progress bar; an interrupt stops them. Returns the jobs.
 
         Without `begin` before it, turns are given from now on. timeout: seconds from now after which they are stopped
-        (None: no limit). What went wrong in giving turns is raised here; the trainings have ended then.
+        (None for no limit). What went wrong in giving turns is raised here; the trainings have ended then.
         """
         from labs.jobs.bar import Bar
 
@@ -316,7 +314,7 @@ class Turns:
                     process.training.job.stop()
 
     def _introduce(self, line, connection, process):
-        """Note of which training the process is that says who it is; False for a stranger."""
+        """Note to which training a process belongs, from what it says; False for a stranger."""
         with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
             who = json.loads(line)
             if secrets.compare_digest(who["token"], self._token):

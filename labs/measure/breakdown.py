@@ -78,7 +78,7 @@ def measure(
         raise BreakdownError(f"Kinds {tuple(kinds)}: choose of {', '.join(KINDS)}, with {' and '.join(EFFICIENCY)}.")
     if "input" in kinds and images < ranks * local_batch:
         raise BreakdownError(
-            f"{images} images are less than one step of {ranks} ranks with {local_batch} each: give more."
+            f"{images} images do not fill one step of {ranks} ranks with {local_batch} each: give more."
         )
     runs, name = Path(runs) if runs is not None else jobs.folder(), name or f"breakdown_{model}"
     file = (runs / f"{name}.breakdown.json").resolve()

@@ -75,8 +75,6 @@ def _seconds(command, stem, folder):
     *said, times = job.err.read_text(errors="replace").strip().splitlines() or [""]
     if job.state != "finished":
         why = next(filter(str.strip, reversed(said)), "it printed nothing on its standard error")
-        raise CompareError(
-            f"There is nothing to compare: {command!r} ended with exit code {job.process.returncode}: {why}"
-        )
+        raise CompareError(f"Nothing to compare: {command!r} ended with exit code {job.process.returncode}: {why}")
     wall, user, system = (float(time.replace(",", ".")) for time in times.split())  # a comma in some locales
     return max(wall, LEAST), max(user + system, LEAST)

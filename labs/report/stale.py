@@ -107,9 +107,7 @@ def _twice(held):
         by_inputs.setdefault(_inputs(same[0]), {}).setdefault(metrics.origin(same[0].run), same[0])
     for measured in by_inputs.values():
         if (times := len(measured)) > 1:
-            counted = (
-                "two times: that is one result, and not two" if times == 2 else f"{times} times: that is one result"
-            )
+            counted = "two times: that is one result, not two" if times == 2 else f"{times} times: that is one result"
             yield (
                 f"{_and(measured.values())} are the same training with the same settings and seed, measured at "
                 f"{counted}. Say which one you use."

@@ -108,7 +108,7 @@ def _jobs(paths):
 
 def _inside(folder):
     """The files of a folder that may hold results, in order of names; of a study in a batch script those of its folder,
-    and the batch script's own ones only where there are none yet."""
+    and the batch script's own only where there are no others yet."""
     found, of = [], {}
     for path in sorted(folder.iterdir()):
         if path.suffix not in TYPES or path.suffix == ".txt" or not path.is_file():

@@ -15,7 +15,8 @@ The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Sys
 
 import itertools
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cached_property
 from statistics import fmean
 
 from labs.printed import finite, several
@@ -62,7 +63,7 @@ def _times(run: Run) -> tuple[list[float], float, list[str]]:
 
 
 def epoch_seconds(run: Run) -> Estimate:
-    """Seconds per steady epoch: mean over repeats, with interval. The value is None if there is none."""
+    """Seconds per steady epoch: mean over repeats, with interval. The value is None without a steady epoch."""
     times, resolution, notes = _times(run)
     if not times:
         return Estimate(None, None, tuple(notes) or ("no finished epoch",))
@@ -118,7 +119,7 @@ def origin(run: Run) -> tuple:
 
 
 def scaling(run: Run, baseline: Run) -> str | None:
-    """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None: unknown."""
+    """What stays: "weak" the batch per worker, "strong" the global batch, "other" neither; None if unknown."""
     return _scaling(run, baseline.configuration.global_batch)
 
 
@@ -212,7 +213,18 @@ def _merged(runs):
         and (one.steps, one.images) == (first.steps, first.images)
     ]
     stranger = next((one for one in runs if not together(first, one)), None)
-    return replace(first, repeats=[repeat for one in equal for repeat in one.repeats]), stranger
+    named = {each.name: getattr(first, each.name) for each in fields(first)}
+    return _Merged(**named | {"repeats": [repeat for one in equal for repeat in one.repeats]}), stranger
+
+
+class _Merged(Run):
+    """Runs taken together, by which thousands may be divided: what is asked of their epochs is computed once."""
+
+    steady, rounds, others = (cached_property(each.fget) for each in (Run.steady, Run.rounds, Run.others))
+    sample = cached_property(Run.steady_times)
+
+    def steady_times(self):
+        return self.sample
 
 
 def find_baseline(run: Run, runs) -> Run:
@@ -245,16 +257,14 @@ def calm(run: Run, baseline: Run) -> tuple[list[int], str | None]:
 
 
 def counted(others: dict[int, float | None], what: str) -> tuple[list[int], str | None]:
-    """The same of any measurement in turns, from what other programs took of the cores in each round (None: not known).
+    """The same of any measurement in turns, from what other programs took of the cores in each round (None if unknown).
 
     what: was measured, as the note says it.
     """
     rounds, left = list(others), [n for n, share in others.items() if (share or 0) <= OTHERS]
     if len(left) == len(rounds):
         return rounds, None
-    said = (
-        f"other programs took more than {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
-    )
+    said = f"other programs took over {OTHERS:.0%} of the cores in {len(rounds) - len(left)} of {len(rounds)} rounds"
     if len(left) < LEAST:
         return rounds, f"{said}: this is {what} on a busy machine; measure again when it is quiet"
     return left, f"{said}, which are left out"

@@ -46,7 +46,7 @@ EXCHANGE = "how gradients are exchanged: a single worker exchanges nothing"
 
 
 class Configuration(_Part):
-    """How a training was run; None: not known. `images` is what was asked for, None for the whole data set."""
+    """How a training was run; None if not known. `images` is what was asked for, None for the whole data set."""
 
     model: str | None = None
     strategy: Annotated[str | None, EXCHANGE] = None
@@ -95,7 +95,7 @@ class Epoch(_Part):
     """One finished epoch of one repeat (both counted from 0): seconds, images processed, and each step's seconds.
 
     Where trainings took turns: the round (from 1; None for warm-up), the place in its order (from 0), and the share of
-    the node's cores that other programs took meanwhile (None: not known).
+    the node's cores that other programs took meanwhile (None if not known).
     """
 
     repeat: Count = 0
@@ -176,9 +176,7 @@ def load(path) -> Record:
         data = from_json(files.read(path))
     except OSError as problem:
         reason = problem.strerror or problem
-        raise RecordError(
-            f"{path}: the run record cannot be read ({reason}). Did the run begin? Make it again."
-        ) from None
+        raise RecordError(f"{path}: the run record cannot be read ({reason}). Did the run begin? Repeat it.") from None
     except ValueError as problem:
         raise RecordError(f"{path}: cannot be read as a run record ({problem}). Make the run again.") from None
     return read(data, path)
@@ -187,9 +185,7 @@ def load(path) -> Record:
 def read(data, where) -> Record:
     """The record in parsed JSON; `where` names it in the errors, which are those of `load`."""
     if not isinstance(data, dict) or "epochs" not in data:
-        raise NoRecordError(
-            f"{where}: not a run record. Give the .json that a training left in the folder of its runs."
-        )
+        raise NoRecordError(f"{where}: not a run record. Give the .json that a training left in its folder of runs.")
     if (version := data.get("version")) not in (1, VERSION):
         raise RecordError(
             f"{where}: run record of version {version!r:.20}, this kit reads versions 1 and {VERSION}. "

@@ -134,7 +134,7 @@ def _collectives(events):
 def steps(events):
     """The gradients' all-reduces by training step: a list of lists of Collective, finished ones only.
 
-    Gradients are the tensors with `grad` in their name or, if there are none, all; a new step begins where a tensor
+    Gradients are the tensors with `grad` in their name or, without such tensors, all; a new step begins where a tensor
     comes again. Raises TimelineError if no all-reduce was finished.
     """
     done = [e for e in events if e.operation == "allreduce" and e.end is not None]

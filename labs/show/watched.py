@@ -7,17 +7,18 @@ import numpy as np
 from labs.show.figure import COLOURS, finished, new_figure
 
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")
+SEEN = 0.005  # share of the time from which a phase is drawn
 
 
 def figure(ranks, phases=True, title=None):
-    """What some ranks used, over time: cores, memory, page faults, images/s; below, the phases of each rank's time.
+    """What some ranks used and did, over time: cores, memory, page faults, images; below, the phases of their time.
 
     ranks: list of labs.results.watched.Watched of one run; phases: whether to show them. GPUs, where there are any, get
-    a panel of their own.
+    a panel of their own. Images are counted from the start, since a sample holds few batches: their rate would jump.
     """
     panels = ["cores", "memory", "faults", "images"] + ["gpus"] * any(rank.samples[0]["gpus"] for rank in ranks)
     labels = {"cores": "cores in use", "memory": "memory (GB)", "faults": "1000 page faults/s"}
-    labels |= {"images": "images/s", "gpus": "GPU utilisation (share)"}
+    labels |= {"images": "images so far", "gpus": "GPU utilisation (share)"}
     rows = 1 + phases
     figure, axes = new_figure(len(panels) if not phases else max(len(panels), len(ranks)), 3.1, 2.5, rows=rows)
     columns = len(axes) // rows
@@ -31,7 +32,7 @@ def figure(ranks, phases=True, title=None):
             "cores": [sample["cores"] for sample in drawn],
             "memory": [sample["memory"] / 1e9 for sample in drawn],
             "faults": [sample["faults"] / 1e3 for sample in drawn],
-            "images": [sample["images"] / sample["seconds"] for sample in drawn],
+            "images": np.cumsum([sample["images"] for sample in drawn]),
             "gpus": [max([gpu["utilisation"] for gpu in sample["gpus"]], default=0) for sample in drawn],
         }
         for axis, panel in zip(axes, panels, strict=False):
@@ -43,32 +44,31 @@ def figure(ranks, phases=True, title=None):
     for axis, panel in zip(axes, panels, strict=False):
         most = max(axis.dataLim.ymax, 1.0 if panel in ("cores", "gpus") else 0.0)
         axis.set(xlabel="seconds", ylabel=labels[panel], ylim=(0, 1.1 * most or 1))
-    if len(ranks) > 1:
-        axes[0].legend(fontsize=8)
-    for axis in axes[len(panels) : columns]:
+    handles, names = axes[0].get_legend_handles_labels() if len(ranks) > 1 else ([], [])
+    shares = [each for rank in ranks for each in rank.shares().items()] if phases else []
+    used = list(dict.fromkeys(phase for phase, share in shares if share >= SEEN))
+    for axis, rank in zip(axes[columns:], ranks, strict=False):
+        sentences.append(_phases(axis, rank, used))
+    handles, names = handles + list(axes[columns].collections if used else []), names + used
+    for axis in (*axes[len(panels) : columns], *axes[columns + len(ranks) :]):
         axis.set_axis_off()
-    if phases:
-        for axis, rank in zip(axes[columns:], ranks, strict=False):
-            sentences.append(_phases(axis, rank))
-        for axis in axes[columns + len(ranks) :]:
-            axis.set_axis_off()
+    if handles:
+        figure.legend(handles, names, fontsize=9, loc="outside lower left", ncols=len(handles))
     if title:
         figure.suptitle(title)
     alt = " ".join(([f"{title}."] if title else []) + sentences)
     return finished(figure, alt, *(rank.kind for rank in ranks))
 
 
-def _phases(axis, rank):
-    """The share of each phase in the time of one rank, stacked over time; returns it in words."""
-    shares = rank.shares()
+def _phases(axis, rank, used):
+    """The share of each phase that is used in the time of one rank, stacked over time; returns all of them in words."""
     begin = rank.samples[0]["t"] - rank.samples[0]["seconds"]
     times = [sample["t"] - begin for sample in rank.samples]
     bottom = np.zeros(len(times))
-    for phase, colour, hatch in zip(shares, COLOURS, HATCHES, strict=False):
+    for phase, colour, hatch in zip(used, COLOURS[2:] + COLOURS[:2], HATCHES, strict=False):
         top = bottom + [sample["phases"].get(phase, 0.0) / sample["seconds"] for sample in rank.samples]
-        axis.fill_between(times, bottom, top, step="pre", color=colour, hatch=hatch, alpha=0.7, label=phase, lw=0)
+        axis.fill_between(times, bottom, top, step="pre", color=colour, hatch=hatch, alpha=0.7, lw=0)
         bottom = top
     axis.set(xlabel="seconds", ylabel="share of the time", ylim=(0, 1.02), title=f"rank {rank.rank}")
-    axis.legend(fontsize=8, loc="lower left")
-    told = ", ".join(f"{phase} {share:.0%}" for phase, share in shares.items())
+    told = ", ".join(f"{phase} {share:.0%}" for phase, share in rank.shares().items())
     return f"Of the time of rank {rank.rank}: {told}."

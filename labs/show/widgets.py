@@ -29,10 +29,7 @@ def control(name, values, first=None):
     Whole numbers give a slider over whole numbers. The control begins at `first` if that is one of the values, else at
     the first value. Raises ValueError for anything else.
     """
-    label, look = (
-        name.replace("_", " "),
-        {"style": {"description_width": "8em"}, "layout": {"width": "auto", "max_width": "34em"}},
-    )
+    label, look = name.replace("_", " "), {"style": {"description_width": "8em"}, "layout": {"width": "34em"}}
     if isinstance(values, list) and values:
         begin = first if first in values else values[0]
         numbers = all(isinstance(value, int | float) for value in values) and len(values) > 1
@@ -70,7 +67,7 @@ def explore(draw, **controls):
     """
     defaults = {name: parameter.default for name, parameter in inspect.signature(draw).parameters.items()}
     made = {name: control(name, values, defaults.get(name)) for name, values in controls.items()}
-    shown = ipywidgets.HTML(layout={"grid_column": "1 / -1"})
+    shown = ipywidgets.HTML(layout={"width": "100%"})
 
     def update(_=None):
         try:
@@ -82,8 +79,7 @@ def explore(draw, **controls):
 
     for widget in made.values():
         widget.observe(update, names="value")
-    columns = {"display": "grid", "grid_template_columns": "repeat(auto-fill, minmax(29em, 1fr))"}  # two on a laptop
-    box = Still([*made.values(), shown], layout=columns)
+    box = Still([*made.values(), shown], layout={"flex_flow": "row wrap"})
     update()
     return box
 

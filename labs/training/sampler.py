@@ -24,7 +24,7 @@ class Sampler:
     """Writes a line every `every` seconds, from a thread that ends with the process. Between `start` and `stop`."""
 
     def __init__(self, path, every=0.2, rank=0, **about):
-        """path: of the file, which is written anew; about: what else stands in its first line."""
+        """path: of the file, which is replaced; about: what else stands in its first line."""
         self.path, self.every = Path(path), every
         self._head = {"version": VERSION, "kind": "measured", "rank": rank}
         self._head["about"] = about | {"every": every, "machine": devices.machine()}
@@ -95,9 +95,7 @@ def beside(path, rank):
     with contextlib.suppress(ValueError):
         every = float(said)
     if not 0.01 <= every < threading.TIMEOUT_MAX:
-        raise UseError(
-            f"LABS_SAMPLES={said!r}: give the seconds from one sample to the next, 0.01 or more, or unset it."
-        )
+        raise UseError(f"LABS_SAMPLES={said!r}: give the seconds between two samples, 0.01 or more, or unset it.")
     return Sampler(path.with_name(f"{path.stem}.rank{rank}.samples"), every, rank).start()
 
 

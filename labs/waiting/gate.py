@@ -49,6 +49,6 @@ class Gate:
 
 
 def join(rank=0, ranks=1):
-    """The Gate of a process that was started to take turns, or None: it trains alone."""
+    """The Gate of a process that was started to take turns, or None if it trains alone."""
     settings = os.environ.get(VARIABLE)
     return Gate(json.loads(settings), rank, ranks) if settings else None

@@ -1,4 +1,4 @@
-"""A small network on an image folder of handwritten digits, on one worker: to be made faster, change by change.
+"""A small network on an image folder of handwritten digits, on one worker. Make it faster, one change at a time.
 
 scripts/slow.py is the training as it was given.
 """

@@ -31,7 +31,7 @@ def save(path, model, epochs):
     """Keep in the one file `path` what a training needs to go on after `epochs` epochs.
 
     All ranks call it; only rank 0 writes. model: compiled; its optimizer, model.optimizer, has been used.
-    Jobs end at any moment: who opens `path` must find the last checkpoint or the one before it, never a part of one.
+    A job may end at any moment: whoever opens `path` must find the last checkpoint or the one before it, never a part.
     `one.replace(other)` gives the file `one` the name `other` in a single step, also where `other` is there already.
     """
     ...  # your code here

@@ -1,7 +1,7 @@
-"""Local SGD: every rank trains by itself, and after every k-th step all ranks take the mean of what they have.
+"""Local SGD: each rank trains by itself, and after every k-th step all ranks take the mean of their weights.
 
---batch_size is the global batch. Each value of --k is a training of its own, from the same weights, on the same batches;
-rank 0 prints a line of JSON for each.
+--batch_size is the global batch. The script trains once for each value of --k, from the same weights and on the same
+batches; rank 0 prints a line of JSON for each training.
 """
 
 import argparse
@@ -14,33 +14,38 @@ import horovod.tensorflow as horovod
 import keras
 import tensorflow as tf
 
-HELD_BACK = 297  # images that nobody trains on
+HELD_BACK = 297  # images that no rank trains on
 
 
 def local_sgd(model, optimizer, loss, batches, k):
     """Train `model` on this rank's batches; after every k-th batch all ranks take the mean of what a step changes.
 
-    model: of Keras, built; a step changes its trainable_variables
-    optimizer: keras.optimizers.SGD, built; a step changes its momentums, a list of variables, empty without momentum
-    loss: function of (labels, predictions)
-    batches: an iterable of (images, labels), equally many on all ranks, a multiple of k
+    model: a Keras model, built; a step changes its trainable_variables
+    optimizer: keras.optimizers.SGD, built; a step changes its momentums, a list of variables (empty without momentum)
+    loss: a function of (labels, predictions)
+    batches: an iterable of (images, labels); their number is the same on all ranks, and a multiple of k
     k: a whole number, 1 or more
     """
-    weights = ...  # your code here
+    weights = model.trainable_variables
+
     @tf.function
     def step(images, labels):
+        """Take one step on this rank alone: the gradient of this batch, then the optimizer's update."""
         ...  # your code here
+
+    # Take a step for each batch. After every k-th, take the mean over the ranks of all that a step changes.
+    ...  # your code here
 
 
 def network():
-    """A dense network: little to compute, and 1.6 MB of weights to exchange."""
+    """Return a dense network with little to compute and 1.6 MB of weights to exchange."""
     layers = [keras.Input((32, 32, 3)), keras.layers.Rescaling(1 / 127.5, offset=-1.0), keras.layers.Flatten()]
     layers += [keras.layers.Dense(128, "relu"), keras.layers.Dense(10, "softmax")]
     return keras.Sequential(layers)
 
 
 def timed(batches, seconds):
-    """The batches, one by one; `seconds` gets how long each was in use."""
+    """Yield the batches one by one; `seconds` gets how many seconds each was in use."""
     for batch in batches:
         begin = time.perf_counter()
         yield batch

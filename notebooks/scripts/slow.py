@@ -1,6 +1,6 @@
-"""A training that is slower than it need be: a small network on an image folder of handwritten digits, on one worker.
+"""A training that is slower than necessary: a small network on an image folder of handwritten digits, on one worker.
 
-Leave this one as it is; scripts/faster.py is the same, and yours to change.
+Leave this script as it is. scripts/faster.py begins as a copy of it, and is yours to change.
 """
 
 import argparse

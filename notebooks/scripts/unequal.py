@@ -42,8 +42,10 @@ def give_up(what):
 def patience(what):
     timer = threading.Timer(20, give_up, [what])
     timer.start()
-    yield
-    timer.cancel()
+    try:
+        yield
+    finally:  # also where Horovod stops this rank with an error
+        timer.cancel()
 
 
 @tf.function
@@ -53,7 +55,7 @@ def train_step(epoch, step):
     with tf.GradientTape() as tape:
         scores = images[place : place + 16] @ weights
         loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels[place : place + 16], scores))
-    # A second all-reduce carries who is where: a row for each rank, filled by that rank alone.
+    # A second all-reduce says where each rank is: a row for each rank, which this rank alone fills.
     here = tf.one_hot([hvd.rank()], 2, axis=0, dtype=tf.int32) * tf.stack([epoch, step])
     where = hvd.allreduce(here, op=hvd.Sum, name="where")
     weights.assign_sub(0.01 * hvd.allreduce(tape.gradient(loss, weights), name="gradient"))

@@ -1,6 +1,6 @@
-"""Gradient accumulation by hand: each rank takes its share of a batch in several passes, and all exchange once.
+"""Gradient accumulation by hand: each rank takes its share of a batch in several passes, and all ranks exchange once.
 
-Trains a small network with momentum; then one process trains it with each batch as a whole, and both are compared.
+Trains a small network with momentum. Then one process trains it with each batch as a whole, and the script compares both.
 """
 
 import argparse
@@ -16,8 +16,8 @@ import numpy as np
 def accumulated(gradient, images, labels, passes):
     """The gradient of the mean loss over the images of all ranks, after one exchange: a list, one for each weight.
 
-    images, labels: those of this rank, equally many on all; it takes them in `passes` equal parts, one after the other.
-    gradient(images, labels): gradients of the mean loss over the images that it is given, as a list.
+    images, labels: those of this rank, equally many on every rank. It takes them in `passes` equal parts, one by one.
+    gradient(images, labels): the gradients of the mean loss over these images, as a list.
     """
     ### BEGIN SOLUTION
     ### GIVEN: ...  # your code here

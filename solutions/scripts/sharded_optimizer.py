@@ -1,6 +1,7 @@
 """SGD with momentum whose state is sharded over the ranks (ZeRO-1): each keeps the velocity of its share of the weights.
 
-Trains a small network; then one process trains it with Keras' own optimizer on the whole batches, and both are compared.
+Trains a small network. Then one process trains it with Keras' own optimizer on the whole batches, and the script
+compares both.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import tensorflow as tf
 
 
 def flat(tensors, length):
-    """All values of some tensors behind each other, and zeros up to this length."""
+    """All values of some tensors in one vector, filled with zeros up to this length."""
     values = tf.concat([tf.reshape(tensor, [-1]) for tensor in tensors], 0)
     return tf.pad(values, [[0, length - values.shape[0]]])
 
@@ -22,7 +23,7 @@ def flat(tensors, length):
 class ShardedSGD:
     """v <- momentum * v - rate * g and w <- w + v, where g is the mean of all ranks' gradients.
 
-    A rank keeps the part of v that belongs to its share of the weights, and updates these; the others send it the rest.
+    A rank keeps the part of v for its share of the weights, and updates this share. The others send it the rest.
     """
 
     def __init__(self, weights, rate, momentum):

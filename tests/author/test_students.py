@@ -74,7 +74,9 @@ def test_no_link_is_dead_here_nor_in_the_students_tree(tree):
 
 
 def test_a_dead_link_is_found(tmp_path):
-    files.write(tmp_path / "README.md", "# A b\n[1](#a-b) [2](#c) [3](x.md) ![p](docs/p.png) [4](https://a.b/c) `[5](y)`\n")
+    files.write(
+        tmp_path / "README.md", "# A b\n[1](#a-b) [2](#c) [3](x.md) ![p](docs/p.png) [4](https://a.b/c) `[5](y)`\n"
+    )
     assert list(dead_links(tmp_path)) == ["README.md: #c", "README.md: x.md", "README.md: docs/p.png"]
 
 

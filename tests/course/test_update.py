@@ -297,7 +297,7 @@ def test_what_an_older_kit_has_put_aside_comes_into_the_part_with_the_next_updat
     newer = write(tmp_path / "new", SPLIT, "2.0")
     with monkeypatch.context() as older:
         older.setattr(sys.modules["labs.course.update"], "_parts", lambda new: {})
-        assert "no place any more for T1" in "\n".join(update(root, newer))
+        assert "no longer a place for T1" in "\n".join(update(root, newer))
     assert (root / PART).read_bytes() == SPLIT[PART]
     said = "\n".join(update(root, newer))
     assert cells(root / PART)["labs-T1"].endswith("Mine.") and list(cells(root / PART)) == list(cells(newer / PART))

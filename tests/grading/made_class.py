@@ -1,4 +1,4 @@
-"""A made class: submissions of 20 students for notebooks 01 and 05, made from the solutions and from synthetic runs.
+"""A made class: submissions of 20 students for notebooks 01, 05 and 05b, from the solutions and from synthetic runs.
 
     python tests/grading/made_class.py FOLDER      writes the export of a learning platform, class.zip, into it
 
@@ -27,7 +27,7 @@ from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = ("01_basic_concepts", "05_resnet50_scaling")
+NOTEBOOKS = ("01_basic_concepts", "05_resnet50_scaling", "05b_script_for_a_cluster")
 MACHINE = {"cpu": "AMD EPYC", "cores": 2, "memory": 24 << 30, "gpus": [], "platform": "Linux x86_64"}
 VERSIONS = {"python": "3.11.7", "tensorflow": "2.21.0", "keras": "3.15.1", "horovod": None, "labs": "0.1.0"}
 RUNS = "notebooks/runs/"
@@ -36,7 +36,7 @@ _WRITERS = count(1)
 WORDS = """the a of in is and one each both all worker core gradient step epoch batch image network memory ring server
 bandwidth speedup efficiency waits sends adds takes grows falls slower faster larger because while so but where twice
 half less more time rounds noise interval loss accuracy measured predicted baseline""".split()
-SECOND_HALF = ("_05_10", "_05_11", "_05_12", "_05_13", "_05_14", "_05_16")
+SECOND_HALF = ("_T6", "_05_10", "_05_11", "_05_12", "_05_6", "_05_7", "_05_13", "_05_14", "_05_16")
 
 
 @cache
@@ -137,7 +137,7 @@ def written(runs, with_records=True):
 
 
 def progress(**states):
-    """progress.json in which every check of the two notebooks is said to be right, but for those named, as _05_5."""
+    """progress.json in which every check of these notebooks is said to be right, but for those named, as _05_5."""
     lessons = (tasks.load(ROOT / f"labs/lessons/nb{name.partition('_')[0]}/tasks.toml") for name in NOTEBOOKS)
     items = {
         item.id: {
@@ -243,24 +243,25 @@ def constant(runs):
     return runs
 
 
-def wrong(text):
-    """Notebook 05 with mistakes that students make."""
-    text = swap(text, "05.5", "[one / p for", "[p / one for")
+def wrong():
+    """Notebooks 05 and 05b with mistakes that students make."""
+    text = swap(notebook(NOTEBOOKS[1], True), "05.5", "[one / p for", "[p / one for")
     text = swap(text, "05.7", "return fmean(max(one, other) for one in steps for other in steps)", "return 1.5")
     text = swap(text, "05.11", 'why = "c"', 'why = "a"')
-    return swap(text, "05.16", "gpus_of_the_late_line = 0", "gpus_of_the_late_line = 4")
+    later = swap(notebook(NOTEBOOKS[2], True), "05.16", "gpus_of_the_late_line = 0", "gpus_of_the_late_line = 4")
+    return {NOTEBOOKS[1]: text, NOTEBOOKS[2]: later}
 
 
-def half(text):
-    """Notebook 05 of which the second half is still blank."""
-    data, blank = json.loads(text), json.loads(notebook(NOTEBOOKS[1], False))
+def half():
+    """Notebook 05 of which the second half is still blank, and 05b as blank as it was given."""
+    data, blank = (json.loads(notebook(NOTEBOOKS[1], solved)) for solved in (True, False))
     middle = len(data["cells"]) // 2
-    return json.dumps(data | {"cells": data["cells"][:middle] + blank["cells"][middle:]})
+    first = json.dumps(data | {"cells": data["cells"][:middle] + blank["cells"][middle:]})
+    return {NOTEBOOKS[1]: first, NOTEBOOKS[2]: notebook(NOTEBOOKS[2], False)}
 
 
 def students():
     """{who: bytes of the file that was handed in}, in an order that says nothing."""
-    five = notebook(NOTEBOOKS[1], True)
     one, two, three = (study(seed) for seed in (1, 2, 3))
     other = study(4) | {
         "ResNet50_w2": study(4, speed=2.5, machine=MACHINE | {"cpu": "Intel Xeon", "cores": 8})["ResNet50_w2"]
@@ -272,8 +273,8 @@ def students():
         "Honest Two": packed(work(two)),
         "Honest Three": packed(work(three)),
         "Other Machine": packed(work(other)),
-        "Half Done": packed(work(study(5), {NOTEBOOKS[1]: half(five)}, said=dict.fromkeys(SECOND_HALF, "open"))),
-        "Wrong Ways": packed(work(study(6), {NOTEBOOKS[1]: wrong(five)}, said=dict.fromkeys(WRONG, "wrong"))),
+        "Half Done": packed(work(study(5), half(), said=dict.fromkeys(SECOND_HALF, "open"))),
+        "Wrong Ways": packed(work(study(6), wrong(), said=dict.fromkeys(WRONG, "wrong"))),
         "Copied Runs": packed(work(scaled(one, 1.0))),
         "Scaled Runs": packed(work(scaled(two, 0.8))),
         "Recorded Own": packed(work(recorded_as_own())),

@@ -1,4 +1,4 @@
-"""A grading that was looked at, made without running anything: five students of notebooks 01 and 05."""
+"""A grading that was looked at, made without running anything: five students of notebooks 01, 05 and 05b."""
 
 import json
 
@@ -8,7 +8,7 @@ from labs import files
 from labs.checks import dispute, tasks
 from labs.report.archive import zipped
 
-NOTEBOOKS = ("01_basic_concepts", "05_resnet50_scaling")
+NOTEBOOKS = ("01_basic_concepts", "05_resnet50_scaling", "05b_script_for_a_cluster")
 NAMES = ("Ada Example", "Ben Beispiel", "Chloé Exemple", "Dana Primer", "Emil Próba")
 UPSIDE_DOWN = "Upside down: round 1 took {} s on 1 worker. Which of the two is the baseline?"
 CODE = "def round_speedups(seconds_1, seconds_p):\n    return [p / one for one, p in zip(seconds_1, seconds_p)]\n\n"
@@ -56,7 +56,8 @@ def disputed(**reasons):
 def students():
     """(who, what was found, files that were handed in) of each."""
     runs = "notebooks/runs"
-    five, wrote = f"notebooks/{NOTEBOOKS[1]}.ipynb", {"_05_5": CODE, "_05_13": "%matplotlib inline\nepochs = 72"}
+    five, later = (f"notebooks/{name}.ipynb" for name in NOTEBOOKS[1:])
+    wrote = {five: notebook(_05_5=CODE), later: notebook(_05_13="%matplotlib inline\nepochs = 72")}
     table = ["Speed", ["run", "workers", "speedup"], ["ResNet50_w2", "2", "1.61 [1.58, 1.64]"]]
     run = made_class.written({"ResNet50_w2": made_class.study(1)["ResNet50_w2"]})
     yield NAMES[0], {
@@ -67,7 +68,7 @@ def students():
         "answers": {"T5": WORDS},
         "tables": {"T5": [table]},
         "findings": [finding("copy", "ResNet50_w1", COPIED), finding("spread", "ResNet50_w2", "lies on a line")],
-    }, {five: notebook(**wrote), "notebooks/scripts/ResNet50.py": b"import keras\nprint('mine')\n"} | run  # fmt: skip
+    }, wrote | {"notebooks/scripts/ResNet50.py": b"import keras\nprint('mine')\n"} | run  # fmt: skip
     yield NAMES[1], {
         "checks": checks(_05_5=judged("wrong", text=UPSIDE_DOWN.format(3.5)), _05_16=judged("wrong", text="Not 4.")),
         "answers": {"T5": WORDS},
@@ -81,8 +82,8 @@ def students():
     yield NAMES[4], {
         "checks": checks(_05_13=left, **stopped),
         "answers": {"T5": WORDS},
-        "told": [f"{NOTEBOOKS[1]}, cell 31: NameError: name 'rows' is not defined in /tmp/labs/notebooks/own.py"],
-    }, {five: notebook(**wrote)}  # fmt: skip
+        "told": [f"{NOTEBOOKS[2]}, cell 31: NameError: name 'rows' is not defined in /tmp/labs/notebooks/own.py"],
+    }, wrote  # fmt: skip
 
 
 def write(out, platform="moodle"):

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from labs import files, sandbox
+from labs.checks import tasks
 from labs.cli import main
 from labs.grading import check, judge, points, rubric
 from labs.report.archive import zipped
@@ -129,6 +130,19 @@ def test_the_notebooks_of_the_release_count_where_none_is_named(said, tmp_path, 
     assert line in out and "is open for you" not in out
     assert main(["grade", "out", "--out", str(tmp_path)]) == 0
     assert line in (said := capsys.readouterr().out) and "(01.15)" not in said
+
+
+def test_a_notebook_goes_with_its_parts_and_what_was_judged_before_it_was_cut_stays(tmp_path):
+    handed_in(tmp_path, "001", HONEST)
+    first, later = tasks.parts("05_resnet50_scaling")
+    graded(tmp_path, "--no-run", "--notebooks", ONE, first)
+    assert check.counting(tmp_path) == (ONE, first, later)
+    right = {"state": "right", "how": "outside", "text": "", "code": ""}
+    kept = {"key": "of an older kit", "checks": {"05.13": right}, "told": [], "seconds": 1.0}
+    kept["submission"] = json.loads((tmp_path / "checked/001.json").read_text())["submission"]
+    files.write(tmp_path / f"replayed/001-{first}.json", json.dumps(kept))
+    lines = {line.id: line for line in points.lines(check.results(tmp_path)["001"], rubric.load(tmp_path))}
+    assert lines["05.13"].points == lines["05.13"].of > 0 and lines["05.14"].state == "not done"
 
 
 def test_what_was_not_run_is_open_and_no_points_are_lost(tmp_path):

@@ -140,7 +140,7 @@ def test_who_tries_the_checks_out_or_has_the_solutions_words_is_named(tmp_path, 
     for name in ("w", "x", "y", "z", "q"):
         hand_in(tmp_path, f"group {name}", f"x = '{name}'", text=answer("theirs"))
     own = likeness._of_answers(str(ROOT))[1]["T5"]
-    source = (ROOT / f"solutions/{FIVE}.py").read_text().partition('"id": "T5"')[2]
+    source = (ROOT / "solutions/05b_script_for_a_cluster.py").read_text().partition('"id": "T5"')[2]
     text = " ".join(line.lstrip("# ") for line in source.split("\n")[1:] if line.startswith("#") and "###" not in line)
     hand_in(tmp_path, "solution", text=text)
     files.write(tmp_path / "in/blank one.zip", zipped({f"notebooks/{FIVE}.ipynb": b'{"cells": []}'}))

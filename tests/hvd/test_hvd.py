@@ -224,8 +224,8 @@ RIGHT = (
 )
 WARNED = {
     "dropout with equal seeds": "Several ranks draw the same random numbers: dropout leaves out the same units",
-    "sum": "The loss is a sum, of whose gradient the mean over K ranks is 1/K",
-    "masked": "or it is a mean over what has no mask",
+    "sum": "The loss is a sum, and the mean of its gradients over K ranks is K times too small",
+    "masked": "or it is a mean over masked or weighted values",
 }
 LEFT = "stopped on one rank in step 1", "stopped on one rank in step 3"
 REFUSED = {
@@ -233,7 +233,7 @@ REFUSED = {
     "wrapped by Horovod": "Horovod's own DistributedOptimizer, which averages nothing on Keras 3",
     "wrapped by both": "Horovod's own DistributedOptimizer",
     "wrapped twice": "wrapped twice",
-    "used with other passes": "used with 1 pass(es) per step",
+    "used with other passes": "with backward_passes_per_step=1",
     "no optimizer": "str is not an optimizer of Keras 3",
     "no passes": "backward_passes_per_step is 0",
     "half a pass": "backward_passes_per_step is 0.5",

@@ -86,15 +86,6 @@ def averaging(expression):
     return own(("hvd.grouped_allreduce(gradients)", expression))
 
 
-hasty = partial(swapped, "scripts/four_mistakes.py")
-HASTY_ORDER = "numbers = data.order(dataset, args.batch_size, seed=args.seed + hvd.rank())"
-RIGHT_RATE = "learning_rate = 0.01 * hvd.size()"
-RIGHT_CALLBACKS = f"callbacks = [{CALLBACKS}, recorder]"
-EACH_CALLBACK = """callbacks = [hvd.callbacks.MetricAverageCallback()]
-callbacks.insert(0, hvd.callbacks.BroadcastGlobalVariablesCallback(0))
-callbacks.append(recorder)"""
-
-
 verbose = instead("2 if hvd.rank() == 0 else 0")
 
 ANSWERS = {
@@ -278,26 +269,6 @@ ANSWERS = {
             own(("def distributed", "def other")),
         ],
         secret=r"grouped_allreduce\(|op=",
-    ),
-    "07.27": dict(
-        right=[
-            hasty(),
-            hasty((RIGHT_CALLBACKS, EACH_CALLBACK)),
-            hasty((RIGHT_RATE, "rate, learning_rate = 0.01, hvd.size() / 100")),
-        ],
-        wrong=[
-            hasty(("numbers = data.order(dataset, args.batch_size, seed=args.seed)", HASTY_ORDER)),
-            hasty((RIGHT_RATE, "learning_rate = 0.01")),
-            hasty((RIGHT_CALLBACKS, "callbacks = [recorder, hvd.callbacks.MetricAverageCallback()]")),
-            hasty((RIGHT_CALLBACKS, RIGHT_CALLBACKS.replace(", recorder]", "]").replace("[hvd", "[recorder, hvd"))),
-            hasty((RIGHT_CALLBACKS, RIGHT_CALLBACKS.replace(" hvd.callbacks.MetricAverageCallback(),", ""))),
-            hasty((RIGHT_CALLBACKS, f"callbacks = [{CALLBACKS}]")),
-            hasty((RIGHT_RATE, "learning_rate = 0.01 / hvd.size()")),
-            hasty(("numbers.shard(hvd.size(), hvd.rank())", "numbers")),
-            hasty((RIGHT_CALLBACKS, f"callbacks = [{CALLBACKS.replace(', ', ', recorder, ')}]")),
-        ],
-        secret=r"hvd\.size\(\)|seed=args",
-        same=[(3, 8)],
     ),
     "07.17": dict(
         right=[

@@ -6,6 +6,14 @@ from textwrap import indent
 from making import swapped, tried_out
 
 batch = partial(swapped, "slurm/local/ResNet50_horovod_nodes.sh")
+hasty = partial(swapped, "scripts/four_mistakes.py")
+HASTY_ORDER = "numbers = data.order(dataset, args.batch_size, seed=args.seed + hvd.rank())"
+RIGHT_RATE = "learning_rate = 0.01 * hvd.size()"
+CALLBACKS = "hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()"
+RIGHT_CALLBACKS = f"callbacks = [{CALLBACKS}, recorder]"
+EACH_CALLBACK = """callbacks = [hvd.callbacks.MetricAverageCallback()]
+callbacks.insert(0, hvd.callbacks.BroadcastGlobalVariablesCallback(0))
+callbacks.append(recorder)"""
 goes_on = partial(swapped, "scripts/goes_on.py")
 SAVE = """    if hvd.rank() == 0:
         state = [each.numpy() for each in model.variables + model.optimizer.variables]
@@ -69,6 +77,26 @@ def resuming(new):
 
 
 ANSWERS = {
+    "07.27": dict(
+        right=[
+            hasty(),
+            hasty((RIGHT_CALLBACKS, EACH_CALLBACK)),
+            hasty((RIGHT_RATE, "rate, learning_rate = 0.01, hvd.size() / 100")),
+        ],
+        wrong=[
+            hasty(("numbers = data.order(dataset, args.batch_size, seed=args.seed)", HASTY_ORDER)),
+            hasty((RIGHT_RATE, "learning_rate = 0.01")),
+            hasty((RIGHT_CALLBACKS, "callbacks = [recorder, hvd.callbacks.MetricAverageCallback()]")),
+            hasty((RIGHT_CALLBACKS, RIGHT_CALLBACKS.replace(", recorder]", "]").replace("[hvd", "[recorder, hvd"))),
+            hasty((RIGHT_CALLBACKS, RIGHT_CALLBACKS.replace(" hvd.callbacks.MetricAverageCallback(),", ""))),
+            hasty((RIGHT_CALLBACKS, f"callbacks = [{CALLBACKS}]")),
+            hasty((RIGHT_RATE, "learning_rate = 0.01 / hvd.size()")),
+            hasty(("numbers.shard(hvd.size(), hvd.rank())", "numbers")),
+            hasty((RIGHT_CALLBACKS, f"callbacks = [{CALLBACKS.replace(', ', ', recorder, ')}]")),
+        ],
+        secret=r"hvd\.size\(\)|seed=args",
+        same=[(3, 8)],
+    ),
     "07.21": dict(right=[(1,)], wrong=[(0,), (2,)], secret=r"rank 1|\b1\b"),
     "07.28": dict(
         right=[

@@ -159,9 +159,11 @@ ANSWERS = {
             loop(COLLECTED),
             loop(REPEATED),
             loop(ALL_TAKEN),
+            script((APPLY, APPLY.replace("weights)\n", "weihts)\n"))),
+            script((LOOP, LOOP.replace("(images, labels)\n", "(images)\n"))),
             loop("    optimizer = hvd.DistributedOptimizer(optimizer)\n" + LOOP.partition("        if")[0]),
         ],
-        same=[(4, 16)],  # both average the gradients of every step
+        same=[(4, 18)],  # both average the gradients of every step
         secret=r"momentums|Average|number % k",
     ),
 }

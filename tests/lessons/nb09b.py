@@ -53,6 +53,19 @@ def sliding(start, rates, n):
     return np.array(jobs, dtype=object)
 
 
+def oldest_first(start, rates, n):
+    return list(sliding(start, rates, n))
+
+
+def not_to_the_end(start, rates, n):
+    jobs = []
+    for rate in rates:
+        if len(jobs) >= n:
+            jobs[-n].wait()
+        jobs.append(start(rate))
+    return jobs
+
+
 def for_the_newest(start, rates, n):
     jobs = []
     for number, rate in enumerate(rates, 1):
@@ -257,25 +270,25 @@ ANSWERS = {
             (lambda start, rates, n: [job.wait() for job in [start(rate) for rate in rates]],),
             (lambda start, rates, n: [start(rate) for rate in rates][:n],),
             (lambda start, rates, n: pooled(start, rates, n + 1),),
-            (lambda start, rates, n: in_groups(start, rates, n)[:1],),
-            (lambda start, rates, n: [job.rate for job in in_groups(start, rates, n)],),
-            (lambda start, rates, n: in_groups(start, rates[::-1], n),),
-            (lambda start, rates, n: in_groups(start, rates[1:], n),),
-            (lambda start, rates, n: in_groups(start, [*rates, *rates], n),),
+            (lambda start, rates, n: oldest_first(start, rates, n)[:1],),
+            (lambda start, rates, n: [job.rate for job in oldest_first(start, rates, n)],),
+            (lambda start, rates, n: oldest_first(start, rates[::-1], n),),
+            (lambda start, rates, n: oldest_first(start, rates[1:], n),),
+            (lambda start, rates, n: oldest_first(start, [*rates, *rates], n),),
             (lambda start, rates, n: rates,),
-            (lambda start, rates, n: [*in_groups(start, rates[:-1], n), start(rates[-1])],),
+            (not_to_the_end,),
             (for_the_newest,),
             (for_the_first,),
             (in_groups,),
             (in_groups_polled,),
             (taken_away,),
             (lambda start, rates, n: start(rates).wait(),),
-            (lambda start, rates, n: (job for job in in_groups(start, rates, n)),),
-            (lambda start, rates, n: in_groups(start, rates[: len(rates) // n * n], n),),
-            (lambda start, rates, n: dict(zip(rates, in_groups(start, rates, n), strict=True)),),
+            (lambda start, rates, n: (job for job in oldest_first(start, rates, n)),),
+            (lambda start, rates, n: oldest_first(start, rates[: len(rates) // n * n], n),),
+            (lambda start, rates, n: dict(zip(rates, oldest_first(start, rates, n), strict=True)),),
         ],
         secret=r"\.wait\(",
-        same=[(1, 2)],  # both start all at once
+        same=[(1, 2), (13, 14)],  # all at once; a whole group
         raises=[15],
     ),
     "09.21": dict(right=[(81,), (27 + 18 + 18 + 18,)], wrong=[(729,), (108,), (40,), (27,), (100,)], secret=r"\b81\b"),

@@ -62,12 +62,18 @@ ANSWERS = {
     ),
     "11.4": dict(
         right=[(2.6 / 8, *FIGURE), (0.325, *FIGURE)],
-        wrong=[(2.6, *FIGURE), (8 / 2.6, *FIGURE), (1 - 2.6 / 8, *FIGURE), (0.9, *FIGURE)],
+        wrong=[(32.5, *FIGURE), (2.6, *FIGURE), (8 / 2.6, *FIGURE), (1 - 2.6 / 8, *FIGURE), (0.9, *FIGURE)],
         secret=r"0\.32",
     ),
     "11.6": dict(
         right=[made()],
-        wrong=[made("gone"), made("unreadable"), made("notebooks/a.ipynb"), made("changed")],
+        wrong=[
+            ("report/submission.zip",),
+            made("gone"),
+            made("unreadable"),
+            made("notebooks/a.ipynb"),
+            made("changed"),
+        ],
         secret=None,
     ),
 }

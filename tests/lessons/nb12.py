@@ -99,6 +99,9 @@ ANSWERS = {
             workers_below(order=("can't tell", "can't tell")),
             workers_below(order=("can't tell", "ResNet152V2")),
             workers_below(order=("open", "ResNet50V2")),
+            (1024, 128, "can't tell", "ResNet50V2"),
+            (1024, 8, "can't tell", "ResNet50V2"),
+            (4096, 32, "can't tell", "ResNet50V2"),
         ],
         secret=None,
         same=[(6, 7)],  # a network is named where the interval holds 1

@@ -105,7 +105,7 @@ def test_the_map_draws_of_each_lesson_what_is_done(release):
     assert f"2 of {there} checks right, 1 of " in figure.alt
     fifth = tasks.lessons()["nb05"]
     count = sum(isinstance(item, tasks.Check) for item in fifth.task)
-    assert f"{fifth.minutes} minutes, 1 of {count} checks right, T6 open, T5 open." in figure.alt
+    assert f"{fifth.minutes} minutes, 1 of {count} checks right, T6 open." in figure.alt
     assert "checks right, T1 done." in figure.alt
     (axis,) = figure.axes
     filled = {
@@ -161,7 +161,7 @@ def test_the_first_measurement_asks_why_or_says_that_there_is_none():
     busy = [[replace(epoch, others=0.9) for epoch in repeat] for repeat in runs[1].repeats]
     figure = ZERO.first([runs[0], replace(runs[1], repeats=busy)])
     assert (
-        "the speedup of a busy machine" in figure.get_suptitle().replace("\n", " ") and "a busy machine" in figure.alt
+        "the speedup on a busy machine" in figure.get_suptitle().replace("\n", " ") and "a busy machine" in figure.alt
     )
     unfinished = replace(runs[1], repeats=[])
     for cut in ([], runs[:1], [runs[0], unfinished]):

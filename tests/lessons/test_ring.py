@@ -44,7 +44,7 @@ def test_busy_rounds_are_left_out_as_in_a_study(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(ring.jobs, "run", done)
     found = ring.run(scattered_in_place, gathered_on)
     assert found["seconds"] == {"ring": [1.0] * 3, "server": [2.0] * 3}
-    assert "Mind that other programs took more than 20% of the cores in 1 of 4" in capsys.readouterr().out
+    assert "Mind that other programs took over 20% of the cores in 1 of 4" in capsys.readouterr().out
 
 
 def test_a_wrong_sum_is_seen():

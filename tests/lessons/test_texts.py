@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from labs import recorded
+from labs.checks import tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = sorted((ROOT / "solutions").glob("[0-9]*.py"))
@@ -27,8 +28,8 @@ def found(pattern, name):
 
 def test_memory_of_a_network_of_175_billion_weights():
     bytes_each, weights, gradients, kept, gigabytes = found(
-        r"with Adam (\d+) bytes for each weight\. (\d+) are the weight and (\d+) its gradient, in 16 bits; "
-        r"(\d+) are a copy.*? That is ([\d,]+) GB",
+        r"with Adam it is (\d+) bytes for each weight: (\d+) for the weight and (\d+) for its gradient, in 16 bits, "
+        r"and (\d+) for a copy.*? That makes ([\d,]+) GB",
         "01",
     )
     assert weights + gradients + kept == bytes_each
@@ -38,8 +39,7 @@ def test_memory_of_a_network_of_175_billion_weights():
 def test_the_newer_device_gives_what_the_number_of_devices_does_not():
     years, days, devices, times, most, rest = found(
         r"\*\*(\d+) years on one V100\*\*.*?\*\*(\d+) days on (\d+) A100\*\*.*? That is (\d+) times as fast\. The "
-        r"number of devices gives a factor of (\d+) at best; the newer device and all else give the "
-        r"rest, ([\d.]+) or more",
+        r"number of devices gives a factor of (\d+) at best. The rest, a factor of ([\d.]+) or more",
         "01",
     )
     assert times == pytest.approx(years * 365 / days, rel=1e-3)
@@ -54,7 +54,7 @@ def test_batch_up_to_which_the_state_of_vgg16_takes_more_than_its_activations():
 
 
 def test_messages_of_a_tree():
-    messages, workers = found(r"in 2 log2 K messages .*?; that is (\d+) for (\d+) workers", "02b")
+    messages, workers = found(r"takes 2 log2 K messages .*?: (\d+) for (\d+) workers", "02b")
     assert messages == 2 * math.log2(workers)
 
 
@@ -71,3 +71,26 @@ def test_a_text_that_names_the_strategy_of_several_machines_says_that_it_fails()
     named = [text for text in (readme, *(text for file in LESSONS for text in texts(file))) if "MultiWorker" in text]
     assert len(named) == 3 and readme in named
     assert all("20585" in text for text in named)
+
+
+def path_line(lesson):
+    """What the top of a notebook says of the ways through the course: where each goes on, and which leaves it out."""
+    on, out = [], []
+    for path, name in (("afternoon", "an afternoon"), ("practical", "the practical")):
+        lessons = tasks.on_path(path)
+        if lesson not in lessons:
+            out.append(f"*{name}*")
+            continue
+        later = lessons[lessons.index(lesson) + 1 :]
+        on.append(f"*{name}* ({f'next: `{later[0].notebook}`' if later else 'its last notebook'})")
+    left = f"; {' and '.join(out)} {'leave' if len(out) > 1 else 'leaves'} it out" if out else ""
+    return f"**Paths:** {', '.join([*on, '*everything*'])}{left}."
+
+
+@pytest.mark.parametrize("lesson", tasks.lessons().values(), ids=lambda lesson: lesson.notebook)
+def test_a_notebook_says_on_which_paths_it_lies(lesson):
+    text = (ROOT / f"solutions/{lesson.notebook}.py").read_text(encoding="utf-8")
+    assert text.count(f"\n# {path_line(lesson)}\n") == 1
+    lessons = list(tasks.lessons().values())
+    for later in lessons[lessons.index(lesson) + 1 :][:1]:
+        assert later.optional or f"`{later.notebook}`" in text.rpartition("# %% [markdown]")[2], "Next:"

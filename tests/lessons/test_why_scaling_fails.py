@@ -75,6 +75,12 @@ def test_ranks_that_would_never_end_are_told_where(tmp_path, instead, code, says
     assert code in error["code"] and says in error["says"]
 
 
+def test_what_raises_in_the_first_step_is_told_with_the_innermost_line_of_the_script(tmp_path):
+    (path,) = swapped("scripts/local_sgd.py", ("weights), weights)", "weights), weihts)"))(tmp_path)
+    error = equal_ranks.facts(path)["error"]
+    assert error["code"].startswith("optimizer.apply(") and "'weihts' is not defined" in error["says"]
+
+
 # The small network
 
 

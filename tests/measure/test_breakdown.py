@@ -189,7 +189,7 @@ def test_wrong_use_is_refused_before_anything_starts(tmp_path):
         ({"kinds": ("alone", "input")}, "alone and exchange"),
         ({"kinds": ("all",)}, "choose of"),
         ({"strategy": "single"}, "Strategy 'single'"),
-        ({"images": 100}, "less than one step"),
+        ({"images": 100}, "do not fill one step"),
     ):
         with pytest.raises(breakdown.BreakdownError, match=text):
             breakdown.measure("SmallCNN", runs=tmp_path, **options)

@@ -17,14 +17,14 @@ def _through_server(server):
     got = [float(server(*trial)) for trial in trials]
     (k, size, servers), are = np.array(trials).T, partial(np.allclose, got)
     default = math.isclose(float(server(4, 600)), got[1])
-    yield not default, "Your server_bytes gives another number if `servers` is left out: its default is 1."
+    yield not default, "Your server_bytes gives a different number if `servers` is left out: its default is 1."
     if are(2 * k * size / servers):
         return
     yield are(2 * k * size // servers), f"With 0.5 bytes your server_bytes gives {got[4]:g}. {CUT}"
     yield are(k * size / servers), "The server's link carries these bytes in. What must go out again?"
-    yield are(2 * k * size), "Right for one server. If several divide the gradient, how much of it goes through each?"
+    yield are(2 * k * size), "Right for one server. If several share the gradient, how much of it goes through each?"
     more = are(2 * k * size * servers)
-    yield more, "More servers would mean more bytes through each of them. They divide the gradient."
+    yield more, "With this formula more servers mean more bytes through each. But they share the gradient."
     yield are((k + 1) * size / servers), "K gradients come in. The sum goes out, but how many times?"
     own = are(2 * (k - 1) * size / servers)
     yield own, "The server is a process of its own here: every worker's gradient goes through its link."
@@ -46,11 +46,11 @@ def bytes_moved(server, ring):
     )
     if are(2 * (k - 1) * 600):
         return "The server is right. In the ring, a message is not the whole gradient: how large is a chunk?"
-    yield are((k - 1) / k * 600), "The server is right. For the ring this is the reduce-scatter alone."
+    yield are((k - 1) / k * 600), "The server is right. For the ring, this counts only the reduce-scatter."
     if are(2 * 600):
-        return "The server is right. For the ring this is close for many workers. Count steps and chunks for 2 workers."
+        return "The server is right. The ring is close with many workers. Count steps and chunks with 2 workers."
     if are(4 * (k - 1) / k * 600):
-        return "The server is right. For the ring count what a worker sends, and not also what it receives."
+        return "The server is right. For the ring, count what a worker sends, but not what it receives."
     return f"The server is right. In a ring of 4 workers with 600 bytes, yours sends {got[2]:g}: steps times chunk?"
 
 
@@ -72,8 +72,8 @@ def reduce_scatter(function):
             yield (
                 there and ahead != 1,
                 (
-                    f"With {workers} workers, each ends with the sum of one chunk, as it should: worker 0 with that "
-                    f"of chunk {ahead}. But `all_gather` begins with chunk 1. Which chunk does worker w send first?"
+                    f"With {workers} workers, each ends with the sum of one chunk, as it should. But worker 0 has the "
+                    f"sum of chunk {ahead}, and `all_gather` begins with chunk 1. Which chunk does worker w send first?"
                 ),
             )
         for worker in range(workers):
@@ -94,8 +94,8 @@ def all_gather(function):
         yield (
             not np.array_equal(ring.exchanges[0].brought[0][0], _sum(workers, 1)),
             (
-                f"With {workers} workers, worker 0 begins with the whole sum of chunk 1, and passes something else on "
-                "first."
+                f"With {workers} workers, worker 0 begins with the whole sum of chunk 1, but the first thing it passes "
+                "on is something else."
             ),
         )
         for worker in range(workers):
@@ -137,7 +137,7 @@ def _played(function, begin):
     for worker, chunks in enumerate(after):
         if not isinstance(chunks, list | tuple) or len(chunks) != workers:
             kind = f"{len(chunks)} of them" if isinstance(chunks, list | tuple) else type(chunks).__name__
-            return ring, f"With {workers} workers, worker {worker} returns {kind}: return its list of {workers} chunks."
+            return ring, f"With {workers} workers, worker {worker} returns {kind}: return the list of {workers} chunks."
         for number, chunk in enumerate(chunks):
             if np.shape(chunk) != begin[worker][number].shape:
                 return ring, (
@@ -158,11 +158,11 @@ def _exchanged(ring, workers):
     count = len(ring.exchanges)
     yield (
         count > workers - 1,
-        (f"With {workers} workers, each exchanges {count} times: {workers - 1} exchanges bring a chunk to all others."),
+        (f"With {workers} workers, each exchanges {count} times: {workers - 1} exchanges take a chunk to all others."),
     )
     yield (
         count < workers - 1,
-        (f"With {workers} workers, each exchanges {count} times: in a ring a chunk comes to all by {workers - 1}."),
+        (f"With {workers} workers, each exchanges {count} times: a chunk needs {workers - 1} to reach all the others."),
     )
 
 
@@ -173,19 +173,17 @@ def _holds(vector, workers, worker, chunk):
     own = parts[:, chunk]
     foreign = np.flatnonzero(np.any(parts, axis=0) & (np.arange(workers) != chunk))
     if len(foreign):
-        return (
-            f"{where} holds a part of chunk {foreign[0]}: which chunk had the worker before sent, when this one came?"
-        )
+        return f"{where} holds a part of chunk {foreign[0]}: which chunk had the previous worker sent in that exchange?"
     if np.allclose(own, 1 / workers):
         return (
-            f"{where} is the sum divided by {workers}: the ring gives the sum, and the mean is taken once, at its end."
+            f"{where} is the sum divided by {workers}: the ring gives the sum. The mean is taken once, after the ring."
         )
     for other in np.flatnonzero(own > 1):
-        return f"{where} holds the part of worker {other} {own[other]:g} times: is a sum added to what is there?"
+        return f"{where} holds the part of worker {other} {own[other]:g} times: did you add a sum to what is there?"
     if missing := [str(other) for other in np.flatnonzero(own == 0)]:
         return f"{where} lacks the part{'s' * (len(missing) > 1)} of worker {', '.join(missing)}."
     times = ", ".join(f"{each:.3g}" for each in own)
-    return f"{where} holds the parts of the workers 0 to {workers - 1} {times} times: each belongs there once."
+    return f"{where} holds the parts of workers 0 to {workers - 1} {times} times: each belongs there once."
 
 
 def _with_unequal_chunks(function, judged):
@@ -202,7 +200,7 @@ def _with_unequal_chunks(function, judged):
             yield (
                 not np.array_equal(after[worker][chunk], sums[chunk]),
                 (
-                    f"Right where all chunks are equally long. With 4, 3 and 3 numbers in them, chunk {chunk} of "
+                    f"Right if all chunks have the same length. If they have 4, 3 and 3 numbers, chunk {chunk} of "
                     f"worker {worker} is not the sum."
                 ),
             )

@@ -20,8 +20,8 @@ def step():
     """One step of SGD with rate 0.1 on 4 replicas, from left to right: what each one has, and what is exchanged.
 
     W are the three weights of a linear function of 16 samples; the loss of a sample is half of its squared error, 1/16
-    of it counts, so the sum of the replicas' gradients is that of the mean over all. What each replica has for itself
-    is coloured, what is the same on all is white.
+    of it counts, so the sum of the replicas' gradients is that of the mean over all. Coloured: different on each
+    replica; white: the same on all.
     """
     random, weights = np.random.default_rng(_SEED), np.array([1.0, 2.0, 3.0])
     x, noise = random.normal(size=(16, 3)), random.normal(size=16)

@@ -7,7 +7,6 @@ import numpy as np
 from labs.checks.judging import judges
 from labs.checks.reading import called, close, near
 from labs.checks.student_code import tried
-from labs.printed import an
 
 
 @judges("03.2")
@@ -24,15 +23,15 @@ def mirrored(variable):
     copies = getattr(variable, "values", None)
     if not isinstance(copies, tuple | list):
         if isinstance(variable, tf.Variable):
-            return f"This variable has one copy, on {variable.device[-5:]}. In which block must its creation stand?"
-        return f"This is {an(type(variable).__name__)}, not a tf.Variable. Create one inside the scope."
+            return f"This variable has one copy, on {variable.device[-5:]}. Inside which block must you create it?"
+        return f"Your value has the type {type(variable).__name__}, not tf.Variable. Create one inside the scope."
     devices = {getattr(copy, "device", None) for copy in copies}
     places = "1 device" if len(devices) == 1 else f"{len(devices)} devices"
     yield len(devices) < 4, f"Its copies are on {places}, and `strategy` has 4. Which scope was it created in?"
     if variable.shape != (3,):
         return f"The copies are there, but the shape is {tuple(variable.shape)}: create it from [1.0, 2.0, 3.0]."
     if any([float(x) for x in copy] != [1.0, 2.0, 3.0] for copy in copies):
-        return "The copies are there, but they hold other numbers than 1.0, 2.0, 3.0."
+        return "The copies are there, but they do not hold the numbers 1.0, 2.0, 3.0."
 
 
 @judges("03.4")
@@ -40,8 +39,8 @@ def local_batch(sizes):
     sizes = [int(s) for s in sizes] if hasattr(sizes, "__len__") else [int(sizes)]
     yield set(sizes) == {4}, None
     yield set(sizes) == {16}, "16 is the global batch. Look at what each replica received in the output."
-    yield set(sizes) == {64}, "The batch given is not multiplied by the replicas: it is the sum over all of them."
-    return "Global batch divided by replicas: read the sizes in the table above."
+    yield set(sizes) == {64}, "The given batch is not multiplied by the number of replicas: the replicas share it."
+    return "Divide the global batch by the number of replicas, or read the sizes in the table above."
 
 
 @judges("03.5")
@@ -57,8 +56,8 @@ def scaled_loss(function):
             "This is the mean over the replica's own images. Summed over K replicas, the gradient becomes K times "
             "too large. By which batch must the sum be divided?"
         )
-    yield np.isclose(value, losses.sum()), "This sum is not divided at all: the gradient would grow with the batch."
-    yield np.isclose(value, losses.mean() / 16), "Divided twice: `mean` has divided by the local batch already."
+    yield np.isclose(value, losses.sum()), "You do not divide this sum at all: the gradient would grow with the batch."
+    yield np.isclose(value, losses.mean() / 16), "You divide twice: `mean` has already divided by the local batch."
     return "Sum the losses of the replica's images, then divide once. By what?"
 
 
@@ -77,7 +76,7 @@ def copies(function):
         counts = {len(trial): float(called(function, trial)[0]) for trial in (one_more, same[:2])}
         yield np.isclose(counts[5], 8) and counts[2] == 0, None
         return "Right for four copies, wrong for another number of them. Compare every copy with the first one."
-    yield np.allclose(got, 5.0), "This is the length of a difference. The largest single entry is asked for."
+    yield np.allclose(got, 5.0), "This is the length of a difference. Return its largest single entry instead."
     if not np.allclose(got[:3], got[3:]):
         return "A copy that is larger and one that is smaller must not cancel: take the absolute difference."
     missed = [place for place, value in enumerate(got[:3], 1) if value < 3.9]
@@ -85,7 +84,7 @@ def copies(function):
         return (
             f"Where copy {missed[0]} (counted from 0) is farthest from the first one, your function gives too little."
         )
-    return "Take the largest absolute difference over all copies and all their elements."
+    return "Take the largest absolute difference over all copies and all their entries."
 
 
 @judges("03.12")
@@ -133,18 +132,15 @@ def replicas_step(function):
             each_is(rate * count * mean),
             f"{all_of}, the step is {count} times too long: the gradients are summed, not averaged.",
         )
-        yield (
-            each_is(rate * mean / count),
-            f"{all_of}, the step is {count} times too short: by how many do you divide?",
-        )
+        yield (each_is(rate * mean / count), f"{all_of}, the step is {count} times too short: by what do you divide?")
         yield each_is(-rate * mean), f"{all_of}, the weights go up the slope: a step goes against the gradient."
-        yield each_is(mean), f"{all_of}, the step has the length of the mean gradient: where is the rate?"
+        yield each_is(mean), f"{all_of}, the step is as long as the mean gradient: where is the rate?"
         yield (
             len({images for _, images, _ in asked}) < min(count, len(asked)),
-            (f"{all_of}, `gradient` was given the share of one replica {len(asked)} times: each has its own."),
+            (f"{all_of}, `gradient` got the share of the same replica {len(asked)} times: each has its own."),
         )
         for number in range(count):
-            yield each_is(rate * own[number]), f"{all_of}, all are updated with the gradient of replica {number} alone."
+            yield each_is(rate * own[number]), f"{all_of}, all are updated with the gradient of replica {number} only."
         if each_is(rate * mean, *[0 * mean] * (count - 1)) or not any(map(np.any, apart[1:])):
             return f"{all_of}, only the first one has changed: every replica updates its own copy."
         yield (
@@ -157,9 +153,9 @@ def replicas_step(function):
         )
         yield (
             all(np.ptp(each) < 1e-9 for each in apart),
-            f"{all_of}, all entries of a copy change by one number: over what does your mean go, besides the replicas?",
+            f"{all_of}, all entries of a copy change equally: does your mean go over more than the replicas?",
         )
-        return f"{all_of}, a copy changes by something else than the rate times the mean of the {count} gradients."
+        return f"{all_of}, a copy does not change by the rate times the mean of the {count} gradients."
 
 
 @judges("03.7")
@@ -180,34 +176,34 @@ def gradient_bytes(size):
 
 @judges("03.9")
 def model_in_scope(model, batches):
-    yield not hasattr(model, "variables"), f"This is {an(type(model).__name__)}, not a Keras model."
+    yield not hasattr(model, "variables"), f"`model` has the type {type(model).__name__}. It must be a Keras model."
     plain = [v.path for v in model.variables if not hasattr(v.value, "values")]
     if not model.variables:
         return "The model has no variables yet: build it for images of a known size, as in the program above."
     yield len(plain) == len(model.variables), "No variable is mirrored: the model was built outside the scope."
     if plain:
-        return f"{plain[0]} and perhaps others have one copy only: that part was built outside the scope."
+        return f"{plain[0]} and perhaps others have only one copy: that part was built outside the scope."
     if not getattr(model, "optimizer", None):
         return "The model is mirrored, but not compiled: the optimizer must be created in the scope as well."
     if any(not hasattr(v.value, "values") for v in model.optimizer.variables):
         return "The network is mirrored, its optimizer is not: create and compile it inside the scope, too."
     if getattr(model, "jit_compile", False):
-        return "Compiled with XLA (jit_compile): the course compares without it: jit_compile=False."
+        return "The model is compiled with XLA. The course compares without it: jit_compile=False."
     images = _images(batches)
     if images is None:
-        return f"`batches` is {an(type(batches).__name__)}: `data.pipeline` gives what `fit` reads."
+        return f"`batches` has the type {type(batches).__name__}: `data.pipeline` makes what `fit` reads."
     if images == 16:
-        return "`batches` gives 16 images at a time, which the four replicas share: that makes 4 for each."
+        return "`batches` gives 16 images at a time, which the four replicas share: that is 4 for each."
     yield images != 64, f"`batches` gives {images} images at a time. Four replicas take 16 each."
     kind, given = type(model.optimizer).__name__, model.optimizer.get_config()
-    yield kind != "SGD", f"The optimizer is {kind}, that of the sequential script is SGD: change only what must change."
-    yield given.get("momentum"), "The optimizer has momentum, that of the sequential script has none."
+    yield kind != "SGD", f"The optimizer is {kind}; the sequential script uses SGD. Change only what must change."
+    yield given.get("momentum"), "The optimizer has momentum; the one in the sequential script does not."
     rate = given["learning_rate"]
-    yield not isinstance(rate, float), "The rate follows a schedule, that of the sequential script is one number."
-    yield near(rate, 0.01), "The rate is that of one worker. The global batch is larger now: what follows for the rate?"
+    yield not isinstance(rate, float), "The rate follows a schedule; in the sequential script it is one number."
+    yield near(rate, 0.01), "This is the rate of one worker. The global batch is larger now: how must the rate change?"
     yield not near(rate, 4 * 0.01, 1e-3), f"The rate is {rate:.4g}. By which factor did the global batch grow?"
     if "sparse_categorical_crossentropy" not in re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _loss(model)).lower():
-        return "The loss is another one than that of the sequential script."
+        return "The loss is not the one of the sequential script."
 
 
 def _images(batches):

@@ -20,10 +20,10 @@ def epoch_time(seconds, run):
     tolerance = max(0.5, 0.02 * steady)
     yield abs(seconds - steady) <= min(tolerance, abs(sum(epochs) / len(epochs) - steady) / 2), None
     if abs(seconds - sum(epochs) / len(epochs)) <= tolerance:
-        return "This mean holds the first epoch. What happens in it that never happens again?"
-    yield abs(seconds - epochs[0]) <= tolerance, "This is the first epoch: tracing and warm-up are in it."
+        return "The first epoch is in this mean. What happens in that epoch that never happens again?"
+    yield abs(seconds - epochs[0]) <= tolerance, "This is the first epoch, with tracing and warm-up."
     if abs(seconds - sum(epochs)) <= tolerance or (len(epochs) > 2 and abs(seconds - sum(epochs[1:])) <= tolerance):
-        return "This is a sum over epochs: divide by how many you added."
+        return "This is a sum over epochs. Divide it by the number of epochs."
     yield abs(seconds - steady) <= tolerance, None
     return "Take the seconds that the lines after `Epoch 2/..` give, and average them."
 
@@ -32,22 +32,25 @@ def epoch_time(seconds, run):
 def round_speedups(function):
     value, changed = called(function, [4.0, 5.0, 8.0], [2.5, 2.5, 5.0])
     yield changed, changed
-    yield not hasattr(value, "__len__"), "One number hides how much the rounds differ: give a list, one for each round."
+    yield (
+        not hasattr(value, "__len__"),
+        "One number hides how much the rounds differ. Give a list, with a speedup for each round.",
+    )
     value = [float(each) for each in value]
 
     def is_(*wanted):
         return len(value) == 3 and all(near(a, b, 1e-3) for a, b in zip(value, wanted, strict=True))
 
     yield is_(1.6, 2.0, 1.6), None
-    yield len(value) != 3, f"3 rounds were given, and {len(value)} speedup(s) came back."
+    yield len(value) != 3, f"3 rounds were given, so a list of length 3 is asked for. Yours has length {len(value)}."
     yield is_(2.5 / 4, 0.5, 5 / 8), "Upside down: a speedup above 1 means faster."
-    yield is_(1.5, 2.5, 3), "A difference in seconds is no speedup: divide."
+    yield is_(1.5, 2.5, 3), "A difference in seconds is not a speedup: divide."
     yield is_(1, 2, 1), CUT
     yield (
         is_(1.6, 1.6, 1.6) or len({round(each, 6) for each in value}) == 1,
         "All the same? Each round has its own two times.",
     )
-    return "The time on 1 worker divided by the time on p workers, of the same round."
+    return "Divide the time on 1 worker by the time on p workers of the same round."
 
 
 @judges("05.6")
@@ -55,35 +58,41 @@ def usual_step(function):
     epochs = [[9.0, 2.5, 2.4], [1.0, 1.3, 5.0], [1.0, 1.2, 1.1, 1.4]]
     value, changed = called(function, epochs)
     yield changed, changed
-    yield hasattr(value, "__len__"), "One median of all steady steps is asked for, not one for each epoch."
+    yield hasattr(value, "__len__"), "Give one median of all steady steps, not one for each epoch."
     yield near(value, 1.2, 1e-3), None
-    yield near(value, 1.35, 1e-3), "The first epoch is among these steps: what happens in it that never happens again?"
+    yield (
+        near(value, 1.35, 1e-3),
+        "The steps of the first epoch are among these. What happens in that epoch that never happens again?",
+    )
     yield near(value, 12 / 7, 1e-3), "This is a mean: one step of 5 s moves it by half a second. Take the median."
     yield near(value, 25.9 / 10, 1e-3), "This is a mean, and the first epoch is in it."
-    yield near(value, 1.225, 1e-3), "The median of each epoch by itself: put the steps of all steady epochs together."
-    yield near(value, 1.0, 1e-3), "A step in the middle of the list is a median only once the list is sorted."
-    return "Leave out the first epoch, sort all other steps, and take the one in the middle."
+    yield (
+        near(value, 1.225, 1e-3),
+        "This uses the median of each epoch. Put the steps of all steady epochs together first.",
+    )
+    yield near(value, 1.0, 1e-3), "The step in the middle of a list is its median only if the list is sorted."
+    return "Leave out the first epoch, sort all other steps, and take the step in the middle."
 
 
 @judges("05.7")
 def slower_of_two(function):
     value, changed = called(function, [1.0, 1.2, 2.0, 1.0])
     yield changed, changed
-    yield hasattr(value, "__len__"), "One number is asked for: the mean over all pairs."
+    yield hasattr(value, "__len__"), "Give one number: the mean over all pairs."
     yield near(value, 1.5, 1e-3), None
     yield (
         near(value, 2.0, 1e-3),
-        "This is the slowest step of all. Of most pairs no one is so slow: take the mean over the pairs.",
+        "This is the slowest step of all, and most pairs are faster. Take the mean over the pairs.",
     )
     yield near(value, 1.3, 1e-3), "This is the mean step of one worker: nobody waits in it."
-    yield near(value, 9.4 / 6, 1e-3), "Both workers may also take the same step: 4 steps make 16 pairs."
+    yield near(value, 9.4 / 6, 1e-3), "Both workers may take the same step, so 4 steps make 16 pairs."
     yield (
         near(value, 1.46, 1e-3),
-        "The pair (1.0, 2.0) and the pair (2.0, 1.0) are two: who is slow may be either worker.",
+        "(1.0, 2.0) and (2.0, 1.0) are two different pairs: either worker may be the slow one.",
     )
     yield near(value, 1.1, 1e-3), "This is the faster of two. Who waits for whom?"
-    yield near(value, 2.6, 1e-3), "The two are added here, but they compute at the same time."
-    return "Of each pair the larger time; then the mean over all pairs, of which 4 steps make 16."
+    yield near(value, 2.6, 1e-3), "You add the two times, but both workers compute at the same time."
+    return "Take the larger time of each pair, then the mean over all pairs. 4 steps make 16 pairs."
 
 
 @judges("05.8")
@@ -91,22 +100,25 @@ def own_study(sentence, rows):
     yield from reading.no_rows(rows)
     yield from reading.not_yours(rows, rows)
     of = {row["workers"]: row for row in rows}
-    yield 1 not in of, "There is no run with 1 worker: without a baseline nothing can be called faster."
+    yield 1 not in of, "There is no run with 1 worker. Without this baseline you cannot call anything faster."
     yield 2 not in of, "There is no run with 2 workers: run at least 1 and 2."
     given = str(sentence).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     yield (
         given not in ("faster", "slower", "can't tell"),
-        f"{sentence!r} is none of the three; spell them as the text does.",
+        f"{sentence!r} is not one of the three answers. Spell them as the text does.",
     )
     refuse_noise(of[2])
     interval = of[2].get("speedup_interval")
     low, high = interval or (0, math.inf)
     yield given == ("faster" if low > 1 else "slower" if high < 1 else "can't tell"), None
-    yield interval is None, "There is no interval, from one round: nothing says how much the next one would differ."
+    yield interval is None, "One round gives no interval, so you do not know how much the next round would differ."
     seen = f"The interval of your speedup reaches from {low:.3g} to {high:.3g}"
-    yield low <= 1 <= high, f"{seen}: a speedup of 1 is in it."
-    yield given == "can't tell", f"{seen}, and 1 is not in it: the spread of your rounds does not explain that."
-    return f"{seen}: on which side of 1 is that?"
+    yield low <= 1 <= high, f"{seen}, and a speedup of 1 is inside it."
+    yield (
+        given == "can't tell",
+        f"{seen}, and 1 is not inside it. So the spread of your rounds does not explain the difference.",
+    )
+    return f"{seen}. On which side of 1 is that?"
 
 
 @judges("T6")
@@ -125,23 +137,32 @@ def unconnected(speedup, steps):
 
     if together < alone:
         raise TooNoisy(
-            "A step beside another one came out shorter than a step alone, so the speedup would be above 2. Run the "
-            "cell that measures the steps again when the machine is quiet."
+            "A step beside another one came out shorter than a step alone, so the speedup would be above 2. When the "
+            "machine is quiet, run the cell that measures the steps again."
         )
     yield is_(2 * alone / together), None
-    yield is_(alone / together), "This is the efficiency, of one worker. How many images do both train in that step?"
-    yield is_(together / alone), "Upside down: this says how much longer a step takes beside another one."
+    yield (
+        is_(alone / together),
+        "This is the efficiency: it counts the images of one worker. How many images do both train in that step?",
+    )
+    yield is_(together / alone), "Upside down: this is how much longer a step takes beside another one."
     yield is_(2 * together / alone), "Upside down: the longer the steps together, the smaller the speedup must be."
     if is_(2 * alone / exchange) or is_(2 * alone / steps["input"]):
-        return "There is an exchange in this one. Which kind of step has two trainings and no exchange?"
-    yield is_(alone / exchange), "An exchange is in it, and one worker's images only. Take the kind without exchange."
-    return "Both train in a step together twice the images that one trains in a step alone: images over seconds, twice."
+        return "The exchange is part of this one. Which kind of step has two trainings, but no exchange?"
+    yield (
+        is_(alone / exchange),
+        "This counts one worker's images only, and the exchange is part of it. Take the kind without exchange.",
+    )
+    return "In a step together, both train twice as many images as one alone. Divide images by seconds in both cases."
 
 
 @judges("05.12")
 def updates(one, two, rows):
     steps = {row["workers"]: row["steps"] for row in rows}
     yield (one, two) == (steps.get(1), steps.get(2)), None
-    yield one == two, "The same number for both? The global batch of 2 workers is twice as large."
-    yield (two, one) == (steps.get(1), steps.get(2)), "The other way round: more images per step are fewer steps."
-    return "One update per step: read how many steps an epoch has in the log (`98/98` is 98 steps)."
+    yield one == two, "Is it the same number for both? The global batch of 2 workers is twice as large."
+    yield (
+        (two, one) == (steps.get(1), steps.get(2)),
+        "It is the other way round: with more images per step there are fewer steps.",
+    )
+    return "There is one update per step. Read in the log how many steps an epoch has (`98/98` means 98 steps)."

@@ -77,7 +77,7 @@ def balance(labels, cases, *, batch, classes=10):
     for axis, (title, count) in zip(axes, counts.items(), strict=False):
         image = _panel(axis, count, batch, batch)
         far = _far(count, labels)
-        axis.set_title(f"{title}\naway from the mix of all: workers {far[0]:.2f}, batches {far[1]:.2f}", fontsize=9)
+        axis.set_title(f"{title}\ndistance from the mix of all: workers {far[0]:.2f}, batches {far[1]:.2f}", fontsize=9)
     for axis in axes[len(cases) :]:
         axis.set_visible(False)
     figure.colorbar(image, ax=list(axes), label="samples of this class in the batch", shrink=0.8)
@@ -125,7 +125,7 @@ def explorer(labels, *, classes=10):
         counts = shares.class_counts(share, here, batch, classes)
         _panel(axis, counts / batch, batch, 1, image)
         far, found = _far(counts, here), shares.coverage(share, len(here))
-        away = f"away from the mix of all: workers {far[0]:.2f}, batches {far[1]:.2f}"
+        away = f"distance from the mix of all: workers {far[0]:.2f}, batches {far[1]:.2f}"
         unread = f"samples never read: {len(found.unseen)} of {len(here)}"
         axis.set_title(f"{order}; source {source}\n{away}; {unread}", fontsize=9)
         title = f"{order}, source {source}, batches of {batch}"

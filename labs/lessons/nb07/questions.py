@@ -163,13 +163,6 @@ def log(plays):
     yield alone["verbose"] != 2, f"A rank alone trains with verbose={alone['verbose']}: it is rank 0 as well."
 
 
-@judges("07.27")
-def four_mistakes(path):
-    for judge in (start, pin, shard, optimizer, callbacks, log):
-        if hint := (yield from judge(path)):
-            return hint
-
-
 @judges("07.11")
 def batch_of_one(images, steps, updates, alone, both):
     from labs.results.record import Record

@@ -4,8 +4,10 @@ The ranks are played in one process of their own, without Horovod and without a 
 each has batches of its own. The network has a layer that is not trained, and one that is used twice.
 """
 
+import re
 import traceback
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -38,15 +40,21 @@ SHAPES = (8, 8), (8,), (8, 8), (8,), (8, 3), (3,)  # weights of three layers; th
 
 
 def facts(script):
-    """What happened: {error: None or {line, code, says}, cases: a list}.
+    """What happened: {error: None or {line, code, says}, where: it happened, in words, cases: a list}.
 
     Each of CASES has got: like, a list: "right", or else those of MISTAKES that give the same weights; equal: whether
     both ranks have the same weights at the end; moved_frozen: whether the layer changed that is not trained; ahead: how
     many batches were taken before the first step.
-    Raises NotDone where scripts cannot be tried out.
+    What raises in a first step on one rank is told at once, without a try-out. Raises NotDone where scripts cannot be
+    tried out.
     """
+    if error := first_step(str(Path(script).resolve())):
+        return {"error": error, "where": "In a first step on 1 rank", "cases": []}
     (found,) = scripts.tried(script, [tryout.Performance(played_by=__name__)])
-    return found | {"cases": [_compared(*pair) for pair in zip(CASES, found.get("cases", ()), strict=False)]}
+    return found | {
+        "where": "On 2 ranks",
+        "cases": [_compared(*pair) for pair in zip(CASES, found.get("cases", ()), strict=False)],
+    }
 
 
 def _compared(case, by_rank):
@@ -153,17 +161,33 @@ def played(script):
     return on_ranks(script)
 
 
+def first_step(script, seconds=5):
+    """The error that one step raises on one rank, in this process; None where it raises none or does not end."""
+    world = connected.World(1, seconds, graphs=True)
+    try:
+        _play(script, world, {"k": 1, "momentum": 0.0}, steps=1)
+    except Exception as problem:
+        return None if isinstance(problem, connected.ConnectedError) else _error(problem, script, world, seconds)
+    except student_code.Endless:
+        return None
+    return None
+
+
+def _play(script, world, *cases, steps=STEPS):
+    world.DistributedOptimizer = world.distributed
+    with connected.placed(world):  # also for what the function itself imports
+        function = connected.definitions(script, world)["local_sgd"]
+        return [world.play(lambda: train(function, world.rank(), steps=steps, **case)) for case in cases]  # noqa: B023
+
+
 def on_ranks(script, seconds=SECONDS):
     """{"error": ...} or {"cases": [[what `train` gives on each rank] for each of CASES]} of a script.
 
     seconds: how long its function may compute from one exchange to the next
     """
     world = connected.World(RANKS, seconds, graphs=True)
-    world.DistributedOptimizer = world.distributed
     try:
-        with connected.placed(world):  # also for what the function itself imports
-            function = connected.definitions(script, world)["local_sgd"]
-            return {"cases": [world.play(lambda: train(function, world.rank(), **case)) for case in CASES]}  # noqa: B023
+        return {"cases": _play(script, world, *CASES)}
     except BaseException as problem:
         return {"error": _error(problem, script, world, seconds)}
 
@@ -178,6 +202,7 @@ def _error(problem, script, world, seconds):
     if isinstance(problem, connected.ConnectedError):
         return mistake(script, next(filter(None, world.lines), None), str(problem))
     lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == script]
+    lines += map(int, re.findall(rf'File "{re.escape(script)}", line (\d+)', str(problem)))  # inside of a tf.function
     line = problem.lineno if isinstance(problem, SyntaxError) else lines[-1] if lines else None
     return mistake(script, line, student_code.said(problem))
 
@@ -202,14 +227,14 @@ def one_by_one(some, model, ahead):
         yield batch
 
 
-def train(function, rank, k, momentum):
+def train(function, rank, k, momentum, steps=STEPS):
     """What the function has done on this rank: weights at the end, as a list; moved_frozen and ahead as in facts."""
     import keras
 
     model, optimizer, ahead = network(), keras.optimizers.SGD(RATE, momentum=momentum), []
     optimizer.build(model.trainable_variables)
     loss = keras.losses.SparseCategoricalCrossentropy()
-    function(model, optimizer, loss, one_by_one(batches(rank), model, ahead), k)
+    function(model, optimizer, loss, one_by_one(batches(rank)[:steps], model, ahead), k)
     weights = _flat([weight.numpy() for weight in model.trainable_variables]).tolist()
     pairs = zip(model.non_trainable_variables, start()[0], strict=True)
     moved = any((weight.numpy() != before).any() for weight, before in pairs)

@@ -1,10 +1,10 @@
-"""A server and K workers, each a process, of which one is late: wait for it at every step, or leave it out.
+"""A server and K workers, each a process. One worker is late: the server waits for it at every step, or leaves it out.
 
     python -m labs.lessons.nb09b.late_workers OPTIONS        OPTIONS: JSON, the arguments of `train`
 
-The late worker sleeps before it sends its gradient. A step ends when the first K - b gradients have come; those of the
-others are thrown away, and who is done begins anew with the newest weights: b backup workers (J. Chen and others,
-Revisiting distributed synchronous SGD, 1604.00981). b = 0 is the barrier.
+The late worker sleeps before it sends its gradient. A step ends when K - b gradients have come. The others are
+thrown away, and each worker that has finished begins again with the newest weights: b backup workers (J. Chen and
+others, Revisiting distributed synchronous SGD, 1604.00981). b = 0 is the barrier.
 """
 
 import json
@@ -21,7 +21,7 @@ from labs.lessons.nb09 import small, trials
 
 
 def run(name, **options):
-    """Train in a job, and return what `train` gives; None if it failed, which the job has explained."""
+    """Train in a job and return what `train` returns, or None if the job failed, which it has explained."""
     file = (jobs.folder() / f"{name}.late.json").resolve()
     file.unlink(missing_ok=True)
     job = jobs.run("-m", "labs.lessons.nb09b.late_workers", json.dumps(options | {"file": str(file)}), name=name)

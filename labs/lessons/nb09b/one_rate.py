@@ -2,7 +2,8 @@
 
     --rate 0.1 --cores 0 1      the cores by their place in the list of those that this process may use
 
-One of several that know nothing of each other: a search for a rate. Leaves a record, whose metrics hold val_accuracy.
+A search for a rate starts several of these, which exchange nothing. Each writes a record with
+val_accuracy among its metrics.
 """
 
 import argparse
@@ -16,7 +17,7 @@ VALIDATION = 297  # images, the last ones
 
 
 class Starts:
-    """start(rate) starts a training on the first of `places`, tuples of cores, where none goes on; returns its job.
+    """start(rate) starts a training on the first free one of `places`, tuples of cores, and returns its job.
 
     options: of the program; prefix: of the jobs' names. Raises jobs.JobError.
     """
@@ -35,7 +36,7 @@ class Starts:
         return job
 
     def bars(self):
-        """[(label, begin, end)] of all that have ended, in seconds from the first one's start."""
+        """[(label, begin, end)] of all trainings that have ended, in seconds from the start of the first."""
         zero = time.time() - (time.perf_counter() - self._begin)
         return [
             (f"rate {job.name.rsplit('_')[-1]}", begin, job.out.stat().st_mtime - zero)

@@ -24,20 +24,26 @@ def updates(function):
     yield are(lambda n, b, e: n // b * e), None
     yield are(lambda n, b, e: n // b), "These are the updates of one epoch."
     yield are(lambda n, b, e: n * e), "These are the images of all epochs. How many of them are in one update?"
-    yield are(lambda n, b, e: -(-n // b) * e), "This counts a last batch that is not full: here it is left out."
-    yield are(lambda n, b, e: n * e // b), "What fills no batch is left out at the end of *each* epoch."
+    yield are(lambda n, b, e: -(-n // b) * e), "This counts a last batch that is not full. Here it is left out."
+    yield (
+        are(lambda n, b, e: n * e // b),
+        "The images that do not fill a batch are left out at the end of *each* epoch.",
+    )
     yield (
         are(lambda n, b, e: (n // b + 1) * e),
-        "There is one update more in each epoch than there are whole batches, also where nothing is left over.",
+        "This is one update more per epoch than there are whole batches, even if no images are left over.",
     )
     yield (
         are(lambda n, b, e: round(n / b) * e),
-        "Rounded to the nearest: a batch that is half full or more counts here.",
+        "This rounds to the nearest number, so a batch that is half full counts, too.",
     )
-    yield are(lambda n, b, e: n // b * b * e), "These are the images that are read. How many updates do they make?"
+    yield (
+        are(lambda n, b, e: n // b * b * e),
+        "These are the images that are read. How many updates are made with them?",
+    )
     if are(lambda n, b, e: n // (b * e)):
         return "The epochs divide the updates here: does a longer training make fewer of them?"
-    yield are(lambda n, b, e: n * e / b), "An update takes a whole batch: this gives parts of updates."
+    yield are(lambda n, b, e: n * e / b), "An update takes a whole batch. This gives fractions of updates."
     yield are(lambda n, b, e: b // n * e), "Upside down: images of an epoch over images of a batch."
     return "Whole batches in an epoch, times the epochs."
 
@@ -57,13 +63,13 @@ def fit(function):
     def are(formula):
         return np.allclose(given, [formula(*row) for row in rows], rtol=1e-3)
 
-    yield are(lambda least, size: (size, least)), "The two are exchanged: first S_min, then B_crit."
+    yield are(lambda least, size: (size, least)), "The two are in the wrong order: first S_min, then B_crit."
     yield (
         are(lambda least, size: (least, least * size)),
         "The second number is the slope over 1 / B, S_min times B_crit.",
     )
-    yield are(lambda least, size: (least, 1 / size)), "The second number is upside down: how many images is it?"
-    yield are(lambda least, size: (least, -size)), "The second number is right but for its sign."
+    yield are(lambda least, size: (least, 1 / size)), "The second number is upside down. How many images is it?"
+    yield are(lambda least, size: (least, -size)), "The second number has the wrong sign."
     if are(lambda least, size: (least * size, 1 / size)) or are(lambda least, size: (least * size, least)):
         return "The first number is the slope over 1 / B. In which order does your fit return slope and value at 0?"
     if not are(lambda least, size: (least, size)):
@@ -72,16 +78,19 @@ def fit(function):
             straight = np.allclose(given, lines, rtol=1e-3) or np.allclose(
                 [v[0] for v in given], [v[-1] for v in lines]
             )
-            yield straight, "This is a line over B. In the formula stands 1 / B: over what is it a straight line?"
+            yield straight, "This is a line over B. The formula contains 1 / B: over what is it a straight line?"
         powers = [np.polyfit(np.log(batches), np.log(steps), 1) for steps in asked]
         power = np.allclose([value[0] for value in given], [np.exp(v[1]) for v in powers], rtol=1e-3)
-        yield power, "This is a line over the logarithm of B: a power of B, and no such curve bends towards a limit."
+        yield (
+            power,
+            "This fits a power of B, a line over the logarithm of B. Such a curve does not bend towards a limit.",
+        )
         smallest = np.allclose([value[0] for value in given], [min(steps) for steps in asked], rtol=1e-3)
         yield (
             smallest,
             "The first number is the fewest steps that were measured. The limit lies below: what is it at 1 / B = 0?",
         )
-        return "For steps that lie on the curve exactly, your function gives other parameters than those of the curve."
+        return "For steps that lie exactly on a curve, your function does not return the parameters of that curve."
     exact = np.array(asked[0])
     influence = []  # of 1 % more steps at each batch, as shares of S_min and of B_crit
     for place, batch in enumerate(batches):
@@ -104,8 +113,8 @@ def fit(function):
     yield weighs(lambda steps: 1 / steps), None
     yield (
         weighs(np.ones_like),
-        "Right for exact steps. Measured ones scatter by a share of themselves: without weights those of batch 2, the "
-        "most, decide nearly alone. Which weights make all count alike?",
+        "Right for exact steps. But the scatter of measured steps is proportional to them: without weights, the many "
+        "steps of batch 2 decide nearly alone. Which weights make all batches count alike?",
     )
     yield (
         weighs(lambda steps: steps),
@@ -126,9 +135,9 @@ def fit(function):
 def at_critical(steps, examples):
     got = float(steps), float(examples)
     yield got == (2, 2), None
-    yield got[0] == 1, "This is where the batch is endless. Put B = B_crit into S = S_min (1 + B_crit / B)."
-    yield got[0] != 2, "Put B = B_crit into S = S_min (1 + B_crit / B): what stands in the brackets?"
-    yield got[1] == 1, "The steps are right. So few examples are needed only by the smallest batches."
+    yield got[0] == 1, "This holds for an infinite batch. Put B = B_crit into S = S_min (1 + B_crit / B)."
+    yield got[0] != 2, "Put B = B_crit into S = S_min (1 + B_crit / B). What is the value in brackets?"
+    yield got[1] == 1, "The steps are right. Only the smallest batches need so few examples."
     yield got[1] == 4, "The steps are right. Examples are S x B = S_min (B + B_crit): fewest where B is near 0."
     return "The steps are right. Examples are S x B: divide those at B_crit by those where B is near 0."
 
@@ -151,34 +160,43 @@ def noise_scale(function):
     if are(lambda *a: trace(*a) / signal(*a)):
         return _of_windows(function, lambda *a: trace(*a) / signal(*a))
     yield are(lambda *a: np.round(trace(*a) / signal(*a))), "Right, but rounded: leave the number as it is."
-    yield max(got) < 0, "This is below 0. Which of the two squares holds more noise, and is the larger one?"
-    yield are(lambda *a: signal(*a) / trace(*a)), "Upside down: noise over signal, which is a number of images."
+    yield max(got) < 0, "This is below 0. Which of the two squares contains more noise and is the larger one?"
+    yield (
+        are(lambda *a: signal(*a) / trace(*a)),
+        "Upside down: it is noise divided by signal, which is a number of images.",
+    )
     if are(lambda s, m, b, k: trace(s, m, b, k) / m):
         return (
-            "The square of the *mean* gradient still holds the noise of b K images: use both equations to take it out."
+            "The square of the *mean* gradient still contains the noise of b K images: use both equations to remove it."
         )
     if are(lambda s, m, b, k: trace(s, m, b, k) / s):
-        return "The squares of the local gradients hold the noise of b images: take it out with the two equations."
+        return "The squares of the local gradients contain the noise of b images: remove it with the two equations."
     yield are(trace), "This is the noise alone. Divide it by the square of the true gradient."
-    yield are(signal), "This is the signal alone, the square of the true gradient: which noise belongs to it?"
+    yield are(signal), "This is the signal alone, the square of the true gradient. The noise is to be divided by it."
     if are(lambda s, m, b, k: (s - m) / (1 - 1 / k) / signal(s, m, b, k)):
-        return "The noise is that of a batch of b here; of one image it is b times as large."
+        return "This is the noise of a batch of b images. The noise of one image is b times as large."
     if are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / ((k * m - b * s) / (k - b)) if k != b else np.nan):
         return "The larger batch is not K: all workers together have b K images."
     yield (
         are(lambda s, m, b, k: (s - m) / signal(s, m, b, k)),
-        "The difference of the squares is not yet the noise of one image: what of it is left in each of the two?",
+        "The difference of the squares is not yet the noise of one image. How much of that noise is in each of them?",
     )
     if are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / signal(s, m, b, k) if k != b else np.nan):
         return "The larger batch is not K: all workers together have b K images."
     if any(are(lambda s, m, b, k: n(b, k) * (s - m) / m) for n in (lambda b, k: b, lambda b, k: 1)):  # noqa: B023
-        return "This takes the mean gradient for free of noise: it holds the noise of b K images. Use both equations."
-    yield are(lambda *a: np.sqrt(trace(*a) / signal(*a))), "This is the root of it: the formula has squares already."
+        return "This assumes that the mean gradient has no noise. It has that of b K images: use both equations."
+    yield (
+        are(lambda *a: np.sqrt(trace(*a) / signal(*a))),
+        "This is the square root. The formula already contains squares.",
+    )
     yield (
         are(lambda s, m, b, k: s / m),
-        "The ratio of the two squares is no number of images yet. Solve the two equations.",
+        "The ratio of the two squares is not a number of images. Solve the two equations.",
     )
-    return "Write down both equations, subtract them to get the noise, then put it into one of them to get the signal."
+    return (
+        "Write down both equations. Subtract one from the other to get the noise, then put it into one of them to get "
+        "the signal."
+    )
 
 
 def _of_windows(function, right):
@@ -187,7 +205,7 @@ def _of_windows(function, right):
     with student_code.tried("arrays, a number for each of 3 windows of steps, as the cell below gives them"):
         found = np.asarray(function(*rows, 4, 2), float)
     if found.shape != (3,) or not np.allclose(found, right(*rows, 4, 2), rtol=1e-4):
-        return "Right for numbers. The cell below gives it arrays, a number for each window of steps: not right there."
+        return "Right for numbers, but wrong for arrays. The cell below passes arrays with one number for each window."
     return None
 
 
@@ -250,7 +268,7 @@ def search(function):
             found = function(lambda rate, log=log: _Job(log, rate), rates, at_a_time)  # a tuple, as in the notebook
         yield (
             inspect.isgenerator(found),
-            "Your function gives a generator: what is in it is not done before somebody asks for it. Return a list.",
+            "Your function returns a generator, which does nothing until it is read. Return a list.",
         )
         going = sum(job.going for job in log["jobs"])
         asked = f"With {len(rates)} rates, {at_a_time} at a time,"
@@ -265,12 +283,12 @@ def search(function):
         yield all_at_once, f"{asked} all are started at once: they would share the cores."
         yield log["most"] > at_a_time, f"{asked} {log['most']} run at the same time."
         idle = log["most"] < min(at_a_time, len(rates))
-        yield idle, f"{asked} never more than {log['most']} runs: whoever waits for each at once leaves cores idle."
+        yield idle, f"{asked} at most {log['most']} run at a time: if you wait for each one at once, cores are idle."
         for of_them, begun in log["waits"]:
             yield (
                 of_them < at_a_time and begun < len(rates),
-                f"{asked} it waits for a training while {of_them} still runs and {len(rates) - begun} are left to be "
-                "started. As soon as one has ended, the next one can start: do you wait for the one that ends first?",
+                f"{asked} it waits with {of_them} running and {len(rates) - begun} not yet started: cores are idle. As "
+                "soon as one has ended, the next one can start: do you wait for the one that ends first?",
             )
         yield going, f"{asked} {going} still run when your function returns: wait for all of them."
         listed = isinstance(found, Collection) and not isinstance(found, Mapping)
@@ -288,14 +306,14 @@ def search(function):
 @judges("09.21")
 def epochs(count):
     yield float(count) == 81, None
-    yield float(count) == 27 * 27, "So many if none is stopped."
+    yield float(count) == 27 * 27, "This holds if no training is stopped."
     yield (
         float(count) == 108,
-        "Each rung counted from the start: but a training that goes on has its first epochs already.",
+        "Here each rung counts from the start. But a training that continues has its first epochs already.",
     )
-    yield float(count) == 40, "These are the trainings that stand at the rungs, added up. Each goes on for some epochs."
+    yield float(count) == 40, "This is the number of trainings at all rungs. How many epochs does each of them add?"
     yield float(count) < 40, "27 trainings have one epoch each to begin with. What do the 9 that go on add?"
-    return "At each rung: how many go on, times the epochs from this rung to the next. Add them up."
+    return "For each rung, multiply the trainings that continue by the epochs to the next rung. Add these up."
 
 
 @judges("09.26")
@@ -305,7 +323,7 @@ def better_search(told, gains):
     yield given not in ("better", "worse", "can't tell"), f"{told!r} is none of the three; spell them as the text does."
     yield given == ("better" if low > 0 else "worse" if high < 0 else "can't tell"), None
     seen = f"The interval of the mean difference reaches from {low:.3f} to {high:.3f}"
-    yield low <= 0 <= high, f"{seen}: no difference at all is in it."
+    yield low <= 0 <= high, f"{seen}, so no difference at all is possible, too."
     yield given == "can't tell", f"{seen}, and 0 is not in it: the spread of the seeds does not explain that."
     return f"{seen}: on which side of 0 is that?"
 
@@ -314,11 +332,11 @@ def better_search(told, gains):
 def waiting(share):
     yield near(share, 1 - 0.99**64, 0.01), None
     yield near(share, 100 * (1 - 0.99**64), 0.01), PER_CENT
-    yield near(share, 0.99**64, 0.01), "In this share of the steps nobody pauses."
+    yield near(share, 0.99**64, 0.01), "This is the share of the steps in which no rank pauses."
     yield (
         near(share, 0.64, 0.01),
-        "64 x 0.01 counts steps twice in which two ranks pause: with 200 ranks it would be above 1.",
+        "64 x 0.01 counts a step twice if two ranks pause in it. With 200 ranks it would be above 1.",
     )
-    yield near(share, 0.01, 0.01), "That is one rank. All wait if *any* of the 64 pauses."
+    yield near(share, 0.01, 0.01), "This is the share for one rank. All wait if *any* of the 64 pauses."
     yield near(share, 0.01**64, 0.01) or float(share) == 0, "That is the share in which all 64 pause at once."
-    return "With which probability does a rank not pause? And all 64 of them, independently?"
+    return "What is the probability that one rank does not pause? And that all 64 do not, independently?"

@@ -1,4 +1,4 @@
-"""What the scripts that exchange by hand share: a small network, the batches of each rank, and one process beside them.
+"""What the scripts that exchange by hand share: a small network, the batches of each rank, one process to compare with.
 
 The scripts pass labs.hvd as `hvd`, so that this module can be imported where there is no Horovod.
 """
@@ -24,7 +24,7 @@ def arguments(parser):
 
 
 def network(kind, hidden, seed):
-    """A network for uint8 images of 32 x 32 x 3 and 10 classes, whose weights this seed draws."""
+    """A network for uint8 images of 32 x 32 x 3 and 10 classes, with random weights from this seed."""
     keras.utils.set_random_seed(seed)
     images = keras.Input((32, 32, 3))
     values = keras.layers.Flatten()(keras.layers.Rescaling(1 / 255)(images))
@@ -38,7 +38,7 @@ def network(kind, hidden, seed):
 
 
 def gradient_of(model):
-    """The function (images, labels) -> gradients of the mean loss, a list with one for each trainable variable."""
+    """A function (images, labels) -> gradients of the mean loss, a list with one for each trainable variable."""
     loss = keras.losses.SparseCategoricalCrossentropy()
 
     @tf.function(reduce_retracing=True)
@@ -78,7 +78,7 @@ def compare(model, start, args, hvd):
     if hvd.rank() == 0:
         print(f"trained weights identical on all {len(by_rank)} ranks: {all(a[2] == by_rank[0][2] for a in by_rank)}")
         print(f"largest difference to one process with the whole batch: {max(a[0] for a in by_rank):.1e}")
-        print(f"the same of what is not trained: {max(a[1] for a in by_rank):.1e}")
+        print(f"the same for the variables that are not trained: {max(a[1] for a in by_rank):.1e}")
         print(f"largest change of a weight by the training: {moved:.1e}", flush=True)
 
 
@@ -87,21 +87,21 @@ def _apart(a, b):
 
 
 class Usage:
-    """Memory and traffic of this rank from here on: `say` prints what came on top."""
+    """Memory and traffic of this rank from here on: `say` prints what was added."""
 
     def __init__(self, hvd):
         self._hvd = hvd
         self._memory, self._wire = self._now()
 
     def _now(self):
-        """(bytes of memory of this process, bytes sent over this machine's loopback or None); all ranks are here."""
+        """(bytes of memory of this process, bytes sent over this machine's loopback or None). All ranks call it."""
         self._hvd.allreduce([0.0], name="here")
         loopback = psutil.net_io_counters(pernic=True).get("lo")
         return psutil.Process().memory_info().rss, loopback and loopback.bytes_sent
 
     def say(self, steps):
         memory, wire = self._now()
-        print(f"rank {self._hvd.rank()}: {(memory - self._memory) / 1e6:.1f} MB of memory came on top", flush=True)
+        print(f"rank {self._hvd.rank()}: {(memory - self._memory) / 1e6:.1f} MB of memory were added", flush=True)
         sent = 0.0 if wire is None else (wire - self._wire) / steps / self._hvd.size() / 1e6
         if self._hvd.rank() == 0 and sent > 0.1:  # MPI's ranks on one machine share memory instead
             print(f"each rank sent {sent:.1f} MB in each step over the loopback", flush=True)

@@ -1,4 +1,4 @@
-"""An image folder whose images must be decoded and made small, the network that reads them, and who waits for whom."""
+"""An image folder whose images must be decoded and made small, the network that reads them, and how long it waits."""
 
 import time
 from pathlib import Path
@@ -23,7 +23,7 @@ def larger(dataset, numbers):
 def folder(dataset, images, runs):
     """(paths of so many images as PNGs in RUNS/digits_large, (images, labels) of the others, for validation).
 
-    Always the same ones, of mixed classes. The folder is written where it is not there yet.
+    Always the same images, of mixed classes. The folder is written unless it exists already.
     """
     order = np.random.default_rng(0).permutation(len(dataset.labels))
     place = Path(runs) / f"digits_large_{images}"
@@ -42,13 +42,13 @@ def records(dataset, images, runs):
 
 
 def read(file):
-    """A file to (image uint8 SIDE x SIDE x 3, label int64)."""
+    """(image uint8 SIDE x SIDE x 3, label int64) of a file."""
     image = tf.io.decode_png(tf.io.read_file(file), channels=3)
     return tf.ensure_shape(image, (SIDE, SIDE, 3)), tf.strings.to_number(tf.strings.split(file, "/")[-2], tf.int64)
 
 
 def example(record):
-    """A record of `records` to the same."""
+    """The same of a record of `records`."""
     features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
     found = tf.io.parse_single_example(record, features)
     return tf.ensure_shape(tf.io.decode_png(found["image"], channels=3), (SIDE, SIDE, 3)), found["label"]
@@ -60,7 +60,7 @@ def small(images):
 
 
 def as_written(pipeline):
-    """The same pipeline without what TensorFlow adds to it by itself: parallel calls of `map`, prefetching."""
+    """The same pipeline without TensorFlow's own additions: parallel calls of `map`, prefetching."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False
     options.experimental_optimization.inject_prefetch = False
@@ -82,8 +82,8 @@ def measure(pipelines, step, rounds=4):
     """{name: [(seconds of waiting for a batch, seconds of its step), ... of each round]}, means over an epoch.
 
     pipelines: {name: tf.data.Dataset of (images, labels)}, run as they are written; step: function of a batch, which
-    waits for its end. An epoch of each comes first, uncounted: of caching, tracing. Then they take turns, in each round
-    in random order.
+    waits until the batch is done. A first epoch of each is not counted: it fills caches and traces. Then the pipelines
+    take turns, in random order in each round.
     """
     pipelines = {name: as_written(pipeline) for name, pipeline in pipelines.items()}
     found = {name: [] for name in pipelines}

@@ -1,9 +1,9 @@
-"""Six trainings, each limited by something else, and what takes this limit away; watched by a sampler.
+"""Six trainings, each with a limit of its own, and what removes this limit; watched by a sampler.
 
     python -m labs.lessons.nb10.limited CASE [--remedy REMEDY] [--seconds 6]
 
-in one process, or in the ranks that `SETTINGS` says. It trains for some seconds by a loop in which every phase is
-timed, and writes runs/NAME.rankR.samples; their head says what an image takes and what this worker can do at most.
+in one process, or in as many ranks as `SETTINGS` says. It trains for some seconds in a loop that times every phase, and
+writes runs/NAME.rankR.samples. Their head says how many operations an image takes, and how many this worker can do.
 """
 
 import argparse

@@ -7,8 +7,8 @@ from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 def waits(measured, kind="measured"):
     """Time of a step in waiting for the batch and in computing, for several pipelines.
 
-    measured: {name: list of rounds (seconds of waiting, seconds of computing) of a step}. Bars: intervals, in
-    these minutes.
+    measured: {name: list of rounds (seconds of waiting, seconds of computing) of a step}. Bars are means, and points
+    the whole step in each round.
     """
     figure, (axis,) = new_figure(1, width=8.0, height=0.8 + 0.45 * len(measured))
     sentences = []
@@ -19,9 +19,9 @@ def waits(measured, kind="measured"):
         axis.barh(place, middle, color=COLOURS[1], label="waiting for the batch" if not place else None)
         axis.barh(place, mean - middle, left=middle, color=COLOURS[0], hatch="//", edgecolor="white",
                   label="computing" if not place else None)  # fmt: skip
+        axis.plot(whole, [place] * len(whole), "o", color="black", mfc="white", ms=5,
+                  label="step of a round" if not place else None)  # fmt: skip
         span = intervals.mean(whole).interval
-        if span:
-            axis.plot(span, (place, place), color="black", marker="|")
         between = f" (step {span[0]:.3g} to {span[1]:.3g})" if span else ""
         sentences.append(f"{name}: waiting {middle:.3g} ms, computing {mean - middle:.3g} ms{between}.")
     axis.set_yticks(range(len(measured)), list(reversed(measured)))
@@ -29,7 +29,9 @@ def waits(measured, kind="measured"):
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(figure, kind)
     figure.alt = (
-        "Time of a step by pipeline. " + " ".join(reversed(sentences)) + " Bars show intervals in these minutes."
+        "Time of a step by pipeline. "
+        + " ".join(reversed(sentences))
+        + " In brackets: 95 % intervals in these minutes."
     )
     return figure
 
@@ -38,28 +40,37 @@ def ladder(steps, kind="measured"):
     """How many times as fast each change is as the training that was given, in turns with it, and the accuracy.
 
     steps: {name of the change: (labs.results.intervals.Estimate of the ratio, images/s, accuracy)}. Whiskers: 95 %
-    intervals of the ratio, over rounds. Where there are none the runs did not take turns, which the stamp says.
+    intervals of the ratio, over rounds; one that would flatten the bars is cut off, with an arrow. Without intervals
+    the runs did not take turns, which the stamp says.
     """
-    figure, (speeds, right) = new_figure(2, width=5.0, height=1.2 + 0.4 * len(steps), sharey=True)
+    figure, (speeds, right) = new_figure(2, width=5.0, height=1.3 + 0.5 * len(steps), sharey=True)
     sentences, paired = [], all(gain.interval for gain, _, _ in steps.values())
-    most = max(gain.value for gain, _, _ in steps.values())
+    most = 1.4 * max(gain.value for gain, _, _ in steps.values())
     for place, (name, (gain, rate, accuracy)) in enumerate(steps.items()):
         low, high = gain.interval or (gain.value, gain.value)
-        colour, error = COLOURS[place % len(COLOURS)], [[max(0.0, gain.value - low)], [max(0.0, high - gain.value)]]
-        speeds.barh(place, gain.value, xerr=error if gain.interval else None, capsize=4, color=colour)
-        speeds.text(0.02 * most, place, f"{rate:,.0f} images/s", va="center", fontsize=9,
-                    bbox={"color": "white", "alpha": 0.8, "pad": 1})  # fmt: skip
+        colour = COLOURS[place % len(COLOURS)]
+        speeds.barh(place, gain.value, color=colour, alpha=0.8)
+        if gain.interval:
+            speeds.plot([max(0.0, low), min(high, most)], [place, place], color="black", marker="|")
+        if high > most:
+            speeds.plot(0.99 * most, place, ">", color="black")
         right.plot(accuracy, place, MARKERS[place % len(MARKERS)], color=colour, ms=9)
+        right.annotate(
+            f"{accuracy:.3f}", (accuracy, place), (0, 8), textcoords="offset points", ha="center", fontsize=9
+        )
         span = f" ({low:.2f} to {high:.2f})" if gain.interval else ""
         sentences.append(
             f"{name}: {gain.value:.2f} times as fast as given{span}, {rate:.3g} images/s in these minutes, accuracy "
             f"{accuracy:.3f}."
         )
     speeds.axvline(1, color="0.4", ls="--", lw=1)
-    speeds.set_yticks(range(len(steps)), list(steps))
-    speeds.invert_yaxis()
+    speeds.set_yticks(range(len(steps)), [f"{name}\n{rate:,.0f} images/s" for name, (_, rate, _) in steps.items()])
+    speeds.set_ylim(len(steps) - 0.4, -0.7)
     speeds.set(xlabel="times as fast as given, within rounds" if paired else "times as fast as given", title="speed")
-    right.set(xlabel="validation accuracy (share of images)", title="accuracy", xlim=(0, 1.02))
+    speeds.set_xlim(0, most)
+    accuracies = [accuracy for _, _, accuracy in steps.values()]
+    ends = max(0, min(accuracies) - 0.05), min(1, max(accuracies) + 0.05)
+    right.set(xlabel="validation accuracy (share of images)", title="accuracy", xlim=ends)
     stamp(figure, kind, note=None if paired else "not in turns, so without an interval")
     figure.alt = "Step by step. " + " ".join(sentences)
     return figure

@@ -1,4 +1,4 @@
-"""One network in float32, bfloat16 and float16 with loss scaling: speed, memory, accuracy, and what is stored as what.
+"""One network in float32, bfloat16 and float16 with loss scaling: speed, memory, accuracy, and the types it stores.
 
     python -m labs.lessons.nb10.precision [--rounds 4] [--steps 6] [--train 60]
 
@@ -53,7 +53,7 @@ def stepper(model, optimizer):
 
 
 def stored(model, optimizer):
-    """{what: its dtype}, and the bytes of one image's activations (what the layers give)."""
+    """{what: its dtype}, and the bytes of one image's activations (the outputs of the layers)."""
     conv = next(layer for layer in model.layers if isinstance(layer, keras.layers.Conv2D))
     kinds = {"weights": conv.kernel.dtype, "activations": conv.compute_dtype, "loss": model.layers[-1].compute_dtype}
     inner = getattr(optimizer, "inner_optimizer", optimizer)

@@ -39,7 +39,7 @@ def callback(folder, first=4, last=6):
 
 
 def operations(folder):
-    """What the newest profile below a folder says of each kind of operation, the dearest first.
+    """What the newest profile below a folder says about each kind of operation, the slowest first.
 
     Rows {operation, seconds, calls, share}: kind as TensorFlow names it (Conv2D), seconds over all threads or streams
     without those of operations inside, calls, share of all operations' seconds. Raises ProfileError.
@@ -84,7 +84,7 @@ def _own_times(events):
 
 
 def _operation(name, on_gpu):
-    """_FusedConv2D of "sequential/conv2d/BiasAdd:_FusedConv2D"; None for what is no operation of the graph. The kernels
+    """_FusedConv2D of "sequential/conv2d/BiasAdd:_FusedConv2D", None unless it is an operation of a graph. The kernels
     of a GPU have names of their own."""
     if on_gpu:
         return name

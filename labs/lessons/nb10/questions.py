@@ -26,11 +26,11 @@ def share_of_peak(share, watched):
 
 
 HINTS = {
-    "input": "its core works hard for a batch of 64, yet does few of the network's operations, and no rhythm shows "
-    "anything that happens only now and then",
+    "input": "its core works hard for a batch of 64, yet does few of the network's operations. Its images grow "
+    "evenly, so nothing happens only now and then",
     "exchange": "two ranks over MPI, both fully busy, yet they do a small share of the operations. Over MPI a rank "
     "that waits is busy, and one that pauses is not. What do both do all the time?",
-    "validation": "images/s rise and fall in a rhythm. What does the core compute while they are low?",
+    "validation": "its images grow in steps, like stairs. What does the core compute while no image is added?",
     "computation": "its core is busy all the time, and it does the highest share of the operations that it could do",
     "slow rank": "two ranks over Gloo, where a rank that waits sleeps. Most of the time neither core is in use, but "
     "sending messages would need a core. Who pauses, and who waits?",

@@ -1,10 +1,10 @@
-"""24 convolutions that keep their activations for backward, or compute them again: peak memory and time of a step.
+"""24 convolutions that keep their activations for the backward pass, or recompute them: peak memory and time of a step.
 
     python -m labs.lessons.nb10.recompute MODE [--block 6] [--batch 32] [--steps 3] [--rounds 0]
 
 MODE: none; layers (each layer recomputes its own); activations (Keras' mode of this name); blocks (of --block layers).
-Prints one line of JSON. Memory is that of the mode alone; then, in each of --rounds, it takes turns with one that keeps
-all activations, in random order.
+Prints one line of JSON. The memory is measured with this mode alone. Then, in each of --rounds, it takes turns with a
+network that keeps all activations, in random order.
 """
 
 import argparse
@@ -133,7 +133,7 @@ def main():
 
 
 def _memory(when):
-    """Bytes that this process has in use, "now" or at its "peak": of its GPU, or of the machine where it has none."""
+    """Bytes that this process uses, "now" or at its "peak": on its GPU, or without a GPU in the machine's memory."""
     import tensorflow as tf
 
     if devices.gpus():

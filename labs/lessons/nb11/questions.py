@@ -15,16 +15,16 @@ near = partial(reading.near, relative=0.01)
 
 # line of the flawed report: (letter of its fault, where to look)
 FAULTS = {
-    2: ("g", "A line divides two times that a log has rounded. What else could they have been?"),
+    2: ("g", "A line divides two times that a log has rounded. What could the exact times have been?"),
     3: ("c", "A line says how often each number of workers was measured. Is that a measurement?"),
-    5: ("a", "A line divides one device's time by another device's. What does that ratio count?"),
-    6: ("b", "A line speaks of a baseline. Could you measure it again from what the report says?"),
+    5: ("a", "A line divides the time of one kind of device by that of another. What does this ratio measure?"),
+    6: ("b", "A line mentions a baseline. Could you measure it again from what the report says?"),
     7: ("e", "A line draws two kinds of scaling as one curve. What stays the same in each of them?"),
-    8: ("d", "A line takes every epoch that was trained. What does the first one hold?"),
+    8: ("d", "A line uses every epoch. What does the time of the first one include?"),
     10: ("f", "A line has more workers than there are cores. What do they share?"),
-    11: ("h", "A line judges by a figure. What would the figure look like if the speedup were half of it?"),
-    12: ("i", "A line says what was measured on 64 workers. Who measured it?"),
-    13: ("j", "A line is about the time until a training is done. What had the networks learnt then?"),
+    11: ("h", "A line judges by a figure. What would the figure look like if the speedup were half as large?"),
+    12: ("i", "A line gives a speedup on 64 workers. Who measured it?"),
+    13: ("j", "A line compares the time until a training is done. What had the networks learned by then?"),
 }
 LINES = range(1, 15)
 
@@ -32,13 +32,13 @@ LINES = range(1, 15)
 @judges("11.2")
 def misleading(lines):
     chosen = {int(line) for line in lines}
-    yield not chosen <= set(LINES), "The lines are numbered from 1 to 14: give a set of such numbers."
-    yield len(chosen) == len(LINES), "All 14 lines? Some say only what was done, and a reader needs that."
+    yield not chosen <= set(LINES), "The lines have the numbers 1 to 14. Give a set of such numbers."
+    yield len(chosen) == len(LINES), "All 14 lines? Some only say what was done, and a reader needs that."
     sound, left = sorted(chosen - set(FAULTS)), [line for line in FAULTS if line not in chosen]
     if sound:
         return f"Line {sound[0]} is in your list. Does it claim more than what was done? Read it again."
     if left:
-        return f"{len(left)} more of them mislead. {FAULTS[left[0]][1]}"
+        return f"{several(len(left), 'misleading line')} still missing. {FAULTS[left[0]][1]}"
     return None
 
 
@@ -46,12 +46,12 @@ def misleading(lines):
 def named(faults):
     given = {int(line): str(letter).strip().lower()[:1] for line, letter in faults.items()}
     if missing := sorted(set(FAULTS) - set(given)):
-        return f"{len(missing)} of the lines that mislead have no letter yet: give one for each, as {{2: ..., 3: ...}}."
+        return f"{several(len(missing), 'misleading line')} without a letter: give one for each, as {{2: ..., 3: ...}}."
     if extra := sorted(set(given) - set(FAULTS)):
         return f"Line {extra[0]} does not mislead, so it needs no letter."
     wrong = [line for line in FAULTS if given[line] != FAULTS[line][0]]
     yield not wrong, None
-    yield len(set(given.values())) == 1, "Each fault stands in one line, and each line has one fault: ten letters."
+    yield len(set(given.values())) == 1, "Each line has a fault of its own: you need ten different letters."
     return f"{several(len(wrong), 'letter')} to change; begin with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
 
 
@@ -59,32 +59,38 @@ def named(faults):
 def efficiency(value, workers, speedups):
     number, speedup = workers[-1], speedups[-1]
     yield near(value, speedup / number), None
-    yield near(value, speedup), "This is the speedup. Which share of the ideal one is it?"
-    yield near(value, number / speedup), "Upside down: efficiency is at most 1, but for effects of caches."
-    yield near(value, 1 - speedup / number), "This is the share that is lost. What is left?"
-    return "Efficiency is the speedup divided by the number of workers: take the last point of the figure."
+    yield near(value, 100 * speedup / number), reading.PER_CENT
+    yield near(value, speedup), "This is the speedup. What share of the ideal speedup is it?"
+    yield near(value, number / speedup), "Upside down: the efficiency is at most 1, apart from effects of caches."
+    yield near(value, 1 - speedup / number), "This is the share that is lost. What share is left?"
+    return "The efficiency is the speedup divided by the number of workers. Take the last point of the figure."
 
 
 @judges("11.6")
 def handed_in(made):
-    """made: what labs.report.make gave, of which only its paths and its runs are used."""
+    """made: what labs.report.make returned; only its paths are used."""
+    yield not all(hasattr(made, name) for name in ("pdf", "json", "zip")), "Give what `report.make(...)` returns."
     paths = [Path(made.pdf), Path(made.json), Path(made.zip)]
     if gone := [path.name for path in paths if not path.is_file()]:
-        return f"{gone[0]} is not in the folder of the report any more: make the report again."
+        return f"{gone[0]} is no longer in the folder of the report. Make the report again."
     try:
         with zipfile.ZipFile(paths[2]) as archive:
             contents = {name: archive.read(name) for name in archive.namelist()}
         named = json.loads(contents.pop("manifest.json"))["files"]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
-        return "submission.zip is no zip with a manifest any more: make the report again."
+        return "submission.zip is no longer a zip file with a manifest. Make the report again."
     if other := [name for name in sorted({*named, *contents}) if _sha256(contents.get(name)) != _said(named, name)]:
-        return f"{other[0]} in submission.zip is not what the manifest says: hand in the file as the report made it."
+        return (
+            f"{other[0]} in submission.zip differs from what the manifest says. Hand in the file as the report made it."
+        )
     if different := [path.name for path in paths[:2] if path.read_bytes() != contents.get(path.name)]:
-        return f"{different[0]} is not the one in submission.zip: make the report again, and change none of its files."
+        return (
+            f"{different[0]} is not the same as in submission.zip. Make the report again, and change none of its files."
+        )
     for run in json.loads(contents["report.json"])["runs"]:
         record = jobs.folder() / f"{run['name']}.json"
         if record.is_file() and _sha256(record.read_bytes()) != run["sha256"]:
-            return f"{run['name']} ran again after the report was made: make it again, and read its findings."
+            return f"{run['name']} ran again after the report was made. Make the report again, and read its findings."
     return None
 
 

@@ -213,7 +213,7 @@ def breakdown(results):
     """The parts of a step with their intervals: all of them on one scale, and those that are differences on their
     own. A part below 0 stands at the left of 0. results: of labs.measure.breakdown.measure."""
     figure, (axis, small) = new_figure(2, width=5.2, height=1.0 + 1.0 * len(results), sharey=True)
-    names, sentences = [], []
+    names, sentences, longest = [], [], 0.0
     for found in results:
         said = []
         for number_, (part, (seconds, interval)) in enumerate(measured.parts(found).items()):
@@ -222,15 +222,18 @@ def breakdown(results):
             _bar(axis, len(names), value, bounds, **look)
             if part != "computation":
                 _bar(small, len(names), value, bounds, **look)
+                longest = max(longest, abs(value))
             names.append(f"{found['model']}: {part}")
             said.append(f"{part} {_with_bounds(value, bounds)}")
         sentences.append(f"{found['model']} on {found['ranks']} workers: {', '.join(said)}.")
     axis.set_yticks(range(len(names)), names)
     _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="parts of a step")
     _in_ms(small, title="the differences alone, enlarged")
+    low, high = small.get_xlim()
+    small.set_xlim(max(low, -2 * longest), min(high, 2 * longest))  # a long whisker leaves the bars their size
     for each in (axis, small):
         each.axvline(0, color="black", lw=1)
-    stamp(figure, *(found["kind"] for found in results), note="whiskers: intervals in these minutes")
+    stamp(figure, *(found["kind"] for found in results), note="whiskers: intervals in these minutes, cut if too long")
     figure.alt = "Parts of a step in milliseconds, with intervals in these minutes. " + " ".join(sentences)
     return figure
 

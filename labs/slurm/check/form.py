@@ -177,9 +177,7 @@ def _partition(subject):
     others = [] if site.partition else [_load(id, subject.root) for id in sites.names(subject.root) if id != site.id]
     owner = next((other.name for other in others if other and other.partition == given.value), None)
     if site.partition or owner:
-        fix = (
-            f"Write --partition={site.partition}." if site.partition else "Leave the line out: the site has a default."
-        )
+        fix = f"Write --partition={site.partition}." if site.partition else "Leave it out: the site has a default."
         whose = f"; it is one of {owner}'s" if owner else ""
         yield finding("no_partition", given.line_number, site=site, given=given.value, owner=whose, fix=fix)
 

@@ -149,7 +149,7 @@ def report(path, site, as_json=False):
         print(f"{count} {seen}, in {where}. It was not run.")
     else:
         print(
-            f"{count} in {where}. bash ran it in the sandbox, with stand-ins for Python, srun and whatever a site has."
+            f"{count} in {where}. bash ran it in the sandbox, with stand-ins for Python, srun and all that a site has."
         )
     return 1 if errors else 0
 

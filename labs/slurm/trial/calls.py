@@ -50,7 +50,7 @@ class Call:
         return next((one for one in self.above() if one.words[0] in directives.LAUNCHERS), None)
 
     def ranks(self):
-        """How many processes its launcher makes of it, as text; "1" without a launcher. None: a launcher that is not
+        """How many processes its launcher makes of it, as text; "1" without a launcher. None for a launcher that is not
         known."""
         one = self.starts_ranks()
         if one is None:
