@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Start here
 #
-# **Time: 10 minutes, of which less than 1 minute on 2 cores is computing.**
+# **Time: 10 minutes, including less than 1 minute of computing on 2 cores.**
 #
 # **Paths:** *an afternoon* (next: `01_basic_concepts`), *the practical* (next: `01_basic_concepts`), *everything*.
 #

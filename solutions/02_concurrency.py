@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Concurrency: many workers, one network
 #
-# **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
+# **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `02b_ring_all_reduce`), *everything*; *an afternoon* leaves it out.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # One sum from many gradients: a server, a ring, and a ring of your own
 #
-# **Time: 60 minutes, of which 1 minute on 2 cores is computing.**
+# **Time: 60 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `03_mirrored_strategy`), *everything*; *an afternoon* leaves it out.
 #

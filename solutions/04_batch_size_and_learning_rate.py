@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Batch size and learning rate
 #
-# **Time: 40 minutes, of which 3 minutes on 2 cores are computing.**
+# **Time: 40 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `05_resnet50_scaling`), *everything*; *an afternoon* leaves it out.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Horovod: the same training in many processes
 #
-# **Time: 80 minutes, of which 4 minutes on 2 cores are computing.**
+# **Time: 80 minutes, including 4 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #

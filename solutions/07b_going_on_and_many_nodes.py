@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Horovod: a training that goes on, and many nodes
 #
-# **Time: 60 minutes, of which 2 minutes on 2 cores are computing.**
+# **Time: 60 minutes, including 2 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Does the larger network scale better or worse?
 #
-# **Time: 90 minutes, of which 9 minutes on 2 cores are computing.**
+# **Time: 90 minutes, including 9 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves it out.
 #

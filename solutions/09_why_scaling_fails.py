@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Why more workers may not help
 #
-# **Time: 60 minutes, of which 3 minutes on 2 cores are computing.**
+# **Time: 60 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Large batches, idle cores, late workers
 #
-# **Time: 80 minutes, of which 3 minutes on 2 cores are computing.**
+# **Time: 80 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #

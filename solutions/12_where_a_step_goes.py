@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Where does a step go?
 #
-# **Time: 60 minutes, of which 8 minutes on 2 cores are computing.**
+# **Time: 60 minutes, including 8 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #

@@ -14,7 +14,7 @@ from pathlib import Path
 from labs import devices, files, presets
 
 CORES, QUIET = 2, 0.05  # what the texts speak of; the share of the cores' time that others may take
-_STATED = re.compile(r"(?<=, of which )(?:less than )?(\d+) minutes? on 2 cores (?:is|are)(?= computing\.\*\*)")
+_STATED = re.compile(r"(?<=, including )(?:less than )?(\d+) minutes?(?= of computing on 2 cores\.\*\*)")
 
 
 class Watch:
@@ -62,7 +62,7 @@ def state(root, name, seconds):
         return False
     if readme.exists():
         _replace(readme, re.compile(rf"(?m)^(\| `{name}`.*\| )\d+( min \|)$"), rf"\g<1>{minutes}\g<2>")
-    return _replace(source, _STATED, f"{minutes} minutes on 2 cores are")
+    return _replace(source, _STATED, f"{minutes} minutes")
 
 
 def _replace(path, pattern, text):

@@ -329,25 +329,25 @@ def test_build_writes_three_kinds_of_files(built_once):
     assert not list(root.rglob("*.part")) and kit.check(root) == []
 
 
-STATED = "# **Time: 10 minutes, of which {} computing.**"
+STATED = "# **Time: 10 minutes, including {} of computing on 2 cores.**"
 
 
 @pytest.mark.parametrize(
     ("seconds", "others", "cores", "says", "cell"),
     [
-        (181.0, 0.0, 2, "4 minutes on 2 cores are", "4 min"),
-        (181.0, 0.04, 2, "4 minutes on 2 cores are", "4 min"),
-        (61.0, 0.0, 2, "3 minutes on 2 cores are", "3 min"),  # a faster machine, as likely as a shorter notebook
-        (181.0, 0.06, 2, "3 minutes on 2 cores are", "3 min"),
-        (181.0, None, 2, "3 minutes on 2 cores are", "3 min"),
-        (181.0, 0.0, 8, "3 minutes on 2 cores are", "3 min"),
+        (181.0, 0.0, 2, "4 minutes", "4 min"),
+        (181.0, 0.04, 2, "4 minutes", "4 min"),
+        (61.0, 0.0, 2, "3 minutes", "3 min"),  # a faster machine, as likely as a shorter notebook
+        (181.0, 0.06, 2, "3 minutes", "3 min"),
+        (181.0, None, 2, "3 minutes", "3 min"),
+        (181.0, 0.0, 8, "3 minutes", "3 min"),
     ],
 )
 def test_the_time_of_a_quiet_execution_is_stated(built, monkeypatch, seconds, others, cores, says, cell):
     source, readme = built / "solutions/01_first.py", built / "README.md"
     source.write_text(
         SOURCE.replace("import labs.small\n", "").replace(
-            "# About 1 minute on 2 cores.", STATED.format("3 minutes on 2 cores are")
+            "# About 1 minute on 2 cores.", STATED.format("3 minutes")
         )
     )
     row = "| `{}` | learn | T4 | 10 min | {} |\n"
