@@ -8,6 +8,7 @@ import re
 import stat
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 from labs import printed
@@ -52,6 +53,11 @@ def read(path):
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         return file.read()
+
+
+def beside(module, name=None):
+    """The tables of the TOML file beside a module, given by its __file__: the file of the same name, or `name`."""
+    return tomllib.loads(Path(module).with_name(name or f"{Path(module).stem}.toml").read_text(encoding="utf-8"))
 
 
 @contextlib.contextmanager

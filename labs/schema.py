@@ -9,19 +9,8 @@ from pydantic_core import PydanticCustomError
 from labs import files
 from labs.printed import an
 
-# pydantic's types of errors, as a reader of a file would say them; others: pydantic's own text.
-_SAYS = {
-    "string_type": "must be a text in quotes, not {input}",
-    "bool_type": "must be true or false, not {input}",
-    "int_type": "must be a whole number, not {input}",
-    "float_type": "must be a number, not {input}",
-    "list_type": "must be a list in [ ], not {input}",
-    "model_type": "must be a section with keys, not {input}",
-    "too_short": "must hold at least {min_length} value",
-    "missing": "is missing",
-    "extra_forbidden": "is not known here",
-    "union_tag_invalid": "{discriminator} must be one of {expected_tags}, not {tag!r}",
-}
+# By pydantic's types of errors.
+_SAYS = files.beside(__file__)
 
 
 class Section(BaseModel):

@@ -3,19 +3,12 @@
 import ast
 import json
 
+from labs import files
 from labs.author import render
 from labs.author.regions import BEGIN, DEFINITION, END, blank, first_line, regions, statements_of
 from labs.author.sources import scripts, sources
 
-# Lines of solutions that also stand in labs, which students may read.
-IN_LABS = {
-    "return (1 - 1 / workers) ** workers",
-    "return 2 * (workers - 1) / workers * size",
-    "callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]",
-    "value = loss(labels, model(images, training=True))",  # these as in any training loop
-    "optimizer.apply(tape.gradient(value, weights), weights)",
-    "for job in started:",
-}
+IN_LABS = set(files.beside(__file__)["in_labs"])
 _LONGER_THAN = 12  # characters: what is shorter stands in many places
 
 

@@ -14,6 +14,7 @@ anchor         rates of a machine's file correct its roofline
 chosen         the constants that were chosen by data
 observe        runs as the fit sees them
 least_squares  lines through measured seconds
+notes          what a reader must know of a fit or a prediction
 fit            parameters from runs and from an all-reduce benchmark
 predict        step time, throughput, speedup, efficiency, largest batch, each with an interval
 command        `labs predict`

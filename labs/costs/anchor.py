@@ -10,6 +10,7 @@ import numpy as np
 
 from labs.costs.chosen import CHOSEN
 from labs.costs.computation import roofline, values
+from labs.costs.notes import note
 from labs.costs.parameter import Parameter
 from labs.simulate.given import number
 
@@ -40,11 +41,8 @@ def anchored(model, facts, machine, precision, local_batch, image_size, facts_of
         return _corrected(plain, ratio, 0.02, f"one worker's {rate:g} images/s at batch {local_batch:g}, as given"), []
     rows = [row for row in machine.rates if row.precision == precision and family(row.model) == family(model)]
     if not rows:
-        note = (
-            f"no rate of {model} or its family in {precision} on this machine: computation is from operations "
-            f"and bytes alone, +- {100 * NONE:.0f} %"
-        )
-        return _corrected(plain, 1.0, NONE, "arithmetic and memory alone"), [note]
+        alone = note("no_rate", model=model, precision=precision, percent=100 * NONE)
+        return _corrected(plain, 1.0, NONE, "arithmetic and memory alone"), [alone]
     same = [row for row in rows if row.model == model]
     sizes = {row.model: _size(row) for row in same or rows}
     with ThreadPoolExecutor() as pool:  # the first time, each of them is counted in a process of its own

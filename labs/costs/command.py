@@ -85,25 +85,7 @@ def _benchmark(path):
         raise CostError(f"{path}: cannot be read as JSON of `labs allreduce --json` ({problem}).") from None
 
 
-# quantity: (label, format, unit)
-LINES = {
-    "step_seconds": ("step", ".4g", "s"),
-    "images_per_second": ("images/s", ".4g", ""),
-    "images_per_second_per_worker": ("images/s per worker", ".4g", ""),
-    "speedup": ("speedup", ".4g", ""),
-    "efficiency": ("efficiency", ".3f", ""),
-    "epoch_seconds": ("epoch", ".4g", "s"),
-    "largest_batch": ("largest batch", ".0f", "images per worker"),
-}
-PARTS = {
-    "computation": "computation",
-    "stragglers": "waiting for the slowest",
-    "exposed": "all-reduce, exposed",
-    "all_reduce": "all-reduce, whole",
-    "host": "driving several GPUs",
-    "input": "waiting for input",
-    "input_whole": "input, whole",
-}
+LABELS = files.beside(__file__)  # of quantities, and of the parts of a step
 
 
 def text(found):
@@ -117,11 +99,11 @@ def text(found):
         f"{row['precision']}, {row['image_size']} pixels; {row['machine']}",
         f"Predicted [95 % interval]{given}:",
     ]
-    for name, (label, form, unit) in LINES.items():
+    for name, said in LABELS["quantities"].items():
         if quantity := found.quantities.get(name):
-            low, high = quantity.interval
+            (label, form, unit), (low, high) = said.values(), quantity.interval
             lines.append(f"  {label:<24}{quantity.value:{form}}  [{low:{form}}, {high:{form}}] {unit}".rstrip())
     lines.append("Seconds of a step:")
-    lines += [f"  {label:<24}{row['breakdown_seconds'][part]:.4g}" for part, label in PARTS.items()]
+    lines += [f"  {label:<24}{row['breakdown_seconds'][part]:.4g}" for part, label in LABELS["parts"].items()]
     lines.append(f"Backward, {BACKWARD:.0%} of the computation, can hide the all-reduce.")
     return "\n".join(lines + [f"Note: {note}." for note in found.notes])

@@ -8,6 +8,7 @@ from labs.costs.chosen import CHOSEN
 from labs.costs.communication import BACKWARD, CYCLE, OVERLAP, THRESHOLD, Fabric, exposed
 from labs.costs.computation import Line, values
 from labs.costs.least_squares import line, relative_error, through_origin
+from labs.costs.notes import note
 from labs.costs.parameter import CostError, Parameter
 from labs.costs.stragglers import slowest
 from labs.models import counts
@@ -65,16 +66,13 @@ class Fit:
             raise CostError(f"{name} was not measured, only {have}: give its facts (labs.models.counts).")
         near = min(found or self.networks.values(), key=lambda n: abs(log(n.facts.multiply_adds / facts.multiply_adds)))
         ratio = facts.multiply_adds / near.facts.multiply_adds
-        note = (
-            f"{name} at {facts.image_size} pixels was not measured: its computation is {ratio:.3g} times that of "
-            f"{near.model}, as its multiply-adds are, +- {OTHER:.0%}"
-        )
+        how = note("scaled", name=name, size=facts.image_size, ratio=ratio, near=near.model, reach=OTHER)
         ends = ratio / (1 + OTHER), ratio * (1 + OTHER)
         scaled = [
-            Parameter(p.value * ratio, p.unit, (p.value * ends[0], p.value * ends[1]), note)
+            Parameter(p.value * ratio, p.unit, (p.value * ends[0], p.value * ends[1]), how)
             for p in (near.line.level, near.line.slope)
         ]
-        line, notes = Line(*scaled, near.line.centre), (note, *near.notes)
+        line, notes = Line(*scaled, near.line.centre), (how, *near.notes)
         given = {"model": name, "facts": facts, "image_size": facts.image_size}
         fed = near.input if near.image_size == facts.image_size else None
         return replace(near, **given, line=line, fixed=None, exposed=None, notes=notes, workers=1, input=fed)
@@ -114,11 +112,11 @@ def fit(observations, facts_of=None, benchmark=None):
     notes = []
     crowded = [o for o in observations if o.oversubscribed]
     if crowded:
-        notes.append(f"runs left out: {len(crowded)}, whose workers share cores: they say nothing about scaling")
+        notes.append(note("crowded", count=len(crowded)))
         observations = [o for o in observations if not o.oversubscribed]
     spread = _spread(observations)
     if spread is SPREAD:
-        notes.append("no single step times: stragglers and communication cannot be told apart; both count as exposed")
+        notes.append(note("no_steps"))
     groups = {}
     for o in observations:
         groups.setdefault((o.model, o.image_size, o.precision), []).append(o)
@@ -134,18 +132,12 @@ def fit(observations, facts_of=None, benchmark=None):
         raise CostError("Only runs with more workers than cores are left: nothing can be fitted.")
     shared = _exposed(pairs)
     if shared is None and not benchmark:
-        notes.append("no run on several workers and no all-reduce benchmark: communication is not known and taken as 0")
+        notes.append(note("no_communication"))
     links = _links(benchmark, networks.values(), observations, spread, notes) if benchmark else None
     if pairs and not links:
-        notes.append(
-            "communication is fitted to steps of several workers: latency, bandwidth and overlap cannot be "
-            "told apart; other numbers of workers follow the ring's bytes, 2 (K - 1) / K"
-        )
+        notes.append(note("not_apart"))
     if any(len(o.seconds) == 1 for o in observations):
-        notes.append(
-            f"runs without repeats: their intervals take {CHOSEN.repeat_spread:.1%} from run to run, as this kit's "
-            "recorded runs have; repeat yours to know your own"
-        )
+        notes.append(note("no_repeats", spread=CHOSEN.repeat_spread))
     most = max([o.workers for o in observations] + [benchmark.get("ranks", 1) if benchmark else 1])
     return Fit(networks, spread, links, shared, most, ", ".join(hardware) or "unknown hardware", tuple(notes))
 
@@ -165,17 +157,14 @@ def _network(model, size, precision, runs, facts_of, spread, fed):
     found, fixed, notes = line(*zip(*samples, strict=True), max(o.resolution for o in alone), single)
     facts = facts_of(model, size or 224, alone[0].classes)
     if size is None:
-        notes.append(f"the image size of {model} is not on record: its facts are those of 224 pixels")
+        notes.append(note("no_image_size", model=model))
     pairs, level = [], found.level
     low, high = level.interval or (level.value, level.value)
     for o in runs:
         if o.workers == 1:
             continue
         if fed and o.fed and fed.value * o.node_images > FED * fmean(o.seconds):
-            notes.append(
-                f"{model} on {o.workers} workers says nothing of communication: its steps last as long as the host "
-                "needs for their images"
-            )
+            notes.append(note("fed", model=model, workers=o.workers))
             continue
         at = found.seconds(o.local_batch, values(found.parameters))
         slow = at * slowest(o.workers, spread.value)
@@ -185,7 +174,7 @@ def _network(model, size, precision, runs, facts_of, spread, fed):
         pairs += [(x, seconds - slow, seconds, doubt, o.resolution / 2, own) for seconds in o.seconds]
     own = _exposed(pairs)
     if own and not own.value:
-        notes.append(f"steps of {model} on several workers are not longer than on one: the exposed part is taken as 0")
+        notes.append(note("not_exposed", model=model))
     batches, precision = tuple(sorted({o.local_batch for o in runs})), precision or "float32"
     most = max(o.workers for o in runs)
     return Network(model, facts, found, fixed, own, batches, size, precision, tuple(notes), most, fed), pairs
@@ -275,11 +264,7 @@ def _links(benchmark, networks, observations, spread, notes):
         excess = [row[0] - row[1] for row in seen]
         doubt = 2 * stdev(excess) / len(excess) ** 0.5 if len(excess) > 1 else lost
         if lost - none > max(0.1 * none, doubt):
-            notes.append(
-                f"steps of several workers lose {1e3 * lost:.3g} ms on average, the all-reduce explains "
-                f"{1e3 * none:.3g} ms at most: something else is shared, as memory or input. The runs count, "
-                "the benchmark does not"
-            )
+            notes.append(note("contradicted", lost=1e3 * lost, most=1e3 * none))
             return None
         share = min(1.0, max(0.0, (none - lost) / (none - full))) if none > full else OVERLAP
         source = "from runs on several workers; the interval is none to full"

@@ -6,6 +6,7 @@ import numpy as np
 
 from labs.costs.chosen import CHOSEN
 from labs.costs.computation import Line
+from labs.costs.notes import note
 from labs.costs.parameter import CostError, Parameter
 from labs.results import intervals
 
@@ -37,10 +38,7 @@ def line(batches, seconds, resolution=0.0, spread=None):
             "that differ by a factor of 2 or more, on an idle machine."
         )
     if level < slope * centre:
-        notes.append(
-            "the fixed cost came out below 0 and is taken as 0: the measured steps grow with the batch at "
-            "least in proportion"
-        )
+        notes.append(note("below_zero"))
         slope, error = through_origin(x, y, weights)
         free, level, errors = len(y) - 1, slope * centre, (error * centre, error)
     else:
@@ -48,7 +46,7 @@ def line(batches, seconds, resolution=0.0, spread=None):
         variance = residuals @ residuals / free if free else 0.0
         errors = math.sqrt(variance / total), math.sqrt(variance / square)
     if not free and not spread:
-        notes.append("two measurements for two parameters: no interval; repeat each run")
+        notes.append(note("no_interval"))
         reach = None
     else:
         t, least = intervals.t_quantile(free) if free else 0.0, 0.0
@@ -91,12 +89,7 @@ def _one_batch(batch, seconds, resolution, spread):
         Parameter(slope, "s/image", (ONE_BATCH * slope, slope), text),
         batch,
     )
-    note = (
-        f"one batch size only ({batch:g}): fixed cost and slope of the computation cannot be separated. Other batches "
-        f"are predicted as if nothing were fixed, with an interval that allows {1 - ONE_BATCH:.0%} of the step to be; "
-        "measure one worker at a second batch size"
-    )
-    return found, None, [note]
+    return found, None, [note("one_batch", batch=batch, fixed=1 - ONE_BATCH)]
 
 
 def through_origin(x, y, weights):

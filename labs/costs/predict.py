@@ -9,6 +9,7 @@ from labs.costs.fit import ANY
 from labs.costs.machine import MachineError
 from labs.costs.memory import largest_batch
 from labs.costs.model import Breakdown, Model
+from labs.costs.notes import note
 from labs.costs.parameter import CostError, Parameter
 from labs.models import counts
 from labs.simulate.given import number, whole
@@ -22,16 +23,7 @@ UNITS = {
     "epoch_seconds": "s",
 }
 FAR = 8  # times as many workers as measured: what shows only then is not in a fit
-BRACKET = (
-    "central values are between no overlap of all-reduce and backward and full overlap ({share}); the intervals "
-    "hold both ends"
-)
-PROCESSES = {
-    "worker": "assumption: each worker has a process of its own. Where one process drives all of a node, as with "
-    "MirroredStrategy, say --process node: some such programs lose far more than this model knows of",
-    "node": "do not rely on this: what one process loses by driving several GPUs is a matter of its program. The "
-    "intervals hold up to {most:.0f} ms a step for each further one. Measure yours on 1 and 2 GPUs, and give --records",
-}
+PROCESSES = ("worker", "node")  # what drives the GPUs of a node: a process for each of them, or one for all
 
 
 @dataclass(frozen=True)
@@ -172,10 +164,7 @@ def predict(
     notes, ask = [*notes, *machine.notes], (workers, local_batch)
     parameters = machine.parameters | {"unmodelled": CHOSEN.unmodelled(workers)}
     if workers > CHOSEN.model_workers:
-        notes.append(
-            f"extrapolation: the model was compared with up to {CHOSEN.model_workers} workers; beyond, intervals are "
-            "wider"
-        )
+        notes.append(note("compared", most=CHOSEN.model_workers))
     return _predicted(model, line, facts, machine, parameters, ask, notes, about, **asked)
 
 
@@ -240,19 +229,19 @@ def _predicted(
     if machine and min(workers, machine.devices) > 1:  # what was fitted to runs alone holds it
         if process == "node":
             parameters = parameters | {"host": CHOSEN.one_process}
-        notes.append(PROCESSES[process].format(most=1e3 * CHOSEN.host_most))
+        notes.append(note(f"process_{process}", most=1e3 * CHOSEN.host_most))
     exchanged = tuple(size / (2 if compression else 1) for size in facts.tensor_bytes)
     nodes = (machine.devices, machine.algorithm) if machine else (ANY, "two-level")
     cost = Model(line, exchanged, parameters, *nodes)
     if machine:
         memory = largest_batch(facts, machine.device.memory.value, about["precision"], slots, workers)
     if workers > 1 and "overlap" in parameters:
-        notes.append(BRACKET.format(share=f"{parameters['overlap'].value:.0%} of the way to full"))
-    told, note = _told_of_input(cost, workers, local_batch, passes)
-    notes.insert(0, note)
+        notes.append(note("bracket", share=parameters["overlap"].value))
+    told, assumed = _told_of_input(cost, workers, local_batch, passes)
+    notes.insert(0, assumed)
     if memory and memory.interval[0] < local_batch:
         how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
-        notes.append(f"batch {local_batch:g} {how} into the memory of a worker: about {memory.value:g} images do")
+        notes.append(note("memory", batch=local_batch, how=how, images=memory.value))
     quantities = with_intervals(cost, *ask, passes, images) | {"largest_batch": memory}
     notes, about = tuple(dict.fromkeys(filter(None, notes))), about | {"accumulation": passes, "input": told}
     if images is not None:
@@ -270,19 +259,10 @@ def _told_of_input(cost, workers, local_batch, passes):
     needed = images / (step.step - step.input)
     told = {"known": "no", "needed_images_per_second": needed, "fed_images_per_second": None}
     if input is None:
-        return told, (
-            f"assumption: input is left out, since nothing says how fast a node's host makes images ready. The numbers "
-            f"hold if it feeds a node {needed:.4g} images/s or more; if it feeds less, so many images/s are all that a "
-            "node trains. Time your input pipeline alone and give its seconds for an image with --input"
-        )
+        return told, note("no_input", needed=needed)
     if input.value:
         told |= {"known": "yes", "fed_images_per_second": 1 / input.value}
-        if not step.input:
-            return told, None
-        return told, (
-            f"input limits the step: the host feeds a node {1 / input.value:.4g} images/s, its workers could train "
-            f"{needed:.4g}"
-        )
+        return told, note("input_limits", fed=1 / input.value, needed=needed) if step.input else None
     if not input.interval or not input.interval[1]:
         return told | {"known": "yes"}, None
     fed = 1 / input.interval[1]
@@ -293,12 +273,8 @@ def _told_of_input(cost, workers, local_batch, passes):
     if_fed = with_intervals(replace(cost, parameters=rest), workers, local_batch, passes)
     told["intervals_if_fed"] = {name: list(if_fed[name].interval) for name in ("step_seconds", "efficiency")}
     (low, high), (least, most) = told["intervals_if_fed"].values()
-    return told, (
-        f"assumption: the host feeds a node {needed:.4g} images/s; the runs show {fed:.4g}, and input was not "
-        "measured. Central values leave it out, intervals hold also a host that feeds no more than the runs show. With "
-        f"a host that keeps up, the step is within [{low:.4g}, {high:.4g}] s, efficiency within [{least:.3f}, "
-        f"{most:.3f}]. Time your input pipeline alone and give its seconds for an image with --input"
-    )
+    ends = {"low": low, "high": high, "least": least, "most": most}
+    return told, note("input_assumed", needed=needed, fed=fed, **ends)
 
 
 def _extrapolations(fitted, network, workers, local_batch, machine):
@@ -307,21 +283,12 @@ def _extrapolations(fitted, network, workers, local_batch, machine):
     if not min(network.batches) <= local_batch <= max(network.batches):
         side = "larger than all" if local_batch > max(network.batches) else "smaller than all"
         fitted_ones = ", ".join(f"{batch:g}" for batch in network.batches)
-        yield f"extrapolation: batch {local_batch:g} is {side} that were fitted ({fitted_ones})"
+        yield note("batch", batch=local_batch, side=side, fitted=fitted_ones)
     if workers > FAR * measured:
-        yield (
-            f"extrapolation: {workers} workers are more than {FAR} times the {measured} that were "
-            "measured; what shows only with many, as a network's upper levels, is not in the fit"
-        )
+        yield note("far", workers=workers, far=FAR, measured=measured)
     elif workers > measured and not machine:
-        yield f"extrapolation: {workers} workers, up to {measured} were measured"
+        yield note("beyond", workers=workers, measured=measured)
     if machine:
-        yield (
-            f"extrapolation: another machine. Communication is that of {machine.name} by its file and was not "
-            f"measured; computation is that of {fitted.hardware}"
-        )
+        yield note("another_machine", machine=machine.name, hardware=fitted.hardware)
     elif workers > measured:
-        yield (
-            "extrapolation: all links are taken to be as those that were measured; give a machine if the "
-            "workers are on several nodes"
-        )
+        yield note("same_links")

@@ -20,24 +20,11 @@ from labs import files
 from labs.course.release import CourseError, find, stamp_of
 
 RUNS, END = 5, 16 * 1024  # the last runs, and bytes of the end of each of their files
-_PACKAGES = ("labs", "tensorflow", "tensorflow-cpu", "keras", "horovod", "mpich", "numpy", "jupyterlab", "ipykernel")
-_ACCOUNTS = ("SBATCH_ACCOUNT", "SLURM_ACCOUNT", "SLURM_JOB_ACCOUNT", "SBATCH_QOS", "SALLOC_ACCOUNT")
-_USERS = ("USER", "LOGNAME", "USERNAME", "SUDO_USER", "JUPYTERHUB_USER", "SLURM_JOB_USER")
-_FOLDERS = ("LABS_DATA", "LABS_RUNS", "LABS_CONTAINER", "LABS_PYTHON", "TMPDIR", "SCRATCH", "WORK", "PROJECT")
-_COMMON = {"root", "localhost", "none", "local", "user", "home", "default", ""}
+_NAMES = files.beside(__file__)
+_FOLDERS, _COMMON = _NAMES["folders"], _NAMES["common"]
 _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|.)")
 _PART = r"[^\s/:\"',;()<>|]"  # a character of a path's part, where paths end in logs
-# What stands before the names of machines in logs, also of others than this one.
-_BEFORE_HOSTS = (
-    r"(?i:\b(?:host(?:name)?|node(?:list|name)?|SLURM_\w*NODELIST|SLURMD_NODENAME)\"?\s*[=:]\s*\"?)",
-    r"^Job \S+ on (?!this machine)",
-    r"\b(?:srun|slurmstepd|slurmd): (?:error: )?(?=[\w.-]+: tasks? )",
-    r"\bSTEP \S+ ON ",
-    r"\s(?:-H|--hosts?)[ =]",
-    r"\[\w+:[\d:]*@",
-    r"\bthis host \(",
-)
-_HOSTS = re.compile(rf"({'|'.join(_BEFORE_HOSTS)})(?:[\w.,:-]|\[[\d,-]+\])+(?<=[\w\]])", re.MULTILINE)
+_HOSTS = re.compile(rf"({'|'.join(_NAMES['before_hosts'])})(?:[\w.,:-]|\[[\d,-]+\])+(?<=[\w\]])", re.MULTILINE)
 
 
 def question(path=None, start="."):
@@ -68,7 +55,7 @@ def text(start="."):
 
 def _versions(stamp):
     yield f"release {stamp}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    for name in _PACKAGES:
+    for name in _NAMES["packages"]:
         with suppress(metadata.PackageNotFoundError):
             yield f"{name} {metadata.version(name)}"
 
@@ -138,14 +125,14 @@ class Cleaner:
 
             entry = pwd.getpwuid(os.getuid())
             users |= {entry.pw_name, *entry.pw_gecos.partition(",")[0].split(), Path(entry.pw_dir).name}
-        users |= {os.environ.get(name, "") for name in _USERS} | {Path.home().name}
+        users |= {os.environ.get(name, "") for name in _NAMES["users"]} | {Path.home().name}
         hosts |= {host, host.partition(".")[0], platform.node(), os.environ.get("HOSTNAME", "")}
         folders = [(str(root), "<course>"), (sys.prefix, "<environment>"), (str(Path.home()), "<home>")]
         folders += [(os.environ.get(name, ""), f"<{name}>") for name in _FOLDERS]
         folders += [(os.path.realpath(folder), instead) for folder, instead in folders if folder]
         self.folders = sorted({folder for folder in folders if len(folder[0]) > 1}, key=lambda pair: -len(pair[0]))
         self.words = [(word, "<host>") for word in hosts] + [(word, "<user>") for word in users]
-        self.words += [(os.environ.get(name, ""), "<account>") for name in _ACCOUNTS]
+        self.words += [(os.environ.get(name, ""), "<account>") for name in _NAMES["accounts"]]
         self.words = sorted({pair for pair in self.words if pair[0].lower() not in _COMMON}, key=lambda p: -len(p[0]))
 
     def __call__(self, text):

@@ -3,33 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
+from labs import files
+
 Severity = Literal["note", "look", "serious"]
 SEVERITIES = get_args(Severity)
 
 # What an honest cause could be, by the kind of finding; a person reads it beside what was seen.
-HONEST = {
-    "clock": "the record was mended by hand after a crash, or written by another recorder",
-    "images": "a script of the student's own counts images in another way",
-    "log": "the log is of another run of that name, or the machine slept during the training",
-    "script": "the script was changed after the run, as for a later task",
-    "versions": "the environment was updated between two runs",
-    "spread": "a clock with coarse ticks, as on some virtual machines",
-    "possible": "the machine's description is wrong, as in a container or behind a job's limits",
-    "superlinear": "the data of a worker fit into a cache only when they are divided, or the baseline was disturbed",
-    "recorded": "the kit's recorded run was copied into the folder of the runs to try something",
-    "copy": "two students worked on one machine and share their runs, which the course may allow",
-    "repeated": "a record was copied inside the folder, as a backup under another name",
-    "alike": "two students worked together, which the course may allow, or took the same words from one source",
-    "solution": "a student who quotes the course's own text, or who learnt with an earlier year's solutions",
-    "guessing": "somebody who tried out how the checks work, and then answered on their own",
-    "equal files": "two students worked together, which the course may allow",
-    "progress": "the check was right once, and its cell was changed later, or needs what was not handed in",
-    "report": "the report was made with another version of the kit, or before the last run",
-    "stopped": "a file that is damaged, or of another version of the kit",
-    "record": "a training that was killed while its record was written; a file damaged on its way",
-    "rerun": "another machine, other versions, or other programs beside one of the two trainings",
-    "no record": "the training was run without the course's recorder",
-}
+HONEST = files.beside(__file__, "honest.toml")
 
 
 @dataclass(frozen=True)

@@ -157,19 +157,13 @@ def replay():
             stems = [runs / stem for stem in of_job if re.fullmatch(re.escape(name) + r"_(local|\d+)", stem)]
         return Replayed(name, (stems or [runs / f"{name}_local"])[-1], batch)
 
-    class Turns:
+    class Turns(jobs.Turns):
         def __init__(self, **_):
             self.jobs = []
 
         def start(self, script, *arguments, name, **options):
             self.jobs.append(start(script, *arguments, name=name))
             return self.jobs[-1]
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
 
         def begin(self):
             return self
@@ -182,10 +176,6 @@ def replay():
 
         def progress(self):
             return {}
-
-        @property
-        def state(self):
-            return "finished" if all(job.state == "finished" for job in self.jobs) else "failed"
 
     def read(path):
         try:

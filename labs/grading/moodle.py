@@ -8,6 +8,7 @@ import re
 import unicodedata
 from datetime import datetime
 
+from labs import files
 from labs.errors import UseError
 from labs.grading.table import Sheet, number
 from labs.report.archive import zipped
@@ -19,21 +20,7 @@ _YEAR = re.compile(r"(?<!\d)20\d\d(?!\d)")
 _NUMBERS = re.compile(r"\d+")  # a date with its clock has three or more, how long somebody was late one or two
 _CLOCK = re.compile(r"(?<![\d.])(\d{1,2})\s?[:.h時时시]\s?(\d\d)(?![\d.])")
 _LASTS = re.compile(r"\d+\s*[^\W\d]")  # a number and its unit, as in "2 days 3 hours late"
-_AFTERNOON, _MORNING = ("pm", "p.m.", "下午", "午後", "오후"), ("am", "a.m.", "上午", "午前", "오전")
-_MONTHS = (  # in English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish, Danish, Norwegian, Polish
-    ("january", "januar", "janner", "janvier", "enero", "gennaio", "janeiro", "januari", "stycznia"),
-    ("february", "februar", "fevrier", "febrero", "febbraio", "fevereiro", "februari", "lutego"),
-    ("march", "marz", "mars", "marzo", "marco", "maart", "marts", "marca"),
-    ("april", "avril", "abril", "aprile", "kwietnia"),
-    ("may", "mai", "mayo", "maggio", "maio", "mei", "maj", "maja"),
-    ("june", "juni", "juin", "junio", "giugno", "junho", "czerwca"),
-    ("july", "juli", "juillet", "julio", "luglio", "julho", "lipca"),
-    ("august", "aout", "agosto", "augustus", "augusti", "sierpnia"),
-    ("september", "septembre", "septiembre", "settembre", "setembro", "wrzesnia"),
-    ("october", "oktober", "octobre", "octubre", "ottobre", "outubro", "pazdziernika"),
-    ("november", "novembre", "noviembre", "novembro", "listopada"),
-    ("december", "dezember", "decembre", "diciembre", "dicembre", "dezembro", "desember", "grudnia"),
-)
+_SAID = files.beside(__file__)
 
 
 def exported(path):
@@ -101,13 +88,14 @@ def when(text):
         return None
     clock = clocks[-1]
     hour, minute = int(clock[1]), int(clock[2])
-    if any(word in plain for word in _AFTERNOON):
+    if any(word in plain for word in _SAID["afternoon"]):
         hour = hour % 12 + 12
-    elif any(word in plain for word in _MORNING):
+    elif any(word in plain for word in _SAID["morning"]):
         hour %= 12
     day = _YEAR.sub(" ", plain[: clock.start()] + " " + plain[clock.end() :])
     numbers = [int(each) for each in re.findall(r"\d+", day)]
-    named = {at for at, names in enumerate(_MONTHS, 1) for word in re.findall(r"[^\W\d_]+", day) if word in names}
+    words = set(re.findall(r"[^\W\d_]+", day))
+    named = {at for at, names in enumerate(_SAID["months"], 1) if words & {*names}}
     if len(named) == 1 and len(numbers) == 1:
         month, day_of_month = *named, *numbers
     elif not named and len(numbers) == 2 and re.search(r"20\d\d\s?[-./年년]", plain):

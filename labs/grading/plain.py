@@ -18,25 +18,11 @@ import statistics
 import string
 from functools import cache, cached_property
 
+from labs import files
 from labs.grading import magics
 
-REACHING = set(
-    "eval exec compile open breakpoint globals locals vars getattr setattr delattr memoryview __import__ "
-    "get_ipython check predict outcome exit quit super type object".split()
-)
-_LEADING = set(
-    "sys os builtins importlib find_spec gc inspect ctypes threading signal traceback types pickle runpy atexit "
-    "weakref subprocess Path".split()
-)  # where the course's own code imports them
-MODULES = {"math", "numpy", "statistics", "itertools", "functools", "collections", "fractions", "matplotlib"}
-MODULES |= {"matplotlib.pyplot", "matplotlib.figure", "matplotlib.ticker"}
-_WAYS = set(
-    "sys os builtins importlib gc inspect ctypes modules checks judging lessons tryout student_code JUDGES threading "
-    "signal traceback types code pickle runpy atexit weakref subprocess lib testing f2py "
-    "load load_model save loadtxt savetxt genfromtxt fromfile fromregex memmap DataSource dump dumps tofile savefig "
-    "update_wrapper wraps setp write_text write_bytes unlink rename symlink_to mkdir system popen "
-    "savez savez_compressed test info format format_map".split()
-)  # never, whoever else uses them
+_NAMES = {kind: set(names) for kind, names in files.beside(__file__).items()}
+REACHING, MODULES, _LEADING, _WAYS = (_NAMES[kind] for kind in ("reaching", "modules", "leading", "ways"))
 
 
 @cache

@@ -7,27 +7,12 @@ import signal
 import time
 from pathlib import Path
 
+from labs import files
 from labs.jobs import queue
 from labs.jobs.job import GOING, Job, JobError
 from labs.jobs.local import unwritable
 
-_AGAIN = "The script is not to blame: submit it again."
-_ENDS = {  # SLURM's word for the end -> (what happened, what to do where the files name no failure)
-    "TIMEOUT": ("was ended at its time limit", "Ask for more time (--time) or train for fewer epochs."),
-    "DEADLINE": ("was ended at its deadline", "Submit it again without --deadline."),
-    "OUT_OF_MEMORY": (
-        "used more memory than it may",
-        "Halve the batch size, or ask for more host memory (--mem or more --cpus-per-task).",
-    ),
-    "NODE_FAIL": ("lost a node", _AGAIN),
-    "BOOT_FAIL": ("got a node that did not start", _AGAIN),
-    "PREEMPTED": ("had to make room for another job", _AGAIN),
-    "CANCELLED": ("was cancelled", "Submit it again if you want its results."),
-    queue.UNKNOWN: (
-        "is not known to SLURM any more",
-        "SLURM forgets jobs some time after their end, and this cluster keeps no accounts; read the job's files.",
-    ),
-}
+_ENDS = files.beside(__file__, "ends.toml")
 _SCRIPT_FILE_SIGNAL = 53  # SLURM's mark of a job whose output file could not be opened
 
 
@@ -113,14 +98,14 @@ class SlurmJob(Job):
         if sign == _SCRIPT_FILE_SIGNAL:
             return f"could not write its output into {self.stem.parent} ({word})"
         if word in _ENDS:
-            return _ENDS[word][0] + (f" ({word})" if word != queue.UNKNOWN else "")
+            return _ENDS[word]["ending"] + (f" ({word})" if word != queue.UNKNOWN else "")
         if sign:
             with contextlib.suppress(ValueError):
                 return f"was killed by signal {signal.Signals(sign).name} ({word})"
         return f"ended with exit code {code} ({word})" if code is not None else f"ended as {word}"
 
     def _advice(self):
-        return _ENDS.get(self.slurm.state, (None, super()._advice()))[1]
+        return _ENDS.get(self.slurm.state, {}).get("advice") or super()._advice()
 
 
 def submit(script, arguments, name, runs, env, root, asked, place):

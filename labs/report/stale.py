@@ -7,6 +7,7 @@ from pathlib import Path
 
 from labs import files
 from labs.course.release import digest
+from labs.printed import few
 from labs.report.form import Finding
 from labs.results import metrics
 
@@ -32,10 +33,6 @@ def findings(course, tasks):
     return found + list(_outputs(course, tasks))
 
 
-def _join(names):
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-
-
 def _scripts(course, held):
     """Scripts that are not any more what the runs were made with."""
     by_script = {}
@@ -44,7 +41,7 @@ def _scripts(course, held):
         if each.record.script_sha256 and now and now != each.record.script_sha256:
             by_script.setdefault(name, []).append(each.name)
     for name, runs in by_script.items():
-        yield f"{name} has changed since {_join(runs)} ran: these runs do not show what it does now. Run it again."
+        yield f"{name} has changed since {few(runs, 4)} ran: these runs do not show what it does now. Run it again."
 
 
 def _written(course):
@@ -86,15 +83,15 @@ def _older(held, when):
                 later.append(each.name)
     if later:
         yield (
-            f"The answer was written before {_join(later)} ended, so it cannot be about what they measured. Compare it "
-            "with the tables here, and write it anew."
+            f"The answer was written before {few(later, 4)} ended, so it cannot be about what they measured. Compare "
+            "it with the tables here, and write it anew."
         )
 
 
 def _not_measured(held):
     for kind in sorted({each.record.kind for each in held} - {"measured"}):
         names = [each.name for each in held if each.record.kind == kind]
-        yield f"{_join(names)}: {kind}, where runs of your own are asked for."
+        yield f"{few(names, 4)}: {kind}, where runs of your own are asked for."
 
 
 def _twice(held):
@@ -119,7 +116,7 @@ def _twice(held):
 
 def _and(held):
     names = [each.name for each in held]
-    return " and ".join(names) if len(names) == 2 else _join(names)
+    return " and ".join(names) if len(names) == 2 else few(names, 4)
 
 
 def _inputs(held):
@@ -130,7 +127,7 @@ def _inputs(held):
 
 def _oversubscribed(held):
     if names := [each.name for each in held if each.record.oversubscribed]:
-        yield f"{_join(names)}: more workers than cores or GPUs, which says nothing about speed."
+        yield f"{few(names, 4)}: more workers than cores or GPUs, which says nothing about speed."
 
 
 def _machines(held):
@@ -138,7 +135,7 @@ def _machines(held):
     for each in held:
         by_machine.setdefault((each.record.hardware, each.record.machine.get("cores")), []).append(each.name)
     if len(by_machine) > 1:
-        said = "; ".join(f"{_join(names)} on {_machine(*key)}" for key, names in by_machine.items())
+        said = "; ".join(f"{few(names, 4)} on {_machine(*key)}" for key, names in by_machine.items())
         yield f"Runs of different machines stand beside each other: {said}. Compare within each machine only."
 
 
@@ -169,11 +166,11 @@ def _outputs(course, tasks):
             elif isinstance(said, dict) and said.get("kind"):
                 others.setdefault(notebook, {})[name] = said["kind"]
     for notebook, names in older.items():
-        text = f"The notebook shows {_join(list(dict.fromkeys(names)))} as it was before it ran again, or was removed."
+        text = f"The notebook shows {few(list(dict.fromkeys(names)), 4)} as it was before it ran again, or was removed."
         yield Finding(kind="output of an older record", task=notebook, text=text + " Run its cells again.")
     asked = {item.id for lesson in course.lessons for item in lesson.task if item.evidence.figures}
     for task in tasks:
         if task.id in asked and not task.runs and task.notebook in others:
             names = [f"{Path(name).name} ({kind})" for name, kind in others[task.notebook].items()]
-            text = f"The figures in {task.notebook} rest on {_join(names)}; this task asks for runs of your own."
+            text = f"The figures in {task.notebook} rest on {few(names, 4)}; this task asks for runs of your own."
             yield Finding(kind="not measured by you", task=task.id, text=text)

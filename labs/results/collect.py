@@ -10,11 +10,10 @@ from pathlib import Path
 from tabulate import tabulate
 
 from labs.errors import LabsError
-from labs.files import later
+from labs.files import beside, later
 from labs.printed import printable
 from labs.results import log as logs
 from labs.results import metrics
-from labs.results.failures import failure
 from labs.results.record import NoRecordError, RecordError
 from labs.results.run import MetricsError, Run, load_record
 
@@ -173,14 +172,14 @@ def _read(stem, files, options):
         if not err.is_file():
             err = err.with_name(re.sub(r"_w\d+\.err$", ".err", err.name))  # of the batch script
         record.fill(options)
-        record.failure = _problem(err) if record.truncated else None
+        record.failure = logs.problem_in(err) if record.truncated else None
         return [record]
     if not log:  # an .err alone: the log beside it, or the failure only
         beside = (stem.with_name(stem.name + kind) for kind in LOGS)
         log = next((path for path in beside if path.is_file()), None)
     if log:
         return logs.read(log, **options)
-    problem = _problem(err)
+    problem = logs.problem_in(err)
     if not problem:
         raise logs.LogError(f"{err}: it shows no failure, and there is no log beside it. Give the job's .out as well.")
     return [Run(err.name, failure=problem, truncated=True)]
@@ -203,7 +202,7 @@ def _batch(records, log, err, options):
     for run in found:
         run.failure = None
         run.fill(options)
-    problem = _problem(err) or _problem(log)
+    problem = logs.problem_in(err) or logs.problem_in(log)
     if unfinished := [run for run in found if run.truncated]:
         unfinished[-1].failure = problem
     elif problem and not logs.harmless(problem):
@@ -234,27 +233,7 @@ def _same_loss(run, other):
     return None not in losses and abs(losses[0] - losses[1]) <= 0.6e-4 * max(1, abs(losses[1]))
 
 
-def _problem(path):
-    found = failure(path) if path and path.is_file() else None
-    return found and found | {"file": path.name}
-
-
-_COLUMNS = {  # heading: (key, format)
-    "model": ("model", "{}"),
-    "workers": ("workers", "{}"),
-    "batch (global)": ("global_batch", "{}"),
-    "steps": ("steps", "{}"),
-    "repeats": ("repeats", "{}"),
-    "rounds": ("rounds", "{}"),
-    "epoch (s)": ("epoch_seconds", "{:.4g}"),
-    "images/s": ("images_per_second", "{:.4g}"),
-    "images/s per worker": ("images_per_second_per_worker", "{:.4g}"),
-    "speedup": ("speedup", "{:.3g}"),
-    "efficiency": ("efficiency", "{:.3g}"),
-    "loss": ("final_loss", "{:.4f}"),
-    "accuracy": ("final_accuracy", "{:.4f}"),
-    "kind": ("kind", "{}"),
-}
+_COLUMNS = beside(__file__, "columns.toml")
 
 
 BRACKETS = "95 % interval over rounds or repeats, widened by a log's rounding; of times and images/s: in these minutes"
@@ -266,8 +245,8 @@ def table(rows) -> str:
     Columns that are empty in every row are left out.
     """
     columns = {"run": [f"{n} {row['source']}{' FAILED' if row['failure'] else ''}" for n, row in enumerate(rows, 1)]}
-    for heading, (key, form) in _COLUMNS.items():
-        cells = [_cell(row, key, form) for row in rows]
+    for heading, column in _COLUMNS.items():
+        cells = [_cell(row, **column) for row in rows]
         if any(cell != "-" for cell in cells):
             columns[heading] = cells
     text = tabulate(columns, headers="keys", tablefmt="simple", disable_numparse=True).splitlines()

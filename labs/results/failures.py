@@ -6,17 +6,17 @@ other ranks and the launcher say in its wake.
 """
 
 import re
-import tomllib
 from collections import namedtuple
 from pathlib import Path
 
+from labs import files
 from labs.results import text
 
 Sign = namedtuple("Sign", "kind pattern advice")
 
 
-_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_SAID = _FILE.pop("advice")
+_FILE = files.beside(__file__)
+_SAID, _EXCEPTIONS, MARKS = (_FILE.pop(part) for part in ("advice", "exceptions", "marks"))
 SIGNS = {  # {group: [Sign, ...]} in the order of failures.toml
     group: [
         Sign(e["kind"], re.compile(e["pattern"].replace("\n", "|")), _SAID.get(e["advice"], e["advice"])) for e in signs
@@ -34,15 +34,6 @@ _ENDED_BY_SRUN = re.compile(
     r"|\*\*\* STEP .*CANCELLED AT \S+ \*\*\*"
 )
 
-# exception -> (kind, advice)
-_IMPORT = "import error", "Start the job in the kit's environment (uv run ..., or load the site's modules)."
-_EXCEPTIONS = {
-    "ModuleNotFoundError": _IMPORT,
-    "ImportError": _IMPORT,
-    "FileNotFoundError": ("missing file", "Check the path and the folder the job starts in."),
-    "KeyboardInterrupt": ("cancelled", "Someone stopped the job; submit it again."),
-}
-_OTHER = "python error", "Read the traceback above this line: it names the file and the line of the script."
 
 _SIGNALLED = re.compile(r"SystemExit: 1(?:30|43)$")  # 128 + SIGINT or SIGTERM: what was asked for to end
 
@@ -69,11 +60,6 @@ def split_rank(line: str) -> tuple[int | None, str]:
     return int(next(group for group in match.groups() if group)), line[match.end() :]
 
 
-# A line that names a failure, or an exception's, holds one of these words.
-MARKS = (
-    "abort|alloc|cancel|code: 13|due to|error|exception|exhausted|exit|failed|fault|found|gloo|horovod|interrupt|kill"
-    "|lmod|loaded|memory|modulefile|mpi|nccl|no such|oom|open file|signal|slots|srun|terminat|timeout|traceback"
-).split("|")
 _BELOW = 60  # lines below the first one of a traceback, with its exception
 
 
@@ -193,7 +179,7 @@ def _traceback(ranked):
         return None
     index, name = [end for end in causes if end[2] == causes[0][2]][-1][:2]
     stopped = name == "SystemExit" and _SIGNALLED.search(ranked[index][1])
-    kind, advice = _EXCEPTIONS["KeyboardInterrupt"] if stopped else _EXCEPTIONS.get(name, _OTHER)
+    kind, advice = _EXCEPTIONS.get("KeyboardInterrupt" if stopped else name, _EXCEPTIONS[""]).values()
     # Without its module, a program's own files or packages are missing too.
     module = kind in ("import error", "missing file") and _find(SIGNS["module"], ranked[:index])
     return module or (index, kind, advice)

@@ -11,11 +11,11 @@ A run starts at a header `Model ...`, at an echoed command line, or where the ep
 """
 
 import re
-import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from labs import files
 from labs.errors import UseError
 from labs.printed import several
 from labs.results import line as lines
@@ -28,7 +28,7 @@ _MOST = 100_000  # lines of epochs between the ends of a large log
 _ABOVE = 2**12  # bytes above the first epoch of a run, where its header stands
 _STEPS = re.compile(rb"/(?<=\d/)(\d{1,9})(?=[ \[])")  # 28/28
 _BEGINS = re.compile(rb"Epoch (1/)?|Repeat |Train on | - \d{1,9}s - ")
-_STRANGERS = tomllib.loads(Path(__file__).with_name("strangers.toml").read_text(encoding="utf-8"))
+_STRANGERS = files.beside(__file__, "strangers.toml")
 
 
 class LogError(UseError):
@@ -62,7 +62,7 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
     try:
         found, ranks = lines.visible(seen())
         found = _sections(found, name)
-        problem = _problem(path)
+        problem = problem_in(path.with_suffix(".err")) or problem_in(path)
     except OSError as error:
         why = f"cannot be read ({error.strerror}). Check its name, and where the job wrote its output."
         raise LogError(f"{path}: {why}") from None
@@ -123,12 +123,9 @@ def _places(name):
     return places
 
 
-def _problem(path):
-    """The failure in the .err beside the log, else in the log itself; with the name of the file that shows it."""
-    err = path.with_suffix(".err")
-    if err != path and err.is_file() and (found := failure(err)):
-        return found | {"file": err.name}
-    found = failure(path)
+def problem_in(path):
+    """The failure in a file, with its name; None where there is no such file."""
+    found = failure(path) if path and path.is_file() else None
     return found and found | {"file": path.name}
 
 

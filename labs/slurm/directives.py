@@ -8,11 +8,11 @@ else that looks like a directive is a comment, and sbatch says nothing about it.
 import difflib
 import itertools
 import re
-import tomllib
-from pathlib import Path
 from typing import NamedTuple
 
-OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+from labs import files
+
+OPTIONS = files.beside(__file__, "options.toml")
 _LETTERS = OPTIONS["sbatch"]["letters"]
 # Long name -> does a value follow?
 _NAMES = {
@@ -208,16 +208,14 @@ def _options(words, refused):
             refused.append((index, word, f"{word.partition('=')[0]} is not an option of sbatch"))
         elif kind == "with_value" and not equals and not words:
             refused.append((index, word, f"{word} needs a value"))
-        elif kind == "plugins":
-            follows = not equals and words and not words[0][1].startswith("-")
-            found.append(Directive(index, option, words.pop(0)[1] if follows else value))
         elif kind == "without_value" and equals and not word.startswith("--"):
             found.append(Directive(index, option, ""))
             words.insert(0, (index, "-" + word[2:]))
         elif kind == "without_value" and equals:
             refused.append((index, word, f"{name} takes no value"))
         else:
-            follows = kind == "with_value" and not equals
+            of_plugin = kind == "plugins" and words and not words[0][1].startswith("-")
+            follows = not equals and (kind == "with_value" or of_plugin)
             found.append(Directive(index, option, words.pop(0)[1] if follows else value))
     return found
 

@@ -1,11 +1,12 @@
 """What is wrong with a batch script: one finding, and what all checks look at."""
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_TEXTS = tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encoding="utf-8"))
+from labs import files
+
+_TEXTS = files.beside(__file__, "findings.toml")
 
 
 @dataclass(frozen=True, order=True)

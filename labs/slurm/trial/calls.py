@@ -12,14 +12,8 @@ from labs.slurm import directives
 FOLDER = ".calls"  # below the course's, where the stand-ins write
 UNKNOWN = "labs-unknown"  # stands for a program that only a site can have, its first word
 _ASYNCHRONOUS = 0b110  # SIGINT and SIGQUIT, as bits of a set of signals
-STAND_INS = (
-    *directives.LAUNCHERS,
-    *("python", "python3", *(f"python3.{minor}" for minor in range(6, 15)), "mpiexec.hydra"),
-    *("sbatch", "scontrol", "squeue", "sacct", "sinfo", "scancel"),
-    *("module", "ml", "spack", "conda", "mamba", "micromamba", "uv", "pip", "labs", "singularity", "apptainer"),
-    *("shifter", "nvidia-smi", "rocm-smi", "numactl", "nsys", "ncu", "jutil", "sleep", "virtualenv"),
-    *("torchrun", "accelerate", "deepspeed", "labs-unknown"),
-)
+_PYTHONS = ("python", "python3", *(f"python3.{minor}" for minor in range(6, 15)))
+STAND_INS = (*directives.LAUNCHERS, *_PYTHONS, *directives.OPTIONS["trial"]["programs"], UNKNOWN)
 _PROCESSES = directives.OPTIONS["launchers"]["processes"]
 
 
