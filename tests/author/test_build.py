@@ -346,9 +346,7 @@ STATED = "# **Time: 10 minutes, including {} of computing on 2 cores.**"
 def test_the_time_of_a_quiet_execution_is_stated(built, monkeypatch, seconds, others, cores, says, cell):
     source, readme = built / "solutions/01_first.py", built / "README.md"
     source.write_text(
-        SOURCE.replace("import labs.small\n", "").replace(
-            "# About 1 minute on 2 cores.", STATED.format("3 minutes")
-        )
+        SOURCE.replace("import labs.small\n", "").replace("# About 1 minute on 2 cores.", STATED.format("3 minutes"))
     )
     row = "| `{}` | learn | T4 | 10 min | {} |\n"
     readme.write_text(row.format("01_first", "3 min") + row.format("02_second", "3 min"))
