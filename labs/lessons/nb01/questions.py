@@ -159,9 +159,7 @@ def bubble(function):
         "This is the share of turns in which a device works. In what share does it wait?",
     )
     if are(lambda k, m: (m - 1) / (m + k - 1)):
-        return (
-            "You swapped devices and micro-batches: a single device never waits, however many micro-batches there are."
-        )
+        return "You swapped devices and micro-batches: one device never waits, however many micro-batches there are."
     if are(lambda k, m: (k - 1) / (m + k)):
         return "Nearly: count the turns again, for 2 devices and 1 micro-batch. When is the last device done?"
     if are(lambda k, m: (k - 1) / (m * k)):
