@@ -27,8 +27,8 @@
 # | `"practical"` | 9 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
 # | `"everything"` | 17 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
 #
-# Choose one below. A longer path includes all the notebooks of a shorter one, so you can change your mind at any time.
-# Run the cell again whenever you come back: it shows how far you have got.
+# Choose one in the cell below. A longer path includes all the notebooks of a shorter one, so you can change your mind
+# at any time. Run that cell again whenever you come back: it shows how far you have got.
 
 # %%
 from labs import checks
@@ -71,8 +71,8 @@ check("00.1", worker)
 # ## Your first measurement
 #
 # You will train a small network on 1 worker, and the same network on 2. **Predict:** how many times as many images per
-# second can 2 workers process? A factor of 1 means no gain; 2 means twice as fast. Your prediction is recorded, but not
-# judged.
+# second do 2 workers process as 1 worker? A factor of 1 means no gain; 2 means twice as fast. Your prediction is
+# recorded, but not judged.
 
 # %% labs={"id": "00.2"}
 ### BEGIN SOLUTION
@@ -99,8 +99,8 @@ outcome("00.2", *first.speedup(runs))
 # measured: an hour later the machine may be faster or slower, for both training runs.
 #
 # There is a question above the figure. If the band lies between 1 and 2, why are 2 workers not twice as fast? If it
-# lies below 1, why are they *slower*? If the band includes 1, these rounds cannot tell which is faster. More than 2 is
-# noise: measure again when the machine is quiet. Do the same if the figure says that other programs were running.
+# lies below 1, why are they *slower*? If the band includes 1, these rounds cannot tell which is faster. A value above 2
+# is noise: measure again when the machine is quiet. Do the same if the figure says that other programs were running.
 #
 # This question runs through the whole course:
 #

@@ -285,10 +285,10 @@ if rows and answered("02b.2"):
 # The milliseconds are geometric means over the rounds, so dividing them gives the ratio in the table. The interval is
 # computed from the ratios within each round. If it includes 1, these rounds cannot tell which way is faster.
 #
-# The ring sends exactly as many bytes as your `ring_bytes` predicts. The server sends fewer bytes than `server_bytes(4,
-# size)`. In that formula, the server is a separate process; here, it is worker 0, whose own gradient does not go
-# through any link. Three gradients come in and three sums go out. The bytes that it *sends* are only half of this
-# total: half of `server_bytes(3, size)`.
+# The ring sends exactly as many bytes as your `ring_bytes` predicts. The server sends fewer bytes than
+# `server_bytes(4, size)`. In that formula, the server is a separate process; here, it is worker 0, whose own gradient
+# does not go through any link. Three gradients come in and three sums go out. The bytes that it *sends* are only half
+# of this total: half of `server_bytes(3, size)`.
 #
 # The times are a different matter. All four processes share one memory. So it matters less how many bytes go through
 # *each* link than how many are copied in total, and that number is the same for both. For 4 kB, the ring needs 6
@@ -299,8 +299,8 @@ if rows and answered("02b.2"):
 #
 # - **A tree**: sums go up a tree of workers and come down again. That takes 2 log2 K messages one after another instead
 #   of 2 (K - 1): 16 for 256 workers. For large gradients, use two trees, each for half of the gradient. A worker that
-#   is a leaf of one tree passes sums on in the other, so all the links are in use ([NCCL
-#   2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019).
+#   is a leaf of one tree passes sums on in the other, so all the links are in use
+#   ([NCCL 2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019).
 # - **Two levels**: first compute the sum within each machine, over its fast links, and only then between the machines.
 #   That makes the ring shorter.
 # - **Larger messages**: put many small tensors into one buffer.

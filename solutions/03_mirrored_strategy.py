@@ -70,8 +70,8 @@ check("03.2", devices_with_plain)
 #
 # ## With a strategy
 #
-# `tf.distribute.MirroredStrategy(devices=...)` is given all four devices. Every *variable* that you create inside `with
-# strategy.scope():` gets one copy on each of them.
+# `tf.distribute.MirroredStrategy(devices=...)` is given all four devices. Every *variable* that you create inside
+# `with strategy.scope():` gets one copy on each of them.
 
 # %%
 strategy = tf.distribute.MirroredStrategy(devices=workers)
