@@ -245,7 +245,7 @@ check("09.15", steps_at_critical, images_at_critical)
 #
 # $$ E\,|g_B|^2 = |G|^2 + \frac{\operatorname{tr} \Sigma}{B}, \qquad B_\text{simple} = \frac{\operatorname{tr} \Sigma}{|G|^2} . $$
 #
-# The batch size $B_\text{simple}$ is called the **noise scale**: there, noise and signal are equally strong. Data
+# The batch size $B_\text{simple}$, at which noise and signal are equally strong, is called the **noise scale**. Data
 # parallelism computes gradients for two batch sizes anyway: each worker's own gradient, for b images, and their mean,
 # for b K images. The first formula holds for both of them, which gives two equations for the two unknowns $|G|^2$ and
 # $\operatorname{tr} \Sigma$.
@@ -568,10 +568,10 @@ check("09.25", what_steps_say)
 # show, but with shards sorted by label, the accuracy fell to about 0.6, so the cost depends on how similar the shards
 # are. At the scale of ImageNet, local SGD did cost accuracy (2110.08133). With 64 workers, the batch becomes 32 times
 # as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. (The noise scale was
-# larger and grew as the loss fell. It belongs to one moment and one rate, while B_crit covers the whole run up to 95
-# %.) A large batch by itself was no worse: with the same number of steps and tuned rates, no difference was left. With
-# the same number of epochs and the same rate, batch size 512 had made 80 times fewer updates than batch size 8. With
-# workers to spare, I would rather try several rates at the same time, without any exchange, and stop the bad runs
+# larger and grew as the loss fell. It belongs to one moment and one rate, while B_crit covers the whole run up to
+# 95 %.) A large batch by itself was no worse: with the same number of steps and tuned rates, no difference was left.
+# With the same number of epochs and the same rate, batch size 512 had made 80 times fewer updates than batch size 8.
+# With workers to spare, I would rather try several rates at the same time, without any exchange, and stop the bad runs
 # early. I would also look for slow workers: if each of 64 ranks pauses in one step out of 100, some rank pauses in 47 %
 # of the steps. A rank that is always late must be repaired, because without it the network never learns what only its
 # shard contains.

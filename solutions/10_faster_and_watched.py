@@ -137,9 +137,9 @@ check("10.3", limits)
 # before (November 2026, a machine with 2 cores).
 #
 # Naming a limit is only a guess. An experiment can confirm it: if you remove the limit, training becomes faster; if you
-# remove something else, nothing changes. Choose one of the runs A to F and a remedy: `feed`, `exchange less`, `validate
-# less`, `even ranks` or `larger batch`. **Predict:** with this remedy, how many times as many images per second does
-# the run process?
+# remove something else, nothing changes. Choose one of the runs A to F and a remedy: `feed`, `exchange less`,
+# `validate less`, `even ranks` or `larger batch`. **Predict:** with this remedy, how many times as many images per
+# second does the run process?
 
 # %% labs={"id": "10.4"}
 ### BEGIN SOLUTION
@@ -170,8 +170,8 @@ outcome("10.4", rates[remedy] / rates[None] if len(rates) == 2 else None)
 # ## Optional: profile
 #
 # A sampler sees whole processes; a **profiler** sees individual operations. TensorFlow has a profiler that works on
-# CPUs, too. Here it records steps 4 to 6. (Keras' TensorBoard callback uses the same profiler, with `profile_batch=(4,
-# 6)`; it needs the package `tensorboard`.)
+# CPUs, too. Here it records steps 4 to 6. (Keras' TensorBoard callback uses the same profiler, with
+# `profile_batch=(4, 6)`; it needs the package `tensorboard`.)
 
 # %%
 digits = data.load("digits")
@@ -261,8 +261,8 @@ check("10.8", by_batch)
 
 # %% [markdown]
 # **3.** Every epoch needs the same small images, so keep the small ones (`cache`): the large ones would take up 64
-# times as much memory. Each epoch still needs a new order and different batches (`shuffle`). Finally, have a batch
-# ready before the step asks for it (`prefetch`). The order of these stages matters.
+# times as much memory. The order and the batches must still change from epoch to epoch (`shuffle`). Finally, have a
+# batch ready before the step asks for it (`prefetch`). The order of these stages matters.
 #
 # Under a strategy, `AUTOTUNE` has a pitfall: an epoch may begin seconds late, with the processor idle, because the old
 # iterator is waiting for its tuning thread, which is asleep. The kit switches that thread off. In a script without the
@@ -418,8 +418,8 @@ def rung(own, given):
 run("as given", "scripts/slow.py")
 
 # %% [markdown]
-# Now edit `scripts/faster.py` and save it. After each change, add a call such as `run("faster input",
-# "scripts/faster.py")`.
+# Now edit `scripts/faster.py` and save it. After each change, add a call such as
+# `run("faster input", "scripts/faster.py")`.
 
 # %%
 ### BEGIN SOLUTION
