@@ -126,10 +126,10 @@ if devices.has("horovod"):
 # other, and four ranks may also exchange in a different way from two. So the gap between two curves does not tell you
 # what two more ranks cost.
 #
-# The next figure shows the parts of a step as shares of the time that the step on all the ranks takes in the same
-# round. Each part is the difference between two measured step times. **Start of operations** is what would remain of a
-# step with 0 images: each operation is started once, however few images it gets. No part can take less than 0, so a
-# network with a negative part is marked as too noisy.
+# The next figure shows the parts of a step as shares of the step time on all the ranks in the same round. Each part is
+# the difference between two measured step times. **Start of operations** is what would remain of a step with 0 images:
+# each operation is started once, however few images it gets. No part can take less than 0, so a network with a negative
+# part is marked as too noisy.
 
 # %%
 if devices.has("horovod"):
@@ -189,17 +189,17 @@ check("09.4", why_it_loses)
 # \quad\text{after every } k\text{-th.} $$
 #
 # With k = 1 and plain SGD, this is the synchronous training that you know: if the weights were equal before a step,
-# averaging them after it gives the same result as one step with the mean gradient.
+# averaging them after the step gives the same result as one step with the mean gradient.
 #
 # With momentum, a step also changes the velocities $v_i$, which the optimizer keeps as `optimizer.momentums`. Average
 # them together with the weights: $v_i \leftarrow \frac{1}{K} \sum_j v_j$ after every k-th step. Otherwise the workers
 # leave the exchange with equal weights but different velocities.
 #
-# Open `scripts/local_sgd.py` and complete its function `local_sgd`, a training loop without `fit`. Two parts are
-# missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches, including
-# the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, and
-# `variable.assign(...)` stores it. The check runs your function as 2 ranks in one process, with and without momentum,
-# and compares the weights. It does not need Horovod.
+# Open `scripts/local_sgd.py` and complete the function `local_sgd`, a training loop that does not use `fit`. Two parts
+# are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches,
+# including the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all
+# ranks, and `variable.assign(...)` stores it. The check runs your function as 2 ranks in one process, with and without
+# momentum, and compares the weights. It does not need Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"

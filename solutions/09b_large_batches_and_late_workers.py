@@ -80,8 +80,8 @@ best_batch = show_trainings(same_rate)
 outcome("09.10", str(best_batch))
 
 # %% [markdown]
-# So do large batches do harm? First count what else differs. Write a function that returns the number of **updates** in
-# a training run. In each epoch, any images that do not fill a whole batch are left out.
+# So are large batches harmful? First, count what else differs. Write a function that returns the number of **updates**
+# in a training run. In each epoch, any images that do not fill a whole batch are left out.
 
 
 # %% labs={"id": "09.11"}
@@ -142,7 +142,7 @@ what_is_left = "b"
 check("09.12", what_is_left)
 
 # %% [markdown]
-# The dispute in four papers:
+# Here is the dispute in four papers:
 #
 # | source | finding |
 # |---|---|
@@ -156,10 +156,10 @@ check("09.12", what_is_left)
 #
 # ## 2. The critical batch
 #
-# More workers help if a larger batch needs *fewer steps*. Above what batch size does a larger batch save no more steps?
-# Here a network is trained with each batch size at several rates until it recognises 95 % of the validation images, and
-# the best rate counts. **Predict:** how many times as many steps does batch size 128 need as batch size 512? (The
-# answer would be 4 if each doubling of the batch size halved the number of steps.)
+# More workers help if a larger batch needs *fewer steps*. Above what batch size does a larger batch no longer save
+# steps? Here a network is trained with each batch size at several rates until it recognises 95 % of the validation
+# images, and the best rate counts. **Predict:** how many times as many steps does batch size 128 need as batch size
+# 512? (The answer would be 4 if each doubling of the batch size halved the number of steps.)
 
 # %% labs={"id": "09.13"}
 ### BEGIN SOLUTION
@@ -233,9 +233,9 @@ steps_at_critical, images_at_critical = 2, 2
 check("09.15", steps_at_critical, images_at_critical)
 
 # %% [markdown]
-# K workers with b images each make up a batch of b K images. Well below the critical batch size, doubling the number of
-# workers nearly halves the number of steps. Far above it, doubling the number of workers saves nothing, however fast
-# the network between them is.
+# K workers with b images each together have a batch of b K images. Well below the critical batch size, doubling the
+# number of workers nearly halves the number of steps. Far above it, doubling the number of workers saves nothing,
+# however fast the network between them is.
 #
 # ## 3. The critical batch from a single training (optional)
 #
@@ -339,7 +339,7 @@ predict("09.19", one_by_one_over_two)
 # `start(rate)` starts a training run as a job (labs.jobs) and immediately returns that job. `job.wait(show=False)`
 # returns when the run has ended. Write the search: no more than `at_a_time` runs are active at once, and as soon as one
 # has ended, the run with the next rate starts. All the runs take about the same time, so those that start first end
-# first. Do not wait for a whole group. When all the runs have ended, return the jobs in the order of the rates.
+# first. Do not wait for a whole group to end. When all the runs have ended, return the jobs in the order of the rates.
 
 
 # %% labs={"id": "09.20"}
@@ -475,8 +475,8 @@ if all(late.values()):
 # %% [markdown]
 # Without the late worker, a step uses a quarter fewer images and takes much less time. But the same quarter is always
 # missing. Now the shards are sorted by label, so that only the late worker has the last digits. **Predict** the
-# accuracy without the late worker. Compared with the accuracy with the barrier, after the same number of steps on the
-# same shards, is it "equal", "higher" or "lower"?
+# accuracy without the late worker. Compared with the barrier after the same number of steps on the same shards, is it
+# "equal", "higher" or "lower"?
 
 # %% labs={"id": "09.23"}
 ### BEGIN SOLUTION

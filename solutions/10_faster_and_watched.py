@@ -41,11 +41,11 @@ print(f"preset {presets.choose().name}; {devices.cores()} cores; GPUs: {devices.
 # %% [markdown]
 # ## Watch
 #
-# A **sampler** watches a training run: several times a second, it records what the run is using, in one file per rank
-# next to the run record. It records the cores in use, the memory, the images and the page faults. (A page fault means
-# that the kernel gave the process another page of memory.) For GPUs, it adds utilisation, memory and power. To watch
-# any training run in this course, set `LABS_SAMPLES=0.2` in its environment; `benchmarks/sampler.py` measures what the
-# watching costs.
+# A **sampler** watches a training run: several times a second, it writes what the run is using to a file next to the
+# run record, one file for each rank. It records the cores in use, the memory, the images and the page faults. (A page
+# fault means that the kernel gave the process another page of memory.) For GPUs, it adds utilisation, memory and power.
+# To watch any training run in this course, set `LABS_SAMPLES=0.2` in its environment; `benchmarks/sampler.py` measures
+# what the watching costs.
 #
 # Here two ranks train over MPI, and rank 1 pauses for 150 ms in each step. Rank 0 has to wait for it, with nothing to
 # compute while it waits. **Predict:** how many cores does rank 0 use, averaged over the whole run (0 to 1)?
@@ -83,8 +83,8 @@ shown = [rank.about | {"rank": rank.rank, "images": rank.images_per_second} for 
 tables.show(shown, columns, {"images": "images/s"})
 
 # %% [markdown]
-# `operations_of_an_image` includes the forward and the backward pass, and counts a multiply-add as two operations. Of
-# the operations that rank 0 could have done, what share did it actually do (from 0 to 1)?
+# `operations_of_an_image` includes both the forward and the backward pass, and counts a multiply-add as two operations.
+# Of the operations that rank 0 could have done, what share did it actually do (from 0 to 1)?
 
 # %% labs={"id": "10.2"}
 ### BEGIN SOLUTION
@@ -231,7 +231,8 @@ waiting = 0.7
 predict("10.6", waiting)
 
 # %% [markdown]
-# **1.** Read several files at the same time. `map` has an argument for this; `tf.data.AUTOTUNE` lets TensorFlow choose how many.
+# **1.** Read several files at the same time. `map` has an argument for this; `tf.data.AUTOTUNE` lets TensorFlow choose
+# how many files.
 
 
 # %% labs={"id": "10.7"}
@@ -458,8 +459,8 @@ check("10.20", runs if own else ..., gains)
 # The given script spent its time waiting for its input. For each image in each epoch, reading, decoding and resizing
 # were done one after another before the step could begin; in the figure of the pipelines above, waiting is the larger
 # part of a step. The second bar of the ladder shows the version that keeps the images after the first epoch, prepares a
-# batch in advance, and has no callback that fetches in each step. The bar shows how many times as fast as the given
-# script it is within rounds, with its interval. The first bar compares the given script with itself: its distance from
+# batch in advance, and has no callback that fetches in each step. The bar gives its speed within rounds as a multiple
+# of the given script's speed, with the interval. The first bar compares the given script with itself: its distance from
 # 1 shows how far from 1 a ratio may be when nothing was changed. The next bar shows the larger batch size. A step with
 # 8 images costs nearly as much as one with 32, since each of them starts every operation once; the rate was scaled with
 # the batch size. The right-hand panel shows the accuracy. It was measured on the 773 images that no run trained on. At
@@ -473,7 +474,7 @@ check("10.20", runs if own else ..., gains)
 #
 # - Utilisation is not progress: count images and operations, and compare them with what the machine can do.
 # - Name the limit, remove it, and measure again. A remedy for a different limit changes nothing.
-# - Read each file only once, in parallel and in advance. Start each operation once per batch, not once per image. Fetch
-#   nothing inside a step.
+# - Read each file only once, in parallel and in advance. Start each operation once per batch, not once per image. Do
+#   not fetch anything inside a step.
 #
 # Next: `10b_memory_and_exchange`.

@@ -115,10 +115,10 @@ check("10.12", scale)
 # ## Recompute
 #
 # The backward pass needs the activations, so they are kept, and they take up most of the memory during training
-# (notebook 04). Instead, they could be computed again. `keras.RematScope()` does this for each layer that is called
-# inside it. Here you train a network with 24 convolutions. Each run has its own process, which reports how far its
-# memory rose above the level before the first step. **Predict** this ratio: the peak when each layer recomputes its
-# activations, divided by the peak when all activations are kept.
+# (notebook 04). They could be recomputed instead. `keras.RematScope()` does this for each layer that is called inside
+# it. Here you train a network with 24 convolutions. Each run has its own process, which reports how far its memory rose
+# above the level before the first step. **Predict** this ratio: the peak when each layer recomputes its activations,
+# divided by the peak when all activations are kept.
 
 # %% labs={"id": "10.13"}
 ### BEGIN SOLUTION
@@ -161,8 +161,8 @@ if answered("10.14") and remat:
 
 # %% [markdown]
 # The price is a second forward pass, which adds between a quarter and a third to the operations in a step. The memory
-# peak is the same every time you run this. The time is not, so the two networks took turns in one process. The brackets
-# show the 95 % interval of the ratio within rounds.
+# peak is the same every time you run this. The step time is not, so the two networks took turns in one process. The
+# brackets show the 95 % interval of the ratio within rounds.
 #
 # What is the saving worth? Memory use grows linearly with the batch size. Two batch sizes determine the line, and the
 # line gives the largest batch size for a given amount of memory:
@@ -186,8 +186,8 @@ if answered("10.14") and remat and not quick:
 # *single* update. With Horovod this also saves exchanges: one exchange is enough for all the passes. Open
 # `scripts/accumulated.py` and write the function `accumulated`. The script imports `labs.hvd` as `hvd`:
 # `hvd.allreduce(tensor)` returns the mean over all ranks, as `horovod.allreduce` did in notebook 09, and
-# `hvd.grouped_allreduce(tensors)` does the same for a whole list of tensors. The check simulates your function on 1, 2
-# and 4 ranks; it does not need Horovod.
+# `hvd.grouped_allreduce(tensors)` does the same for a whole list of tensors. The check runs your function on 1, 2 and 4
+# simulated ranks; it does not need Horovod.
 
 # %% labs={"id": "10.15"}
 script = "scripts/accumulated.py"
@@ -207,7 +207,7 @@ if answered("10.15") and devices.has("horovod"):
             print(job.explain())
 
 # %% [markdown]
-# Apart from rounding, the first three networks end up with the same weights as in one process with the whole batch.
+# Apart from rounding, the first three networks end up with the same weights as when one process takes the whole batch.
 # **The one with batch normalisation does not**: it uses the mean and variance of each pass, not those of the whole
 # batch. No averaging of gradients can correct this.
 #
@@ -226,7 +226,7 @@ if answered("10.15") and devices.has("horovod") and not quick:
         print(f"{name}: {job.out.read_text().splitlines()[-1] if job.state == 'finished' else job.explain()}")
 
 # %% [markdown]
-# Keras can accumulate, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)` in one process, and
+# Keras can accumulate gradients, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)` in one process, and
 # `hvd.DistributedOptimizer(..., backward_passes_per_step=4)` on several ranks. (Under `MirroredStrategy` this fails in
 # the first step with Keras 3, so the course's recorder refuses it there.) One pitfall remains. In the next cell, the
 # learning rate is halved after 8 steps of the schedule, and each update takes 4 passes. **Predict:** after how many
@@ -282,8 +282,8 @@ for network in ("dense", "batch_norm"):
 # An all-reduce *is* a reduce-scatter followed by an all-gather (as in the ring of notebook 02b). So do the ranks send
 # more than before? Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines.
 # `hvd.reducescatter` divides the first axis among the ranks, and `hvd.allgather` joins the parts again; the docstrings
-# in `labs/hvd/collectives.py` give the shapes. A rank may also keep a copy of its own share of the weights, as mixed
-# precision does. The check simulates your class on 1, 2 and 4 ranks.
+# in `labs/hvd/collectives.py` give the shapes. A rank may also keep a copy of its own share of the weights, as in mixed
+# precision. The check runs your class on 1, 2 and 4 simulated ranks.
 
 # %% labs={"id": "10.17"}
 script = "scripts/sharded_optimizer.py"
