@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 65 minutes, including 6 minutes of computing on 2 cores.** An optional part at the end takes about 15 minutes more.
+# **Time: 75 minutes, including 6 minutes of computing on 2 cores.** An optional part at the end takes about 15 minutes more.
 #
 # **Paths:** *an afternoon* (its last notebook), *the practical* (next: `05b_script_for_a_cluster`), *everything*.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # A batch script for a cluster
 #
-# **Time: 45 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 50 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `08_resnet152_scaling`), *everything*; *an afternoon* leaves it out.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Sharding: every sample once
 #
-# **Time: 60 minutes, including 4 minutes of computing on 2 cores.** Four optional parts at the end take about 25 minutes more.
+# **Time: 85 minutes, including 4 minutes of computing on 2 cores.** Four optional parts at the end take about 25 minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #

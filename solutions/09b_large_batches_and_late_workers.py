@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Large batches, idle cores, late workers
 #
-# **Time: 80 minutes, including 3 minutes of computing on 2 cores.**
+# **Time: 85 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Faster, and watched: what limits a step, and what makes it shorter
 #
-# **Time: 80 minutes, including 5 minutes of computing on 2 cores.**
+# **Time: 90 minutes, including 5 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #

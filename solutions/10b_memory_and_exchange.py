@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Memory and exchange: a step that keeps less and sends less often
 #
-# **Time: 75 minutes, including 4 minutes of computing on 2 cores.**
+# **Time: 90 minutes, including 4 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
