@@ -316,7 +316,7 @@ outcome("10.6", np.mean(shares), intervals.shares(shares))
 # file is slow, as on a cluster's shared file system. Where the files are already in memory, they hardly differ.
 
 # %% [markdown]
-# ## Do not fetch inside the step
+# ## Do not fetch inside the step (optional)
 #
 # Suppose that a callback reads the loss after each step, perhaps to print it. On a GPU, the program then has to wait
 # until the device has finished the step, and after that the device has to wait for the program. On a CPU there is
