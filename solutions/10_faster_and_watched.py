@@ -97,7 +97,8 @@ check("10.2", share, slow)
 # ## Six trainings
 #
 # Six training runs of small networks on the digits were watched and recorded. Each of them has a different limit:
-# `input`, `computation`, `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. Which is which?
+# `input`, `computation`, `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. Which is which? Answer
+# with a dictionary such as `{"A": "computation", "B": ...}`.
 #
 # B and E have two ranks each. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges
 # over Gloo, where a waiting rank sleeps and its core is idle. So a busy core does not mean the same in B as in E.
@@ -131,8 +132,7 @@ limits = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", 
 check("10.3", limits)
 
 # %% [markdown]
-# B has 67,000 page faults per second, or 5,230 per step. They come from the size of its tensors (the gradient takes up
-# 42 MB), not from its messages. When the C library was set to keep freed memory (`MALLOC_MMAP_THRESHOLD_`,
+# B has 67,000 page faults per second, or 5,230 per step. They come from the size of its tensors, not from its messages. When the C library was set to keep freed memory (`MALLOC_MMAP_THRESHOLD_`,
 # `MALLOC_TRIM_THRESHOLD_`), the same run had 57 page faults per step instead of 5,234, and its cores were as busy as
 # before (November 2026, a machine with 2 cores).
 #
@@ -231,6 +231,8 @@ waiting = 0.7
 predict("10.6", waiting)
 
 # %% [markdown]
+# Now write three faster pipelines. Each one keeps the changes of those before it.
+#
 # **1.** Read several files at the same time. `map` has an argument for this; `tf.data.AUTOTUNE` lets TensorFlow choose
 # how many files.
 
@@ -263,7 +265,8 @@ check("10.8", by_batch)
 # %% [markdown]
 # **3.** Every epoch needs the same small images, so keep the small ones (`cache`): the large ones would take up 64
 # times as much memory. The order and the batches must still change from epoch to epoch (`shuffle`). Finally, have a
-# batch ready before the step asks for it (`prefetch`). The order of these stages matters.
+# batch ready before the step asks for it (`prefetch`). The order of these stages matters. Shuffle single images, and
+# form the batches after that.
 #
 # Under a strategy, `AUTOTUNE` has a pitfall: an epoch may begin seconds late, with the processor idle, because the old
 # iterator is waiting for its tuning thread, which is asleep. The kit switches that thread off. In a script without the
@@ -420,7 +423,7 @@ run("as given", "scripts/slow.py")
 
 # %% [markdown]
 # Now edit `scripts/faster.py` and save it. After each change, add a call such as
-# `run("faster input", "scripts/faster.py")`.
+# `run("faster input", "scripts/faster.py")`. Keep three runs or more, the given script's among them.
 
 # %%
 ### BEGIN SOLUTION
@@ -450,7 +453,8 @@ check("10.20", runs if own else ..., gains)
 #
 # - what the first measurement showed;
 # - after each change, how many times as fast as the given script yours is, with the interval;
-# - evidence that the accuracy is equal: on how many images was it measured, and by how much may it differ by chance?
+# - evidence that the accuracy is equal: on how many images was it measured, and by how much may it differ by chance? (Two
+#   standard errors of a share p of n images are 2 sqrt(p (1 - p) / n). The script validates on 773 images.)
 # - one change that did not help here, and a machine on which it would help.
 
 # %% [markdown] labs={"id": "F1", "kind": "answer"}

@@ -282,7 +282,8 @@ for network in ("dense", "batch_norm"):
 # An all-reduce *is* a reduce-scatter followed by an all-gather (as in the ring of notebook 02b). So do the ranks send
 # more than before? Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines.
 # `hvd.reducescatter` divides the first axis among the ranks, and `hvd.allgather` joins the parts again; the docstrings
-# in `labs/hvd/collectives.py` give the shapes. A rank may also keep a copy of its own share of the weights, as in mixed
+# in `labs/hvd/collectives.py` give the shapes. Put all values into one vector, padded to a multiple of the number of
+# ranks, and divide that vector: then all shares have the same size. A rank may also keep a copy of its own share of the weights, as in mixed
 # precision. The check runs your class on 1, 2 and 4 simulated ranks.
 
 # %% labs={"id": "10.17"}
@@ -317,7 +318,7 @@ if answered("10.17") and devices.has("horovod") and not quick:
 # %% [markdown]
 # You can shard even more. With **ZeRO-2**, a rank keeps only its share of the gradients as well. With **ZeRO-3**
 # (FSDP), it also keeps only its share of the weights. The weights are then gathered layer by layer, in the forward pass
-# and again in the backward pass, so the ranks send half as much again. The next table shows how many bytes each weight
+# and again in the backward pass, so the ranks send 1.5 times as much. The next table shows how many bytes each weight
 # takes up on every device, with Adam in float32 (simulated):
 
 # %%
