@@ -132,9 +132,10 @@ limits = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", 
 check("10.3", limits)
 
 # %% [markdown]
-# B has 67,000 page faults per second, or 5,230 per step. They come from the size of its tensors, not from its messages. When the C library was set to keep freed memory (`MALLOC_MMAP_THRESHOLD_`,
-# `MALLOC_TRIM_THRESHOLD_`), the same run had 57 page faults per step instead of 5,234, and its cores were as busy as
-# before (November 2026, a machine with 2 cores).
+# B has 67,000 page faults per second, or 5,230 per step. They come from the size of its tensors, not from its messages.
+# When the C library was set to keep freed memory (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`), the same run had
+# 57 page faults per step instead of 5,234, and its cores were as busy as before (November 2026, a machine with 2
+# cores).
 #
 # Naming a limit is only a guess. An experiment can confirm it: if you remove the limit, training becomes faster; if you
 # remove something else, nothing changes. Choose one of the runs A to F and a remedy: `feed`, `exchange less`,
@@ -453,8 +454,8 @@ check("10.20", runs if own else ..., gains)
 #
 # - what the first measurement showed;
 # - after each change, how many times as fast as the given script yours is, with the interval;
-# - evidence that the accuracy is equal: on how many images was it measured, and by how much may it differ by chance? (Two
-#   standard errors of a share p of n images are 2 sqrt(p (1 - p) / n). The script validates on 773 images.)
+# - evidence that the accuracy is equal: on how many images was it measured, and by how much may it differ by chance?
+#   (Two standard errors of a share p of n images are 2 sqrt(p (1 - p) / n). The script validates on 773 images.)
 # - one change that did not help here, and a machine on which it would help.
 
 # %% [markdown] labs={"id": "F1", "kind": "answer"}
