@@ -85,7 +85,7 @@ ready = check("05.3", script)
 # The speed of a machine drifts: another program starts, or a laptop gets warm. If the jobs ran one after the other,
 # they would differ for that reason alone. So they take **turns**: one trains for an epoch while the others are paused,
 # and then the next one trains. One epoch of each job makes up a **round**. Whatever slows down a whole round slows down
-# all jobs alike. The first epoch of each job is a warm-up.
+# all the jobs equally. The first epoch of each job is a warm-up.
 #
 # The line below shows their progress. *Kernel, Interrupt* stops them and keeps the measurements made so far.
 #
@@ -150,7 +150,7 @@ check("05.4", epoch_1, first)
 # In notebook 01 you wrote functions for images per second, speedup and efficiency; below, `labs` computes these for
 # you. You now write one more function, which shows what lies behind a speedup. Its arguments are the times of the
 # rounds in seconds, on 1 worker and on p workers, as two lists in the same order. The check tests it on numbers from
-# another machine. Later, it is applied to your own runs.
+# another machine. Later, you apply it to your own runs.
 
 
 # %% labs={"id": "05.5"}
@@ -282,8 +282,8 @@ plots.show(plots.scaling(rows))
 # %% [markdown]
 # ## Why is it below the ideal?
 #
-# Opinions are cheap, so take a step apart: compare whole steps that differ in *one* thing. Four kinds of step take turns, round
-# after round, with the same number of images per worker:
+# Opinions are cheap, so take a step apart by comparing whole steps that differ in only *one* thing. Four kinds of step
+# take turns, round after round, with the same number of images per worker:
 #
 # | kind of step | what is in it |
 # |---|---|

@@ -187,8 +187,8 @@ def samples(worker, workers, seed):
 
 
 # %% [markdown]
-# There are two workers, and nobody thought of the seed, so each process shuffles in its own way. **Predict:** what
-# share of the 1000 samples does nobody read? Give a number from 0 to 1.
+# There are two workers, and nobody has thought about the seed, so each process shuffles in its own way. **Predict:**
+# what share of the 1000 samples is read by nobody? Give a number from 0 to 1.
 
 # %% labs={"id": "06.7"}
 ### BEGIN SOLUTION
@@ -505,8 +505,8 @@ if answered("06.16"):
 # ## A colleague's script
 #
 # A colleague has written a Horovod script, `scripts/colleague.py`, and says: "It runs with any number of processes,
-# without any errors, and the loss falls. But two are not faster than one. Is Horovod that slow?" The local batch is the
-# same on 1 and 2 ranks.
+# without any errors, and the loss falls. But two are no faster than one. Is Horovod really that slow?" The local batch
+# is the same on 1 and 2 ranks.
 #
 # **Predict:** if the script were correct, how long would an epoch on 2 ranks take, as a multiple of an epoch on 1 rank?
 
@@ -551,8 +551,8 @@ if measured:
     plots.show(pictures.epoch_times({"colleague.py": list(runs.values())}))
 
 # %% [markdown]
-# Your colleague is right: two ranks are not faster. Now look at the evidence. The run record of each job shows what its
-# ranks did.
+# Your colleague is right: two ranks are no faster than one. Now look at the evidence. The run record of each job shows
+# what its ranks did.
 
 # %%
 fields = ("workers", "local_batch", "global_batch", "steps", "dataset_images")
@@ -580,7 +580,7 @@ check("06.19", processed_1, processed_2, record_1, record_2, without="horovod")
 # - **a**: the all-reduce over 2 ranks takes as long as the computation
 # - **b**: the global batch is twice as large, so each rank's step takes twice as long
 # - **c**: both ranks share the memory of one machine
-# - **d**: each rank goes through all images by itself
+# - **d**: each rank goes through all the images by itself
 
 # %% labs={"id": "06.20"}
 ### BEGIN SOLUTION
@@ -765,8 +765,8 @@ if answered("06.15"):
 #
 # ## Optional: TFRecord files
 #
-# Here are the sorted digits again, in four TFRecord files, written in sorted order. Now there are three places where
-# you can shard:
+# Here are the digits again, written to four TFRecord files in sorted order. Now there are three places where you can
+# shard:
 
 # %%
 records = formats.write_tfrecords(source, jobs.folder() / "digits_tfrecord", files=4)
@@ -823,7 +823,7 @@ if answered("06.17"):
 # ## What you take along
 #
 # - Shuffle with a common seed, cut, shard and batch; or shard first, then shuffle.
-# - Count sample numbers: seen, unseen, seen twice. A falling loss proves nothing.
+# - Count the sample numbers that are read, not read, or read twice. A falling loss proves nothing.
 # - All ranks must take the same number of steps. An extra step ends in an error, in a wrong average that nobody
 #   notices, or in waiting.
 # - Check in every record that steps x global batch = images.

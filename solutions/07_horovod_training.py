@@ -31,7 +31,7 @@
 # > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come
 # > [without it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
 # > (All of these pages were read in November 2026.) For a new project, use what your framework offers:
-# > `DistributedDataParallel` (DDP) or FSDP in PyTorch, sharded arrays in JAX.
+# > `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX.
 # >
 # > What you learn here also applies there: ranks, a share of the samples for each rank, equal weights at the start,
 # > gradients averaged in every step, and a rate that fits the global batch. DDP needs all of these. FSDP also divides
@@ -65,7 +65,7 @@ print(open("scripts/who_am_i.py").read())
 
 # %% [markdown]
 # A **launcher** starts it n times. With `hvd.init()`, the n processes find each other. From then on, each process knows
-# its **rank** (0 to n-1) and the **size** n. **Predict:** the program contains a single `print`. How many lines are
+# its **rank** (0 to n-1) and the **size**, n. **Predict:** the program contains a single `print`. How many lines are
 # printed with 4 ranks?
 
 # %% labs={"id": "07.1"}
@@ -89,7 +89,7 @@ if devices.has("horovod"):
 #
 # $$ K = \text{nodes} \times \text{tasks per node} . $$
 #
-# How large is K on 2 nodes with 4 GPUs each?
+# What is K on 2 nodes with 4 GPUs each?
 
 # %% labs={"id": "07.2"}
 ### BEGIN SOLUTION
@@ -166,7 +166,7 @@ check("07.6", script)
 check("07.7", script)
 
 # %% [markdown]
-# **5. Broadcast and average.** All ranks take the weights of rank 0 at the start. At the end of each epoch, they
+# **5. Broadcast and average.** At the start, all ranks take over the weights of rank 0. At the end of each epoch, they
 # average the loss and the accuracy, since each rank has measured them only on its own share.
 
 # %% labs={"id": "07.8"}
@@ -186,8 +186,8 @@ check("07.9", script)
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# If you know PyTorch: its `DistributedDataParallel` needs the same six steps, and `docs/students/pytorch.md` compares
-# the names. This is the PyTorch version of your script, marked with the step numbers (it is not run here).
+# If you know PyTorch, note that its `DistributedDataParallel` needs the same six steps; `docs/students/pytorch.md`
+# compares the names. This is the PyTorch version of your script, marked with the step numbers (it is not run here).
 # `torchrun --nproc-per-node=2 train.py` starts it on each node:
 #
 # ```python
@@ -301,7 +301,7 @@ check("07.11", images_of_a_rank, steps_of_an_epoch, its_updates, run_1, run_2)
 # %% [markdown]
 # The global batch determines what an update is. The line `0.01 x ranks` in the script is right only as long as the
 # local batch stays the same. With a fixed global batch, each of 2 ranks computes for half as long in a step, but
-# exchanges as much data as before, so there is less to gain. Further down, you train in both ways and compare them.
+# exchanges as much data as before, so there is less to gain. Further down, you train both ways and compare them.
 #
 # ## Is it one network?
 #
@@ -314,7 +314,7 @@ run_record.load(on_two.with_suffix(".json")).weights
 # %% [markdown]
 # Why must the trained weights be identical to the last bit?
 #
-# - **a**: they need not be: nearly equal is enough for an average
+# - **a**: they need not be identical: nearly equal is enough for an average
 # - **b**: all ranks begin with the same weights and add the same averaged gradient in each step
 # - **c**: rank 0 sends its weights to all the others after each epoch
 # - **d**: the metrics are averaged over the ranks
@@ -503,7 +503,7 @@ plots.show(timelines.figure(events, kind=kind))
 # is ahead, that rank has announced more gradients than the other. The curve of averaged gradients can only follow the
 # slower rank. In the lower part, each block is one message.
 #
-# Are there fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal.
+# Do you see fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal.
 # TensorFlow notices this, so that each such pair is averaged only once.
 #
 # Every message has a start-up cost. So Horovod **fuses** tensors that are ready at the same time into one buffer, and
@@ -560,15 +560,15 @@ if devices.has("horovod"):
 # ### BEGIN SOLUTION
 # I started scripts/ResNet50_horovod.py with `mpiexec -n N` (in a terminal it also works with `horovodrun --gloo`) on 1
 # and 2 ranks. Each rank was pinned to one core, the batch per rank was fixed, and the rate was 0.01 x ranks. The .out
-# file shows `Rank 0 of 2 on core ..` and `Rank 1 of 2 on core ..`, and then a single log, written by rank 0. There is
-# evidence that the ranks trained one network: the record of the run on 2 ranks has weights.identical = true, with the
-# same SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made the weights
-# equal, and the averaged gradients kept them equal. If the optimizer is not wrapped, the same comparison gives false,
-# and no error appears. The table above gives each speedup with its interval. Horovod and MirroredStrategy were measured
-# in two studies, so I compare only their speedups, and do not claim a difference. The timeline shows the gradients of a
-# step, 94 MB, fused into fewer messages. An all-reduce starts when the slower rank has announced its gradients, and the
-# faster rank waits for it. When one rank paused for 50 ms in each step, the other waited about as long, as the last
-# table in that section shows.
+# file shows `Rank 0 of 2 on core ..` and `Rank 1 of 2 on core ..`, and then a single log, written by rank 0. The
+# evidence that the ranks trained one network is this: the record of the run on 2 ranks has weights.identical = true,
+# with the same SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made the
+# weights equal, and the averaged gradients kept them equal. If the optimizer is not wrapped, the same comparison gives
+# false, and no error appears. The table above gives each speedup with its interval. Horovod and MirroredStrategy were
+# measured in two studies, so I compare only their speedups, and do not claim a difference. The timeline shows the
+# gradients of a step, 94 MB, fused into fewer messages. An all-reduce starts when the slower rank has announced its
+# gradients, and the faster rank waits for it. When one rank paused for 50 ms in each step, the other waited about as
+# long, as the last table in that section shows.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -64,9 +64,7 @@ def pin(plays):
     if local in ([LOCAL_SIZE] * SIZE, [SIZE] * SIZE):
         return "This is the number of ranks, which is the same on every rank: all of them would use the same worker."
     if local != LOCAL_RANKS:
-        return (
-            f"Ranks 0 to {SIZE - 1} ask for workers {local}. On each node, these must be different and must exist."
-        )
+        return f"Ranks 0 to {SIZE - 1} ask for workers {local}. On each node, these must be different and must exist."
     sharing = [each[-1].get("local_size") for each in pins]
     if None in sharing:
         return "`devices.pin` is not told how many ranks share this machine, so it cannot refuse to put two on one GPU."
@@ -460,6 +458,4 @@ def clipnorm(bound, changes):
         return (
             "W would stay within the bound, but the steps would be shorter than necessary. Give the largest clipnorm."
         )
-    return (
-        f"On 4 replicas, W changed {farther:.3g} times as much as on 1. How much of the bound may each replica use?"
-    )
+    return f"On 4 replicas, W changed {farther:.3g} times as much as on 1. How much of the bound may each replica use?"
