@@ -43,7 +43,7 @@ def round_speedups(function):
 
     yield is_(1.6, 2.0, 1.6), None
     yield len(value) != 3, f"3 rounds were given, so return a list of length 3. Yours has length {len(value)}."
-    yield is_(2.5 / 4, 0.5, 5 / 8), "This is upside down: a speedup above 1 means faster."
+    yield is_(2.5 / 4, 0.5, 5 / 8), "Upside down: a speedup above 1 means faster."
     yield is_(1.5, 2.5, 3), "A difference in seconds is not a speedup: divide."
     yield is_(1, 2, 1), CUT
     yield (
@@ -145,8 +145,8 @@ def unconnected(speedup, steps):
         is_(alone / together),
         "This is the efficiency: it counts only one worker's images. How many images do both process in that step?",
     )
-    yield is_(together / alone), "This is upside down: it is how much longer a step takes next to another one."
-    yield is_(2 * together / alone), "This is upside down: the longer a step takes together, the smaller the speedup."
+    yield is_(together / alone), "Upside down: this is how much longer a step takes next to another one."
+    yield is_(2 * together / alone), "Upside down: the longer a step takes together, the smaller the speedup."
     if is_(2 * alone / exchange) or is_(2 * alone / steps["input"]):
         return "This one includes the exchange. Which kind of step has two training runs but no exchange?"
     yield (
