@@ -90,7 +90,7 @@ print(source.labels[:3], "...", source.labels[-3:])
 # %% [markdown]
 # Here are four ways to give two workers their batches of 16:
 #
-# - **a**: each worker takes one half of the files, in order, and then batches them
+# - **a**: each worker takes one half of the samples, in order, and then batches them
 # - **b**: `shard`, then batch
 # - **c**: `shard`, then shuffle the share with the worker's own seed, then batch
 # - **d**: shuffle everything with one common seed, then `shard`, then batch
@@ -107,8 +107,8 @@ predict("06.4", fair_orders)
 
 # %% [markdown]
 # Here is a picture of all four. Each column is one batch, and each row is a class. The colour shows how many samples of
-# the class are in the batch. The *distance* above each picture compares the mix of classes in a batch with that in all
-# samples: 0 means the same mix, and 0.9 means a single class out of ten.
+# the class are in the batch. Two *distances* stand above each picture, of a worker's whole epoch and of its batches. Each
+# compares the mix of classes with that in all samples: 0 means the same mix, and 0.9 means a single class out of ten.
 
 # %%
 orders = dict(zip("abcd", sharding.ORDERS))
@@ -174,8 +174,8 @@ widgets.explore(
 # %% [markdown]
 # ## The seed trap
 #
-# One of these orders left samples unread. It is a common one: `shuffle`, then `shard`. Each worker is a separate
-# process that runs this code:
+# The menu above has a fifth order, which left samples unread: each worker shuffles with its own seed, then shards. It is
+# a common mistake. Each worker is a separate process that runs this code:
 
 # %%
 n = 1000
@@ -188,7 +188,7 @@ def samples(worker, workers, seed):
 
 # %% [markdown]
 # There are two workers, and nobody has thought about the seed, so each process shuffles in its own way. **Predict:**
-# what share of the 1000 samples is read by nobody? Give a number from 0 to 1.
+# what fraction of the 1000 samples is read by nobody? Give a number from 0 to 1.
 
 # %% labs={"id": "06.7"}
 ### BEGIN SOLUTION
@@ -221,7 +221,7 @@ if answered("06.8"):
 # %% [markdown]
 # Why this number? Each of K workers keeps 1/K of *its own* random order. What is the probability that one worker leaves
 # out a given sample? And what is the probability that all K of them leave it out, independently of each other? Write
-# the expected share as a formula.
+# the expected fraction as a formula.
 
 
 # %% labs={"id": "06.9"}
@@ -330,9 +330,9 @@ if answered("06.11"):
 # 11 and 11 steps.
 #
 # What happens in step 12 with Horovod? Try it: `scripts/unequal.py` trains on 2 ranks with plain Horovod, without the
-# checks that `labs.hvd` adds. You choose how many steps each rank takes in each epoch. In each step, a second
-# all-reduce collects the epoch and step of each rank, so the log shows *which* steps were averaged with each other. A
-# rank that has waited for 20 s gives up.
+# checks that `labs.hvd` adds. You choose how many steps each rank takes in each epoch. In each step, the
+# ranks also tell each other their epoch and step, so the log shows *which* steps were averaged with each other. A rank
+# that has waited for 20 s gives up.
 
 # %%
 told = "averaged ", "is done", "mean loss", "has been shut down", "has waited"
@@ -370,7 +370,7 @@ unequal("epochs", [3, 2], [2, 3])
 # ```
 #
 # **The other rank calls something else**: there are two epochs as above, and after each epoch the ranks average their
-# loss. That is an all-reduce with another name. Which all-reduce is each rank in?
+# loss. That is an all-reduce with another name. Read in the log in which all-reduce each rank waits.
 # `unequal("loss", [3, 2], [2, 3], "--average_loss")`
 #
 # ```
@@ -563,8 +563,8 @@ if measured:
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
-# numbers from the fields of `record_1` and `record_2`, such as `record_1.dataset_images`, or
-# `record_1.configuration.workers` for a setting of the run.
+# numbers from the fields of `record_1` and `record_2`: the steps are `record_1.steps`, and the settings of the run are in
+# `record_1.configuration`, such as `record_1.configuration.workers`.
 
 # %% labs={"id": "06.19"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
@@ -592,9 +592,9 @@ check("06.20", why_not_shorter)
 # That also explains why nobody noticed: the loss falls, and all ranks agree. Both ranks even take the same batch at the
 # same time, so each gradient is averaged with a copy of itself. Two ranks compute only what one would have computed.
 #
-# Still, the losses above differ. The script multiplies the *rate* by the number of ranks, as if the batch had grown,
-# but it has not. A single rank with twice the rate would reach the same lower loss. So the second rank has contributed
-# nothing.
+# Still, the losses above differ. The script multiplies the *rate* by the number of ranks, as if each step used 128
+# different images, but it uses 64 of them, each twice. A single rank with twice the rate would reach the same lower loss.
+# So the second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
 #
 # **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check. It
 # runs your script up to `fit`, as each rank of a job with 1, 2 and 3 ranks, and examines the *sample numbers* that each
@@ -656,7 +656,7 @@ if repaired:
 # processes one local batch per step. (If the two step times differ a lot, another program was running on this machine.)
 #
 # The loss is higher, but nothing has got worse: in the same number of epochs, the weights were updated half as often.
-# Two epochs of the repaired script make as many updates as one of your colleague's, in about the same time. But each
+# Your colleague's script makes twice as many updates per epoch. But each
 # update is now better. Its gradient comes from 128 different images, not from 64 images that both ranks have processed,
 # and the doubled rate now has the larger batch that it needs. So an epoch is shorter with more workers. Whether the
 # whole *training run* is shorter is the question that notebook 04 deals with.
@@ -688,6 +688,17 @@ if repaired:
 # images in the data set. With K ranks, the epoch must have 1/K as many steps; if it has as many as on one rank, the
 # data are not sharded.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## What you take along
+#
+# - Shuffle with a common seed, cut, shard and batch; or shard first, then shuffle.
+# - Count the sample numbers that are read, not read, or read twice. A falling loss proves nothing.
+# - All ranks must take the same number of steps. An extra step ends in an error, in a wrong average that nobody
+#   notices, or in waiting.
+# - Check in every record that steps x global batch = images.
+#
+# Next: `07_horovod_training`. The four optional parts follow.
 
 # %% [markdown]
 # ## Optional: shares by slices
@@ -819,13 +830,3 @@ if answered("06.17"):
 # %% [markdown]
 # So shuffle *before* you write the files, write many more files than workers (a multiple of the number of workers), and
 # shard the files. If you cannot do that, shard the records before they are decoded.
-#
-# ## What you take along
-#
-# - Shuffle with a common seed, cut, shard and batch; or shard first, then shuffle.
-# - Count the sample numbers that are read, not read, or read twice. A falling loss proves nothing.
-# - All ranks must take the same number of steps. An extra step ends in an error, in a wrong average that nobody
-#   notices, or in waiting.
-# - Check in every record that steps x global batch = images.
-#
-# Next: `07_horovod_training`.
