@@ -93,4 +93,4 @@ def test_a_notebook_says_on_which_paths_it_lies(lesson):
     assert text.count(f"\n# {path_line(lesson)}\n") == 1
     lessons = list(tasks.lessons().values())
     for later in lessons[lessons.index(lesson) + 1 :][:1]:
-        assert later.optional or f"`{later.notebook}`" in text.rpartition("# Next: ")[2].partition("# %%")[0]
+        assert later.optional or f"`{later.notebook}`" in text.rpartition("Next: ")[2].partition("# %%")[0]
