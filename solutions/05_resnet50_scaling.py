@@ -66,7 +66,7 @@ predict("05.2", accuracy_expected)
 # 1. the **strategy**, for the given number of `workers`,
 # 2. the **learning rate**, from the linear rule (0.01 for one worker),
 # 3. the **network**: `keras.applications.ResNet50V2` with its top layer, without pretrained weights, for
-#    `len(dataset.classes)` classes and images of `args.image_size` pixels,
+#    `len(dataset.classes)` classes and images of `args.image_size` pixels a side in three colours,
 # 4. the **training**: `fit` with `epochs=args.epochs`, `shuffle=False`, `verbose=2` and `callbacks=[recorder]`.
 #
 # Save the file, then run the check. It runs your script in a separate process, with 1 and with 4 workers, on a few
@@ -148,9 +148,9 @@ check("05.4", epoch_1, first)
 # ## The speedup of each round
 #
 # In notebook 01 you wrote functions for images per second, speedup and efficiency; below, `labs` computes these for
-# you. You now write one more function, which shows what lies behind a speedup. Its arguments are the times of the
-# rounds in seconds, on 1 worker and on p workers, as two lists in the same order. The check tests it on numbers from
-# another machine. Later, you apply it to your own runs.
+# you. Now write one more function. It gets two lists of equal length, the seconds of each round on 1 worker and on p
+# workers, and returns a list of the speedup in each round. The check tests it on numbers from another machine. Later,
+# you apply it to your own runs.
 
 
 # %% labs={"id": "05.5"}
@@ -177,7 +177,6 @@ tables.scaling(rows)
 how = "measured" if own else "recorded"
 on_1, on_2 = (next(row for row in rows if row["workers"] == n) for n in (1, 2))
 outcome("05.1", on_2["speedup"], on_2["speedup_interval"], how=how)
-print(question(on_2["speedup"], on_2["speedup_interval"]))
 
 # %% [markdown]
 # Which claim can you make about *your own* runs: 2 workers are `"faster"`, they are `"slower"`, or you `"can't tell"`?
@@ -189,11 +188,14 @@ low, high = on_2["speedup_interval"] or (0, 2)  # without an interval the speedu
 sentence = "faster" if low > 1 else "slower" if high < 1 else "can't tell"
 ### END SOLUTION
 check("05.8", sentence, rows if own else ...)
+if answered("05.8"):
+    print(question(on_2["speedup"], on_2["speedup_interval"]))
 
 # %% [markdown]
 # Is one worker a fair baseline, or does the strategy itself slow it down? This was measured on a 2-core machine: a step
-# of ResNet50V2 under `MirroredStrategy` took 1.006 times the processor time of a step without any strategy (0.989 to
-# 1.021, over 24 rounds in turns), and the weights were identical to the last bit. So the baseline is fair.
+# of ResNet50V2 under `MirroredStrategy` took 1.006 times as much processor time as one without any strategy (95 %
+# interval 0.989 to 1.021, over 24 rounds in turns): no difference can be seen, and the weights were identical to the
+# last bit. So the baseline is fair.
 #
 # Now look at the rounds themselves. On the left are the epoch times, which drift with the speed of your machine. On the
 # right is the speedup within each round.
@@ -234,8 +236,9 @@ plots.show(plots.steps(one, two))
 # the input pipeline), for isolated slow steps (**jitter**), and for whole rounds in which both runs are slower.
 #
 # *On the right*: the distribution of the steady steps. For every time, each curve shows the share of steps that took
-# that long or less. A steep curve means that all steps take nearly the same time; a long upper tail is jitter. The
-# distance between the two solid curves is the extra time that the second worker costs in each step.
+# that long or less; the median is where a curve crosses 0.5. A steep curve means that all steps take nearly the same
+# time; a long upper tail is jitter. The distance between the two solid curves is the extra time that the second worker
+# costs in each step.
 #
 # The dashed curve is computed, not measured. It assumes that each of the two workers takes steps like those of a single
 # worker, independently of the other, and that a step lasts as long as the *slower* of the two. So the distance from the
@@ -253,8 +256,8 @@ outcome("05.9", both / alone, how=how)
 #
 # From your `rows`, plot the epoch time, images per second and speedup against the number of workers, in one `figure`
 # with three plots. Each row is a dictionary with the keys `workers`, `epoch_seconds`, `images_per_second` and
-# `speedup`. Label all axes, including the units. Start with `figure = Figure(figsize=(12, 3.2), layout="constrained")`
-# and `figure.subplots(1, 3)`.
+# `speedup`. Label all axes, with a unit where there is one. Start with
+# `figure = Figure(figsize=(12, 3.2), layout="constrained")` and `figure.subplots(1, 3)`.
 
 # %% labs={"id": "T6"}
 from matplotlib.figure import Figure
@@ -319,7 +322,8 @@ if apart:
 #
 # `steps_of` contains the time of each kind of step, in seconds. **Compute** the speedup of the two independent training
 # runs: divide the number of images that both together process per second by the number that one alone processes per
-# second. This is an estimate of the speedup that you would get if the exchange cost nothing.
+# second. In a step, each worker trains one batch. This is an estimate of the speedup that you would get if the exchange
+# cost nothing.
 
 # %% labs={"id": "05.10"}
 ### BEGIN SOLUTION
@@ -331,7 +335,8 @@ check("05.10", unconnected, steps_of)
 # Here are two more numbers, each measured separately: how long the pipeline takes to prepare a batch for both workers,
 # and how long an all-reduce of the whole gradient takes. The pipeline prepares the next batch while the current step is
 # running, so it costs little as long as it is faster than a step. Compare the all-reduce with the line "exchange and
-# waiting". If that line shows a longer time, the difference is waiting. If it shows a shorter time, part of the
+# waiting". If that line shows a longer time, the difference is waiting and whatever else
+# `MirroredStrategy` adds. If it shows a shorter time, part of the
 # all-reduce ran while the backward pass was still computing.
 
 # %%

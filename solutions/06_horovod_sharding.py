@@ -107,8 +107,9 @@ predict("06.4", fair_orders)
 
 # %% [markdown]
 # Here is a picture of all four. Each column is one batch, and each row is a class. The colour shows how many samples of
-# the class are in the batch. Two *distances* stand above each picture, of a worker's whole epoch and of its batches. Each
-# compares the mix of classes with that in all samples: 0 means the same mix, and 0.9 means a single class out of ten.
+# the class are in the batch. Two *distances* stand above each picture, of a worker's whole epoch and of its batches.
+# Each compares the mix of classes with that in all samples: 0 means the same mix, and 0.9 means a single class out of
+# ten.
 
 # %%
 orders = dict(zip("abcd", sharding.ORDERS))
@@ -174,8 +175,8 @@ widgets.explore(
 # %% [markdown]
 # ## The seed trap
 #
-# The menu above has a fifth order, which left samples unread: each worker shuffles with its own seed, then shards. It is
-# a common mistake. Each worker is a separate process that runs this code:
+# The menu above has a fifth order, which left samples unread: each worker shuffles with its own seed, then shards. It
+# is a common mistake. Each worker is a separate process that runs this code:
 
 # %%
 n = 1000
@@ -326,8 +327,8 @@ if answered("06.11"):
 #
 # ## One step more
 #
-# All workers must take the **same number of steps**. With shares of 34, 33 and 33 samples, in batches of 3, they would take 12,
-# 11 and 11 steps.
+# All workers must take the **same number of steps**. With shares of 34, 33 and 33 samples, in batches of 3, they would
+# take 12, 11 and 11 steps.
 #
 # What happens in step 12 with Horovod? Try it: `scripts/unequal.py` trains on 2 ranks with plain Horovod, without the
 # checks that `labs.hvd` adds. You choose how many steps each rank takes in each epoch. In each step, the
@@ -563,8 +564,8 @@ if measured:
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
-# numbers from the fields of `record_1` and `record_2`: the steps are `record_1.steps`, and the settings of the run are in
-# `record_1.configuration`, such as `record_1.configuration.workers`.
+# numbers from the fields of `record_1` and `record_2`: the steps are `record_1.steps`, and the settings of the run are
+# in `record_1.configuration`, such as `record_1.configuration.workers`.
 
 # %% labs={"id": "06.19"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
@@ -593,8 +594,8 @@ check("06.20", why_not_shorter)
 # same time, so each gradient is averaged with a copy of itself. Two ranks compute only what one would have computed.
 #
 # Still, the losses above differ. The script multiplies the *rate* by the number of ranks, as if each step used 128
-# different images, but it uses 64 of them, each twice. A single rank with twice the rate would reach the same lower loss.
-# So the second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
+# different images, but it uses 64 of them, each twice. A single rank with twice the rate would reach the same lower
+# loss. So the second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
 #
 # **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check. It
 # runs your script up to `fit`, as each rank of a job with 1, 2 and 3 ranks, and examines the *sample numbers* that each

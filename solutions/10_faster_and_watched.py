@@ -97,8 +97,8 @@ check("10.2", share, slow)
 # ## Six trainings
 #
 # Six training runs of small networks on the digits were watched and recorded. Each of them has a different limit:
-# `input`, `computation`, `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. Which is which? Answer
-# with a dictionary such as `{"A": "computation", "B": ...}`.
+# `input`, `computation`, `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. Which is which?
+# Answer with a dictionary such as `{"A": "computation", "B": ...}`.
 #
 # B and E have two ranks each. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges
 # over Gloo, where a waiting rank sleeps and its core is idle. So a busy core does not mean the same in B as in E.
