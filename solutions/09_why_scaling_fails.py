@@ -120,7 +120,7 @@ if devices.has("horovod"):
 # %% [markdown]
 # Each point is a network. Above the line, several ranks are slower than one. Where a curve crosses the line, more ranks
 # begin to pay off. Where was the cost model wrong, and in which direction? It knows about the computing and the links.
-# It does not know what one more process does to a machine with two cores.
+# It does not know that two processes on one machine slow each other down.
 #
 # Within a curve, the steps took turns, so you can compare them. The curves themselves were measured one after the
 # other, and four ranks may also exchange in a different way from two. So the gap between two curves does not tell you
@@ -128,8 +128,9 @@ if devices.has("horovod"):
 #
 # The next figure shows the parts of a step as shares of the step time on all the ranks in the same round. Each part is
 # the difference between two measured step times. **Start of operations** is what would remain of a step with 0 images:
-# each operation is started once, however few images it gets. No part can take less than 0, so a network with a negative
-# part is marked as too noisy.
+# each operation is started once, however few images it gets. **Sharing the machine** is the step of all ranks side by
+# side, without the exchange, minus the step of one rank alone. **Exchange and waiting** is the step with the exchange
+# minus that without it. No part can take less than 0, so a network with a negative part is marked as too noisy.
 
 # %%
 if devices.has("horovod"):
@@ -137,8 +138,8 @@ if devices.has("horovod"):
 
 # %% [markdown]
 # Write a function that computes the speedup of a step from its parts, all in the same unit: `start` is the start of
-# operations, `per_image` is the computing for one image, and `exchange` is everything that the exchange adds on several
-# ranks. The global batch size is 32.
+# operations, `per_image` is the computing for one image, and `exchange` is everything that several ranks add: sharing
+# the machine, exchange and waiting. The global batch size is 32.
 
 
 # %% labs={"id": "09.3"}

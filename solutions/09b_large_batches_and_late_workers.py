@@ -243,7 +243,8 @@ check("09.15", steps_at_critical, images_at_critical)
 # it from a single training run. The gradient of a batch of B images is the true gradient $G$ plus noise. The mean
 # square of the noise is inversely proportional to B:
 #
-# $$ E\,|g_B|^2 = |G|^2 + \frac{\operatorname{tr} \Sigma}{B}, \qquad B_\text{simple} = \frac{\operatorname{tr} \Sigma}{|G|^2} . $$
+# $$ E\,|g_B|^2 = |G|^2 + \frac{\operatorname{tr} \Sigma}{B}, \qquad B_\text{simple} = \frac{\operatorname{tr}
+# \Sigma}{|G|^2} . $$
 #
 # The batch size $B_\text{simple}$, at which noise and signal are equally strong, is called the **noise scale**. Data
 # parallelism computes gradients for two batch sizes anyway: each worker's own gradient, for b images, and their mean,
@@ -501,7 +502,8 @@ if all(late.values()):
 # it, or let other workers take over its shard. Otherwise the network never learns what only that shard contains.
 #
 # With many ranks, even rare delays are enough to slow all of them down. Suppose that each rank pauses for 50 ms in one
-# step out of 100, at random. In what share of the steps do 64 ranks have to wait at the barrier?
+# step out of 100, independently of the others. In what fraction of the steps does at least one of 64 ranks pause, so
+# that all of them wait at the barrier?
 
 # %% labs={"id": "09.24"}
 ### BEGIN SOLUTION
