@@ -193,13 +193,13 @@ def steps(*runs):
     turns = all(run.rounds for run in runs)
     times.axvspan(0, 1, color="0.92", lw=0, label="warm-up")
     times.set(xlabel=f"{'round' if turns else 'epoch'} (from 0)", ylabel="seconds of a step", title="every step")
-    shares.set(xlabel="seconds of a step", ylabel="share that takes so long or less", ylim=(0, 1.02))
+    shares.set(xlabel="seconds of a step", ylabel="share that took this long or less", ylim=(0, 1.02))
     shares.set_title("distribution of the steady steps")
     _logarithmic(times, "y")
     _logarithmic(shares, "x")
     times.legend(fontsize=9)
     _legend(shares)
-    note = "dashed computed from the steps of 1 worker" if any("slowest" in text for text in sentences) else None
+    note = "the dashed curve is computed from the steps of 1 worker" if any("slowest" in text for text in sentences) else None
     alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
     return finished(figure, alt, *(run.kind for run in runs), note=note, runs=runs)
 
