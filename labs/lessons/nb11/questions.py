@@ -80,13 +80,9 @@ def handed_in(made):
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
         return "submission.zip is no longer a zip file with a manifest. Generate the report again."
     if other := [name for name in sorted({*named, *contents}) if _sha256(contents.get(name)) != _said(named, name)]:
-        return (
-            f"{other[0]} in submission.zip does not match the manifest. Hand in the file as `report.make` wrote it."
-        )
+        return f"{other[0]} in submission.zip does not match the manifest. Hand in the file as `report.make` wrote it."
     if different := [path.name for path in paths[:2] if path.read_bytes() != contents.get(path.name)]:
-        return (
-            f"{different[0]} differs from its copy in submission.zip. Generate the report again, and change none of the files."
-        )
+        return f"{different[0]} differs from its copy in submission.zip. Generate the report again, and do not edit it."
     for run in json.loads(contents["report.json"])["runs"]:
         record = jobs.folder() / f"{run['name']}.json"
         if record.is_file() and _sha256(record.read_bytes()) != run["sha256"]:
