@@ -38,7 +38,7 @@ from labs.show import plots, tables
 # > 6. All other speedups are relative to the usual baseline.
 # > 7. On 2 workers the batch was 64 per worker, and on 4 workers it was 64 in total. One curve shows both.
 # > 8. The mean epoch time covers all 5 epochs, so nothing is left out.
-# > 9. The data set is the 1797 digits of scikit-learn. Each epoch reads 1792 of them.
+# > 9. The data set is the 1797 digits from scikit-learn. Each epoch reads 1792 of them.
 # > 10. On a machine with 2 cores, 8 workers are 1.9 times as fast as 1, so the method saturates at an efficiency of 0.24.
 # > 11. As Figure 1 shows, the speedup follows the ideal line closely.
 # > 12. On 64 workers the speedup is 41. We obtained it from the cost model with our own parameters.
@@ -98,7 +98,7 @@ plots.show(pictures.flawed(logarithmic=False))
 
 # %% [markdown]
 # `pictures.WORKERS` and `pictures.SPEEDUPS` contain the numbers behind both figures. What is the efficiency with the largest
-# number of workers, as a number between 0 and 1?
+# number of workers, given as a fraction between 0 and 1?
 
 # %% labs={"id": "11.4"}
 ### BEGIN SOLUTION
@@ -131,7 +131,7 @@ check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 # The rounds in this course follow rules 3, 5 and 7 and break two others, each for a reason. Rule 4 would have us divide mean
 # times. But drift changes all the times in a round by the same factor and leaves their ratios unchanged, so this course
 # takes the geometric mean of the ratios. Rule 6 requires a check before data are treated as normally distributed. Our
-# interval assumes that the logarithms of the ratios are normally distributed, and a few rounds are too few to check this.
+# interval assumes that the logarithms of the ratios are normally distributed, and there are too few rounds to check this.
 # Instead, the kit's tests check the interval against simulated disturbances.
 #
 # Suppose the measurement consisted of 6 rounds in which the runs took turns. Which of the following sentences would this
@@ -222,8 +222,8 @@ tables.show(
 # %% [markdown]
 # ## Hand it in
 #
-# Save this notebook and generate the report once more, so that it contains your latest text. In the next cell, set `final`
-# to the return value of `report.make("report")`, as was done with `made` above. The check tests whether the files of this
+# Save this notebook and generate the report once more, so that it contains your latest changes. In the next cell, set `final`
+# to the return value of `report.make("report")`, just as for `made` above. The check tests whether the files of this
 # report fit together. Then hand in `report/submission.zip`. It contains the report as a PDF and as JSON, your notebooks and
 # scripts, and the records behind them, along with a list of their hashes. Paths on your machine, the machine's name and your
 # account name are removed.

@@ -14,8 +14,8 @@
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
 # This notebook is **optional**: it has no task to hand in, and no other notebook depends on it. Notebook 08 showed whether
-# two networks scale equally well. Here you find out why or why not. You take a step apart, watch the backward pass hide
-# messages, predict steps that were not measured, and try out a machine with 4096 workers.
+# two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the backward
+# pass hide messages, predict steps that were not measured, and try out a machine with 4096 workers.
 
 # %%
 from labs import costs, devices, jobs, presets, recorded
@@ -58,10 +58,10 @@ plots.show(plots.steps(*runs))
 
 # %% [markdown]
 # Both time axes are logarithmic: equal distances mean equal *ratios*, so you can compare the two networks by eye. The dashed
-# curves are computed as in notebook 05: they show the slower of two steps taken from one worker alone. The distance from the solid
-# curve for 1 worker to the dashed curve is the part that **waiting** accounts for, if each worker's steps vary in the same
-# way as those of one worker alone. The distance from the dashed curve to the solid curve for 2 workers is the rest: the exchange,
-# sharing the machine, and the variation that the second worker adds. Here are the numbers for the median step:
+# curves are computed as in notebook 05: they show the slower of two steps taken from one worker alone. The distance from the
+# solid curve for 1 worker to the dashed curve is the part that **waiting** accounts for, if each worker's steps vary in the
+# same way as those of one worker alone. The distance from the dashed curve to the solid curve for 2 workers is the rest: the
+# exchange, sharing the machine, and the variation that the second worker adds. Here are the numbers for the median step:
 
 # %%
 shown = []
@@ -511,7 +511,7 @@ check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 # which was the upper one, drops below the other curve. Why?
 #
 # - **a**: ResNet152V2 now has more bytes to send
-# - **b**: it sends 514 messages and ResNet50V2 only 174, and each message incurs the latency of every step in the ring
+# - **b**: ResNet152V2 sends 514 messages and ResNet50V2 only 174, and each message incurs the latency of every step in the ring
 # - **c**: its backward pass takes longer without fusion
 # - **d**: its batch no longer fits into memory
 
