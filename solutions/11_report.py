@@ -13,8 +13,8 @@
 #
 # **Paths:** *the practical* (its last notebook), *everything*; *an afternoon* leaves it out.
 #
-# You find the faults in somebody else's scaling report, and learn the rules that prevent them. Then you review your own report with
-# these rules, and hand it in: task **T11**. No network is trained here.
+# In this notebook you look for the faults in someone else's scaling report and learn the rules that prevent them. Then you
+# review your own report against these rules and hand it in: task **T11**. No network is trained here.
 
 # %%
 from labs import report
@@ -25,31 +25,31 @@ from labs.show import plots, tables
 # %% [markdown]
 # ## A flawed report
 #
-# Somebody hands in these 14 lines. All their numbers are made up, but every sentence could be true. That is not enough: a line
-# **misleads** if it makes the reader believe something that was not measured.
+# Suppose somebody hands in the 14 lines below. All the numbers are made up, but every sentence could be true. That is not
+# enough: a line **misleads** if it makes the reader believe something that was not measured.
 #
 # > **Scaling of ResNet50V2 on our machines**
 # >
-# > 1. We trained ResNet50V2 on images of 32x32 pixels in float32, with MirroredStrategy and SGD.
-# > 2. By the log an epoch takes 9s on 1 worker and 3s on 4 workers, so the speedup is 3.00.
-# > 3. Each number of workers was trained once, since the program and its seed are always the same.
-# > 4. A worker is one GPU; images per second count the images of all workers together.
-# > 5. On 4 GPUs an epoch is 75 times faster than on the laptop's processor: a speedup of 75.
-# > 6. All other speedups are against the usual baseline.
-# > 7. On 2 workers the batch stayed 64 per worker, on 4 workers 64 in all; one curve shows both.
-# > 8. The mean epoch time is over all 5 epochs, so that nothing is left out.
-# > 9. The data are the 1797 digits of scikit-learn, of which each epoch reads 1792.
-# > 10. On a machine with 2 cores, 8 workers are 1.9 times faster than 1, so the method saturates at an efficiency of 0.24.
+# > 1. We trained ResNet50V2 in float32 on images of 32x32 pixels, using MirroredStrategy and SGD.
+# > 2. According to the log, an epoch takes 9 s on 1 worker and 3 s on 4 workers, so the speedup is 3.00.
+# > 3. We trained once with each number of workers, since the program and its seed are always the same.
+# > 4. A worker is one GPU. The images per second are the total over all workers.
+# > 5. On 4 GPUs, an epoch runs 75 times as fast as on the laptop's processor: a speedup of 75.
+# > 6. All other speedups are relative to the usual baseline.
+# > 7. On 2 workers the batch was 64 per worker, and on 4 workers it was 64 in total. One curve shows both.
+# > 8. The mean epoch time covers all 5 epochs, so nothing is left out.
+# > 9. The data set is the 1797 digits from scikit-learn. Each epoch reads 1792 of them.
+# > 10. On a machine with 2 cores, 8 workers are 1.9 times as fast as 1, so the method saturates at an efficiency of 0.24.
 # > 11. As Figure 1 shows, the speedup follows the ideal line closely.
-# > 12. On 64 workers the speedup is 41; we took it from the cost model with our own parameters.
-# > 13. After 5 epochs every training was done, so 4 workers reach the goal 3 times sooner.
-# > 14. The versions of TensorFlow, Keras and the driver stand in the table at the end.
+# > 12. On 64 workers the speedup is 41. We obtained it from the cost model with our own parameters.
+# > 13. Every training run was complete after 5 epochs, so 4 workers reach the goal 3 times as fast.
+# > 14. The table at the end lists the versions of TensorFlow, Keras and the driver.
 
 # %%
 plots.show(pictures.flawed())
 
 # %% [markdown]
-# **Predict**, after reading them once: how many of the 14 lines mislead?
+# **Predict** after reading the report once: how many of the 14 lines mislead?
 
 # %% labs={"id": "11.1"}
 ### BEGIN SOLUTION
@@ -58,8 +58,8 @@ misleading_expected = 10
 predict("11.1", misleading_expected)
 
 # %% [markdown]
-# Now go through them line by line. Which ones mislead? Give a set of their numbers. The check tells you how many are still missing,
-# and where to look.
+# Now go through the report line by line. Which lines mislead? Give their numbers as a set. The check tells you how many are
+# still missing and where to look.
 
 # %% labs={"id": "11.2"}
 ### BEGIN SOLUTION
@@ -69,20 +69,20 @@ found = check("11.2", lines)
 outcome("11.1", len(lines) if found else None, how="counted")
 
 # %% [markdown]
-# What is wrong with each of them? Give a letter for each of these lines, in the form `{2: "a", 3: "b"}`.
+# What is wrong with each of these lines? Give one letter for each line, in the form `{2: "a", 3: "b"}`.
 #
 # | letter | fault |
 # |---|---|
-# | **a** | the baseline is another kind of device: that is acceleration, not speedup |
+# | **a** | the baseline is a different kind of device, so the ratio is an acceleration, not a speedup |
 # | **b** | the baseline is not named, so nobody can measure it again |
 # | **c** | there is only one run, so the spread is unknown |
-# | **d** | warm-up is counted |
+# | **d** | the warm-up is included in the time |
 # | **e** | weak and strong scaling are mixed |
-# | **f** | workers share cores (they are oversubscribed), which says nothing about speed |
+# | **f** | workers share cores (the cores are oversubscribed), so the result says nothing about speed |
 # | **g** | rounded times look exact |
 # | **h** | the axes hide the difference |
-# | **i** | a prediction is called a measurement |
-# | **j** | speed without accuracy |
+# | **i** | a prediction is presented as a measurement |
+# | **j** | the speed is given without the accuracy |
 
 # %% labs={"id": "11.3"}
 ### BEGIN SOLUTION
@@ -91,14 +91,14 @@ faults = {2: "g", 3: "c", 5: "a", 6: "b", 7: "e", 8: "d", 10: "f", 11: "h", 12: 
 check("11.3", faults)
 
 # %% [markdown]
-# The figure again, on axes that begin at 0 and end where the data end:
+# Here is the figure again, with axes that begin at 0 and end where the data end:
 
 # %%
 plots.show(pictures.flawed(logarithmic=False))
 
 # %% [markdown]
-# `pictures.WORKERS` and `pictures.SPEEDUPS` hold the numbers of both figures. What is the efficiency with the largest number of
-# workers, as a share of 1?
+# `pictures.WORKERS` and `pictures.SPEEDUPS` contain the numbers behind both figures. What is the efficiency with the largest
+# number of workers, given as a fraction between 0 and 1?
 
 # %% labs={"id": "11.4"}
 ### BEGIN SOLUTION
@@ -109,37 +109,40 @@ check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 # %% [markdown]
 # ## What a good report contains
 #
-# Two sources say it best. *T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC15, 2015*
-# (<https://doi.org/10.1145/2807591.2807644>) studied how 120 papers on parallel computing report their measurements, and derived
-# twelve rules from them. *MLPerf* (P. Mattson and others, MLPerf Training Benchmark, MLSys 2020,
-# <https://arxiv.org/abs/1910.01500>) adds what is special about learning. Here are the rules in our words, with the faults that they
-# prevent:
+# Two sources explain this best. *T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC15, 2015*
+# (<https://doi.org/10.1145/2807591.2807644>) studied how 120 papers on parallel computing report their measurements, and
+# derived twelve rules from what they found. *MLPerf* (P. Mattson and others, MLPerf Training Benchmark, MLSys 2020,
+# <https://arxiv.org/abs/1910.01500>) adds the rules that are specific to machine learning. The table states the rules in our
+# own words, with the faults that they prevent:
 #
 # | rule | says | source | prevents |
 # |---|---|---|---|
-# | **baseline** | A speedup names what it is divided by: one worker of the same kind in the same study, with its absolute time. | Hoefler and Belli, rule 1 | a, b |
-# | **whole** | The report tells everything that was measured, or why a part was left out, such as warm-up or workers that share a core. | rule 2 | d, f |
-# | **means** | Times are averaged as times. Ratios are not averaged; if there is no other way, the geometric mean is used. | rules 3 and 4 | |
-# | **spread** | A number that varies has an interval. A single run has none, and rounding makes it wider. | rules 5 to 7 | c, g |
-# | **set-up** | Machine, software, data, batch and every other setting are told, so that others can repeat the measurement. | rule 9 | b |
-# | **scaling** | The report says whether the work per worker (weak) or the total work (strong) stays the same. | rule 9 | e |
-# | **bounds** | The best possible value stands beside the measured one, and the results of a model are called predictions. | rule 11 | i |
-# | **figures** | Figures have axes, units and intervals, and their axes let the reader see what matters. | rule 12 | h |
-# | **goal** | Time counts until the network has reached an agreed accuracy. Accuracy stands beside speed. | MLPerf | j |
-# | **repeats** | The time to that goal varies with the seed, so the network is trained several times. | MLPerf | c, j |
+# | **baseline** | Each speedup names its baseline: one worker of the same kind in the same study, with its absolute time. | Hoefler and Belli, rule 1 | a, b |
+# | **whole** | The report covers everything that was measured, or says why a part was left out, such as the warm-up or workers that share a core. | rule 2 | d, f |
+# | **means** | The times themselves are averaged, not their ratios. If there is no other way than to average ratios, the geometric mean is used. | rules 3 and 4 | |
+# | **spread** | Every number that varies has an interval. A single run gives no interval, and rounding makes the interval wider. | rules 5 to 7 | c, g |
+# | **set-up** | The report states the machine, software, data, batch and every other setting, so that others can repeat the measurement. | rule 9 | b |
+# | **scaling** | The report says whether the work per worker stays the same (weak scaling) or the total work does (strong scaling). | rule 9 | e |
+# | **bounds** | The best possible value is shown beside the measured one, and the results of a model are called predictions. | rule 11 | i |
+# | **figures** | Figures show axes, units and intervals, and the axes are chosen so that the reader sees what matters. | rule 12 | h |
+# | **goal** | The time is measured until the network reaches an agreed accuracy. The accuracy is reported beside the speed. | MLPerf | j |
+# | **repeats** | The time to reach that goal varies with the seed, so the network is trained several times. | MLPerf | c, j |
 #
-# The rounds of this course keep rules 3, 5 and 7, and break two others, each for a reason. Rule 4 would divide mean times. But drift
-# changes all times of a round by the same factor and leaves their ratio as it is, so this course averages the ratios, by the geometric
-# mean. Rule 6 demands a check before data are treated as normally distributed. The interval assumes this of the logarithms of the
-# ratios, and a few rounds cannot show it. So the kit's tests try the interval on simulated disturbances instead.
+# The rounds in this course follow rules 3, 5 and 7 and break two others, each for a reason. Rule 4 would have us divide mean
+# times. But drift changes all the times in a round by the same factor and leaves their ratios unchanged, so this course
+# takes the geometric mean of the ratios. Rule 6 requires a check before data are treated as normally distributed. Our
+# interval assumes that the logarithms of the ratios are normally distributed, and there are too few rounds to check this.
+# Instead, the kit's tests check the interval against simulated disturbances.
 #
-# Suppose the measurement had 6 rounds in turns. Which of these sentences does this evidence support?
+# Suppose the measurement consisted of 6 rounds in which the runs took turns. Which of the following sentences would this
+# evidence support?
 #
 # - **a**: "Our method trains 1.71 times faster on 2 workers."
-# - **b**: "On 2 workers the speedup is 1.71 (1.62 to 1.80), so 8 workers reach 6.8."
-# - **c**: "On 2 cores the speedup over 1 core of the same laptop is 1.71 (95 % interval 1.62 to 1.80, 6 rounds, 64 images per worker),
-#   at an accuracy of 0.93 instead of 0.95 after equal epochs; the cost model predicts 5.9 for 8 machines."
-# - **d**: "The speedup is 1.71 (1.62 to 1.80), which shows linear scaling with the same accuracy."
+# - **b**: "On 2 workers the speedup is 1.71 (1.62 to 1.80), so 8 workers reach a speedup of 6.8."
+# - **c**: "On 2 cores the speedup over 1 core of the same laptop is 1.71 (95 % interval 1.62 to 1.80, 6 rounds, 64 images
+#   per worker), with an accuracy of 0.93 instead of 0.95 after the same number of epochs; the cost model predicts a speedup
+#   of 5.9 for 8 machines."
+# - **d**: "The speedup is 1.71 (1.62 to 1.80), which shows linear scaling at the same accuracy."
 
 # %% labs={"id": "11.5"}
 ### BEGIN SOLUTION
@@ -150,9 +153,10 @@ check("11.5", sentence)
 # %% [markdown]
 # ## Your own report
 #
-# **Save your notebooks first** (Ctrl + S in each of them), since the report reads the files. The cell below makes the report from your
-# run records, answers and scripts. All numbers in its tables and figures are computed again from the records, not taken from a notebook.
-# It shows your name only if you give it: `report.make("report", name="...", ppi=60)`. In a terminal, `uv run labs report` does the same.
+# **Save your notebooks first** (Ctrl + S in each of them), because the report reads the saved files. The cell below
+# generates the report from your run records, answers and scripts. All the numbers in its tables and figures are recomputed
+# from the records, not copied from a notebook. The report shows your name only if you supply it:
+# `report.make("report", name="...", ppi=60)`. In a terminal, `uv run labs report` does the same.
 
 # %%
 made = report.make("report", ppi=60)
@@ -160,19 +164,19 @@ print(f"{len(made.pages)} pages, {len(made.report.runs)} runs, {len(made.report.
 report.show_pages(made, first=1, last=2)
 
 # %% [markdown]
-# For other pages, use `report.show_pages(made, first=3, last=9)`. The next cell lists what is missing in the report, and its
-# **findings**: places where your evidence does not support what the report shows, or no longer does.
+# To see other pages, use `report.show_pages(made, first=3, last=9)`. The next cell lists what is missing from the report and
+# then its **findings**: places where your evidence does not support what the report shows, or no longer supports it.
 
 # %%
 tables.show([{"missing": line} for line in made.report.missing], ("missing",))
 tables.show([dict(found) for found in made.report.findings], ("task", "kind", "text"), {"text": "what was found"})
 
 # %% [markdown]
-# A finding is not a verdict. Some findings you can repair: run again what has changed, or rewrite an answer. Others you explain in
-# your answer, such as a short test job that was never meant to measure anything.
+# A finding is not a verdict. You can fix some findings: rerun whatever has changed, or rewrite an answer. Explain the
+# others in your answer: for example, say that a short test job was never meant to measure anything.
 #
-# For each written task that you have answered, this table lists what a good answer contains. Compare yours with it. (Your instructor
-# may have withheld these lists.)
+# For each written task that you have answered, the next table lists what a good answer contains. Compare your answer with
+# this list. (Your instructor may have withheld these lists.)
 
 # %%
 held = [task for task in made.report.tasks if task.holds]
@@ -184,43 +188,45 @@ tables.show(
 # %% [markdown]
 # ## T11
 #
-# Review your report with the ten rules of the table above: baseline, whole, means, spread, set-up, scaling, bounds, figures, goal,
-# repeats. Write down
+# Review your report against the ten rules in the table above: baseline, whole, means, spread, set-up, scaling, bounds,
+# figures, goal and repeats. Write down:
 #
 # - your main result, in one sentence that your evidence supports;
-# - which rules your report keeps, and which it breaks, and where;
+# - which rules your report follows, which it breaks, and where;
 # - what you did about each finding;
-# - what stays open, and which measurement would decide it.
+# - what remains open, and which measurement would settle it.
 
 # %% [markdown] labs={"id": "T11", "kind": "answer"}
 # ### T11: your answer
 # ### BEGIN SOLUTION
-# Main result: with ResNet50V2, 32x32 pixels, 64 images per worker and MirroredStrategy, the table of T5 gives the speedup on 2
-# workers over 1 worker of the same study and machine, with its 95 % interval over rounds, and the accuracies after equal epochs
-# beside it; 2 workers make half as many updates.
+# Main result: for ResNet50V2 with images of 32x32 pixels, 64 images per worker and MirroredStrategy, the table in T5 gives
+# the speedup of 2 workers over 1 worker in the same study on the same machine, with its 95 % interval over rounds. Beside it
+# are the accuracies after the same number of epochs; 2 workers make half as many updates.
 #
-# Kept: *baseline* (one worker of the same study, in every table), *whole* (the first epoch is left out, and that is said;
-# runs with more workers than cores are marked and not used), *means* (ratios within rounds, by the geometric mean, since times
-# drift), *spread* (intervals over rounds), *set-up* (first page, page of runs, scripts), *scaling* (weak: the batch per worker is
-# fixed), *bounds* (T10 keeps measured and predicted apart), *figures* (units, intervals, axes from 0).
+# Rules followed: *baseline* (one worker from the same study, in every table), *whole* (the report says that the first epoch
+# is left out; runs with more workers than cores are marked and not used), *means* (the geometric mean of ratios within
+# rounds, since times drift), *spread* (intervals over rounds), *set-up* (the first page, the page of runs, the scripts),
+# *scaling* (weak: the batch per worker is fixed), *bounds* (T10 keeps measured and predicted values apart), *figures*
+# (units, intervals, axes that start at 0).
 #
-# Not kept: *goal*, since a few epochs do not reach an agreed accuracy, and *repeats*, since all rounds have the same seed. The rounds
-# say how certain the times are, but nothing about how the accuracy would vary.
+# Rules broken: *goal*, since a few epochs are not enough to reach an agreed accuracy, and *repeats*, since all rounds use
+# the same seed. The rounds show how certain the times are, but not how much the accuracy would vary.
 #
-# Findings: the short batch jobs of T5 and T9 and the runs of S1 have one steady epoch or one repeat, so their speedups have no
-# interval. I do not use them as measurements of speed.
+# Findings: the short batch jobs in T5 and T9 and the runs in S1 have only one steady epoch or one repeat, so their speedups
+# have no interval. I do not use them as measurements of speed.
 #
-# Open: whether ResNet152V2 scales better than ResNet50V2 here, since the interval of the ratio contains 1. More rounds on a machine
-# that nobody else uses would decide it.
+# Open question: it is not clear whether ResNet152V2 scales better than ResNet50V2 here, since the interval of the ratio
+# contains 1. More rounds on a machine that nobody else is using would settle this.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## Hand it in
 #
-# Save this notebook, and make the report once more, so that it contains your last words. In the next cell, set `final` to what
-# `report.make("report")` returns, as `made` above. The check looks whether the files of this report fit together. Then hand in
-# `report/submission.zip`. It contains the report as PDF and as JSON, your notebooks and scripts, and the records behind them, with a
-# list of their hashes. The paths on your machine, its name and your account are removed.
+# Save this notebook and generate the report once more, so that it contains your latest changes. In the next cell, set `final`
+# to the return value of `report.make("report")`, just as for `made` above. The check tests whether the files of this
+# report fit together. Then hand in `report/submission.zip`. It contains the report as a PDF and as JSON, your notebooks and
+# scripts, and the records behind them, along with a list of their hashes. Paths on your machine, the machine's name and your
+# account name are removed.
 
 # %% labs={"id": "11.6"}
 ### BEGIN SOLUTION
@@ -231,6 +237,6 @@ check("11.6", final)
 # %% [markdown]
 # ## What you take along
 #
-# - A report is evidence with a name, a baseline and an interval.
-# - It says what was left out, and calls nothing measured that was computed.
-# - Evidence grows old: a script, a run and an answer belong together only as long as none of them changes alone.
+# - A report is evidence that comes with a name, a baseline and an interval.
+# - It says what was left out, and never presents a computed value as a measured one.
+# - Evidence goes out of date: once a script, a run or an answer changes on its own, the three no longer belong together.

@@ -15,16 +15,16 @@ near = partial(reading.near, relative=0.01)
 
 # line of the flawed report: (letter of its fault, where to look)
 FAULTS = {
-    2: ("g", "A line divides two times that a log has rounded. What could the exact times have been?"),
-    3: ("c", "A line says how often each number of workers was measured. Is that a measurement?"),
-    5: ("a", "A line divides the time of one kind of device by that of another. What does this ratio measure?"),
-    6: ("b", "A line mentions a baseline. Could you measure it again from what the report says?"),
-    7: ("e", "A line draws two kinds of scaling as one curve. What stays the same in each of them?"),
-    8: ("d", "A line uses every epoch. What does the time of the first one include?"),
-    10: ("f", "A line has more workers than there are cores. What do they share?"),
-    11: ("h", "A line judges by a figure. What would the figure look like if the speedup were half as large?"),
-    12: ("i", "A line gives a speedup on 64 workers. Who measured it?"),
-    13: ("j", "A line compares the time until a training is done. What had the networks learned by then?"),
+    2: ("g", "One line divides two times that the log has rounded. What could the exact times have been?"),
+    3: ("c", "One line says how often each number of workers was measured. Is that enough for a measurement?"),
+    5: ("a", "One line divides the time on one kind of device by the time on another. What does this ratio measure?"),
+    6: ("b", "One line mentions a baseline. Does the report say enough for you to measure it again?"),
+    7: ("e", "One line combines two kinds of scaling in a single curve. What stays the same in each of them?"),
+    8: ("d", "One line uses the times of all epochs. What does the time of the first one include?"),
+    10: ("f", "One line uses more workers than there are cores. What do these workers share?"),
+    11: ("h", "One line relies on a figure. What would the figure look like if the speedup were half as large?"),
+    12: ("i", "One line gives a speedup on 64 workers. Who measured it?"),
+    13: ("j", "One line compares the times until training runs are complete. What had the networks learned by then?"),
 }
 LINES = range(1, 15)
 
@@ -32,13 +32,13 @@ LINES = range(1, 15)
 @judges("11.2")
 def misleading(lines):
     chosen = {int(line) for line in lines}
-    yield not chosen <= set(LINES), "The lines have the numbers 1 to 14. Give a set of such numbers."
-    yield len(chosen) == len(LINES), "All 14 lines? Some only say what was done, and a reader needs that."
+    yield not chosen <= set(LINES), "The lines are numbered 1 to 14. Give a set of these numbers."
+    yield len(chosen) == len(LINES), "All 14 lines? Some of them only say what was done, which a reader needs to know."
     sound, left = sorted(chosen - set(FAULTS)), [line for line in FAULTS if line not in chosen]
     if sound:
-        return f"Line {sound[0]} is in your list. Does it claim more than what was done? Read it again."
+        return f"Line {sound[0]} is in your list. Does it claim more than was done? Read it again."
     if left:
-        return f"{several(len(left), 'misleading line')} still missing. {FAULTS[left[0]][1]}"
+        return f"Still missing: {several(len(left), 'misleading line')}. {FAULTS[left[0]][1]}"
     return None
 
 
@@ -46,13 +46,13 @@ def misleading(lines):
 def named(faults):
     given = {int(line): str(letter).strip().lower()[:1] for line, letter in faults.items()}
     if missing := sorted(set(FAULTS) - set(given)):
-        return f"{several(len(missing), 'misleading line')} without a letter: give one for each, as {{2: ..., 3: ...}}."
+        return f"{several(len(missing), 'misleading line')} without a letter: use the form {{2: ..., 3: ...}}."
     if extra := sorted(set(given) - set(FAULTS)):
         return f"Line {extra[0]} does not mislead, so it needs no letter."
     wrong = [line for line in FAULTS if given[line] != FAULTS[line][0]]
     yield not wrong, None
-    yield len(set(given.values())) == 1, "Each line has a fault of its own: you need ten different letters."
-    return f"{several(len(wrong), 'letter')} to change; begin with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
+    yield len(set(given.values())) == 1, "Each line has a different fault: you need ten different letters."
+    return f"{several(len(wrong), 'letter')} to change; start with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
 
 
 @judges("11.4")
@@ -61,36 +61,32 @@ def efficiency(value, workers, speedups):
     yield near(value, speedup / number), None
     yield near(value, 100 * speedup / number), reading.PER_CENT
     yield near(value, speedup), "This is the speedup. What share of the ideal speedup is it?"
-    yield near(value, number / speedup), "Upside down: the efficiency is at most 1, apart from effects of caches."
-    yield near(value, 1 - speedup / number), "This is the share that is lost. What share is left?"
-    return "The efficiency is the speedup divided by the number of workers. Take the last point of the figure."
+    yield near(value, number / speedup), "Upside down: the efficiency is at most 1, apart from cache effects."
+    yield near(value, 1 - speedup / number), "This is the share that is lost. What share remains?"
+    return "The efficiency is the speedup divided by the number of workers. Use the last point in the figure."
 
 
 @judges("11.6")
 def handed_in(made):
     """made: what labs.report.make returned; only its paths are used."""
-    yield not all(hasattr(made, name) for name in ("pdf", "json", "zip")), "Give what `report.make(...)` returns."
+    yield not all(hasattr(made, name) for name in ("pdf", "json", "zip")), "Give the result of `report.make(...)`."
     paths = [Path(made.pdf), Path(made.json), Path(made.zip)]
     if gone := [path.name for path in paths if not path.is_file()]:
-        return f"{gone[0]} is no longer in the folder of the report. Make the report again."
+        return f"{gone[0]} is no longer in the report's folder. Generate the report again."
     try:
         with zipfile.ZipFile(paths[2]) as archive:
             contents = {name: archive.read(name) for name in archive.namelist()}
         named = json.loads(contents.pop("manifest.json"))["files"]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
-        return "submission.zip is no longer a zip file with a manifest. Make the report again."
+        return "submission.zip is no longer a zip file with a manifest. Generate the report again."
     if other := [name for name in sorted({*named, *contents}) if _sha256(contents.get(name)) != _said(named, name)]:
-        return (
-            f"{other[0]} in submission.zip differs from what the manifest says. Hand in the file as the report made it."
-        )
+        return f"{other[0]} in submission.zip does not match the manifest. Hand in the file as `report.make` wrote it."
     if different := [path.name for path in paths[:2] if path.read_bytes() != contents.get(path.name)]:
-        return (
-            f"{different[0]} is not the same as in submission.zip. Make the report again, and change none of its files."
-        )
+        return f"{different[0]} differs from its copy in submission.zip. Generate the report again, and do not edit it."
     for run in json.loads(contents["report.json"])["runs"]:
         record = jobs.folder() / f"{run['name']}.json"
         if record.is_file() and _sha256(record.read_bytes()) != run["sha256"]:
-            return f"{run['name']} ran again after the report was made. Make the report again, and read its findings."
+            return f"{run['name']} was run again after the report. Generate the report again, and read its findings."
     return None
 
 

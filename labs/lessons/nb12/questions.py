@@ -17,15 +17,15 @@ def parts(function):
     yield len(got) != 4, f"Return four parts. Your function returns {len(got)}."
     yield np.allclose(got, (1.0, 0.1, 0.3, 0.05)), None
     steps = np.allclose(got, (1.0, 1.1, 1.4, 1.45))
-    yield steps, "These are the steps themselves. What does each add to the one before it?"
+    yield steps, "These are the times of the steps themselves. What does each kind of step add to the one before it?"
     if np.allclose(got, (1.0, 0.1, 0.4, 0.45)):
-        return "Each is compared with the step alone, so the exchange includes the sharing, which is counted twice."
+        return "You compare each kind with the step alone, so the exchange includes the sharing, which counts twice."
     yield (
         min(got) < 0,
-        "A part is below 0 although the steps grow. Subtract the earlier kind of step from the later one.",
+        "One part is negative although the steps get longer. Subtract the earlier kind of step from the later one.",
     )
     yield not near(sum(got), 1.45), "The parts must add up to the last kind of step, which contains all of them."
-    return "Computation is the step alone. Each other part is the difference between a kind of step and the one before."
+    return "Computation is the step alone. Every other part is the difference from the kind of step before it."
 
 
 CASES = ((70e6, 1e9, 0.004), (35e6, 1e9, 0.004), (35e6, 4e9, 0.006))  # bytes, bytes/s, seconds for each image
@@ -44,22 +44,31 @@ def border(function):
 
     yield times(1), None
     cut = any(got == list(map(whole, right)) for whole in (floor, ceil, round))
-    yield cut, "This is rounded to whole images. Return the number without rounding: the plot marks its place."
-    yield times(2 / 3), "With these images forward and backward together last as long as the message. Which part hides?"
-    yield times(2), "Only a third of an image's time was taken. That is forward, and no gradient is ready then."
-    yield times(4 / 9), "The border is too low: multiply an image's time by backward's share, do not divide it by that."
+    yield cut, "You rounded to whole images. Return the number without rounding: the plot marks its exact position."
+    yield (
+        times(2 / 3),
+        "With this batch, the forward and backward passes together last as long as the message. Which one hides it?",
+    )
+    yield times(2), "You used only a third of an image's time. That is the forward pass, when no gradient is ready yet."
+    yield (
+        times(4 / 9),
+        "The batch is too small: multiply an image's time by the backward pass's share instead of dividing by it.",
+    )
     yield times(8) or times(16 / 3), "This is 8 times too large: the bandwidth is already in bytes per second."
-    yield all_near([1 / value for value in right]), "Upside down: the message's time over an image's backward."
+    yield (
+        all_near([1 / value for value in right]),
+        "Upside down: divide the message's time by the time of one image's backward pass.",
+    )
     taken = [size / bandwidth for size, bandwidth, _ in CASES]
-    yield all_near(taken), "These are the seconds of the message. In the backward of how many images do they fit?"
-    yield got[0] == got[1], "Half of the bytes gave the same border. How long does such a message take?"
-    yield near(got[1], 2 * got[0]), "Half of the bytes gave twice the border: a shorter message is easier to hide."
+    yield all_near(taken), "This is the message's time. How many images does the backward pass process in that time?"
+    yield got[0] == got[1], "With half the bytes, your batch stays the same. How long does such a message take?"
+    yield near(got[1], 2 * got[0]), "With half the bytes, your batch doubles. But a shorter message is easier to hide."
     yield (
         got[2] >= got[1],
-        "A faster link and a slower worker did not lower the border. Which time gets longer, and which shorter?",
+        "A faster link and a slower worker do not lower your batch. Which time gets longer, and which gets shorter?",
     )
     return (
-        "Set seconds of the message equal to seconds of backward, 2/3 x batch x seconds of an image; solve for batch."
+        "Set the message's time equal to the backward pass's, 2/3 x batch x seconds per image, and solve for the batch."
     )
 
 
@@ -76,19 +85,22 @@ def below(small, large, at_equal, at_largest):
     got, right = (small, large), at(128, 64, 10)
     if got == right:
         return (yield from _order(at_equal, at_largest, what_if))
-    yield got == right[::-1], "The two numbers are exchanged: first ResNet50V2, then ResNet152V2."
-    yield got == at(128, 64, 25), "The numbers are those of 25 Gbit/s. Move the bandwidth first."
+    yield got == right[::-1], "The two numbers are swapped: give ResNet50V2 first, then ResNet152V2."
+    yield got == at(128, 64, 25), "These are the numbers for 25 Gbit/s. Change the bandwidth first."
     yield (
         got in (at(64, 64, 10), at(128, 128, 10)),
         "Both numbers are for the same batch. Give each network its own largest batch.",
     )
-    yield got == at(64, 128, 10), "The batches are exchanged. For which network do more images fit into the memory?"
+    yield got == at(64, 128, 10), "The batches are swapped. For which network do more images fit into memory?"
     for value in got:
         if value not in what_if.WORKERS:
-            return f"The plot has no {value!r} workers. Read the number below the curves, after `below 0.8 from`."
+            return f"The plot has no point at {value!r}. Read the number below the curves, after `below 0.8 from`."
     for name, value, wanted, batch in zip(what_if.NAMES, got, right, (128, 64), strict=True):
-        there = f"At batch {batch} and 10 Gbit/s, the central efficiency of {name} is"
-        yield (value > wanted, f"{there} below 0.8 with fewer than {value} workers, too. Did you move another control?")
+        there = f"At a batch of {batch} and 10 Gbit/s, the central efficiency of {name} is"
+        yield (
+            value > wanted,
+            f"{there} already below 0.8 with fewer than {value} workers. Did you move another control?",
+        )
         yield value < wanted, f"{there} still 0.8 or more with {value} workers. Did you move another control?"
     return None
 
@@ -97,14 +109,14 @@ def _order(at_equal, at_largest, what_if):
     """Cases of the order of two predictions on 64 workers, at 10 Gbit/s."""
     answers = (*what_if.NAMES, "can't tell")
     for given in (at_equal, at_largest):
-        yield given not in answers, f"{given!r} is not one of the three answers. Spell them as the text does."
-    for given, batches, where in ((at_equal, (64, 64), "equal batch"), (at_largest, (128, 64), "largest batches")):
+        yield given not in answers, f"{given!r} is not one of the three answers. Spell your answer as in the text."
+    for given, batches, where in ((at_equal, (64, 64), "same batch"), (at_largest, (128, 64), "largest batches")):
         value, (low, high) = what_if.order(64, batches, 10)["ratio"]
         right, seen = what_if.told((low, high)), f"The ratio at the {where} is {value:.3f} [{low:.3f}, {high:.3f}]"
         if given == right:
             continue
         if right == "can't tell":
-            yield True, f"{seen}. Is a ratio of 1 within this interval or not?"
+            yield True, f"{seen}. Does this interval contain a ratio of 1?"
         if given == "can't tell":
-            return f"{seen}. The efficiencies' intervals overlap, but this one leaves out what moves both. Is 1 in it?"
-        return f"{seen}. Which network's efficiency stands above the line of this ratio?"
+            return f"{seen}. The two efficiencies' intervals overlap, but this one omits what shifts both. Is 1 in it?"
+        return f"{seen}. Which network's efficiency is the numerator of this ratio?"
