@@ -198,7 +198,7 @@ check("07.13", carrier)
 # - `--ntasks-per-node` and `--gres=gpu:` count ranks and GPUs **per node**,
 # - `--cpus-per-task` counts cores **per rank**.
 #
-# On CTE-POWER, a job that uses all 4 GPUs of a node also gets all its 160 hardware threads. What value of
+# On CTE-POWER, a job that uses all 4 GPUs of a node also gets all 160 of its hardware threads. What value of
 # `--cpus-per-task` does a Horovod job need there?
 
 # %% labs={"id": "07.22"}
@@ -242,8 +242,9 @@ if batch_job and batch_job.records:
 
 # %% [markdown]
 # Each rank is a SLURM task, each task has one GPU, and `hvd.local_rank()` starts again at 0 on each node. That is why
-# step 2 pins by the local rank. With a launcher from a different MPI than Horovod's, each process would be alone: the
-# script would run n times with size 1, and SLURM would report no error. The kit's `hvd.init()` checks for this.
+# step 2 pins the GPU by local rank. If the launcher belonged to a different MPI from Horovod's, each process would be
+# alone: the script would run n times with size 1, and SLURM would report no error. The kit's `hvd.init()` checks for
+# this.
 
 # %% [markdown]
 # ## What you take along

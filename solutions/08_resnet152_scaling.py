@@ -40,7 +40,7 @@ print(f"A worker is one {unit}; this machine has {devices.cores()} cores.")
 # ## Predict first
 #
 # Both networks train on the same images, with the same batch size, on **one** worker. How many times as long does an
-# epoch of ResNet152V2 take?
+# epoch take with ResNet152V2 as with ResNet50V2?
 
 # %% labs={"id": "08.1"}
 ### BEGIN SOLUTION
@@ -170,8 +170,8 @@ check("T7", script)
 # As in notebook 04, a separate process trains with 1, 2, 4, ... images until memory runs out. Both networks get the
 # same amount of memory for a step.
 #
-# **Predict:** how many times as large as the largest batch of ResNet152V2 is that of ResNet50V2? The table above
-# shows what grows with the batch size.
+# **Predict:** what is the ratio of ResNet50V2's largest batch to that of ResNet152V2? The table above shows what
+# grows with the batch size.
 
 # %% labs={"id": "08.7"}
 ### BEGIN SOLUTION
@@ -191,9 +191,9 @@ for result in search.values():
 #
 # There is one job for each number of workers, and the jobs **take turns**, as in notebook 05: a round is one epoch of
 # each job, and the first round is for warm-up. The runs take several minutes. They start only now that the search has
-# finished, because two measurements must not compute at the same time. `begin()` starts the turns **in the
-# background** and returns at once. Keep reading and writing here, but do not start anything that computes. The rounds
-# do wait while other programs use the cores, but not for ever.
+# finished, because two measurements must not run at the same time. `begin()` starts the turns **in the background**
+# and returns at once. Keep reading and writing here, but do not start anything that computes. The rounds do wait
+# while other programs use the cores, but not for ever.
 
 # %%
 sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
@@ -214,8 +214,8 @@ plots.show(plots.search(search[pair[1]]))
 
 # %% [markdown]
 # Doubling finds the limit only to within a factor of 2: it lies between `result["largest"]`, which fits, and
-# `result["fails"]`, which does not. So you know the *ratio* of the two limits (first network / second network) only
-# to within two bounds. What are these bounds?
+# `result["fails"]`, which does not. So all that you know about the *ratio* of the two limits (first network / second
+# network) is that it lies between two bounds. What are these bounds?
 
 # %% labs={"id": "08.9"}
 first, second = (search[name] for name in pair)
@@ -234,9 +234,9 @@ outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, hi
 
 # %% [markdown]
 # Weights, gradients and optimizer state take up their memory only once. The images share what is left, and each image
-# needs memory for its activations. Whether the largest batch is also the fastest is a separate question: once images
-# per second have stopped rising, a larger batch gains nothing on *one* worker. On many workers it still helps, since
-# there are fewer exchanges per image.
+# needs memory for its activations. Whether the largest batch is also the fastest is a separate question: once the
+# number of images per second has stopped rising, a larger batch gains nothing on *one* worker. On many workers it
+# still helps, since there are fewer exchanges per image.
 #
 # **Write for T8**, in about four sentences: What is the largest batch of ResNet152V2 that fits, and how much memory
 # was there for a step? Quote the line of the `.err` file that names the tensor, and give the file's name: you find
@@ -246,8 +246,8 @@ outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, hi
 # %% [markdown] labs={"id": "T8", "kind": "answer"}
 # ### T8: your answer
 # ### BEGIN SOLUTION
-# I doubled the batch size of ResNet152V2 from 1 until memory ran out, with the memory for a step that the preset
-# gives (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one fails
+# I doubled the batch size of ResNet152V2 from 1 until memory ran out, with the memory that the preset allows for a
+# step (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one fails
 # with the line `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape
 # is the batch size that failed. ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the two
 # limits only as an interval; this can be compared with the ratio of the activations per image, computed from the
@@ -394,9 +394,9 @@ if answered("08.10"):
 # Note down the residual: you need it for T9. The extra time does not have to grow in proportion to the bytes, and
 # other things in a step may take time, too.
 #
-# Images per second count only the images that were actually processed: 512 images are 8 steps of 64 images, or 4
-# steps of 128 images. If the batch size does not divide the number of images evenly, the kit's pipeline leaves out
-# the last, partial step.
+# The number of images per second counts only the images that were actually processed: 512 images are 8 steps of 64
+# images, or 4 steps of 128 images. If the batch size does not divide the number of images evenly, the kit's pipeline
+# leaves out the last, partial step.
 
 # %% labs={"id": "08.11"}
 check("08.11", rows, "" if own else lacks)
@@ -420,7 +420,7 @@ check("08.13", batch_script)
 
 # %% [markdown]
 # If SLURM is available on this machine, the next cell submits the script. Otherwise, nothing runs here: the check has
-# already tried out the script, and your runs above are the same training runs.
+# already tried out the script, and your runs above did the same training.
 
 # %%
 from labs.jobs import queue
@@ -435,7 +435,7 @@ if answered("T7", "08.13") and not quick and queue.available():
 
 # %% [markdown]
 # The global batch for 2 workers must include the images of both. What else may differ from `ResNet50.sh`? A larger
-# network needs more time (`--time`). At the largest batch, the number of images per worker is different.
+# network needs more time (`--time`). At the largest batch size, the number of images per worker is different.
 #
 # **Hand in for T9**: your `ResNet152V2.py` and `ResNet152V2.sh`, with the batch size per worker and the learning rate
 # for each number of workers. Add the relevant lines of `.out` for each number of workers, and a comment on `.err`.
@@ -454,8 +454,8 @@ for file in large_files:
 # The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I trained on 1 and 2 workers (a worker is one
 # CPU core, or one GPU where there are GPUs). The runs took turns for several rounds, with a fixed batch size per
 # worker. The files are runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of the .out file names the
-# model, the number of workers, the global batch size and the learning rate. The lines `N/N - ..s` count, except for
-# that of each run's first epoch. The .err files contain no errors. The table above gives the speedup and the
+# model, the number of workers, the global batch size and the learning rate. The lines `N/N - ..s` are used, except
+# for the line of each run's first epoch. The .err files contain no errors. The table above gives the speedup and the
 # efficiency with 95 % intervals, alongside the epoch time and images per second measured in these minutes. After the
 # same number of epochs, the accuracy is lower on 2 workers, which make half as many updates. I predicted the step
 # time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on 4 workers would be
@@ -497,9 +497,9 @@ if check("08.14", figure, rows):
 plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
 
 # %% [markdown]
-# On one worker, how many times as long as an epoch of ResNet50V2 does an epoch of ResNet152V2 take? Compute this
-# ratio from `rows`. (The two networks were measured at different times, so the ratio includes any drift of the
-# machine. That is why `rows` does not give it.)
+# On one worker, what is the ratio of ResNet152V2's epoch time to that of ResNet50V2? Compute it from `rows`. (The two
+# networks were measured at different times, so the ratio includes any drift of the machine. That is why `rows` does
+# not give it.)
 
 # %% labs={"id": "08.15"}
 ### BEGIN SOLUTION
