@@ -29,8 +29,9 @@ print(f"preset {plan.name}: {plan.models[0]}, images of {plan.image_size}x{plan.
 # %% [markdown]
 # ## What fills the memory
 #
-# You know the four parts from notebook 01: **weights**, **gradients**, **optimizer** state, and **activations**. The picture shows
-# them for several batch sizes, computed from the layers of the model (SGD with momentum keeps 1 number per weight):
+# You know the four parts from notebook 01: **weights**, **gradients**, **optimizer** state, and **activations**. The
+# picture shows their sizes for several batch sizes, computed from the model's layers (SGD with momentum keeps one
+# number per weight):
 
 # %%
 network = models.network("ResNet50V2", image_size=32, classes=10)
@@ -41,8 +42,8 @@ plots.show(plots.memory(parts))
 tables.show([{"part": part, "bytes for 1 image": size} for part, size in parts[1].items()])
 
 # %% [markdown]
-# Only the activations grow. At which batch size do they take as much as the other three together? `parts[1]` is a dictionary with
-# the bytes of the table.
+# Only the activations grow. At which batch size do they take up as much memory as the other three parts together?
+# `parts[1]` is a dictionary of the byte counts in the table.
 
 # %% labs={"id": "04.1"}
 ### BEGIN SOLUTION
@@ -51,12 +52,12 @@ border = sum(size for part, size in parts[1].items() if part != "activations") /
 check("04.1", border)
 
 # %% [markdown]
-# These images have 32 x 32 pixels. How does this batch size change for the same network with 64 x 64 pixels?
+# These images are 32 x 32 pixels. How does this batch size change if the same network gets images of 64 x 64 pixels?
 #
 # - **a**: it stays the same, because the network has as many weights as before
-# - **b**: about half
-# - **c**: about a quarter
-# - **d**: about 4 times as large
+# - **b**: it drops to about half
+# - **c**: it drops to about a quarter
+# - **d**: it becomes about 4 times as large
 
 # %% labs={"id": "04.2"}
 ### BEGIN SOLUTION
@@ -74,20 +75,21 @@ for pixels in (32, 64):
 tables.show(shown)
 
 # %% [markdown]
-# The picture is an estimate. Some layers work in place, and others need working memory that this formula does not include.
-# To know, you must try.
+# The picture is only an estimate. Some layers work in place, and others need working memory that this formula does
+# not include. To know for certain, you have to try.
 #
 # ## The search
 #
-# `maxbatch.search` makes real training steps with 1, 2, 4, 8, ... images until memory runs out. It runs in a process of its
-# own, so this notebook survives whatever happens there. On a GPU the limit is the GPU's memory. Without a GPU, the process
-# gets a fixed memory budget once weights and gradients are in place, so that TensorFlow itself runs out of memory.
+# `maxbatch.search` runs real training steps with 1, 2, 4, 8, ... images until memory runs out. It runs in a separate
+# process, so this notebook survives whatever happens there. On a GPU, the limit is the GPU's memory. Without a GPU,
+# the process gets a fixed memory budget once the weights and gradients are in place, so that TensorFlow itself runs
+# out of memory.
 
 # %%
 print(f"budget for a step: {plan.memory / 2**30:.3g} GiB" if plan.memory else "budget: the memory of the GPU")
 
 # %% [markdown]
-# **Predict first**, from the picture above: what is the largest batch size that fits?
+# **Predict first**, using the picture above: what is the largest batch size that fits?
 
 # %% labs={"id": "04.3"}
 ### BEGIN SOLUTION
@@ -105,16 +107,18 @@ fits, fails = result["largest"], result["fails"]
 outcome("04.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
-# The limit lies between the largest size that fits and the next one tried, in brackets. If your limit is a budget, it does not
-# include weights and gradients, so subtract them from the bars. Even then the bars are an estimate: they count the output of every
-# layer.
+# The limit lies between the largest size that fits and the next size that was tried; both are shown in brackets. A
+# memory budget does not include the weights and gradients, so if you have one, subtract them from the bars. Even
+# then, the bars are only an estimate: they count the output of every layer.
 #
-# At first, images per second rise with the batch; then they hardly change. Larger batches keep the device busy, but once it *is*
-# busy they only cost memory. (There is one step per size, so these speeds are rough.)
+# At first, the number of images per second rises with the batch size; then it hardly changes. Larger batches keep the
+# device busy, but once it *is* busy, they only cost more memory. (There is only one step per size, so these speeds
+# are rough.)
 #
 # ## The evidence
 #
-# The `.err` file of the search contains TensorFlow's message when memory ran out. A file is evidence; a sentence is not.
+# The search's `.err` file contains the message that TensorFlow wrote when memory ran out. A file is evidence; a claim
+# is not.
 
 # %%
 error_file = (result["evidence"] or result["trials"][-1]).get("file") or result["trials"][-1]["err"]
@@ -123,7 +127,8 @@ print(f"{error_file}, its last 900 characters:\n")
 print(text[-900:])
 
 # %% [markdown]
-# Find the line that names the tensor for which there was no memory. (You need not copy it by hand: search for it in `text`.)
+# Find the line that names the tensor for which there was not enough memory. (You do not have to copy it by hand:
+# search for it in `text`.)
 
 # %% labs={"id": "04.4"}
 ### BEGIN SOLUTION
@@ -134,7 +139,8 @@ check("04.4", evidence_line, result)
 # %% [markdown]
 # ## Closer to the limit
 #
-# Doubling leaves a gap: one size fits, twice that size does not. Write a function that gives the size to try next.
+# Doubling leaves a gap: one size fits, but twice that size does not. Write a function that returns the size to try
+# next.
 
 
 # %% labs={"id": "04.5"}
@@ -147,15 +153,15 @@ def next_batch(fits, fails):
 check("04.5", next_batch)
 
 # %% [markdown]
-# In a terminal, `uv run labs maxbatch --model ResNet50V2 --memory 1GiB --bisect 3` halves the gap three times. In practice,
-# most people stay with powers of two, because the last few images per step gain little.
+# In a terminal, `uv run labs maxbatch --model ResNet50V2 --memory 1GiB --bisect 3` halves the gap three times. In
+# practice, most people stick to powers of two, because the last few images per step gain little.
 
 # %% [markdown]
 # ## More workers, larger batches
 #
-# One worker takes 256 images per step with a rate of 0.01. Now there are 4 workers, each still with 256 images. Which batch
-# size do you pass to the pipeline, and which rate does the **linear rule** give? The rule (Goyal et al. 2017) says: multiply
-# the rate by the factor by which the batch grew.
+# One worker processes 256 images per step at a learning rate of 0.01. Now there are 4 workers, each still with 256
+# images. Which batch size do you pass to the pipeline, and which learning rate does the **linear rule** give? The
+# rule (Goyal et al. 2017) says: multiply the learning rate by the same factor as the batch size.
 
 # %% labs={"id": "04.6"}
 ### BEGIN SOLUTION
@@ -164,11 +170,11 @@ global_batch, learning_rate = 4 * 256, 4 * 0.01
 check("04.6", global_batch, learning_rate)
 
 # %% [markdown]
-# A common mistake is to pass the local batch of 256. Each of the 4 workers then gets 64 images, so the training is slower,
-# *and* it learns differently.
+# A common mistake is to pass the local batch size of 256. Each of the 4 workers then gets only 64 images, so training
+# is slower, *and* the network learns differently.
 #
-# Batches seldom divide the data evenly. Take 50,000 images in batches of 8192, and leave no image out. How many steps does an
-# epoch have, and how many images are in the last step?
+# The batch size seldom divides the number of images evenly. Take 50,000 images in batches of 8192, without leaving
+# any out. How many steps does an epoch have, and how many images are in the last step?
 
 # %% labs={"id": "04.7"}
 ### BEGIN SOLUTION
@@ -177,14 +183,15 @@ steps, last = -(-50_000 // 8192), 50_000 % 8192
 check("04.7", steps, last)
 
 # %% [markdown]
-# That last step has a tenth of the images. It takes about a tenth of a full step's time, plus the fixed cost of every step. So
-# images per second come out a little lower. The kit's pipeline leaves the last, partial batch out of each epoch and counts only
-# the images used. Each epoch is shuffled anew, so other images are left out every time.
+# That last step has about a tenth of the images. It takes about a tenth of the time of a full step, plus the fixed
+# cost of every step. So the number of images per second comes out a little lower. The kit's pipeline leaves the last,
+# partial batch out of each epoch and counts only the images that it uses. The data are shuffled anew for each epoch,
+# so different images are left out every time.
 #
 # ## Does the rule hold?
 #
-# Compare three trainings on *one* worker, so that only batch and rate differ: batch 32; batch 256; batch 256 with 8 times the
-# rate. The network is small, to save time.
+# Compare three training runs on *one* worker, so that only the batch size and the learning rate differ: batch 32;
+# batch 256; and batch 256 with 8 times the learning rate. The network is small, to save time.
 
 # %%
 epochs = 2 if plan.name == "test" else 10
@@ -242,9 +249,10 @@ assert loss["batch 256, rate 0.01"] > loss["batch 256, rate 0.08"]
 # What do the curves show?
 #
 # - **a**: with more workers, training gets worse
-# - **b**: a larger batch sees fewer images per epoch and learns less
-# - **c**: a larger batch makes fewer updates per epoch and falls behind; a larger rate makes up for much of it
-# - **d**: the rate makes no difference
+# - **b**: with a larger batch, the network sees fewer images per epoch and learns less
+# - **c**: with a larger batch, the network gets fewer updates per epoch and falls behind; a higher learning rate
+#   makes up for much of this
+# - **d**: the learning rate makes no difference
 
 # %% labs={"id": "04.8"}
 ### BEGIN SOLUTION
@@ -253,33 +261,36 @@ answer = "c"
 check("04.8", answer)
 
 # %% [markdown]
-# The rule has limits. Rates cannot grow for ever, and beyond some batch size no rate makes up for the missing updates. (Whether a
-# large batch in itself makes learning worse is disputed: see notebook 09.) Another rule multiplies the rate by the square root of
-# the factor, which keeps the variance of an update the same (A. Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014).
-# Neither rule holds for all networks and batches (C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600), 2019). And a
-# large rate is dangerous in the first steps. So it is often raised step by step over the first epochs, which is called a **warm-up**.
+# The rule has its limits. Learning rates cannot grow for ever, and beyond a certain batch size, no rate makes up for
+# the missing updates. (Whether a large batch in itself makes learning worse is disputed: see notebook 09.) Another
+# rule multiplies the rate by the square root of the factor, which keeps the variance of an update the same (A.
+# Krizhevsky, [1404.5997](https://arxiv.org/abs/1404.5997), 2014). Neither rule holds for all networks and batch sizes
+# (C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600), 2019). Besides, a high learning rate is
+# dangerous in the first steps. So the rate is often raised gradually over the first epochs; this is called
+# **warm-up**.
 #
 # ## T4
 #
-# What is the largest batch size that fits for your network? Show the steps of your search and the `.err` line that proves the
-# limit. Say which part of the memory sets it. Compare with your prediction 04.3.
+# What is the largest batch size at which your network fits into memory? Show the steps of your search and the `.err`
+# line that proves the limit. Say which part of the memory sets the limit. Compare your result with your prediction in
+# 04.3.
 
 # %% [markdown] labs={"id": "T4", "kind": "answer"}
 # ### T4: your answer
 # ### BEGIN SOLUTION
-# I doubled the batch from 1 until memory ran out, with real training steps in a process of their own. The table above shows
-# each step. The largest batch that fits is the last one marked "fits"; twice as much ends with
-# `OOM when allocating tensor with shape[...]` in the .err file of the search, whose first number is the batch that failed.
-# The activations set the limit: weights, gradients and optimizer state do not depend on the batch, and the tensor
-# that could not be allocated is an activation or its gradient, of shape batch x height x width x channels. With momentum
-# there would be one more number per weight; that would lower the limit only a little.
+# I doubled the batch size from 1 until memory ran out, with real training steps in a separate process. The table
+# above shows each step. The largest batch that fits is the last one marked "fits". Twice that size fails with
+# `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape is the batch
+# size that failed. The activations set the limit. Weights, gradients and optimizer state do not depend on the batch
+# size, and the tensor that could not be allocated is an activation or its gradient, of shape batch x height x width x
+# channels. Momentum would add one more number per weight; that would lower the limit only a little.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
-# - Only activations grow with the batch; the size of the other parts is fixed.
-# - You measure the largest batch, and a line of the `.err` file proves the limit.
-# - The batch that you pass is the global one; the linear rule scales the rate with it.
+# - Only the activations grow with the batch size; the other parts have a fixed size.
+# - You find the largest batch size by measuring, and a line of the `.err` file proves the limit.
+# - You pass the global batch size to the pipeline; the linear rule scales the learning rate with it.
 #
 # Next: `05_resnet50_scaling`.

@@ -13,10 +13,10 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# In notebook 07 you trained one network on several ranks of one machine. A real training may take longer than one job is allowed to
-# run, and may need more GPUs than one machine has. First you find four mistakes in a script, and see what happens when a rank fails.
-# Then you write a checkpoint from which the next job goes on. At the end you start a job on several nodes; for this you need your
-# `scripts/ResNet50_horovod.py` of notebook 07.
+# In notebook 07 you trained one network on several ranks of one machine. A real training run may take longer than a
+# single job is allowed to run, and may need more GPUs than a single machine has. First you find four mistakes in a
+# script and see what happens when a rank fails. Then you write a checkpoint from which the next job continues. At the
+# end you start a job on several nodes; for this you need your `scripts/ResNet50_horovod.py` from notebook 07.
 
 # %%
 from labs import blanks, devices, jobs, presets
@@ -33,8 +33,8 @@ cores = {"launcher": "mpiexec", "env": {"CUDA_VISIBLE_DEVICES": ""}}  # small ex
 # %% [markdown]
 # ## Four mistakes
 #
-# `scripts/four_mistakes.py` trains a small network on any number of ranks. It was written in a hurry, and breaks four rules that you
-# know from the six steps. Run it:
+# `scripts/four_mistakes.py` trains a small network on any number of ranks. It was written in a hurry and breaks four
+# rules that you know from the six steps. Run it:
 
 # %%
 hasty = "scripts/four_mistakes.py"
@@ -42,9 +42,9 @@ if devices.has("horovod"):
     job = jobs.run(hasty, "--images", 512, "--epochs", 2, name="four_mistakes", ranks=2, **cores)
 
 # %% [markdown]
-# Repair it, and run the cell above after each change. The kit refuses two of the mistakes, one after the other. The other two train
-# without an error, and with identical weights. Which field of the record would have told you about one of them? And what would you
-# have to count to notice the other?
+# Repair it, and run the cell above again after each change. The kit rejects two of the mistakes, one after the other.
+# With the other two, training runs without an error and ends with identical weights. Which field of the record would
+# have revealed one of them? And what would you have to count to notice the other?
 
 # %% labs={"id": "07.27"}
 check("07.27", hasty)
@@ -56,14 +56,15 @@ if answered("07.27") and devices.has("horovod") and job.state == "finished":
     print("weights identical:", record.weights["identical"])
 
 # %% [markdown]
-# With the rate as it was, the record says 0.01 on 2 ranks, which is not the rate for this batch. No field says that each rank
-# shuffles with its own seed. Each rank still reads half as many samples as there are, but together they read some samples twice and
-# others never. To notice it, count the sample numbers, or let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
+# With the original rate, the record says 0.01 on 2 ranks, which is not the right rate for this batch size. No field
+# shows that each rank shuffles with its own seed. Each rank still reads half as many samples as there are, but
+# between them the ranks read some samples twice and others never. To notice this, count how often each sample number
+# occurs, or let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
 #
 # ## When a rank dies
 #
-# In this run one of the two ranks fails at the beginning of its second epoch. The other one then waits in an all-reduce for a
-# rank that never comes.
+# In this run, one of the two ranks fails at the beginning of its second epoch. The other one then waits in an
+# all-reduce for a rank that never arrives.
 
 # %%
 if devices.has("horovod"):
@@ -79,8 +80,8 @@ if devices.has("horovod"):
     print("", *complaints, sep="\n")
 
 # %% [markdown]
-# When one rank has failed, the launcher ends all others. The `.err` file contains several error messages, but only one cause.
-# Which rank brought the job down?
+# When one rank fails, the launcher terminates all the others. The `.err` file contains several error messages, but
+# they have only one cause. Which rank brought the job down?
 
 # %% labs={"id": "07.21"}
 ### BEGIN SOLUTION
@@ -89,19 +90,20 @@ died = 1
 check("07.21", died)
 
 # %% [markdown]
-# Without a launcher that ends them, the other ranks would wait until somebody stops them, and the job would hold its nodes until its
-# time is up. In notebook 06 you saw what happens when ranks have different numbers of batches: they may wait for ever, too, or
-# average wrongly without any error. That is why `labs.hvd` compares the number of steps of all ranks before the first one.
+# Without a launcher that terminates them, the other ranks would wait until somebody stopped them, and the job would
+# hold its nodes until its time limit. In notebook 06 you saw what happens when ranks have different numbers of
+# batches: those ranks, too, may wait for ever, or they may compute wrong averages without any error. That is why
+# `labs.hvd` compares the number of steps on all ranks before the first step.
 #
 # ## A job has an hour, the training needs three
 #
-# A job ends at its time limit, whether its training is finished or not. So a long training is divided into several jobs, and each job
-# goes on where the previous one ended. For this, a **checkpoint** is written after every epoch: one file with everything that the next
-# job needs.
+# A job ends at its time limit, whether or not training has finished. So a long training run is divided into several
+# jobs, and each job continues where the previous one stopped. To make this possible, a **checkpoint** is written
+# after every epoch: a single file with everything that the next job needs.
 #
-# Here SGD trains a small network with momentum: for each weight it keeps a velocity, to which every gradient adds. The next job should
-# go on as if the training had never been stopped. **Predict:** how many times as large as the network's weights is a checkpoint that
-# allows this?
+# Here, SGD with momentum trains a small network: for each weight it keeps a velocity that accumulates the gradients.
+# The next job should continue as if training had never stopped. **Predict:** how many times as large as the network's
+# weights is a checkpoint that makes this possible?
 
 # %% labs={"id": "07.29"}
 ### BEGIN SOLUTION
@@ -110,22 +112,25 @@ times_the_weights = 2
 predict("07.29", times_the_weights)
 
 # %% [markdown]
-# Open `scripts/goes_on.py`. `write` and `read` put arrays into a file and read them back; `save`, `resume` and two places in `train`
-# are blank. Before you fill them, ask yourself:
+# Open `scripts/goes_on.py`. `write` and `read` write arrays to a file and read them back; `save`, `resume` and two
+# places in `train` are blank. Before you fill them in, ask yourself:
 #
-# - All ranks hold the same state. Which rank writes, which one reads, and how do the others get what was read?
-# - What does a step change, besides the weights?
-# - What does the next job find if this job is ended while it writes?
-# - With which epoch does the next job begin, and in which order does it read the samples?
+# - All ranks hold the same state. Which rank writes the file, which one reads it, and how do its contents reach the
+#   others?
+# - Besides the weights, what does a step change?
+# - What does the next job find if this one is terminated while it is writing?
+# - Which epoch does the next job start with, and in what order does it read the samples?
 #
-# The check runs your functions on 2 simulated ranks. Each has a disk of its own, as if they were on two nodes.
+# The check runs your functions on 2 simulated ranks. Each rank has its own disk, as if the two were on different
+# nodes.
 
 # %% labs={"id": "07.28"}
 several = "scripts/goes_on.py"
 check("07.28", several)
 
 # %% [markdown]
-# Now train both ways on 2 ranks: 4 epochs in one job, and 4 epochs in two jobs, of which the first stops after 2.
+# Now train in both ways on 2 ranks: 4 epochs in one job, and 4 epochs split over two jobs, the first of which stops
+# after 2 epochs.
 
 # %%
 one_go, halves = ["--checkpoint", "one_go.npz"], ["--checkpoint", "halves.npz"]
@@ -146,33 +151,35 @@ if answered("07.28") and devices.has("horovod"):
     outcome("07.29", float(said["one_go"].partition(" bytes, ")[2].split()[0]))
 
 # %% [markdown]
-# The network is the same to the last bit, and the accuracies are the same in every epoch. If you forgot the momentum, or read the
-# samples in the order of the first epoch again, the second job would train without an error, too. But it would train another network,
-# and only such a comparison shows it.
+# The two networks are identical to the last bit, and the accuracies are the same in every epoch. If you had forgotten
+# the momentum, or had read the samples in the order of the first epoch again, the second job would still have trained
+# without an error. But it would have trained a different network, and only a comparison like this one shows that.
 #
-# The order of the samples need not be in the file, since it follows from the seed and the number of the epoch. Other random numbers, as
-# those of dropout, must be kept, or must follow from such numbers as well. And each rank must draw its own: with one seed for all
-# ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)` makes a different seed for each rank.
+# The order of the samples does not have to be in the file, since it follows from the seed and the epoch number. Other
+# random numbers, such as those for dropout, must be saved, or must also follow from such numbers. And each rank must
+# draw its own: with one seed for all ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)`
+# makes a different seed for each rank.
 #
-# On GPUs the order in which a sum is added up may change from run to run, so compare losses there instead of bits. And whatever is not
-# in a checkpoint yet is lost: if a job is ended in the middle of an epoch, the next job trains this epoch again.
+# On GPUs, the order in which the terms of a sum are added may change from run to run, so compare losses there instead
+# of bits. And whatever is not yet in a checkpoint is lost: if a job is terminated in the middle of an epoch, the next
+# job has to repeat this epoch.
 #
-# With `fit` you use the same parts. Rank 0 loads the model. `BroadcastGlobalVariablesCallback` sends its weights and its momentum to
-# all ranks, and `hvd.broadcast` sends the number of finished epochs, which becomes `fit`'s `initial_epoch`. A callback saves, on rank 0
-# only.
+# With `fit`, you use the same building blocks. Rank 0 loads the model. `BroadcastGlobalVariablesCallback` sends its
+# weights and momentum to all ranks. `hvd.broadcast` sends the number of finished epochs, which becomes `fit`'s
+# `initial_epoch`. A callback saves the checkpoint, on rank 0 only.
 #
 # ## MPI, Gloo, NCCL: who carries what?
 #
-# Three libraries can connect the ranks, and each does some of the work:
+# Three libraries can connect the ranks, and each of them does part of the work:
 #
-# | | starts processes | negotiates which tensor is ready | carries tensors |
+# | | starts processes | negotiates which tensors are ready | carries tensors |
 # |---|---|---|---|
-# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or many; between GPUs, if both MPI and Horovod are built for it |
-# | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; needs no MPI |
+# | **MPI** | `mpiexec`, `srun` | yes | between CPUs, on one node or several; between GPUs, if both MPI and Horovod are built for it |
+# | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; does not need MPI |
 # | **NCCL** | no | no | between GPUs: NVLink within a node, the fast network between nodes |
 #
-# Horovod is built with NCCL. Which of these carries the gradients between 4 GPUs of one node? **a**: NCCL, **b**: Gloo, **c**: MPI,
-# **d**: horovodrun
+# Suppose that Horovod is built with NCCL. Which of these carries the gradients between the 4 GPUs of one node? **a**:
+# NCCL, **b**: Gloo, **c**: MPI, **d**: horovodrun
 
 # %% labs={"id": "07.13"}
 ### BEGIN SOLUTION
@@ -183,15 +190,16 @@ check("07.13", carrier)
 # %% [markdown]
 # ## Over several nodes
 #
-# So far all ranks ran on one machine. On a cluster SLURM starts them, on all nodes of the job: `srun` takes the place of
-# `horovodrun`, and your training script stays as it is. The job asks for its resources in three different units:
+# So far, all ranks have run on one machine. On a cluster, SLURM starts them on all nodes of the job: `srun` takes the
+# place of `horovodrun`, and your training script stays as it is. A job requests its resources in three different
+# units:
 #
-# - `--nodes` counts nodes of the job,
-# - `--ntasks-per-node` and `--gres=gpu:` count ranks and GPUs **for each node**,
-# - `--cpus-per-task` counts cores **for each rank**.
+# - `--nodes` counts the nodes of the job,
+# - `--ntasks-per-node` and `--gres=gpu:` count ranks and GPUs **per node**,
+# - `--cpus-per-task` counts cores **per rank**.
 #
-# On CTE-POWER, a job that uses all 4 GPUs of a node also gets its 160 hardware threads. Which `--cpus-per-task` does a Horovod job need
-# there?
+# On CTE-POWER, a job that uses all 4 GPUs of a node also gets all 160 of its hardware threads. What value of
+# `--cpus-per-task` does a Horovod job need there?
 
 # %% labs={"id": "07.22"}
 ### BEGIN SOLUTION
@@ -200,9 +208,9 @@ cpus_per_task = 160 // 4
 check("07.22", cpus_per_task)
 
 # %% [markdown]
-# Open `slurm/local/ResNet50_horovod_nodes.sh` (or the one in the folder of your site) in the course's top folder. It starts one
-# training on 2 nodes, with a rank for each GPU. Fill its five blanks. SLURM tells the script the number of ranks in `SLURM_NTASKS`. So
-# the same script runs on 64 nodes with `sbatch --nodes=64`.
+# In the course's top folder, open `slurm/local/ResNet50_horovod_nodes.sh` (or the one in your site's folder). It
+# starts one training run on 2 nodes, with one rank per GPU. Fill in its five blanks. SLURM passes the number of ranks
+# to the script in `SLURM_NTASKS`. So `sbatch --nodes=64` runs the same script on 64 nodes.
 
 # %%
 site = sites.load()
@@ -213,7 +221,8 @@ print(batch_script.read_text())
 check("07.23", batch_script)
 
 # %% [markdown]
-# Submit it. Without SLURM, bash runs the script on this machine. Then all ranks are here, and share its cores.
+# Submit it. Without SLURM, bash runs the script on this machine. Then all ranks run here and share the machine's
+# cores.
 
 # %%
 short = ["--images", 256, "--epochs", 1, "--repeats", 1] if site.preset != "course" else []
@@ -232,16 +241,18 @@ if batch_job and batch_job.records:
     print("oversubscribed:", record.oversubscribed)
 
 # %% [markdown]
-# A rank is a task, a task has a GPU, and `hvd.local_rank()` starts again at 0 on each node. That is why step 2 pins by the local rank.
-# With a launcher of another MPI than Horovod's, each process would be alone: it would run n times with size 1, and SLURM would report
-# no error. The kit's `hvd.init()` checks for this.
+# Each rank is a SLURM task, each task has one GPU, and `hvd.local_rank()` starts again at 0 on each node. That is why
+# step 2 pins the GPU by local rank. If the launcher belonged to a different MPI from Horovod's, each process would be
+# alone: the script would run n times with size 1, and SLURM would report no error. The kit's `hvd.init()` checks for
+# this.
 
 # %% [markdown]
 # ## What you take along
 #
-# - When one rank dies, all others wait for it. The launcher ends them, and the first traceback names the cause.
-# - A checkpoint holds weights, momentum and the number of finished epochs. One rank writes it, all or nothing. One rank reads it, and
-#   sends what it has read to all.
-# - A rank is a task of SLURM. Tasks and GPUs are counted for each node, cores for each rank.
+# - When one rank dies, all the others wait for it. The launcher terminates them, and the first traceback names the
+#   cause.
+# - A checkpoint contains the weights, the momentum and the number of finished epochs. One rank writes it, either
+#   completely or not at all. One rank reads it, then sends the contents to all the others.
+# - A rank is a SLURM task. Tasks and GPUs are counted per node, cores per rank.
 #
 # Next: `08_resnet152_scaling`.

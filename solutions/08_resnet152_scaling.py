@@ -13,10 +13,10 @@
 #
 # **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves it out.
 #
-# ResNet152V2 is the larger sister of ResNet50V2. "It is bigger, so it scales worse" is quickly said, but it is a guess. First you
-# count what grows, then you write the training script and find the largest batch. Then you run the script, and let the intervals
-# say what your data support. The long runs go on in the background while you work. You hand in tasks **T7** to **T10**. Three
-# optional parts at the end take about 25 minutes more.
+# ResNet152V2 is the big sister of ResNet50V2. "It is bigger, so it scales worse" is easily said, but it is a guess.
+# First you count what grows. Then you write the training script and find the largest batch size. Finally you run the
+# script and let the intervals tell you what your data support. The long runs continue in the background while you
+# work. You hand in tasks **T7** to **T10**. Three optional parts at the end take about 25 minutes more.
 
 # %%
 from labs import devices, jobs, presets, recorded
@@ -39,8 +39,8 @@ print(f"A worker is one {unit}; this machine has {devices.cores()} cores.")
 # %% [markdown]
 # ## Predict first
 #
-# Both networks train on the same images, with the same batch, on **one** worker. How many times as long is an epoch of
-# ResNet152V2?
+# Both networks train on the same images, with the same batch size, on **one** worker. How many times as long does an
+# epoch take with ResNet152V2 as with ResNet50V2?
 
 # %% labs={"id": "08.1"}
 ### BEGIN SOLUTION
@@ -49,8 +49,8 @@ epoch_ratio_expected = 3.1
 predict("08.1", epoch_ratio_expected)
 
 # %% [markdown]
-# Now both train on 2 workers, with the same batch per worker. Which network has the larger speedup? Answer `"ResNet50V2"`,
-# `"ResNet152V2"` or `"equal"` (no difference that your runs can show).
+# Now both train on 2 workers, with the same batch size per worker. Which network has the larger speedup? Answer
+# `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (no difference that your runs can show).
 
 # %% labs={"id": "08.2"}
 ### BEGIN SOLUTION
@@ -61,9 +61,9 @@ predict("08.2", larger_speedup_expected)
 # %% [markdown]
 # ## What grows how much?
 #
-# These numbers are counted in the Keras models, layer by layer, for the image size of this notebook. No training is needed for
-# that. A **multiply-add** is one multiplication and the addition that follows it. The table counts those of one forward pass with
-# one image.
+# These numbers are counted layer by layer in the Keras models, for the image size of this notebook. No training is
+# needed. A **multiply-add** is one multiplication and the addition that follows it. The table counts the
+# multiply-adds of one forward pass for one image.
 
 # %%
 size = {name: facts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
@@ -77,8 +77,8 @@ columns = {
 tables.show([vars(found) for found in size.values()], tuple(columns), columns)
 
 # %% [markdown]
-# How many times as many multiply-adds does ResNet152V2 have, and how many times as many bytes of gradient? `size[large]` and
-# `size[small]` have the columns as attributes, for example `size[large].multiply_adds`.
+# How many times as many multiply-adds does ResNet152V2 have as ResNet50V2, and how many times as many gradient bytes?
+# `size[large]` and `size[small]` have the table's columns as attributes, for example `size[large].multiply_adds`.
 
 # %% labs={"id": "08.3"}
 ### BEGIN SOLUTION
@@ -88,9 +88,10 @@ gradient_ratio = size[large].gradient_bytes / size[small].gradient_bytes
 check("08.3", operations_ratio, gradient_ratio, size[small], size[large])
 
 # %% [markdown]
-# Several workers divide the computation, and pay for it with the exchange. So compare the two: how many bytes of gradient are
-# exchanged for each multiply-add that a worker computes in a step? In each step a worker computes the forward pass of all images in
-# its batch. (Backward is about twice as much work again, for both networks, so leave it out.)
+# Several workers share the computation, but pay for it with the exchange. So compare the two: how many bytes of
+# gradient are exchanged for each multiply-add that a worker computes in a step? In each step, a worker computes the
+# forward pass for all the images in its batch. (The backward pass takes about twice as much work as the forward pass,
+# for both networks, so leave it out.)
 
 
 # %% labs={"id": "08.4"}
@@ -113,13 +114,14 @@ if answered("08.4"):
     tables.show(shown, ("batch", small, large))
 
 # %% [markdown]
-# In each row the larger network exchanges *fewer* bytes for what it computes. **By bytes alone it should scale better at an equal
-# batch.** What works against this?
+# In each row, the larger network exchanges *fewer* bytes for each multiply-add. **Judging by bytes alone, it should
+# scale better at the same batch size.** What works against this?
 #
-# - **a**: its gradient has more bytes, no matter how much is computed meanwhile
-# - **b**: with three times as many layers, workers wait for each other three times as often in a step
-# - **c**: less memory is left for images, so its largest batch is smaller; and it has three times as many tensors to agree on
-# - **d**: it needs more epochs, and every epoch is one more exchange
+# - **a**: its gradient has more bytes, no matter how much is computed during the exchange
+# - **b**: with three times as many layers, the workers wait for each other three times as often in a step
+# - **c**: less memory is left for images, so its largest batch is smaller; and the workers have three times as many
+#   tensors to agree on
+# - **d**: it needs more epochs, and every epoch means one more exchange
 
 # %% labs={"id": "08.5"}
 ### BEGIN SOLUTION
@@ -128,19 +130,21 @@ other_way = "c"
 check("08.5", other_way)
 
 # %% [markdown]
-# Which effect is stronger depends on the batch, the links and the software. An argument cannot decide it; a measurement may.
+# Which effect is stronger depends on the batch size, the links and the software. An argument cannot settle this; a
+# measurement may.
 #
 # ## T7: the script
 #
-# Open `scripts/ResNet152V2.py` beside your `scripts/ResNet50.py`. It already contains what is the same in every training. **Write
-# the rest, with your own script as a model**: the strategy, the rate, the first line of the log, the network, the recorder and the
-# training. Only a few lines differ.
+# Open `scripts/ResNet152V2.py` next to your `scripts/ResNet50.py`. It already contains everything that is the same in
+# every training script. **Write the rest, using your own script as a model**: the strategy, the learning rate, the
+# first line of the log, the network, the recorder and the training. Only a few lines differ.
 #
-# What happens if you change the network, but forget to change `model="ResNet50V2"` in the recorder?
+# What happens if you change the network but forget to change `model="ResNet50V2"` in the recorder?
 #
 # - **a**: the run stops, since the record and the network do not agree
-# - **b**: nothing stops; the times of ResNet152V2 are recorded under the name ResNet50V2, and compared with its times
-# - **c**: ResNet50V2 is trained: the recorder chooses the network
+# - **b**: the run does not stop; the times of ResNet152V2 are recorded under the name ResNet50V2, and compared with
+#   those of ResNet50V2
+# - **c**: ResNet50V2 is trained, because the recorder chooses the network
 # - **d**: no record is written
 
 # %% labs={"id": "08.6"}
@@ -154,8 +158,8 @@ script = "scripts/ResNet152V2.py"
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# Above you see the lines that only one of the two scripts has (without printing and the record). The check tries your script out,
-# as in notebook 05.
+# Above you see the lines that occur in only one of the two scripts (printing and recording are left out). The check
+# tries out your script, as in notebook 05.
 
 # %% labs={"id": "T7"}
 check("T7", script)
@@ -163,10 +167,11 @@ check("T7", script)
 # %% [markdown]
 # ## T8: the largest batch
 #
-# As in notebook 04, a process of its own trains with 1, 2, 4, ... images until memory runs out. Both networks get the same memory
-# for a step.
+# As in notebook 04, a separate process trains with 1, 2, 4, ... images until memory runs out. Both networks get the
+# same amount of memory for a step.
 #
-# **Predict:** how many times as large is the largest batch of ResNet50V2? The table above shows what grows with the batch.
+# **Predict:** what is the ratio of ResNet50V2's largest batch to that of ResNet152V2? The table above shows what
+# grows with the batch size.
 
 # %% labs={"id": "08.7"}
 ### BEGIN SOLUTION
@@ -184,10 +189,11 @@ for result in search.values():
 # %% [markdown]
 # ## T9: start the runs
 #
-# One job for each number of workers, **in turns**, as in notebook 05: a round is one epoch of each job, and the first round is
-# warm-up. The runs take minutes. They begin now because the search has finished: two measurements must not compute at the same
-# time. `begin()` starts the turns **in the background** and returns at once. Go on reading and writing here, but start nothing that
-# computes. Rounds do wait while other programs use the cores, but not for ever.
+# There is one job for each number of workers, and the jobs **take turns**, as in notebook 05: a round is one epoch of
+# each job, and the first round is for warm-up. The runs take several minutes. They start only now that the search has
+# finished, because two measurements must not run at the same time. `begin()` starts the turns **in the background**
+# and returns at once. Keep reading and writing here, but do not start anything that computes. The rounds do wait
+# while other programs use the cores, but not for ever.
 
 # %%
 sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
@@ -199,7 +205,7 @@ if answered("T7"):
     turns.begin()
 
 # %% [markdown]
-# As long as the script has blanks, the notebook goes on with *recorded* runs of a machine with 2 cores.
+# As long as the script has blanks, the notebook continues with *recorded* runs from a machine with 2 cores.
 #
 # ## While they run: what the search found
 
@@ -207,8 +213,9 @@ if answered("T7"):
 plots.show(plots.search(search[pair[1]]))
 
 # %% [markdown]
-# Doubling finds the border only up to a factor of 2: it lies between `result["largest"]`, which fits, and `result["fails"]`, which
-# does not. So the *ratio* of the two borders (first network / second network) is known only within two limits. What are they?
+# Doubling finds the limit only to within a factor of 2: it lies between `result["largest"]`, which fits, and
+# `result["fails"]`, which does not. So all that you know about the *ratio* of the two limits (first network / second
+# network) is that it lies between two bounds. What are these bounds?
 
 # %% labs={"id": "08.9"}
 first, second = (search[name] for name in pair)
@@ -226,27 +233,30 @@ low, high = (borders[0] / borders[1], borders[2] / borders[3]) if all(borders) e
 outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, high) if low else None)
 
 # %% [markdown]
-# Weights, gradients and optimizer take their memory once. The images share what is left, and each needs memory for its activations.
-# Whether the largest batch is also the fastest is another question: once images per second have stopped rising, a larger batch gains
-# nothing on *one* worker. On many workers it still does, since there are fewer exchanges per image.
+# Weights, gradients and optimizer state take up their memory only once. The images share what is left, and each image
+# needs memory for its activations. Whether the largest batch is also the fastest is a separate question: once the
+# number of images per second has stopped rising, a larger batch gains nothing on *one* worker. On many workers it
+# still helps, since there are fewer exchanges per image.
 #
-# **Write for T8**, in about four sentences. What is the largest batch of ResNet152V2 that fits, and with how much memory for a step?
-# Quote the line of the `.err` file that names the tensor, and give the file's name: both stand below the trials of your search.
-# Compare with ResNet50V2 under the same memory, as an interval. Which part of the memory sets the limit, and why?
+# **Write for T8**, in about four sentences: What is the largest batch of ResNet152V2 that fits, and how much memory
+# was there for a step? Quote the line of the `.err` file that names the tensor, and give the file's name: you find
+# both below the trials of your search. Compare this limit with that of ResNet50V2 for the same amount of memory, as
+# an interval. Which part of the memory sets the limit, and why?
 
 # %% [markdown] labs={"id": "T8", "kind": "answer"}
 # ### T8: your answer
 # ### BEGIN SOLUTION
-# I doubled the batch of ResNet152V2 from 1 until memory ran out, with the memory for a step that the preset gives (the
-# table shows each trial). The largest batch that fits is the last one marked "fits". The next one ends with the line `OOM
-# when allocating tensor with shape[...]` in the .err file of the search; the first number of this shape is the batch that failed.
-# ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the two borders only as an interval; the ratio of
-# the activations per image, computed from the layers, can be compared with it. Activations set the limit, since they alone grow
-# with the batch. Weights and gradients of ResNet152V2 take 2.5 times as much memory as those of ResNet50V2, but only once.
+# I doubled the batch size of ResNet152V2 from 1 until memory ran out, with the memory that the preset allows for a
+# step (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one fails
+# with the line `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape
+# is the batch size that failed. ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the two
+# limits only as an interval; this can be compared with the ratio of the activations per image, computed from the
+# layers. Activations set the limit, since they alone grow with the batch size. The weights and gradients of
+# ResNet152V2 take up 2.5 times as much memory as those of ResNet50V2, but only once.
 # ### END SOLUTION
 
 # %% [markdown]
-# How far are the runs? `print(turns)` tells you at any time.
+# How far have the runs got? `print(turns)` tells you at any time.
 
 # %%
 print(turns)
@@ -254,15 +264,15 @@ print(turns)
 # %% [markdown]
 # ## While they run: when is a difference real?
 #
-# Soon you will have two speedups, and they will differ, since two runs always differ. Is the difference more than chance? Each
-# network has several rounds, and each round has an epoch on 1 worker and one on 2, seconds apart. Take the logarithm of their ratio,
-# $d = \log(t_1 / t_2)$. Whatever slowed the whole round down cancels out. Then the ratio of the efficiencies is a difference of
-# means over rounds,
+# Soon you will have two speedups, and they will differ, since two runs always differ. Is the difference more than
+# chance? Each network was run for several rounds, and each round contains an epoch on 1 worker and one on 2, seconds
+# apart. Take the logarithm of the ratio of their times, $d = \log(t_1 / t_2)$. Whatever slowed down the whole round
+# cancels out. Then the logarithm of the ratio of the efficiencies is a difference between means over the rounds:
 #
 # $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
 #
-# The mean of n values with variance $s^2$ has the variance $s^2/n$, and the variances of independent means add up. Return both
-# numbers: the difference and its standard error.
+# The mean of n values with variance $s^2$ has variance $s^2/n$, and the variances of independent means add up. Return
+# both numbers: the difference and its standard error.
 
 # %% labs={"id": "08.16"}
 from math import exp, log, sqrt
@@ -282,13 +292,13 @@ def contrast(small_1, small_2, large_1, large_2):
 check("08.16", contrast)
 
 # %% [markdown]
-# With these two numbers the kit computes a 95 % interval of the ratio. (It uses Student's t instead of 1.96, since there are few
-# rounds.) Three answers are possible:
+# From these two numbers, the kit computes a 95 % interval for the ratio. (It uses Student's t instead of 1.96, since
+# there are only a few rounds.) Three answers are possible:
 #
 # - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
-# - `"no"`: the interval contains 1 and lies *wholly* between 1 / (1 + matters) and 1 + matters. Differences in this range do not
-#   matter to you.
-# - `"can't tell"`: the interval contains 1, but also differences that would matter.
+# - `"no"`: the interval contains 1 and lies *entirely* between 1 / (1 + matters) and 1 + matters. Differences in this
+#   range do not matter to you.
+# - `"can't tell"`: the interval contains 1, but it also contains differences that would matter.
 
 
 # %% labs={"id": "08.17"}
@@ -306,7 +316,7 @@ def answer(low, high, matters):
 check("08.17", answer)
 
 # %% [markdown]
-# You will use both functions further down, when your runs are finished.
+# You will use both functions below, once your runs have finished.
 
 # %%
 print(turns)
@@ -314,8 +324,8 @@ print(turns)
 # %% [markdown]
 # ## T9: what the runs say
 #
-# Collect them: `wait()` returns when all have ended. Look at the run on **one worker** only at first, since you will predict the
-# others.
+# Collect the runs: `wait()` returns when all of them have finished. At first, look only at the run on **one worker**,
+# since you will predict the others.
 
 # %%
 if turns.jobs:
@@ -327,9 +337,9 @@ if quick and not own_small:  # the preset test is for tests: it looks at the new
     own = bool(turns.jobs) and turns.state == "finished"
 
 # %% [markdown]
-# Your runs of ResNet152V2 are compared with your runs of ResNet50V2 from notebook 05. If runs of one network are missing, recorded
-# runs are used for *both*. Yours and the recorded ones come from two machines, so mixing them would compare machines as well as
-# networks.
+# Your runs of ResNet152V2 are compared with your runs of ResNet50V2 from notebook 05. If your runs of one network are
+# missing, recorded runs are used for *both*. Your runs and the recorded ones come from two different machines, so
+# mixing them would mean comparing machines as well as networks.
 
 
 # %%
@@ -346,9 +356,9 @@ else:
     print("These are your own runs of both networks.")
 
 # %% [markdown]
-# **Predict the step on 2 workers before you look at it**, by hand. On 2 workers a step of ResNet50V2 takes longer than on 1, because
-# of exchange and waiting. Assume that this extra time grows in proportion to the bytes of the gradient, and add it to the step of
-# ResNet152V2 on one worker.
+# **Predict the step time on 2 workers by hand before you look at it.** On 2 workers, a step of ResNet50V2 takes
+# longer than on 1, because of exchange and waiting. Assume that this extra time grows in proportion to the bytes of
+# the gradient, and add it to the step time of ResNet152V2 on one worker.
 
 
 # %% labs={"id": "08.10"}
@@ -367,7 +377,7 @@ step_expected = (
 check("08.10", step_expected, small_step, large_step[1], size[small], size[large])
 
 # %% [markdown]
-# Now look. Each worker takes the same number of images in a step, so 2 workers take twice as many together.
+# Now look. Each worker processes the same number of images in a step, so 2 workers together process twice as many.
 
 # %%
 rows = collect.rows([*small_files, *large_files])
@@ -381,22 +391,24 @@ if answered("08.10"):
     print(f"residual: {measured_step / step_expected - 1:+.1%} of the prediction")
 
 # %% [markdown]
-# Keep the residual: you need it for T9. The extra time need not grow as the bytes do, and other things may take time in a step, too.
+# Note down the residual: you need it for T9. The extra time does not have to grow in proportion to the bytes, and
+# other things in a step may take time, too.
 #
-# Images per second count the images that were really processed: 512 images are 8 steps of 64, or 4 of 128. Where the batch does not
-# divide the number of images, the kit's pipeline leaves out the last, partial step.
+# The number of images per second counts only the images that were actually processed: 512 images are 8 steps of 64
+# images, or 4 steps of 128 images. If the batch size does not divide the number of images evenly, the kit's pipeline
+# leaves out the last, partial step.
 
 # %% labs={"id": "08.11"}
 check("08.11", rows, "" if own else lacks)
 
 # %% [markdown]
-# On 2 cores a run with 4 workers would be marked **oversubscribed**, and its times would say nothing about speed. If you have GPUs,
-# the preset trains on 1, 2 and 4.
+# On 2 cores, a run with 4 workers would be marked **oversubscribed**, and its times would say nothing about speed. If
+# you have GPUs, the preset trains on 1, 2 and 4 workers.
 #
 # ## On the cluster
 #
-# `slurm/local/ResNet152V2.sh` (or the one in the folder of your site) is the twin of the script that you wrote in notebook 05b. Fill
-# its blanks. The check finds mistakes that `sbatch` would accept.
+# `slurm/local/ResNet152V2.sh` (or the one in your site's folder) is the counterpart of the script that you wrote in
+# notebook 05b. Fill in its blanks. The check finds mistakes that `sbatch` would accept.
 
 # %%
 site = sites.load()
@@ -407,8 +419,8 @@ print(batch_script.read_text())
 check("08.13", batch_script)
 
 # %% [markdown]
-# If SLURM answers on this machine, the next cell submits the script. Otherwise nothing is run here: the check has tried the script
-# out already, and your runs above are the same trainings.
+# If SLURM is available on this machine, the next cell submits the script. Otherwise, nothing runs here: the check has
+# already tried out the script, and your runs above did the same training.
 
 # %%
 from labs.jobs import queue
@@ -422,14 +434,14 @@ if answered("T7", "08.13") and not quick and queue.available():
         tables.scaling(collect.rows(batch_job.records))
 
 # %% [markdown]
-# The global batch for 2 workers must hold the images of both. What else may differ from `ResNet50.sh`? A larger network needs more
-# time (`--time`). At the largest batch, the number of images per worker is another one.
+# The global batch for 2 workers must include the images of both. What else may differ from `ResNet50.sh`? A larger
+# network needs more time (`--time`). At the largest batch size, the number of images per worker is different.
 #
-# **Hand in for T9**: your `ResNet152V2.py` and `ResNet152V2.sh`, with the batch per worker and the rate for each number of workers,
-# and the relevant lines of `.out` for each number of workers, with a word on `.err`. Give epoch time and images per second over the
-# rounds, without the first epoch; the speedup with its interval, and what one worker is; the accuracy beside the speed, with the
-# number of updates; and your prediction of the step on 2 workers, with its residual. About eight sentences, beside the lines, are
-# enough.
+# **Hand in for T9**: your `ResNet152V2.py` and `ResNet152V2.sh`, with the batch size per worker and the learning rate
+# for each number of workers. Add the relevant lines of `.out` for each number of workers, and a comment on `.err`.
+# Give the epoch time and the images per second over the rounds, without the first epoch; the speedup with its
+# interval, and what one worker is; the accuracy alongside the speed, with the number of updates; and your prediction
+# of the step time on 2 workers, with its residual. Apart from the quoted lines, about eight sentences are enough.
 
 # %%
 for file in large_files:
@@ -439,21 +451,24 @@ for file in large_files:
 # %% [markdown] labs={"id": "T9", "kind": "answer"}
 # ### T9: your answer
 # ### BEGIN SOLUTION
-# The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I ran the training on 1 and 2 workers (a worker is one CPU
-# core, or one GPU where there are GPUs) in turns, for several rounds, with the batch per worker fixed. The files are
-# runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of .out names the model, the workers, the global batch and the
-# rate. The lines `N/N - ..s` count, except that of each run's first epoch. The .err files hold no error. Speedup and efficiency
-# with 95 % intervals stand in the table above, beside epoch time and images per second in these minutes. After the same epochs the
-# accuracy is lower on 2 workers, which make half as many updates. I predicted the step on 2 workers from the runs of ResNet50V2; the
-# residual is printed below the table. A run on 4 workers would be oversubscribed on 2 cores.
+# The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I trained on 1 and 2 workers (a worker is one
+# CPU core, or one GPU where there are GPUs). The runs took turns for several rounds, with a fixed batch size per
+# worker. The files are runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of the .out file names the
+# model, the number of workers, the global batch size and the learning rate. The lines `N/N - ..s` are used, except
+# for the line of each run's first epoch. The .err files contain no errors. The table above gives the speedup and the
+# efficiency with 95 % intervals, alongside the epoch time and images per second measured in these minutes. After the
+# same number of epochs, the accuracy is lower on 2 workers, which make half as many updates. I predicted the step
+# time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on 4 workers would be
+# oversubscribed on 2 cores.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## T10: both networks together
 #
-# Plot epoch time, images per second and speedup over the number of workers, **both networks in each plot**, from `rows`.
-# Label the axes with units, and add a legend that names the networks. Each row has the keys `model`, `workers`,
-# `epoch_seconds`, `images_per_second` and `speedup`. Start with `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
+# Using `rows`, plot epoch time, images per second and speedup against the number of workers, with **both networks in
+# each plot**. Label the axes with units, and add a legend that names the networks. Each row has the keys `model`,
+# `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Start with
+# `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
 
 # %% labs={"id": "08.14"}
 from matplotlib.figure import Figure
@@ -482,8 +497,9 @@ if check("08.14", figure, rows):
 plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
 
 # %% [markdown]
-# How many times as long is the epoch of ResNet152V2 on one worker? Compute it from `rows`. (The two networks were measured at
-# different times, so any drift of the machine is part of this ratio. That is why `rows` does not give it.)
+# On one worker, what is the ratio of ResNet152V2's epoch time to that of ResNet50V2? Compute it from `rows`. (The two
+# networks were measured at different times, so the ratio includes any drift of the machine. That is why `rows` does
+# not give it.)
 
 # %% labs={"id": "08.15"}
 ### BEGIN SOLUTION
@@ -513,14 +529,16 @@ print(
 )
 
 # %% [markdown]
-# No single factor has to be that of the epoch. Time is spent on multiply-adds, on moving activations, on starting one operation after
-# the other, and on updating weights, and each of these grows by its own factor. Some of the time in a step does not grow at all:
-# reading the batch, Keras' loop, the work around each step. With images of 32x32 pixels there is little to compute, so these fixed
-# costs are a large share, and pull the ratio below the factors. With large images they hardly count. A ratio above all factors would
-# need another cause, for example a machine that was slower in one of the two studies.
+# No single factor has to match the ratio of the epoch times. Time is spent on multiply-adds, on moving activations,
+# on starting one operation after another, and on updating weights, and each of these grows by its own factor. Some of
+# the time in a step does not grow at all: reading the batch, Keras's loop, the work around each step. With images of
+# 32x32 pixels there is little to compute, so these fixed costs make up a large share of the time and pull the ratio
+# below the factors. With large images they hardly matter. A ratio above all the factors would need another cause, for
+# example a machine that was slower in one of the two studies.
 #
-# A speedup compares workers of one kind. "ResNet50V2 on 2 GPUs is so many times as fast as ResNet152V2 on a CPU" mixes three things:
-# other work, other hardware, more workers. The result does not tell how much each of them contributes.
+# A speedup compares workers of the same kind. The statement "ResNet50V2 on 2 GPUs is n times as fast as ResNet152V2
+# on a CPU" mixes three things: different work, different hardware and more workers. The result does not tell you how
+# much each of them contributes.
 #
 # ### Accuracy beside speed
 
@@ -528,13 +546,14 @@ print(
 plots.show(plots.learning(rows))
 
 # %% [markdown]
-# After the same number of epochs, 2 workers have made half as many updates, with both networks. After so few epochs the larger
-# network need not be ahead, since it has more to learn. How much a *second* of training improves the network is another question than
-# how much an *epoch* does; this study is too short to answer it.
+# After the same number of epochs, 2 workers have made half as many updates as 1 worker, for both networks. After so
+# few epochs, the larger network is not necessarily ahead, since it has more to learn. How much a *second* of training
+# improves the network is a different question from how much an *epoch* does; this study is too short to answer it.
 #
 # ## Is the difference real?
 #
-# Now you use your two functions. Before you look: which of the three answers do your runs give, if a difference of 5 % matters?
+# Now use your two functions. Before you look: which of the three answers do your runs give, if a difference of 5 %
+# matters?
 
 # %% labs={"id": "08.18"}
 ### BEGIN SOLUTION
@@ -563,21 +582,22 @@ if answered("08.16", "08.17") and found.interval:
     print("your answer:", answer(*found.interval, 0.05))
 
 # %% [markdown]
-# **Why in turns?** Suppose that the runs had come one after the other, and something had slowed the machine down during one of them
-# (another user, a hot laptop). It would have looked like a property of the network. Here are the rounds of ResNet152V2:
+# **Why in turns?** Suppose that the runs had followed one another, and that something (another user, a hot laptop)
+# had slowed down the machine during one of them. The slowdown would have looked like a property of the network. Here
+# are the rounds of ResNet152V2:
 
 # %%
 one, two = (load_record(file) for file in large_files[:2])
 plots.show(plots.rounds(two, one))
 
 # %% [markdown]
-# "Can't tell" is a result, and it says what to do. The last sentence of the verdict names the smallest difference that such data can
-# show. To halve it, you need about four times as many rounds, or a quieter machine.
+# "Can't tell" is a result, and it tells you what to do next. The last sentence of the verdict gives the smallest
+# difference that such data can show. To halve it, you need about four times as many rounds, or a quieter machine.
 #
 # ## Equal batch, or its own largest?
 #
-# All these runs had an equal batch. With its own largest batch (T8), each network exchanges once for more images. Count again how many
-# bytes are exchanged for each multiply-add:
+# In all these runs, both networks had the same batch size. With its own largest batch (T8), each network processes
+# more images per exchange. Count again how many bytes are exchanged for each multiply-add:
 
 # %%
 if answered("08.4"):
@@ -591,39 +611,43 @@ if answered("08.4"):
     tables.show(shown, ("network", "batch", "bytes"), headers)
 
 # %% [markdown]
-# Is the order the same at both batches? These bytes are counted. No run was measured at the largest batches, and bytes are not
-# seconds. So whoever speaks of "the scaling of ResNet152V2" must say at which batch. The optional notebook `12_where_a_step_goes`
-# takes a step apart, measures it at the largest batches too, and predicts 4,096 workers.
+# Is the order of the two networks the same at both batch sizes? These bytes are counted. No run was measured at the
+# largest batch sizes, and bytes are not seconds. So anyone who speaks of "the scaling of ResNet152V2" must say at
+# which batch size. The optional notebook `12_where_a_step_goes` takes a step apart, measures it at the largest batch
+# sizes as well, and makes a prediction for 4,096 workers.
 #
 # ## T10
 #
-# Use your three plots to explain: why is the epoch of ResNet152V2 longer, and how does its speedup compare with that of ResNet50V2?
-# Say what your data decide and what they leave open. Keep equal batch and own largest batch apart, and also what you measured and
-# what you counted.
+# Use your three plots to explain why an epoch of ResNet152V2 takes longer, and how its speedup compares with that of
+# ResNet50V2. Say what your data settle and what they leave open. Distinguish the equal batch size from each network's
+# own largest batch, and what you measured from what you counted.
 
 # %% [markdown] labs={"id": "T10", "kind": "answer"}
 # ### T10: your answer
 # ### BEGIN SOLUTION
-# The epoch of ResNet152V2 is longer because it computes 3.13 times as many multiply-adds for each image. The measured ratio on
-# one worker (08.15) is another one, since activations and the number of operations grow by other factors, and some costs of a step
-# do not grow at all. Its gradient has only 2.47 times as many bytes, so it exchanges less for each operation, and by bytes it should
-# scale better at an equal batch. The plots show both speedups with their intervals, measured at an equal batch. The verdict above
-# says whether they differ: it gives the ratio of the efficiencies, its interval, and the smallest difference that these rounds could
-# show. At each network's own largest batch nothing was measured. There ResNet152V2 fits fewer images, so it exchanges more often per
-# image: the bytes for each multiply-add, counted in the last table, say how much of its advantage is left. It also has 514 tensors to
-# agree on instead of 174. After the same epochs 2 workers have made half as many updates, and the accuracy is lower, for both networks.
+# An epoch of ResNet152V2 takes longer because the network computes 3.13 times as many multiply-adds for each image.
+# The measured ratio on one worker (08.15) is different, since activations and the number of operations grow by other
+# factors, and some costs of a step do not grow at all. The gradient of ResNet152V2 has only 2.47 times as many bytes,
+# so the network exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch
+# size. The plots show both speedups with their intervals, measured at the same batch size. The verdict above shows
+# whether they differ: it gives the ratio of the efficiencies, its interval, and the smallest difference that these
+# rounds could show. At each network's own largest batch, nothing was measured. There, ResNet152V2 fits fewer images,
+# so it exchanges more often per image: the bytes for each multiply-add, counted in the last table, show how much of
+# its advantage is left. Its workers also have to agree on 514 tensors instead of 174. After the same number of
+# epochs, 2 workers have made half as many updates, and the accuracy is lower, for both networks.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## Optional: the same with Horovod
 #
-# (About 12 minutes, and some minutes of computing if you have your own runs.) MirroredStrategy is one process. With Horovod every
-# worker is a process of its own, has its own input pipeline, and exchanges its gradients in another way. If a difference between the
-# two networks is due to the *networks*, both should show it.
+# (About 12 minutes, plus a few minutes of computing if you have your own runs.) MirroredStrategy is a single process.
+# With Horovod, every worker is a separate process, has its own input pipeline, and exchanges its gradients in a
+# different way. If a difference between the two networks is due to the *networks*, it should appear both with
+# MirroredStrategy and with Horovod.
 #
-# The script is your `ResNet50_horovod.py` of notebook 07, with the name of the larger network in it. It runs in the background if you
-# have your own runs of both networks with MirroredStrategy, and those of notebook 07. Otherwise recorded runs are used for both
-# networks.
+# The script is your `ResNet50_horovod.py` from notebook 07, with the name of the larger network in it. It runs in the
+# background if you have your own runs of both networks with MirroredStrategy and those from notebook 07. Otherwise,
+# recorded runs are used for both networks.
 
 # %%
 small_horovod = experiments.earlier(plan, "ResNet50_horovod", "horovod")
@@ -638,9 +662,9 @@ if horovod_script and own and (small_horovod or quick) and devices.has("horovod"
     horovod_turns.begin()
 
 # %% [markdown]
-# **Assume** that the efficiency of ResNet152V2 is the same multiple of ResNet50V2's with Horovod as with MirroredStrategy. **Predict
-# from this the efficiency of ResNet152V2 on 2 ranks of Horovod**, before you look. Three other efficiencies are known, all from your
-# own runs or all from recorded ones:
+# **Assume** that with Horovod, the efficiency of ResNet152V2 is the same multiple of ResNet50V2's efficiency as with
+# MirroredStrategy. **From this, predict the efficiency of ResNet152V2 on 2 Horovod ranks** before you look. The three
+# other efficiencies are known; they all come from your own runs, or all from recorded ones:
 
 
 # %% labs={"id": "08.12"}
@@ -685,33 +709,33 @@ elif answered("08.12"):
     print("The interval", "holds" if low <= efficiency_expected <= high else "leaves out", "your prediction.")
 
 # %% [markdown]
-# If the interval contains your prediction, these runs do not contradict the assumption; but a wide interval contains many values. If
-# it does not, some effect depends both on the network *and* on the way of exchanging. Your prediction is uncertain as well, since it
-# is made of three measurements.
+# If the interval contains your prediction, these runs do not contradict the assumption; but a wide interval contains
+# many values. If it does not, some effect depends both on the network *and* on the method of exchange. Your
+# prediction is uncertain as well, since it is computed from three measurements.
 #
-# Compare the speedups with those of MirroredStrategy above only if both tables are yours, or both recorded. Compare seconds only if
-# all runs are yours.
+# Compare the speedups with those of MirroredStrategy above only if both tables come from your runs, or both from
+# recorded runs. Compare seconds only if all the runs are yours.
 
 # %%
 plots.show(plots.scaling(horovod_rows, ("epoch time", "speedup", "efficiency")))
 
 # %% [markdown]
-# And the verdict on these runs:
+# And here is the verdict on these runs:
 
 # %%
 print(verdict.compare([load_record(file) for file in horovod_files], large, small, workers=2, matters=0.05))
 
 # %% [markdown]
-# If both verdicts are on your runs, or both on recorded ones, you have two measurements of one machine, taken at different times and
-# with different ways of exchanging. Where they agree, they support each other. If one is on your runs and one on recorded runs, they
-# come from two machines, and each stands alone.
+# If both verdicts are on your runs, or both on recorded runs, you have two measurements of one machine, taken at
+# different times and with different methods of exchange. Where they agree, they support each other. If one is on your
+# runs and the other on recorded runs, they come from two different machines, and you must judge each on its own.
 #
 # ## Optional: one configuration against itself
 #
-# How large a difference does your machine show where there is none? Let two trainings of *one* configuration take turns, as the two
-# networks did. (This is called an A/A test.) Their ratio should be 1. The end of its interval that is farther from 1 is your floor: do
-# not believe any smaller difference. In a terminal the command is `labs study --twice`. Set the first line to `True` to measure it
-# here, with a small network; it takes a few minutes.
+# How large a difference does your machine show where there is none? Let two training runs of *one* configuration take
+# turns, as your runs did above. (This is called an A/A test.) Their ratio should be 1. The end of its interval that
+# is farther from 1 is your noise floor: do not believe any smaller difference. In a terminal, the command is
+# `labs study --twice`. To measure it here with a small network, set the first line to `True`; it takes a few minutes.
 
 # %%
 measure_it = False  # True: takes a few minutes
@@ -722,13 +746,13 @@ if measure_it:
     print(*study.believed([], study.itself(twice[-2:])), sep="\n")
 
 # %% [markdown]
-# The same works for any two commands, or for one command in two commits of a repository: `labs compare` runs them in rounds, in a
-# random order.
+# You can do the same with any two commands, or with one command at two commits of a repository: `labs compare` runs
+# them in rounds, in random order.
 #
 # ## Optional: what a log in whole seconds would have said
 #
-# (About 8 minutes.) Keras' log gives whole seconds for an epoch. Here are the same runs, with rounded times: once taken at face value,
-# and once with an interval that includes the rounding.
+# (About 8 minutes.) Keras's log gives the time of an epoch in whole seconds. Here are the same runs with rounded
+# times: once taken at face value, and once with an interval that accounts for the rounding.
 
 # %%
 tables.show(logs.table(runs, large, small))
@@ -736,9 +760,9 @@ tables.show(logs.table(runs, large, small))
 # %% [markdown]
 # A log says 12 s for every epoch. What do you know about the epoch time?
 #
-# - **a**: it is 12.0 s, and since all epochs agree, the interval has no width
-# - **b**: it is anything from 11.5 s to 12.5 s, however many epochs say so
-# - **c**: the more epochs, the closer to 12.0 s
+# - **a**: it is 12.0 s, and since all epochs agree, the interval has zero width
+# - **b**: it is somewhere between 11.5 s and 12.5 s, no matter how many epochs say 12 s
+# - **c**: the more epochs there are, the closer it is to 12.0 s
 # - **d**: nothing at all
 
 # %% labs={"id": "08.19"}
@@ -748,18 +772,19 @@ whole_seconds = "b"
 check("08.19", whole_seconds)
 
 # %% [markdown]
-# At 12 s, half a second either way is 4 % of the efficiency: people argue about differences of this size. Look at the table again. If
-# all epochs of a run are rounded to one number, they look certain, but the spread that would have warned you is gone. If your epochs
-# spread over several seconds, the spread survives the rounding, and the row that counts the rounding has the widest interval of the
-# three.
+# At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size.
+# Look at the table again. If all epochs of a run are rounded to the same number, the result looks certain, but the
+# spread that would have warned you is gone. If your epochs are spread over several seconds, the spread survives the
+# rounding, and the row "rounding counted" has the widest interval of the three.
 
 # %% [markdown]
 # ## What you take along
 #
-# - A larger network computes more *and* exchanges more. What counts is the ratio of the two, at a given batch.
-# - Say at which batch, on which machine, and against which baseline. Without these, "scales better" means nothing.
-# - Memory sets the largest batch, and activations fill it: the larger network fits fewer images.
-# - A difference is real, absent or open. Only an interval tells which, and "open" is worth writing down.
-# - Predict first. A residual tells what your assumption left out.
+# - A larger network computes more *and* exchanges more. What counts is the ratio of the two, at a given batch size.
+# - State the batch size, the machine and the baseline. Without these, "scales better" means nothing.
+# - Memory sets the largest batch, and activations fill the memory: with the larger network, fewer images fit.
+# - A difference is real, absent or undecided. Only an interval tells you which, and "undecided" is worth writing
+#   down.
+# - Predict first. A residual tells you what your assumption left out.
 #
-# Next: `09_why_scaling_fails`. Where the time of a step goes is in `12_where_a_step_goes` (optional).
+# Next: `09_why_scaling_fails`. The optional notebook `12_where_a_step_goes` shows where the time of a step goes.

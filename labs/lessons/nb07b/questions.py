@@ -18,7 +18,7 @@ def four_mistakes(path):
 @judges("07.21")
 def died(rank):
     yield rank == 0, "This rank was left waiting in its all-reduce. Whose traceback comes first, and what does it say?"
-    yield rank != 1, "Find the experiment's RuntimeError in the .err: the launcher writes the rank before each line."
+    yield rank != 1, "Find the experiment's RuntimeError in the .err file: the launcher puts the rank before each line."
 
 
 @judges("07.28")
@@ -26,7 +26,7 @@ def goes_on(path):
     yield from going_on.refused(path)
     script = going_on.Script(path)
     for name in script.missing():
-        return f"The script does not define {name} any more: keep its name and arguments."
+        return f"The script no longer defines {name}: keep its name and arguments."
     try:
         saved = script.save(2)
         yield from _kept(saved)
@@ -44,12 +44,12 @@ def _kept(saved):
         files = ", ".join(seen.files)
         yield (
             files,
-            f"`save` runs on all ranks: rank {rank} writes, too ({files}). All hold the same state, so who writes it?",
+            f"`save` runs on all ranks: rank {rank} writes, too ({files}). All hold the same state. Who writes it?",
         )
-    there = f": it holds {', '.join(first.files)}." if first.files else "."
-    yield first.kept is None, f"After `save` there is no file {going_on.NAME} on the disk of rank 0{there}"
-    over = "The new checkpoint is written over the bytes of the old one. If the job ends meanwhile, half a file is left"
-    yield first.in_place, f"{over}, and the old checkpoint is lost. Where else could the bytes go at first?"
+    there = f", which holds {', '.join(first.files)}." if first.files else "."
+    yield first.kept is None, f"After `save`, there is no file {going_on.NAME} on the disk of rank 0{there}"
+    over = "The new checkpoint overwrites the old one. If the job ends during the write, only half a file is left"
+    yield first.in_place, f"{over}, and the old checkpoint is lost. Where else could you write the bytes first?"
 
 
 def _given_back(seen):
@@ -58,27 +58,27 @@ def _given_back(seen):
     for rank, each in enumerate(seen):
         right = [np.array_equal(*pair) for pair in zip(each.weights, weights, strict=True)]
         frozen = right.pop(going_on.FROZEN)
-        began = f"After `save` and `resume` the weights of rank {rank} are those that it began with"
-        why = "though it has the file" if rank == 0 else "what rank 0 has read has not reached it"
-        yield going_on.equal(each.weights, going_on.state(10 + rank)[0]), f"{began}: {why}."
-        part = f"On rank {rank} the trained weights are those of the checkpoint, but those of a frozen layer are not."
+        began = f"After `save` and `resume`, rank {rank} still has the weights that it started with"
+        why = ", although it has the file" if rank == 0 else ": what rank 0 read has not reached it"
+        yield going_on.equal(each.weights, going_on.state(10 + rank)[0]), f"{began}{why}."
+        part = f"On rank {rank}, the trained weights are those in the checkpoint, but those of a frozen layer are not."
         yield all(right) and not frozen, part
-        yield not all(right), f"On rank {rank} the weights after `resume` are not those that `save` was given."
+        yield not all(right), f"On rank {rank}, the weights after `resume` are not those that `save` was given."
     for rank, each in enumerate(seen):
         same, any_ = going_on.equal(each.momentum, momentum), any(map(np.any, each.momentum))
-        lost = f"The weights come back, but not the optimizer's momentum: on rank 0 it is {'another' if any_ else '0'}"
-        yield rank == 0 and not same, f"{lost} after `resume`. What does a step change besides the weights?"
+        lost = f"The weights come back, but the optimizer's momentum does not: it is {'different' if any_ else '0'}"
+        yield rank == 0 and not same, f"{lost} on rank 0 after `resume`. Besides the weights, what does a step change?"
         yield (
             not same,
-            f"Rank 0 has the momentum of the checkpoint, and rank {rank} has another one: their steps will differ.",
+            f"Rank 0 has the momentum from the checkpoint, but rank {rank} does not: their steps will differ.",
         )
     for rank, each in enumerate(seen):
         yield (
             each.returned is None,
-            f"`resume` returns nothing on rank {rank}. It should return how many epochs are done.",
+            f"`resume` returns nothing on rank {rank}. It should return the number of finished epochs.",
         )
         told = f"`save` was told that 2 epochs are done, but `resume` returns {each.returned!r:.20}"
-        here = "" if rank == 0 else ". How does this rank learn what rank 0 has read?"
+        here = "" if rank == 0 else ". How does this rank learn what rank 0 read?"
         yield not np.array_equal(each.returned, 2), f"{told} on rank {rank}{here or '.'}"
 
 
@@ -88,65 +88,62 @@ def _first_time(seen):
         none = np.array_equal(each.returned, 0)
         yield (
             not none,
-            f"Without a checkpoint `resume` returns {each.returned!r:.20} on rank {rank}, but no epoch is done yet.",
+            f"Without a checkpoint, `resume` returns {each.returned!r:.20} on rank {rank}, but no epoch is done yet.",
         )
         other = not going_on.equal(each.weights, seen[0].weights)
-        yield other, f"Without a checkpoint rank {rank} begins with other weights than rank 0."
+        yield other, f"Without a checkpoint, rank {rank} starts with different weights from rank 0."
 
 
 def _trained(script):
     """Cases of a training in two jobs: the first one stops after 1 of 3 epochs."""
     first = script.train(None, stop_after=1)
     yield from _epochs(first, range(1), "The first job")
-    lost = "A job that is stopped after 1 of 3 epochs leaves no checkpoint, so its work is lost."
+    lost = "A job that stops after 1 of 3 epochs leaves no checkpoint, so its work is lost."
     yield first[0].kept is None, lost
     done = script.resume(first[0].kept)[0].returned
-    yield done != 1, f"When the first job stops after 1 epoch, its checkpoint says that {done} are done."
+    yield done != 1, f"When the first job stops after 1 epoch, its checkpoint says that {done} epochs are done."
     second = script.train(first[0].kept)
-    yield from _epochs(second, range(1, 3), "The job that goes on after 1 of 3 epochs")
+    yield from _epochs(second, range(1, 3), "The job that continues after 1 of 3 epochs")
     done = script.resume(second[0].kept)[0].returned
-    yield (
-        done != 3,
-        f"When all 3 epochs are over, the checkpoint says that {done} are done: the last ones are not kept.",
-    )
+    yield (done != 3, f"After all 3 epochs, the checkpoint says that {done} are done: the last ones are not saved.")
 
 
 def _epochs(seen, numbers, who):
     """Cases of a job of `train` that trains on other images than in the epochs `numbers`, or gives another accuracy."""
     for rank, each in enumerate(seen):
         count = len(each.steps) / going_on.STEPS
-        trains = f"{who} trains {count:g} epoch{'s' * (count != 1)}"
+        trains = f"{who} trains for {count:g} epoch{'s' * (count != 1)}"
         yield (
             numbers[0] > 0 and count == going_on.EPOCHS,
-            f"{trains}: it starts again with the first one. Which epochs are left?",
+            f"{trains}: it starts again from the first one. Which epochs are left?",
         )
-        yield count != len(numbers), f"{trains}, but {len(numbers)} are left for it."
+        yield count != len(numbers), f"{trains}, but it should train for {len(numbers)}."
         anew = sum((going_on.images_of(number, rank) for number in range(len(numbers))), [])
-        order = f"{trains}, but reads the samples in the order of the very first epochs"
-        yield numbers[0] > 0 and each.steps == anew, f"{order}. With which epoch must the order begin?"
+        order = f"{trains}, but reads the samples in the order of the first epochs"
+        yield numbers[0] > 0 and each.steps == anew, f"{order}. Which epoch must the order start from?"
         wanted = sum((going_on.images_of(number, rank) for number in numbers), [])
-        yield each.steps != wanted, f"{trains}, but rank {rank} does not read the samples in the order of these epochs."
+        yield each.steps != wanted, f"{trains}, but rank {rank} does not read the samples in these epochs' order."
     for rank, each in enumerate(seen):
         here, mean = np.array(each.returned, float, ndmin=1), np.mean(going_on.ACCURACY)
         ranks = " and ".join(map(str, going_on.ACCURACY))
         own = np.allclose(here, going_on.ACCURACY[rank])
         yield (
             own,
-            f"`mean` on rank {rank} is its own accuracy, that of a part of the images. How do you get that of all?",
+            f"On rank {rank}, `mean` is its own accuracy, on part of the images. How do you get that on all of them?",
         )
         yield (
             np.allclose(here, 2 * mean),
-            f"The accuracies of the ranks are {ranks}, and `mean` is {here[0]:.3g}: this is their sum.",
+            f"The accuracies of the ranks are {ranks}, and `mean` is {here[0]:.3g}, which is their sum.",
         )
         yield not np.allclose(here, mean), f"The accuracies of the ranks are {ranks}, but `mean` is {here[0]:.3g}."
 
 
 @judges("07.22")
 def cores_per_rank(cores):
-    yield cores == 160, "With 4 tasks on the node this asks for 640 threads, more than it has."
+    yield cores == 160, "With 4 tasks on the node, this requests 640 threads, which is more than the node has."
     if cores in (4, 1):
-        return "That leaves most threads of the node idle. The rule speaks of the threads of all GPUs together."
-    yield cores != 40, "Divide all threads of the node among its ranks."
+        return "That leaves most of the node's threads idle. The 160 threads are for all 4 GPUs together."
+    yield cores != 40, "Divide all the threads of the node among its ranks."
 
 
 @judges("07.23")

@@ -23,11 +23,11 @@ def ratios(operations, gradient, small, large):
         "The two numbers are swapped: the multiply-adds come first, then the bytes.",
     )
     if all(near(a, 1 / b) for a, b in zip(got, wanted, strict=True)):
-        return "Upside down: how many times as many has the larger network?"
+        return "Upside down: how many times as many does the larger network have?"
     if near(gradient, large.tensors / small.tensors):
-        return "The second number is the ratio of the tensors. How many bytes do they hold together?"
+        return "The second number is the ratio of the numbers of tensors. How many bytes do they take up in total?"
     if near(gradient, large.activation_bytes / small.activation_bytes):
-        return "The second number is the ratio of the activations, which are never exchanged. Take the gradient."
+        return "The second number is the ratio of the activations, which are never exchanged. Use the gradient."
     if not close(operations, wanted[0]):
         return "The first ratio is wrong: divide the multiply-adds of the larger network by those of the smaller one."
     return "The second ratio is wrong: divide the bytes of the larger gradient by those of the smaller one."
@@ -39,11 +39,11 @@ def bytes_per_operation(function):
     on_8, on_16 = (float(function(network, batch)) for batch in (8, 16))
     yield near(on_8, 15) and near(on_16, 7.5), None
     yield (on_8, on_16) == (15, 7), reading.CUT
-    yield near(on_8, 120), "This does not depend on the batch. For how many images does a worker compute in a step?"
-    yield near(on_16, 120 * 16), "The gradient does not grow with the batch. Only the computation does."
-    yield near(on_8, 8 / 120), "Upside down: these are multiply-adds for each byte."
+    yield near(on_8, 120), "This does not depend on the batch size. How many images does a worker process in a step?"
+    yield near(on_16, 120 * 16), "The gradient does not grow with the batch size. Only the computation does."
+    yield near(on_8, 8 / 120), "Upside down: this is the number of multiply-adds for each byte."
     if near(on_8, 2 * 15) or near(on_8, 15 / 3):
-        return "This is off by a constant factor: count the forward pass only, and the gradient once, as the text says."
+        return "This is off by a constant factor: count only the forward pass, and the gradient once, as the text says."
     return "Divide the bytes of the gradient by the multiply-adds of all images in the batch."
 
 
@@ -55,22 +55,22 @@ def script(path):
 @judges("08.9")
 def batch_ratio(low, high, first, second):
     if not all(result[key] for result in (first, second) for key in ("largest", "fails")):
-        return "One search did not find both a batch that fits and one that does not: change its memory, or its limit."
+        return "One search did not find both a batch that fits and one that does not: change its memory or its limit."
     fits, fails = ([result[key] for result in (first, second)] for key in ("largest", "fails"))
     yield near(low, fits[0] / fails[1]) and near(high, fails[0] / fits[1]), None
     yield (
         near(low, high),
-        "The two limits are equal. Each border lies between what fits and what does not: which ratios are possible?",
+        "The two bounds are equal. Each limit lies between what fits and what does not: which ratios are possible?",
     )
     yield (
         low > high,
-        "The lower limit is above the upper one: which of the two borders must be small for a small ratio?",
+        "The lower bound is above the upper one: which of the two limits must be small for a small ratio?",
     )
     if near(low, fits[1] / fails[0]) and near(high, fails[1] / fits[0]):
-        return "Upside down: divide the first network's border by the second one's."
+        return "Upside down: divide the first network's limit by the second one's."
     return (
-        "For the lower limit, divide the lowest possible border of the first network by the highest possible one of "
-        "the second. For the upper limit it is the other way round."
+        "For the lower bound, divide the lowest possible limit of the first network by the highest possible one of "
+        "the second. For the upper bound, it is the other way round."
     )
 
 
@@ -88,22 +88,20 @@ def step_by_hand(seconds, small_steps, alone, small, large):
 
     yield (
         is_(by_operations),
-        "You let the exchange grow with the multiply-adds. It grows with the bytes: take the other ratio.",
+        "You scaled the exchange with the multiply-adds. It grows with the bytes, so use the other ratio.",
     )
     yield is_(alone + added), "The gradient of the larger network has more bytes, and the extra time grows with them."
-    yield is_(alone), "This is the step of one worker. What do 2 workers add to it?"
+    yield is_(alone), "This is the step time on one worker. What do 2 workers add to it?"
     yield (
         is_(alone / 2),
-        "This is half of the step. But each worker still computes as many images as before (weak scaling).",
+        "This is half the step time. But each worker still processes as many images as before (weak scaling).",
     )
     if is_(alone * two / one):
-        return "Here the extra time grows as the computation does. Assume that it grows as the bytes do."
-    yield is_(added * bytes_), "This is the extra time alone. Add it to the step on one worker."
+        return "Here, the extra time grows with the computation. Assume that it grows with the bytes."
+    yield is_(added * bytes_), "This is only the extra time. Add it to the step time on one worker."
     if is_(alone + two * bytes_):
-        return (
-            "You scaled the whole step of ResNet50V2. Only the time that 2 workers add to it is exchange and waiting."
-        )
-    return "The step has two parts: the time on one worker, and what the second one adds. Which of them do you know?"
+        return "You scaled ResNet50V2's whole step. Only the time that 2 workers add to it is for exchange and waiting."
+    return "The step has two parts: the time on one worker, and what the second one adds. Which of the two do you know?"
 
 
 @judges("08.11")
@@ -113,12 +111,12 @@ def own_study(rows, lacks=""):
         raise NotDone(f"These runs are recorded, so there is nothing of yours to judge. {lacks}")
     yield from reading.no_rows(rows)
     large = [row for row in rows if row["model"] == "ResNet152V2"]
-    yield not large, "There is no row of ResNet152V2. What does the record of your run say about its network?"
+    yield not large, "There is no row for ResNet152V2. Which network does the record of your run name?"
     yield from reading.not_yours(large, rows)
     for name in ("ResNet50V2", "ResNet152V2"):
         workers = {row["workers"] for row in rows if row["model"] == name}
-        yield 1 not in workers, f"{name} has no run with 1 worker: without a baseline nothing can be called faster."
-        yield len(workers) < 2, f"{name} has runs with one number of workers only: run at least two."
+        yield 1 not in workers, f"{name} has no run on 1 worker: without a baseline, nothing can be called faster."
+        yield len(workers) < 2, f"{name} has runs on only one number of workers: use at least two."
     refuse_noise(*rows)
 
 
@@ -128,21 +126,21 @@ def carried_over(expected, mirrored, horovod):
     known = horovod["ResNet50V2"]
     right = known * other / one
     wrong = {
-        "This is ResNet152V2's efficiency with MirroredStrategy. How did Horovod change that of ResNet50V2?": other,
-        "This is ResNet50V2's efficiency with Horovod. Are both networks equal with MirroredStrategy?": known,
+        "This is ResNet152V2's efficiency with MirroredStrategy. How does Horovod change that of ResNet50V2?": other,
+        "This is ResNet50V2's efficiency with Horovod. Are both equally efficient with MirroredStrategy?": known,
         "The ratio of the networks is upside down: which of them is ahead with MirroredStrategy?": known * one / other,
-        "You divided by the change that Horovod makes to ResNet50V2's efficiency. Multiply by it.": other * one / known,
+        "You divided by Horovod's effect on ResNet50V2's efficiency. Multiply by it.": other * one / known,
         "You carried over a difference. The text assumes that a *multiple* stays the same.": known + other - one,
-        "This is the ratio of the networks alone. Which efficiency must be multiplied by it?": other / one,
-        "This is only the ratio of ResNet50V2's two efficiencies. Which efficiency must be multiplied by it?": known
+        "This is only the ratio of the two networks. Which efficiency must you multiply by it?": other / one,
+        "This is only the ratio of ResNet50V2's two efficiencies. Which efficiency must you multiply by it?": known
         / one,
-        "This is a speedup. An efficiency is the speedup divided by the workers.": 2 * right,
+        "This is a speedup. An efficiency is the speedup divided by the number of workers.": 2 * right,
         reading.PER_CENT: 100 * right,
     }
     exactly = any(near(expected, value, relative=1e-9) for value in wrong.values())
     yield near(expected, right, relative=1e-9) or (close(expected, right) and not exactly), None
     yield from ((near(expected, value), hint) for hint, value in wrong.items())
-    return "Two of the three give the multiple that stays the same. Multiply the third one by it."
+    return "Two of the three efficiencies give the multiple that stays the same. Multiply the third one by it."
 
 
 @judges("08.13")
@@ -172,7 +170,7 @@ def epoch_ratio(ratio, rows):
     yield near(ratio, large - small), "This is a difference in seconds. How many *times* as long is it?"
     two = seconds.get(("ResNet152V2", 2))
     if two and (near(ratio, two / small) or near(ratio, large / two)):
-        return "A run on 2 workers is in this ratio: compare the networks on one worker each."
+        return "This ratio includes a run on 2 workers: compare the two networks on one worker."
     return "Divide the epoch seconds of ResNet152V2 on 1 worker by those of ResNet50V2 on 1 worker."
 
 
@@ -189,21 +187,21 @@ def contrast(function):
     def sums(value):
         return abs(centre - value) < 1e-5
 
-    yield sums(-right), "The sign is wrong: in the ratio, E(large) stands above the line."
+    yield sums(-right), "The sign is wrong: E(large) is the numerator of the ratio."
     yield (
         sums((l1 - l2) + (s1 - s2)),
-        "This is the logarithm of the product of the efficiencies. Which sign does the logarithm of a divisor have?",
+        "This is the logarithm of the product of the efficiencies. What sign does the logarithm of a divisor have?",
     )
-    yield sums((l1 - s1) - (s2 - l2)), "The signs are mixed up: write the formula with its four terms first."
+    yield sums((l1 - s1) - (s2 - l2)), "The signs are mixed up: first write out the formula with its four terms."
     yield sums(math.exp(right)), "This is the ratio itself. Give its logarithm."
     means = [math.log(fmean(times)) for times in TIMES]
     if sums((means[2] - means[3]) - (means[0] - means[1])):
-        return "These are logarithms of mean times. Take the logarithm in each round first, and the mean of those."
+        return "You took logarithms of mean times. Take the logarithm in each round first, then their mean."
     ratios = [fmean(a / b for a, b in zip(*TIMES[k : k + 2], strict=True)) for k in (0, 2)]
     if sums(math.log(ratios[1] / ratios[0])):
-        return "This is the logarithm of mean ratios. Take the logarithm in each round first, and the mean of those."
+        return "You took the logarithm of mean ratios. Take the logarithm in each round first, then their mean."
     if not sums(right):
-        return "The first number is not the difference of the formula. Take the mean of the logarithms of the ratios."
+        return "The first number is not the difference in the formula. Take the mean of the logarithms of the ratios."
     ratios = [[a - b for a, b in zip(*logs[k : k + 2], strict=True)] for k in (0, 2)]
     squares = list(map(variance, ratios))
     parts = [square / len(v) for square, v in zip(squares, ratios, strict=True)]
@@ -217,8 +215,8 @@ def contrast(function):
     parts_4 = [variance([math.log(a / b) for a, b in zip(*equal[k : k + 2], strict=True)]) / 4 for k in (0, 2)]
     if near(list(function(*equal))[1], math.sqrt(sum(parts_4)), relative=2e-3):
         return (
-            "The standard error was tried twice. With 4 rounds of each network it is right; with 4 rounds of the "
-            "smaller one and 5 of the larger one it is not."
+            "The standard error was tested twice. With 4 rounds of each network it is right; with 4 rounds of the "
+            "smaller network and 5 of the larger one it is not."
         )
     yield errs(wanted**2), "This is the variance of the difference. The standard error is its square root."
     if errs(math.sqrt(sum(squares))):
@@ -228,12 +226,12 @@ def contrast(function):
         return "You subtracted variances. A difference is as uncertain as a sum."
     if errs(math.sqrt(sum(variance(values) / len(values) for values in logs))):
         return (
-            "These are the variances of all four lists of times. They contain whatever slowed a whole round down. Take "
+            "These are the variances of all four lists of times. They include whatever slowed down a whole round. Take "
             "the logarithm of the ratio within each round first, then its variance."
         )
     if abs(error - wanted * math.sqrt(3 / 4)) < 0.05 * wanted:
         return "Close: `variance` divides by n - 1, `pvariance` by n. The rounds are a sample."
-    return "The second number is not the standard error. Divide each variance by its rounds, add them, take the root."
+    return "The second number is not the standard error. Divide each variance by its n, add them up, and take the root."
 
 
 @judges("08.17")
@@ -253,7 +251,7 @@ def answer(function):
     told = {case: str(function(*case)).strip().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") for case in cases}
     words = {"yes", "no", "can't tell"}
     for value in told.values():
-        yield value not in words, f"{value!r} is not one of the three answers. Spell them as the text does."
+        yield value not in words, f"{value!r} is not one of the three answers. Spell it as in the text."
     yield told == cases, None
     if all(told[case] == "yes" for case in cases if case[1] < 1) and all(
         told[case] == "no" for case in cases if case[0] < 1 < case[1]
@@ -268,12 +266,12 @@ def answer(function):
     )
     yield told[0.80, 0.97, 0.05] != "yes", "A ratio can be below 1, too: then the whole interval lies below 1."
     if told[0.97, 1.03, 0.01] == "no" or told[0.90, 1.08, 0.2] != "no":
-        return "Your function does not use `matters`, which says how small a difference must be not to count."
+        return "Your function does not use `matters`, which says how small a difference must be for it not to matter."
     if told[0.90, 1.02, 0.05] == "no" or told[0.98, 1.10, 0.05] == "no":
-        return 'For a "no", *both* ends must lie in the range of differences that do not matter.'
+        return 'For a "no", *both* ends must lie within the range of differences that do not matter.'
     if [case for case in cases if told[case] != cases[case]] == [(0.81, 1.10, 0.2)]:
         said = told[0.81, 1.10, 0.2]
         return (
-            f'For low = 0.81, high = 1.10 and matters = 0.2 you say "{said}". Compare your lower border with the text.'
+            f'For low = 0.81, high = 1.10, matters = 0.2 you return "{said}". Compare your lower bound with the text.'
         )
-    return "Go through the three sentences in their order, and check both ends of the interval."
+    return "Go through the three sentences in order, and check both ends of the interval."
