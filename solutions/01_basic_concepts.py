@@ -600,7 +600,7 @@ check("01.19", on_each_of_8)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - Scaling means using more devices of the same kind; acceleration means using a faster device. Only scaling has a
 #   speedup and an efficiency.

@@ -551,7 +551,7 @@ check("02.15", race_says)
 # ([2407.21783](https://arxiv.org/abs/2407.21783), 2024), both synchronously. The result of synchronous SGD does not
 # depend on which worker was late. The rest of this course uses synchronous SGD.
 #
-# ## What you take along
+# ## Summary
 #
 # - The mean of K gradients from batches of equal size is the gradient of one large batch. Equal copies stay equal.
 # - With a barrier, the slowest of K workers determines how long each step takes. The waiting time grows with K, even if

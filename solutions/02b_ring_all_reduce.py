@@ -338,7 +338,7 @@ if rows and answered("02b.2"):
 # ### END SOLUTION
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - A server is limited by its link; a ring is limited by its number of messages.
 # - The ring consists of a reduce-scatter and an all-gather: 2 (K - 1) messages, and each worker sends less than twice

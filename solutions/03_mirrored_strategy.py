@@ -420,7 +420,7 @@ if answered("03.6", "03.9"):
 # ### END SOLUTION
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - A strategy mirrors **variables**. At every step it splits a **batch** and sums the **gradients**.
 # - The batch size that you pass is that of the global batch.

@@ -287,7 +287,7 @@ check("04.8", answer)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - Only the activations grow with the batch size; the other parts have a fixed size.
 # - You find the largest batch size by measuring, and a line of the `.err` file proves the limit.

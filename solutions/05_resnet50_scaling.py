@@ -454,7 +454,7 @@ if answered("05.6", "05.7"):
 # From the first line to the second, the mean step grows by the amount that waiting accounts for. From the second to the
 # third, it grows because of everything else: the exchange, and the fact that two workers share one machine.
 #
-# ## What you take along
+# ## Summary
 #
 # - Count only steady epochs. Measure several rounds in turns, and report each ratio with its interval.
 # - Weak scaling keeps the batch per worker fixed, so the same number of epochs has fewer updates.

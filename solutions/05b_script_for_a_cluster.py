@@ -223,7 +223,7 @@ if batch_job:
 # ### END SOLUTION
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - Whole seconds hide more than they show. Time several epochs together, and measure more than once.
 # - A batch script states what a job needs, within the site's rule.

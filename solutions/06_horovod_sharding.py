@@ -691,7 +691,7 @@ if repaired:
 # ### END SOLUTION
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - Shuffle with a common seed, cut, shard and batch; or shard first, then shuffle.
 # - Count the sample numbers that are read, not read, or read twice. A falling loss proves nothing.

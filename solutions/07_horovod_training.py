@@ -703,7 +703,7 @@ if check("07.17", rates):
     tables.show([{"K": K} | dict(zip(rules, rates(0.01, K))) for K in (1, 2, 4, 8, 64)], ("K", *rules))
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - One program runs as K processes. The rank, local rank and size tell each process what to do.
 # - There are six steps: start, pin, shard, scale and wrap, broadcast and average, print once.

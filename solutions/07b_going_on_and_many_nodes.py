@@ -247,7 +247,7 @@ if batch_job and batch_job.records:
 # this.
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - When one rank dies, all the others wait for it. The launcher terminates them, and the first traceback names the
 #   cause.

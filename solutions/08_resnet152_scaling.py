@@ -778,7 +778,7 @@ check("08.19", whole_seconds)
 # rounding, and the row "rounding counted" has the widest interval of the three.
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - A larger network computes more *and* exchanges more. What counts is the ratio of the two, at a given batch size.
 # - State the batch size, the machine and the baseline. Without these, "scales better" means nothing.

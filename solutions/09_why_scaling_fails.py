@@ -321,7 +321,7 @@ check("09.9", why_sorted_loses)
 # Your own experiment is one of these smaller ones.
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - More workers divide only the computing. Take a step apart before you add workers.
 # - Workers can exchange less often. What that costs depends on how similar their shards are.

@@ -580,7 +580,7 @@ check("09.25", what_steps_say)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - Whether large batches do harm depends on the comparison: the same number of epochs or of steps, the same rate or a
 #   tuned one.

@@ -475,7 +475,7 @@ check("10.20", runs if own else ..., gains)
 # ### END SOLUTION
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - Utilisation is not progress: count images and operations, and compare them with what the machine can do.
 # - Name the limit, remove it, and measure again. A remedy for a different limit changes nothing.

@@ -342,7 +342,7 @@ bytes_on_a_device = 1.5e9 * (4 + 4 + 8 / 8)
 check("10.18", bytes_on_a_device)
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - 2-byte numbers halve the memory for activations on any machine, but not the memory for weights. They save time where
 #   the hardware multiplies them fast.

@@ -235,7 +235,7 @@ final = report.make("report")
 check("11.6", final)
 
 # %% [markdown]
-# ## What you take along
+# ## Summary
 #
 # - A report is evidence that comes with a name, a baseline and an interval.
 # - It says what was left out, and never presents a computed value as a measured one.

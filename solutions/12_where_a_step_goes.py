@@ -525,7 +525,7 @@ check("12.7", without_fusion)
 # Try float16, too. The computation gets faster but the gradients stay in float32, so the *efficiency* falls even though the
 # number of images per second rises. Efficiency alone never shows which machine is better.
 #
-# ## What you take along
+# ## Summary
 #
 # - To take a step apart, run different kinds of whole steps in turn and compare them. Each part shows the time that is
 #   *added*, and has an interval.
