@@ -92,8 +92,8 @@ check("01.3", speedup_2, speedup_4, efficiency_4)
 
 # %% [markdown]
 # The factor of 75 is acceleration: a GPU replaced a CPU. The gain after that is scaling, and it stopped at 2 GPUs. A
-# "speedup of 150" hides both facts. So never call it a speedup when you compare times on two kinds of devices, and
-# always say what you are comparing with.
+# "speedup of 150" hides both facts. So never call a ratio of times on two kinds of device a speedup, and always say
+# what you are comparing with.
 #
 # ## From 29 hours to 1.2 minutes
 #

@@ -334,8 +334,8 @@ check("02.10", why_longer)
 # a gradient, sends it to the server, and starts again; the server applies each gradient as it arrives. This is
 # asynchronous SGD.
 #
-# This has a price: while one worker is computing, others change the weights. So its gradient belongs to *old* weights:
-# it is **stale**. Its staleness is the number of updates made in between.
+# This has a price: while one worker is computing, others change the weights. So its gradient was computed from *old*
+# weights: it is **stale**. Its staleness is the number of updates made in between.
 #
 # **Predict:** if 8 workers are equally fast, how stale is a gradient on average?
 

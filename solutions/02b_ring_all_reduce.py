@@ -176,8 +176,8 @@ widgets.explore(
 )
 
 # %% [markdown]
-# Servers share the load until each worker's *own* link is the limit, because that link must carry the whole gradient
-# out and in. Once there are as many servers as workers, adding more does not help.
+# Servers share the load until each worker's *own* link is the limit, because the whole gradient must travel over that
+# link in both directions. Once there are as many servers as workers, adding more does not help.
 #
 # What is the bottleneck with 256 workers?
 #
@@ -297,8 +297,7 @@ if rows and answered("02b.2"):
 #
 # There are other ways to speed up the exchange:
 #
-# - **A tree**: sums go up a tree of workers and come down again. That takes 2 log2 K messages one after another instead
-#   of 2 (K - 1): 16 for 256 workers. For large gradients, use two trees, each for half of the gradient. A worker that
+# - **A tree**: sums go up a tree of workers and come down again. That takes 2 log2 K successive messages instead of 2 (K - 1): for 256 workers, 16 instead of 510. For large gradients, use two trees, each for half of the gradient. A worker that
 #   is a leaf of one tree passes sums on in the other, so all the links are in use
 #   ([NCCL 2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019).
 # - **Two levels**: first compute the sum within each machine, over its fast links, and only then between the machines.

@@ -13,8 +13,9 @@
 #
 # **Paths:** *the practical* (next: `05_resnet50_scaling`), *everything*; *an afternoon* leaves it out.
 #
-# How many images can one device process in a step? What fills its memory? And if more workers make the batch larger, how
-# must the learning rate change? At the end you hand in task **T4**: the largest batch size that fits, with evidence.
+# How many images can one device process in a step? What fills its memory? And if more workers make the batch larger,
+# how must the learning rate change? At the end you hand in task **T4**: the largest batch size that fits, with
+# evidence.
 
 # %%
 from labs import jobs, models, presets
@@ -272,8 +273,8 @@ check("04.8", answer)
 # ## T4
 #
 # What is the largest batch size at which your network fits into memory? Show the steps of your search and the `.err`
-# line that proves the limit. Say which part of the memory sets the limit. Compare your result with your prediction in
-# 04.3.
+# line that proves that you reached the limit. Say which part of the memory sets the limit. Compare your result with
+# your prediction in 04.3.
 
 # %% [markdown] labs={"id": "T4", "kind": "answer"}
 # ### T4: your answer

@@ -114,7 +114,7 @@ check("05.14", too_many_cores)
 # | `#SBATCH --cpus-per-task=10` | cores for each task, not for the whole job (or hardware threads, at sites that count those) |
 # | `#SBATCH --time=00:30:00` | hours:minutes:seconds. `00:30` is read as minutes:seconds, so it means 30 seconds |
 #
-# Bash calculates only with whole numbers, and only inside `$(( ))`:
+# Bash can do arithmetic only on whole numbers, and only inside `$(( ))`:
 #
 # | line | does |
 # |---|---|

@@ -288,7 +288,7 @@ check("06.10", still_wrong)
 # then shuffle their own shares. Implement one of them. Each epoch must have a new order, no sample may be in two
 # shares, and no sample may be left out. Every rank calls your function, each with its own rank number.
 #
-# `shuffle(size)` fills a **buffer** with the next `size` elements. It draws one of them at random and refills its place
+# `shuffle(size)` fills a **buffer** with the next `size` elements. It draws one of them at random and fills its place
 # with the next element. So an element can move forward by at most `size - 1` places. Here is the effect on twenty
 # sorted numbers:
 
@@ -812,9 +812,9 @@ tables.show(rows)
 outcome("06.23", [decoded["the samples, after decoding"], decoded["the files"]], how="counted")
 
 # %% [markdown]
-# With sharded files, a rank reads half of the bytes, but this is only as fair as the files are: each of these files
+# With sharded files, a rank reads half the bytes, but this is only as fair as the files are: each of these files
 # contains neighbouring classes, so the two ranks train on different classes. Sharding the samples is fair, but every
-# rank reads everything. If a rank shards after decoding, it also decodes everything.
+# rank reads everything. If a rank shards after decoding, it not only reads everything but decodes it, too.
 #
 # Eight workers shard these four *files*. How many workers get nothing at all?
 

@@ -24,20 +24,18 @@
 # for several machines.
 #
 # > **Why still Horovod?** It is hardly being developed any more. Its latest release, 0.28.1, dates from June 2023, and
-# > a change that would let it build with TensorFlow 2.20 has been waiting since 2025
-# > ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning removed it in 2022
-# > ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), and Ray had removed it by May 2025
-# > ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025
-# > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come
-# > [without it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
-# > (All of these pages were read in November 2026.) For a new project, use what your framework offers:
-# > `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX.
-# >
-# > What you learn here also applies there: ranks, a share of the samples for each rank, equal weights at the start,
-# > gradients averaged in every step, and a rate that fits the global batch. DDP needs all of these. FSDP also divides
-# > the weights and the optimizer state among the ranks. In JAX, you specify how arrays are divided, and the compiler
-# > adds the exchange. Horovod is still a good teacher: each of these points is a line in your script, and you can leave
-# > it out to see what breaks.
+# > a change that would let it build with TensorFlow 2.20 has been waiting since 2025 >
+# ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning removed it in 2022 >
+# ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), and Ray had removed it by May 2025 >
+# ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025 >
+# ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come > [without
+# it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
+# > (All of these pages were read in November 2026.) For a new project, use what your framework offers: >
+# `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX. > > What you learn here also applies
+# there: ranks, a share of the samples for each rank, equal weights at the start, > gradients averaged in every step,
+# and a rate that fits the global batch. DDP needs all of these. FSDP also divides > the weights and the optimizer state
+# among the ranks. In JAX, you specify how arrays are divided, and the compiler > adds the exchange. Horovod is still a
+# good teacher: each of these points is a line in your script, and you can leave > it out to see what breaks.
 
 # %%
 import json
@@ -166,7 +164,7 @@ check("07.6", script)
 check("07.7", script)
 
 # %% [markdown]
-# **5. Broadcast and average.** At the start, all ranks take over the weights of rank 0. At the end of each epoch, they
+# **5. Broadcast and average.** At the start, all ranks copy the weights of rank 0. At the end of each epoch, they
 # average the loss and the accuracy, since each rank has measured them only on its own share.
 
 # %% labs={"id": "07.8"}
@@ -546,7 +544,7 @@ if devices.has("horovod"):
     tables.show(rows, tuple(columns), columns)
 
 # %% [markdown]
-# The all-reduce itself is short, but every rank pays for the pause of one: the slowest rank sets the pace. On a
+# The all-reduce itself is short, but when one rank pauses, every rank pays for it: the slowest rank sets the pace. On a
 # cluster, the cause may be a slow disk, a busy core or a larger shard.
 #
 # ## H1
@@ -587,15 +585,17 @@ own_script = "scripts/own_optimizer.py"
 check("07.24", own_script)
 
 # %% [markdown]
-# `distributed(optimizer)` returns an optimizer like the one that it is given, with one difference: its `apply(gradients, variables)`
-# first averages the gradients over all ranks. `hvd.grouped_allreduce(tensors)` averages a list of tensors in one exchange. All ranks
-# must call the same collectives (functions in which all ranks exchange data) in the same order.
+# `distributed(optimizer)` returns an optimizer like the one that it is given, with one difference: its
+# `apply(gradients, variables)` first averages the gradients over all ranks. `hvd.grouped_allreduce(tensors)` averages a
+# list of tensors in one exchange. All ranks must call the same collectives (functions in which all ranks exchange data)
+# in the same order.
 
 # %% labs={"id": "07.25"}
 check("07.25", own_script)
 
 # %% [markdown]
-# Run it on 2 ranks, with two kinds of optimizer. For comparison, the kit's optimizer trains from the same weights on the same shares:
+# Run it on 2 ranks, with two kinds of optimizer. For comparison, the kit's optimizer trains from the same weights on
+# the same shares:
 
 # %%
 if answered("07.24", "07.25") and devices.has("horovod"):

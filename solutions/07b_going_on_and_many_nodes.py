@@ -112,7 +112,7 @@ times_the_weights = 2
 predict("07.29", times_the_weights)
 
 # %% [markdown]
-# Open `scripts/goes_on.py`. `write` and `read` write arrays to a file and read them back; `save`, `resume` and two
+# Open `scripts/goes_on.py`. `write` saves arrays to a file and `read` loads them again; `save`, `resume` and two
 # places in `train` are blank. Before you fill them in, ask yourself:
 #
 # - All ranks hold the same state. Which rank writes the file, which one reads it, and how do its contents reach the

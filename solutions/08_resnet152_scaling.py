@@ -625,15 +625,15 @@ if answered("08.4"):
 # %% [markdown] labs={"id": "T10", "kind": "answer"}
 # ### T10: your answer
 # ### BEGIN SOLUTION
-# An epoch of ResNet152V2 takes longer because the network computes 3.13 times as many multiply-adds for each image.
-# The measured ratio on one worker (08.15) is different, since activations and the number of operations grow by other
+# An epoch of ResNet152V2 takes longer because the network computes 3.13 times as many multiply-adds for each image. The
+# measured ratio on one worker (08.15) is different, since activations and the number of operations grow by other
 # factors, and some costs of a step do not grow at all. The gradient of ResNet152V2 has only 2.47 times as many bytes,
 # so the network exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch
 # size. The plots show both speedups with their intervals, measured at the same batch size. The verdict above shows
 # whether they differ: it gives the ratio of the efficiencies, its interval, and the smallest difference that these
-# rounds could show. At each network's own largest batch, nothing was measured. There, ResNet152V2 fits fewer images,
-# so it exchanges more often per image: the bytes for each multiply-add, counted in the last table, show how much of
-# its advantage is left. Its workers also have to agree on 514 tensors instead of 174. After the same number of
+# rounds could show. Nothing was measured at each network's own largest batch size. There, ResNet152V2 fits fewer
+# images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table, show how
+# much of its advantage is left. Its workers also have to agree on 514 tensors instead of 174. After the same number of
 # epochs, 2 workers have made half as many updates, and the accuracy is lower, for both networks.
 # ### END SOLUTION
 
@@ -663,8 +663,8 @@ if horovod_script and own and (small_horovod or quick) and devices.has("horovod"
 
 # %% [markdown]
 # **Assume** that with Horovod, the efficiency of ResNet152V2 is the same multiple of ResNet50V2's efficiency as with
-# MirroredStrategy. **From this, predict the efficiency of ResNet152V2 on 2 Horovod ranks** before you look. The three
-# other efficiencies are known; they all come from your own runs, or all from recorded ones:
+# MirroredStrategy. **From this, predict the efficiency of ResNet152V2 on 2 Horovod ranks** before you look. The other
+# three efficiencies are known; they all come from your own runs, or all from recorded ones:
 
 
 # %% labs={"id": "08.12"}

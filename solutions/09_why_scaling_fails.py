@@ -122,9 +122,9 @@ if devices.has("horovod"):
 # begin to pay off. Where was the cost model wrong, and in which direction? It knows about the computing and the links.
 # It does not know that two processes on one machine slow each other down.
 #
-# Within a curve, the steps took turns, so you can compare them. The curves themselves were measured one after the
-# other, and four ranks may also exchange in a different way from two. So the gap between two curves does not tell you
-# what two more ranks cost.
+# The steps of one curve took turns, so you can compare its points with each other. The curves themselves were measured
+# one after the other, and four ranks may also exchange in a different way from two. So the gap between two curves does
+# not tell you what two more ranks cost.
 #
 # The next figure shows the parts of a step as shares of the step time on all the ranks in the same round. Each part is
 # the difference between two measured step times. **Start of operations** is what would remain of a step with 0 images:
@@ -193,8 +193,8 @@ check("09.4", why_it_loses)
 # averaging them after the step gives the same result as one step with the mean gradient.
 #
 # With momentum, a step also changes the velocities $v_i$, which the optimizer keeps as `optimizer.momentums`. Average
-# them together with the weights: $v_i \leftarrow \frac{1}{K} \sum_j v_j$ after every k-th step. Otherwise the workers
-# leave the exchange with equal weights but different velocities.
+# them whenever you average the weights: $v_i \leftarrow \frac{1}{K} \sum_j v_j$ after every k-th step. Otherwise the
+# workers leave the exchange with equal weights but different velocities.
 #
 # Open `scripts/local_sgd.py` and complete the function `local_sgd`, a training loop that does not use `fit`. Two parts
 # are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches,
@@ -323,7 +323,7 @@ check("09.9", why_sorted_loses)
 # %% [markdown]
 # ## Summary
 #
-# - More workers divide only the computing. Take a step apart before you add workers.
+# - Adding workers divides up only the computing. Break a step down into its parts before you add workers.
 # - Workers can exchange less often. What that costs depends on how similar their shards are.
 #
 # Next: `09b_large_batches_and_late_workers`.

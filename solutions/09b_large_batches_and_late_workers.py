@@ -197,10 +197,10 @@ outcome("09.13", ratio.value, ratio.interval)
 #
 # $$ S(B) = S_\text{min} \left(1 + \frac{B_\text{crit}}{B}\right) $$
 #
-# Fit this curve. Plotted against which quantity is it a straight line? `np.polyfit(x, y, 1)` fits a straight line and
-# returns its slope and its value at x = 0. The scatter in the number of steps is proportional to that number, so give
-# the fit the weights `w=1/steps`: then small and large numbers of steps count equally. (For this, `steps` must be a
-# NumPy array.)
+# Fit this curve. Against which quantity must you plot it to get a straight line? `np.polyfit(x, y, 1)` fits a straight
+# line and returns its slope and its value at x = 0. The scatter in the number of steps is proportional to that number,
+# so give the fit the weights `w=1/steps`: then small and large numbers of steps count equally. (For this, `steps` must
+# be a NumPy array.)
 
 
 # %% labs={"id": "09.14"}
@@ -299,9 +299,9 @@ if answered("09.17"):
 # %% [markdown]
 # At first, the gradients of all the images point in similar directions, and a small batch is enough. Later, the
 # gradient is small but the noise is not, so a larger batch pays off. Do not expect the noise scale to equal the B_crit
-# of your fit. The fit covers the whole run up to 95 %, with the best rate for each batch size. A noise scale belongs to
-# one moment and one rate, and it continues to grow after 95 % has been reached. Compare only the orders of magnitude
-# and the direction.
+# of your fit. The fit covers the whole run up to 95 %, with the best rate for each batch size. A noise scale holds only
+# for one moment and one learning rate, and it continues to grow after 95 % has been reached. Compare only the orders of
+# magnitude and the direction.
 #
 # Suppose that a training run has a noise scale of 70 images at the start and of 400 images later. What follows from
 # this?

@@ -449,8 +449,8 @@ check("10.20", runs if own else ..., gains)
 # %% [markdown]
 # ## F1
 #
-# What limited the speed of this training script, and how much did each change gain? Write 5 to 10 sentences, with your
-# own numbers:
+# What limited the speed of this training script, and how much did you gain from each change? Write 5 to 10 sentences,
+# with your own numbers:
 #
 # - what the first measurement showed;
 # - after each change, how many times as fast as the given script yours is, with the interval;
@@ -479,7 +479,7 @@ check("10.20", runs if own else ..., gains)
 #
 # - Utilisation is not progress: count images and operations, and compare them with what the machine can do.
 # - Name the limit, remove it, and measure again. A remedy for a different limit changes nothing.
-# - Read each file only once, in parallel and in advance. Start each operation once per batch, not once per image. Do
+# - Read each file only once, ahead of time, and several files in parallel. Start each operation once per batch, not once per image. Do
 #   not fetch anything inside a step.
 #
 # Next: `10b_memory_and_exchange`.

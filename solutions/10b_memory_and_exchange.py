@@ -282,8 +282,8 @@ for network in ("dense", "batch_norm"):
 # An all-reduce *is* a reduce-scatter followed by an all-gather (as in the ring of notebook 02b). So do the ranks send
 # more than before? Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines.
 # `hvd.reducescatter` divides the first axis among the ranks, and `hvd.allgather` joins the parts again; the docstrings
-# in `labs/hvd/collectives.py` give the shapes. Put all values into one vector, padded to a multiple of the number of
-# ranks, and divide that vector: then all shares have the same size. A rank may also keep a copy of its own share of the
+# in `labs/hvd/collectives.py` give the shapes. Put all the values into one vector, pad it to a multiple of the number
+# of ranks, and divide it, so that all shares have the same size. A rank may also keep a copy of its own share of the
 # weights, as in mixed precision. The check runs your class on 1, 2 and 4 simulated ranks.
 
 # %% labs={"id": "10.17"}

@@ -13,8 +13,8 @@
 #
 # **Paths:** *the practical* (its last notebook), *everything*; *an afternoon* leaves it out.
 #
-# In this notebook you look for the faults in someone else's scaling report and learn the rules that prevent them. Then you
-# review your own report against these rules and hand it in: task **T11**. No network is trained here.
+# In this notebook you look for the faults in someone else's scaling report and learn the rules that prevent them. Then
+# you review your own report against these rules and hand it in: task **T11**. No network is trained here.
 
 # %%
 from labs import report
@@ -25,25 +25,21 @@ from labs.show import plots, tables
 # %% [markdown]
 # ## A flawed report
 #
-# Suppose somebody hands in the 14 lines below. All the numbers are made up, but every sentence could be true. That is not
-# enough: a line **misleads** if it makes the reader believe something that was not measured.
+# Suppose somebody hands in the 14 lines below. All the numbers are made up, but every sentence could be true. That is
+# not enough: a line **misleads** if it makes the reader believe something that was not measured.
 #
-# > **Scaling of ResNet50V2 on our machines**
-# >
-# > 1. We trained ResNet50V2 in float32 on images of 32x32 pixels, using MirroredStrategy and SGD.
-# > 2. According to the log, an epoch takes 9 s on 1 worker and 3 s on 4 workers, so the speedup is 3.00.
-# > 3. We trained once with each number of workers, since the program and its seed are always the same.
-# > 4. A worker is one GPU. The images per second are the total over all workers.
-# > 5. On 4 GPUs, an epoch runs 75 times as fast as on the laptop's processor: a speedup of 75.
-# > 6. All other speedups are relative to the usual baseline.
-# > 7. On 2 workers the batch was 64 per worker, and on 4 workers it was 64 in total. One curve shows both.
-# > 8. The mean epoch time covers all 5 epochs, so nothing is left out.
-# > 9. The data set is the 1797 digits from scikit-learn. Each epoch reads 1792 of them.
-# > 10. On a machine with 2 cores, 8 workers are 1.9 times as fast as 1, so the method saturates at an efficiency of 0.24.
-# > 11. As Figure 1 shows, the speedup follows the ideal line closely.
-# > 12. On 64 workers the speedup is 41. We obtained it from the cost model with our own parameters.
-# > 13. Every training run was complete after 5 epochs, so 4 workers reach the goal 3 times as fast.
-# > 14. The table at the end lists the versions of TensorFlow, Keras and the driver.
+# > **Scaling of ResNet50V2 on our machines** > > 1. We trained ResNet50V2 in float32 on images of 32x32 pixels, using
+# MirroredStrategy and SGD. > 2. According to the log, an epoch takes 9 s on 1 worker and 3 s on 4 workers, so the
+# speedup is 3.00. > 3. We trained once with each number of workers, since the program and its seed are always the same.
+# > 4. A worker is one GPU. The images per second are the total over all workers. > 5. On 4 GPUs, an epoch runs 75 times
+# as fast as on the laptop's processor: a speedup of 75. > 6. All other speedups are relative to the usual baseline. >
+# 7. On 2 workers the batch was 64 per worker, and on 4 workers it was 64 in total. One curve shows both. > 8. The mean
+# epoch time covers all 5 epochs, so nothing is left out. > 9. The data set is the 1797 digits from scikit-learn. Each
+# epoch reads 1792 of them. > 10. On a machine with 2 cores, 8 workers are 1.9 times as fast as 1, so the method
+# saturates at an efficiency of 0.24. > 11. As Figure 1 shows, the speedup follows the ideal line closely. > 12. On 64
+# workers the speedup is 41. We obtained it from the cost model with our own parameters. > 13. Every training run was
+# complete after 5 epochs, so 4 workers reach the goal 3 times as fast. > 14. The table at the end lists the versions of
+# TensorFlow, Keras and the driver.
 
 # %%
 plots.show(pictures.flawed())
@@ -58,8 +54,8 @@ misleading_expected = 10
 predict("11.1", misleading_expected)
 
 # %% [markdown]
-# Now go through the report line by line. Which lines mislead? Give their numbers as a set. The check tells you how many are
-# still missing and where to look.
+# Now go through the report line by line. Which lines mislead? Give their numbers as a set. The check tells you how many
+# are still missing and where to look.
 
 # %% labs={"id": "11.2"}
 ### BEGIN SOLUTION
@@ -97,8 +93,8 @@ check("11.3", faults)
 plots.show(pictures.flawed(logarithmic=False))
 
 # %% [markdown]
-# `pictures.WORKERS` and `pictures.SPEEDUPS` contain the numbers behind both figures. What is the efficiency with the largest
-# number of workers, given as a fraction between 0 and 1?
+# `pictures.WORKERS` and `pictures.SPEEDUPS` contain the numbers behind both figures. What is the efficiency with the
+# largest number of workers, given as a fraction between 0 and 1?
 
 # %% labs={"id": "11.4"}
 ### BEGIN SOLUTION
@@ -109,11 +105,11 @@ check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 # %% [markdown]
 # ## What a good report contains
 #
-# Two sources explain this best. *T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC15, 2015*
-# (<https://doi.org/10.1145/2807591.2807644>) studied how 120 papers on parallel computing report their measurements, and
-# derived twelve rules from what they found. *MLPerf* (P. Mattson and others, MLPerf Training Benchmark, MLSys 2020,
-# <https://arxiv.org/abs/1910.01500>) adds the rules that are specific to machine learning. The table states the rules in our
-# own words, with the faults that they prevent:
+# Two sources explain this best. *T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC15,
+# 2015* (<https://doi.org/10.1145/2807591.2807644>) studied how 120 papers on parallel computing report their
+# measurements, and derived twelve rules from what they found. *MLPerf* (P. Mattson and others, MLPerf Training
+# Benchmark, MLSys 2020, <https://arxiv.org/abs/1910.01500>) adds the rules that are specific to machine learning. The
+# table states the rules in our own words, with the faults that they prevent:
 #
 # | rule | says | source | prevents |
 # |---|---|---|---|
@@ -128,14 +124,14 @@ check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 # | **goal** | The time is measured until the network reaches an agreed accuracy. The accuracy is reported beside the speed. | MLPerf | j |
 # | **repeats** | The time to reach that goal varies with the seed, so the network is trained several times. | MLPerf | c, j |
 #
-# The rounds in this course follow rules 3, 5 and 7 and break two others, each for a reason. Rule 4 would have us divide mean
-# times. But drift changes all the times in a round by the same factor and leaves their ratios unchanged, so this course
-# takes the geometric mean of the ratios. Rule 6 requires a check before data are treated as normally distributed. Our
-# interval assumes that the logarithms of the ratios are normally distributed, and there are too few rounds to check this.
-# Instead, the kit's tests check the interval against simulated disturbances.
+# The rounds in this course follow rules 3, 5 and 7 and break two others, each for a reason. Rule 4 would have us divide
+# mean times. But drift changes all the times in a round by the same factor and leaves their ratios unchanged, so this
+# course takes the geometric mean of the ratios. Rule 6 requires a check before data are treated as normally
+# distributed. Our interval assumes that the logarithms of the ratios are normally distributed, and there are too few
+# rounds to check this. Instead, the kit's tests check the interval against simulated disturbances.
 #
-# Suppose the measurement consisted of 6 rounds in which the runs took turns. Which of the following sentences would this
-# evidence support?
+# Suppose the measurement consisted of 6 rounds in which the runs took turns. Which of the following sentences would
+# this evidence support?
 #
 # - **a**: "Our method trains 1.71 times faster on 2 workers."
 # - **b**: "On 2 workers the speedup is 1.71 (1.62 to 1.80), so 8 workers reach a speedup of 6.8."
@@ -154,8 +150,8 @@ check("11.5", sentence)
 # ## Your own report
 #
 # **Save your notebooks first** (Ctrl + S in each of them), because the report reads the saved files. The cell below
-# generates the report from your run records, answers and scripts. All the numbers in its tables and figures are recomputed
-# from the records, not copied from a notebook. The report shows your name only if you supply it:
+# generates the report from your run records, answers and scripts. All the numbers in its tables and figures are
+# recomputed from the records, not copied from a notebook. The report shows your name only if you supply it:
 # `report.make("report", name="...", ppi=60)`. In a terminal, `uv run labs report` does the same.
 
 # %%
@@ -164,8 +160,9 @@ print(f"{len(made.pages)} pages, {len(made.report.runs)} runs, {len(made.report.
 report.show_pages(made, first=1, last=2)
 
 # %% [markdown]
-# To see other pages, use `report.show_pages(made, first=3, last=9)`. The next cell lists what is missing from the report and
-# then its **findings**: places where your evidence does not support what the report shows, or no longer supports it.
+# To see other pages, use `report.show_pages(made, first=3, last=9)`. The next cell lists what is missing from the
+# report and then its **findings**: places where your evidence does not support what the report shows, or no longer
+# supports it.
 
 # %%
 tables.show([{"missing": line} for line in made.report.missing], ("missing",))
@@ -175,8 +172,8 @@ tables.show([dict(found) for found in made.report.findings], ("task", "kind", "t
 # A finding is not a verdict. You can fix some findings: rerun whatever has changed, or rewrite an answer. Explain the
 # others in your answer: for example, say that a short test job was never meant to measure anything.
 #
-# For each written task that you have answered, the next table lists what a good answer contains. Compare your answer with
-# this list. (Your instructor may have withheld these lists.)
+# For each written task that you have answered, the next table lists what a good answer contains. Compare your answer
+# with this list. (Your instructor may have withheld these lists.)
 
 # %%
 held = [task for task in made.report.tasks if task.holds]
@@ -199,21 +196,21 @@ tables.show(
 # %% [markdown] labs={"id": "T11", "kind": "answer"}
 # ### T11: your answer
 # ### BEGIN SOLUTION
-# Main result: for ResNet50V2 with images of 32x32 pixels, 64 images per worker and MirroredStrategy, the table in T5 gives
-# the speedup of 2 workers over 1 worker in the same study on the same machine, with its 95 % interval over rounds. Beside it
-# are the accuracies after the same number of epochs; 2 workers make half as many updates.
+# Main result: for ResNet50V2 with images of 32x32 pixels, 64 images per worker and MirroredStrategy, the table in T5
+# gives the speedup of 2 workers over 1 worker in the same study on the same machine, with its 95 % interval over
+# rounds. Beside it are the accuracies after the same number of epochs; 2 workers make half as many updates.
 #
-# Rules followed: *baseline* (one worker from the same study, in every table), *whole* (the report says that the first epoch
-# is left out; runs with more workers than cores are marked and not used), *means* (the geometric mean of ratios within
-# rounds, since times drift), *spread* (intervals over rounds), *set-up* (the first page, the page of runs, the scripts),
-# *scaling* (weak: the batch per worker is fixed), *bounds* (T10 keeps measured and predicted values apart), *figures*
-# (units, intervals, axes that start at 0).
+# Rules followed: *baseline* (one worker from the same study, in every table), *whole* (the report says that the first
+# epoch is left out; runs with more workers than cores are marked and not used), *means* (the geometric mean of ratios
+# within rounds, since times drift), *spread* (intervals over rounds), *set-up* (the first page, the page of runs, the
+# scripts), *scaling* (weak: the batch per worker is fixed), *bounds* (T10 keeps measured and predicted values apart),
+# *figures* (units, intervals, axes that start at 0).
 #
-# Rules broken: *goal*, since a few epochs are not enough to reach an agreed accuracy, and *repeats*, since all rounds use
-# the same seed. The rounds show how certain the times are, but not how much the accuracy would vary.
+# Rules broken: *goal*, since a few epochs are not enough to reach an agreed accuracy, and *repeats*, since all rounds
+# use the same seed. The rounds show how certain the times are, but not how much the accuracy would vary.
 #
-# Findings: the short batch jobs in T5 and T9 and the runs in S1 have only one steady epoch or one repeat, so their speedups
-# have no interval. I do not use them as measurements of speed.
+# Findings: the short batch jobs in T5 and T9 and the runs in S1 have only one steady epoch or one repeat, so their
+# speedups have no interval. I do not use them as measurements of speed.
 #
 # Open question: it is not clear whether ResNet152V2 scales better than ResNet50V2 here, since the interval of the ratio
 # contains 1. More rounds on a machine that nobody else is using would settle this.
@@ -222,11 +219,11 @@ tables.show(
 # %% [markdown]
 # ## Hand it in
 #
-# Save this notebook and generate the report once more, so that it contains your latest changes. In the next cell, set `final`
-# to the return value of `report.make("report")`, just as for `made` above. The check tests whether the files of this
-# report fit together. Then hand in `report/submission.zip`. It contains the report as a PDF and as JSON, your notebooks and
-# scripts, and the records behind them, along with a list of their hashes. Paths on your machine, the machine's name and your
-# account name are removed.
+# Save this notebook and generate the report once more, so that it contains your latest changes. In the next cell, set
+# `final` to the return value of `report.make("report")`, just as for `made` above. The check tests whether the files of
+# this report fit together. Then hand in `report/submission.zip`. It contains the report as a PDF and as JSON, your
+# notebooks and scripts, and the records behind them, along with a list of their hashes. Paths on your machine, the
+# machine's name and your account name are removed.
 
 # %% labs={"id": "11.6"}
 ### BEGIN SOLUTION
@@ -239,4 +236,4 @@ check("11.6", final)
 #
 # - A report is evidence that comes with a name, a baseline and an interval.
 # - It says what was left out, and never presents a computed value as a measured one.
-# - Evidence goes out of date: once a script, a run or an answer changes on its own, the three no longer belong together.
+# - Evidence goes out of date: once you change a script, a run or an answer without the other two, the three no longer belong together.

@@ -13,9 +13,9 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**: it has no task to hand in, and no other notebook depends on it. Notebook 08 showed whether
-# two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the backward
-# pass hide messages, predict steps that were not measured, and try out a machine with 4096 workers.
+# This notebook is **optional**: it has no task to hand in, and no other notebook depends on it. Notebook 08 showed
+# whether two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the
+# backward pass hide messages, predict steps that were not measured, and try out a machine with 4096 workers.
 
 # %%
 from labs import costs, devices, jobs, presets, recorded
@@ -39,8 +39,8 @@ print(f"preset {plan.name}: {plan.local_batch} images per worker and step; {devi
 # ## Waiting
 #
 # A run record contains the time of every step. With 2 workers, a step lasts until the *slower* worker has finished.
-# **Predict:** for which network does this waiting lengthen the step by a larger share: `"ResNet50V2"`, `"ResNet152V2"` or
-# `"equal"` (to within 1 % of a step)?
+# **Predict:** for which network does this waiting lengthen the step by a larger share: `"ResNet50V2"`, `"ResNet152V2"`
+# or `"equal"` (to within 1 % of a step)?
 
 # %% labs={"id": "12.1"}
 ### BEGIN SOLUTION
@@ -49,7 +49,8 @@ waits_more_expected = "ResNet50V2"
 predict("12.1", waits_more_expected)
 
 # %% [markdown]
-# The next cell uses your own runs from notebooks 05 and 08 if they have the same sizes. Otherwise it uses recorded runs.
+# The next cell uses your own runs from notebooks 05 and 08 if they have the same sizes. Otherwise it uses recorded
+# runs.
 
 # %%
 runs, own = experiments.runs_of_two_networks(plan, (small, large))
@@ -57,11 +58,12 @@ print("your runs" if own else "recorded runs")
 plots.show(plots.steps(*runs))
 
 # %% [markdown]
-# Both time axes are logarithmic: equal distances mean equal *ratios*, so you can compare the two networks by eye. The dashed
-# curves are computed as in notebook 05: they show the slower of two steps taken from one worker alone. The distance from the
-# solid curve for 1 worker to the dashed curve is the part that **waiting** accounts for, if each worker's steps vary in the
-# same way as those of one worker alone. The distance from the dashed curve to the solid curve for 2 workers is the rest: the
-# exchange, sharing the machine, and the variation that the second worker adds. Here are the numbers for the median step:
+# Both time axes are logarithmic: equal distances mean equal *ratios*, so you can compare the two networks by eye. The
+# dashed curves are computed as in notebook 05: they show the slower of two steps taken from one worker alone. The
+# distance from the solid curve for 1 worker to the dashed curve is the part that **waiting** accounts for, if each
+# worker's steps vary in the same way as those of one worker alone. The distance from the dashed curve to the solid
+# curve for 2 workers is the rest: the exchange, sharing the machine, and the variation that the second worker adds.
+# Here are the numbers for the median step:
 
 # %%
 shown = []
@@ -91,8 +93,8 @@ outcome("12.1", "equal" if abs(more) < 0.01 else large if more > 0 else small, h
 # | **exchange** | both ranks run a step and average their gradients |
 # | **input** | the same as **exchange**, but each batch comes from the input pipeline |
 #
-# The measurement takes a few minutes and runs in the background while you write the next answer. Do not use the cores for
-# anything else while it runs.
+# The measurement takes a few minutes and runs in the background while you write the next answer. Do not use the cores
+# for anything else while it runs.
 
 # %%
 pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is for tests: it takes smaller networks here
@@ -133,8 +135,8 @@ if steps:
     plots.show(pictures.breakdown(steps.values()))
 
 # %% [markdown]
-# Each bar except *computation* shows a *difference* between two kinds of steps. If the whisker of a part crosses 0, the part
-# is smaller than the noise.
+# Each bar except *computation* shows a *difference* between two kinds of steps. If the whisker of a part crosses 0, the
+# part is smaller than the noise.
 #
 # - **computation**: the forward pass, the backward pass and the update of one undisturbed worker.
 # - **sharing the machine**: both cores use the same memory and cache. This part does not include the exchange, so a faster
@@ -142,8 +144,8 @@ if steps:
 # - **exchange and waiting**: the time that averaging adds to the step.
 # - **input**: the time that the pipeline adds to the step.
 #
-# By construction, the parts add up to the last kind of step. The real test is a step that was measured separately: a step
-# from a complete training run on 2 workers, taken from the runs above.
+# By construction, the parts add up to the last kind of step. The real test is a step that was measured separately: a
+# step from a complete training run on 2 workers, taken from the runs above.
 
 # %%
 compared = experiments.whole_steps(steps, runs)
@@ -153,8 +155,9 @@ if compared:
 # %% [markdown]
 # The **residual** is the time that the parts do not explain: Keras's loop and metrics, and the difference between the
 # exchange in MirroredStrategy and in Horovod. Its interval covers the noise of both measurements. It does not cover the
-# possibility that the machine was faster or slower during one of them: the kinds of steps took turns, but the measurement of
-# the parts and the training run did not. If the runs are recorded ones, the residual merely compares two machines.
+# possibility that the machine was faster or slower during one of them: the kinds of steps took turns, but the
+# measurement of the parts and the training run did not. If the runs are recorded ones, the residual merely compares two
+# machines.
 #
 # Some work does not appear in these bars, because it does not lengthen the step:
 
@@ -182,9 +185,9 @@ tables.show(rows, ("network", "batch", *headers), headers)
 #
 # ## Overlap
 #
-# The backward pass works from the last layer to the first. The gradient of the last layer is ready first, so it can be sent
-# while the others are still being computed. **Predict:** on 2 ranks, what share of the all-reduce time falls within the
-# backward pass (0 to 1)?
+# The backward pass works from the last layer to the first. The gradient of the last layer is ready first, so it can be
+# sent while the others are still being computed. **Predict:** on 2 ranks, what share of the all-reduce time falls
+# within the backward pass (0 to 1)?
 
 # %% labs={"id": "12.3"}
 ### BEGIN SOLUTION
@@ -193,9 +196,9 @@ within_expected = 0.7
 predict("12.3", within_expected)
 
 # %% [markdown]
-# Horovod's timeline (notebook 07) shows when each rank announced each gradient, and when that gradient was averaged. You
-# record the timeline of a short training run on two ranks twice: once with the default settings, and once with **fusion**
-# turned off, so that every tensor is sent as a separate message.
+# Horovod's timeline (notebook 07) shows when each rank announced each gradient, and when that gradient was averaged.
+# You record the timeline of a short training run on two ranks twice: once with the default settings, and once with
+# **fusion** turned off, so that every tensor is sent as a separate message.
 
 # %%
 network, images = ("SmallCNN", 8) if quick else (small, 32)
@@ -239,13 +242,14 @@ tables.show(shown, tuple(shown[0]), headers | {"share": "share within backward"}
 outcome("12.3", shown[0]["share"], how=kind)
 
 # %% [markdown]
-# Rank 0 learns only after a delay that a gradient is ready, so the share within the backward pass is an upper bound. Even
-# hidden messages are not always free: on CPU cores, the all-reduce slows down the backward pass that hides it. On GPUs, NCCL
-# does the same to a lesser extent.
+# Rank 0 learns only after a delay that a gradient is ready, so the share within the backward pass is an upper bound.
+# Even hidden messages are not always free: on CPU cores, the all-reduce slows down the backward pass that hides it. On
+# GPUs, NCCL does the same to a lesser extent.
 #
-# What would happen if the messages were larger or the link were slower? In the next picture, the gradients of ResNet50V2
-# fill **buckets**. A full bucket is sent as soon as the link is free. Use `time` to move through the step. Find the bucket
-# size that leaves the shortest exchange after the backward pass, first at 25 Gbit/s and then at 5 Gbit/s.
+# What would happen if the messages were larger or the link were slower? In the next picture, the gradients of
+# ResNet50V2 fill **buckets**. A full bucket is sent as soon as the link is free. Use `time` to move through the step.
+# Find the bucket size that leaves the shortest exchange after the backward pass, first at 25 Gbit/s and then at 5
+# Gbit/s.
 
 # %%
 pictures.networks()  # counts both networks; the first time it takes some seconds
@@ -258,13 +262,13 @@ widgets.explore(
 )
 
 # %% [markdown]
-# With small buckets, you pay the latency many times. A single large bucket is ready only when the backward pass ends, so
-# nothing hides it. The best bucket size lies between these extremes and depends on the link and the network. PyTorch uses
-# buckets like these. Every millisecond, Horovod checks which gradients are ready and fuses them, up to a size limit. The
-# last bucket is always sent after the backward pass, because it contains the gradient of the first layer.
+# With small buckets, you pay the latency many times. A single large bucket is ready only when the backward pass ends,
+# so nothing hides it. The best bucket size lies between these extremes and depends on the link and the network. PyTorch
+# uses buckets like these. Every millisecond, Horovod checks which gradients are ready and fuses them, up to a size
+# limit. The last bucket is always sent after the backward pass, because it contains the gradient of the first layer.
 #
-# Now return to the bar chart of the parts: "exchange and waiting" is the difference between two kinds of steps. What does it
-# show?
+# Now return to the bar chart of the parts: "exchange and waiting" is the difference between two kinds of steps. What
+# does it show?
 #
 # - **a**: how long it takes to transmit the bytes of the gradient, and nothing else
 # - **b**: how long the whole all-reduce takes, including its hidden parts
@@ -279,9 +283,9 @@ what_it_says = "c"
 check("12.4", what_it_says)
 
 # %% [markdown]
-# A barrier is never free: the step lasts until the *slowest* worker has arrived, and the more workers there are, the slower
-# the slowest one is. If the workers' step times vary by 3 %, the slowest of many workers takes several per cent longer
-# than the mean:
+# A barrier is never free: the step lasts until the *slowest* worker has arrived, and the more workers there are, the
+# slower the slowest one is. If the workers' step times vary by 3 %, the slowest of many workers takes several per cent
+# longer than the mean:
 
 # %%
 from labs.costs.stragglers import slowest
@@ -294,11 +298,12 @@ tables.show(rows, ("workers", "slowest"), {"slowest": "slowest worker / mean wor
 #
 # A model of a step fits on one line:
 #
-# $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that the backward pass does not hide.} $$
+# $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that the
+# backward pass does not hide.} $$
 #
-# `labs.costs` fits this model to measured steps. You have eight configurations: 2 networks with 2 batch sizes each, on 1 and
-# 2 workers. The fit uses five of them: the four on one worker, and one on two workers. It predicts the other three, and you
-# compare the predictions with the measurements.
+# `labs.costs` fits this model to measured steps. You have eight configurations: 2 networks with 2 batch sizes each, on
+# 1 and 2 workers. The fit uses five of them: the four on one worker, and one on two workers. It predicts the other
+# three, and you compare the predictions with the measurements.
 
 # %%
 every = [seen for found in steps.values() for seen in breakdown.observations(found)]
@@ -324,10 +329,11 @@ if shown:
     )
 
 # %% [markdown]
-# The intervals of the measured times are valid only for the few minutes in which the steps were measured. Where the residual
-# is larger than the intervals, the model is missing something. Look for candidates in the pictures above: the cost of
-# sharing the machine does not grow with the number of bytes, the ranks wait for each other, and 514 tensors produce more
-# messages than 174. Then look at the parameters, and at the notes on which effects the fit could not tell apart:
+# The intervals of the measured times are valid only for the few minutes in which the steps were measured. Where the
+# residual is larger than the intervals, the model is missing something. Look for candidates in the pictures above: the
+# cost of sharing the machine does not grow with the number of bytes, the ranks wait for each other, and 514 tensors
+# produce more messages than 174. Then look at the parameters, and at the notes on which effects the fit could not tell
+# apart:
 
 # %%
 full = experiments.fitted(every)
@@ -339,10 +345,10 @@ if full:
 # %% [markdown]
 # ## From which batch on is the exchange hidden?
 #
-# Sending a message of `size` bytes over a link that carries `bandwidth` bytes per second takes size / bandwidth seconds,
-# whatever the batch size is. The backward pass takes two thirds of the time that each image in the batch needs (the forward
-# pass takes the other third). At what batch size do the message and the backward pass take equally long? (The number need
-# not be whole.) At this batch size and above, the backward pass *can* hide the message.
+# Sending a message of `size` bytes over a link that carries `bandwidth` bytes per second takes size / bandwidth
+# seconds, whatever the batch size is. The backward pass takes two thirds of the time that each image in the batch needs
+# (the forward pass takes the other third). At what batch size do the message and the backward pass take equally long?
+# (The number need not be whole.) At this batch size and above, the backward pass *can* hide the message.
 
 
 # %% labs={"id": "12.5"}
@@ -375,21 +381,21 @@ if answered("12.5"):
     plots.show(pictures.border(image_seconds, bandwidth, messages, borders))
 
 # %% [markdown]
-# With half the batch per worker, the backward pass takes half as long, but the message takes as long as before. A batch that
-# was above the threshold (the "border" in the picture) may fall below it, and then the exchange lengthens the step. This
-# happens in *strong* scaling, where more workers share one batch. If the message is half as large (gradients sent as
-# float16), the threshold falls to half the batch. (Halving the number of layers would also halve the backward pass and leave
-# the threshold roughly where it is.) If a worker computes twice as fast, the threshold rises to twice the batch: the faster
-# the GPUs, the harder it is to hide the exchange.
+# With half the batch per worker, the backward pass takes half as long, but the message takes as long as before. A batch
+# that was above the threshold (the "border" in the picture) may fall below it, and then the exchange lengthens the
+# step. This happens in *strong* scaling, where more workers share one batch. If the message is half as large (gradients
+# sent as float16), the threshold falls to half the batch. (Halving the number of layers would also halve the backward
+# pass and leave the threshold roughly where it is.) If a worker computes twice as fast, the threshold rises to twice
+# the batch: the faster the GPUs, the harder it is to hide the exchange.
 #
-# The threshold is a best case, because it assumes that the entire backward pass can hide messages. In fact, the last bucket
-# is never hidden.
+# The threshold is a best case, because it assumes that the entire backward pass can hide messages. In fact, the last
+# bucket is never hidden.
 #
 # ## At each network's own largest batch
 #
-# So far, both networks have had the same batch size. With its own largest batch, each network spreads an exchange over more
-# images. The search in T8 found how many images fit. The fit above **predicts** the efficiency at these batch sizes, which
-# lie far outside the fitted range:
+# So far, both networks have had the same batch size. With its own largest batch, each network spreads an exchange over
+# more images. The search in T8 found how many images fit. The fit above **predicts** the efficiency at these batch
+# sizes, which lie far outside the fitted range:
 
 # %%
 largest = {name: experiments.largest_batch(name, plan.image_size, 2 * plan.local_batch) for name in steps}
@@ -427,16 +433,16 @@ for name in at_largest if full else ():
 tables.show(shown, ("network", "batch", "predicted", "measured"), {"measured": "measured [95 % interval]"})
 
 # %% [markdown]
-# Read the table in two ways. First compare the rows of one network: what do you gain from a larger batch? Then compare the
-# two rows marked "its largest": does the order of the networks stay the same? The fit does not include *sharing the
+# Read the table in two ways. First compare the rows of one network: what do you gain from a larger batch? Then compare
+# the two rows marked "its largest": does the order of the networks stay the same? The fit does not include *sharing the
 # machine*, whose cost grows with the batch. If the measured efficiency is below the predicted one, suspect this first.
 #
 # ## What if: 4096 workers
 #
-# Now use the same model with the data for a machine that you do not have: nodes with 8 V100 GPUs each, connected by Ethernet
-# (`labs/machines/v100-ethernet25.toml`). Everything here is **predicted**, for images of 224x224 pixels. Move one control at
-# a time and look at both plots: the curves and the shares of a step. A dotted line means that the batch does not fit into
-# the GPU's 16 GB of memory.
+# Now use the same model with the data for a machine that you do not have: nodes with 8 V100 GPUs each, connected by
+# Ethernet (`labs/machines/v100-ethernet25.toml`). Everything here is **predicted**, for images of 224x224 pixels. Move
+# one control at a time and look at both plots: the curves and the shares of a step. A dotted line means that the batch
+# does not fit into the GPU's 16 GB of memory.
 
 # %%
 widgets.explore(
@@ -451,8 +457,8 @@ widgets.explore(
 )
 
 # %% [markdown]
-# The bandwidth between nodes is in Gbit/s, the latency in microseconds per message, and fusion in MiB (0 means that every
-# tensor is sent as a separate message). Accumulation is the number of passes before each exchange.
+# The bandwidth between nodes is in Gbit/s, the latency in microseconds per message, and fusion in MiB (0 means that
+# every tensor is sent as a separate message). Accumulation is the number of passes before each exchange.
 #
 # The curves show *central* values, but each prediction also has an interval. Both networks are predicted for the same
 # machine. Anything that the machine's file leaves uncertain, such as the real speed of the links, shifts both curves
@@ -470,12 +476,12 @@ print("predicted efficiencies at 10 Gbit/s, with 95 % intervals")
 tables.show(shown, tuple(shown[0]), {"ratio": f"{large} / {small}"})
 
 # %% [markdown]
-# In the picture above, set the bandwidth to **10** Gbit/s. Give each network its own largest batch that is a power of two:
-# **128** for ResNet50V2 and **64** for ResNet152V2. For each network, what is the smallest number of workers at which the
-# central efficiency is below 0.8?
+# In the picture above, set the bandwidth to **10** Gbit/s. Give each network its own largest batch that is a power of
+# two: **128** for ResNet50V2 and **64** for ResNet152V2. For each network, what is the smallest number of workers at
+# which the central efficiency is below 0.8?
 #
-# Then look at the order on **64** workers. Which network has the higher efficiency when both have the same batch, and which
-# when each has its own largest batch: `"ResNet50V2"`, `"ResNet152V2"` or `"can't tell"`?
+# Then look at the order on **64** workers. Which network has the higher efficiency when both have the same batch, and
+# which when each has its own largest batch: `"ResNet50V2"`, `"ResNet152V2"` or `"can't tell"`?
 
 # %% labs={"id": "12.6"}
 ### BEGIN SOLUTION
@@ -487,9 +493,9 @@ higher_at_largest = pictures.told(pictures.order(64, (128, 64), bandwidth=10)["r
 check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 
 # %% [markdown]
-# How far can you trust such a prediction? The kit predicts 21 published efficiencies, each with constants chosen only from
-# other sources (`python benchmarks/published.py`, `labs/machines/README.md`). The table compares its model with two simpler
-# ones that know less:
+# How far can you trust such a prediction? The kit predicts 21 published efficiencies, each with constants chosen only
+# from other sources (`python benchmarks/published.py`, `labs/machines/README.md`). The table compares its model with
+# two simpler ones that know less:
 #
 # | predicted by | inside the 95 % interval | median error | largest error | median width |
 # |---|---|---|---|---|
@@ -497,18 +503,18 @@ check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 # | the model, assuming that links take no time | 21 of 21 | 0.016 | 0.208 | 0.328 |
 # | the model | 21 of 21 | 0.018 | 0.112 | 0.200 |
 #
-# "21 of 21" alone says little, because a constant does nearly as well, though with wider intervals. Most of the published
-# efficiencies are similar, and for these the link data do not even reduce the median error. The link data matter where a
-# network exchanges a lot of data: they reduce the largest error. All of these programs run one process per GPU. If one
-# process drives several GPUs, the efficiency depends more on the program than on the machine. In that case, do not use the
-# model without measurements of that program.
+# "21 of 21" alone says little, because a constant does nearly as well, though with wider intervals. Most of the
+# published efficiencies are similar, and for these the link data do not even reduce the median error. The link data
+# matter where a network exchanges a lot of data: they reduce the largest error. All of these programs run one process
+# per GPU. If one process drives several GPUs, the efficiency depends more on the program than on the machine. In that
+# case, do not use the model without measurements of that program.
 #
-# Even if two intervals overlap, the order may be known: look at the ratio. Conversely, even if two curves are clearly apart
-# in a picture, the order may be unknown. A statement about "the scaling of ResNet152V2" must give the batch *and* the
-# interval.
+# Even if two intervals overlap, the order may be known: look at the ratio. Conversely, even if two curves are clearly
+# apart in a picture, the order may be unknown. A statement about "the scaling of ResNet152V2" must give the batch *and*
+# the interval.
 #
-# Now go back to 25 Gbit/s and a batch of 64 for both networks, and set fusion to **0**. The central curve of ResNet152V2,
-# which was the upper one, drops below the other curve. Why?
+# Now go back to 25 Gbit/s and a batch of 64 for both networks, and set fusion to **0**. The central curve of
+# ResNet152V2, which was the upper one, drops below the other curve. Why?
 #
 # - **a**: ResNet152V2 now has more bytes to send
 # - **b**: ResNet152V2 sends 514 messages and ResNet50V2 only 174, and each message incurs the latency of every step in the ring
@@ -522,8 +528,8 @@ without_fusion = "b"
 check("12.7", without_fusion)
 
 # %% [markdown]
-# Try float16, too. The computation gets faster but the gradients stay in float32, so the *efficiency* falls even though the
-# number of images per second rises. Efficiency alone never shows which machine is better.
+# Try float16, too. The computation gets faster but the gradients stay in float32, so the *efficiency* falls even though
+# the number of images per second rises. Efficiency alone never shows which machine is better.
 #
 # ## Summary
 #
