@@ -54,8 +54,10 @@ def test_batch_up_to_which_the_state_of_vgg16_takes_more_than_its_activations():
 
 
 def test_messages_of_a_tree():
-    messages, workers = found(r"takes 2 log2 K messages .*?: (\d+) for (\d+) workers", "02b")
-    assert messages == 2 * math.log2(workers)
+    workers, tree, ring = found(
+        r"takes 2 log2 K successive messages .*?: for (\d+) workers, (\d+) instead of (\d+)", "02b"
+    )
+    assert (tree, ring) == (2 * math.log2(workers), 2 * (workers - 1))
 
 
 @pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
