@@ -13,22 +13,22 @@
 #
 # **Paths:** *an afternoon* (next: `01_basic_concepts`), *the practical* (next: `01_basic_concepts`), *everything*.
 #
-# You will train one neural network on many devices, measure what that gains, and explain what you
-# measured. Everything runs on the machine in front of you, with or without a GPU; the same notebooks and
-# scripts run on a node with 8 GPUs.
+# You will train one neural network on many devices, measure what you gain by it, and explain your measurements.
+# Everything runs on the machine in front of you, with or without a GPU. The same notebooks and scripts also run on a
+# node with 8 GPUs.
 #
-# Run a cell with **Shift + Enter**. To run all cells: menu *Run*, *Run All Cells*.
+# Run a cell with **Shift + Enter**. To run all cells, choose *Run All Cells* from the *Run* menu.
 #
 # ## Three ways through the course
 #
 # | path | time | what you can do afterwards |
 # |---|---|---|
-# | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and say why it is not 2 |
-# | `"practical"` | 9 hours | solve the tasks T1 to T11: search for the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 17 hours | also shard data, train with Horovod on many nodes, say why scaling fails, and make a step faster |
+# | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
+# | `"practical"` | 9 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"everything"` | 18 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
 #
-# Choose one below. A longer path goes through all notebooks of a shorter one, so you can change your mind at any time. Run the cell
-# again whenever you come back: it shows how far you are.
+# Choose one in the cell below. A longer path includes all the notebooks of a shorter one, so you can change your mind
+# at any time. Run that cell again whenever you come back: it shows how far you have got.
 
 # %%
 from labs import checks
@@ -41,8 +41,8 @@ plots.show(pictures.course(checks.progress(), path))
 # %% [markdown]
 # ## What is this machine?
 #
-# The doctor looks at it. Each row says what was found and what follows from it; where something
-# should be mended, it says how. The first time this takes some seconds: TensorFlow starts.
+# The doctor inspects it. Each row says what was found and what that means; if something needs fixing, the row says how.
+# The first time, this takes a few seconds because TensorFlow has to start.
 
 # %%
 from labs import devices, doctor
@@ -53,10 +53,11 @@ tables.show(doctor.look(), ("what", "found", "means", "fix"))
 # %% [markdown]
 # ## Your first check
 #
-# Whenever you see `...` followed by `# your code here`, that is a **blank**: replace the `...` by your answer and run
-# the cell. A check tells you at once whether it is right. If not, it gives a hint; try as often as you like.
+# Whenever you see `...` followed by `# your code here`, that is a **blank**: replace the `...` with your answer and run
+# the cell. A check tells you at once whether your answer is right. If it is not, you get a hint; try as often as you
+# like.
 #
-# A *worker* is what computes one share of a training. What is a worker on this machine: a `"gpu"` or a `"core"`?
+# A *worker* computes one share of a training run. What is a worker on this machine: a `"gpu"` or a `"core"`?
 
 # %% labs={"id": "00.1"}
 from labs.checks import check, outcome, predict
@@ -69,8 +70,9 @@ check("00.1", worker)
 # %% [markdown]
 # ## Your first measurement
 #
-# A small network is trained on 1 worker, and the same on 2. **Predict:** how many times as many images do 2 workers train in a
-# second? 1 would be no gain, 2 twice as fast. A prediction is kept and not judged.
+# You will train a small network on 1 worker, and the same network on 2. **Predict:** how many times as many images per
+# second do 2 workers process as 1 worker? A factor of 1 means no gain; 2 means twice as fast. Your prediction is
+# recorded, but not judged.
 
 # %% labs={"id": "00.2"}
 ### BEGIN SOLUTION
@@ -79,7 +81,7 @@ gain_expected = 1.7
 predict("00.2", gain_expected)
 
 # %% [markdown]
-# Now measure. Both trainings start, and then take turns: one trains, the other one waits.
+# Now measure. Both training runs start and then take turns: while one trains, the other waits.
 
 # %%
 from labs.lessons.nb00 import first
@@ -91,35 +93,37 @@ plots.show(pictures.first(runs))
 outcome("00.2", *first.speedup(runs))
 
 # %% [markdown]
-# On the left are the seconds of every epoch, on the right how many times as fast 2 workers were in each round. Measured again,
-# these numbers would not be the same. The grey band is the **95 % interval** of the ratios' mean, and says how far to trust it.
-# The seconds are those of these minutes: in an hour the machine may be faster or slower, for both trainings.
+# The left plot shows how many seconds each epoch took; the right plot shows how many times as fast 2 workers were in
+# each round. If you measured again, you would get different numbers. The grey band is the **95 % interval** of the mean
+# ratio; it shows how far you can trust the mean. The seconds are valid only for the few minutes in which they were
+# measured: an hour later the machine may be faster or slower, for both training runs.
 #
-# Above the figure stands a question. If the band lies between 1 and 2: why not twice as fast? If it lies below 1: why *slower*? If 1 is
-# in the band, these rounds cannot tell. More than 2 is noise: measure again when the machine is quiet, as you do where
-# the figure says that other programs ran.
+# There is a question above the figure. If the band lies between 1 and 2, why are 2 workers not twice as fast? If it
+# lies below 1, why are they *slower*? If the band includes 1, these rounds cannot tell which is faster. A value above 2
+# is noise: measure again when the machine is quiet. Do the same if the figure says that other programs were running.
 #
-# The question goes through the whole course:
+# This question runs through the whole course:
 #
 # - The workers train *one* network, so they must agree after each step: what do they send each other (`02_concurrency`,
 #   `02b_ring_all_reduce`, `03_mirrored_strategy`)?
-# - All wait for the slowest one (`02_concurrency`).
-# - What if a part of the work cannot be divided (`01_basic_concepts`)?
-# - The workers share one machine. You take a step apart, and see how much each of these costs here (`05_resnet50_scaling`).
-# - Is it the network? A larger one has more to compute, and more to send (`08_resnet152_scaling`).
+# - Every worker waits for the slowest one (`02_concurrency`).
+# - What if part of the work cannot be divided (`01_basic_concepts`)?
+# - The workers share one machine. You will take a step apart and see how much each of these effects costs here
+#   (`05_resnet50_scaling`).
+# - Is it the network? A larger network has more to compute, but also more to send (`08_resnet152_scaling`).
 #
 # ## How the kit works
 #
-# Each of the two trainings was a **job**: a program in a process of its own. Whether it ran in a notebook, in a terminal or on
-# a cluster, it leaves three files in the folder `runs`:
+# Each of the two training runs was a **job**: a program in its own process. Whether a job runs in a notebook, in a
+# terminal or on a cluster, it leaves three files in the folder `runs`:
 #
-# | file | holds |
+# | file | contents |
 # |---|---|
 # | `NAME.out` | what the program printed: Keras' own log |
-# | `NAME.err` | what went wrong, or nothing |
+# | `NAME.err` | what went wrong, if anything |
 # | `NAME.json` | the run record: every step's time, the settings, the machine, the versions |
 #
-# All results come from these files, never from anywhere else. This is the `.out` file of the training on 1 worker:
+# All results come from these files and nowhere else. This is the `.out` file of the run on 1 worker:
 
 # %%
 from labs import jobs
@@ -127,13 +131,13 @@ from labs import jobs
 print((jobs.folder() / "first_w1.out").read_text())
 
 # %% [markdown]
-# The first epoch took longer than the others, though all saw the same images: in the first one, TensorFlow also
-# *traces* the program, that is, turns Python into a graph. Every measurement in this course leaves the first epoch out; while it
-# runs, the progress bar names no images/s.
+# The first epoch took longer than the others, although every epoch processed the same images. In the first epoch,
+# TensorFlow also *traces* the program: it turns the Python code into a graph. Every measurement in this course leaves
+# out the first epoch; while it runs, the progress bar shows no images/s.
 #
-# The run records in numbers, with their intervals in brackets (**speedup** is what you predicted, **efficiency** the speedup
-# divided by the workers). Those of speedup and efficiency are 95 % intervals; those of seconds and images/s say how much they
-# spread in these minutes:
+# Here are the run records in numbers, with intervals in brackets. (**Speedup** is what you predicted; **efficiency** is
+# the speedup divided by the number of workers.) The intervals for speedup and efficiency are 95 % intervals. Those for
+# seconds and images/s show how much the values varied during these minutes:
 
 # %%
 from labs.results import metrics
@@ -143,12 +147,13 @@ tables.scaling(metrics.summarise(runs))
 # %% [markdown]
 # ## What carries a number
 #
-# **Checks** are answered at once. **Predictions** are kept, not judged: commit
-# yourself *before* you run. The outcome is set beside them, and what you said last before it counts. **Blanks** are yours to fill.
-# **Written tasks** (T3, T4, ...) are answered in a text cell, in your own words; they are what you hand in.
+# **Checks** tell you at once whether you are right. **Predictions** are recorded, not judged: commit yourself *before*
+# you run the cell. The outcome is shown beside the last prediction that you made before you saw it. **Blanks** are
+# yours to fill in. You answer **written tasks** (T3, T4, ...) in a text cell, in your own words, and hand them in.
 #
-# How good are your predictions, over the course? Each point is a number: the outcome divided by what you said. On the dashed
-# line you were right; at 2, it was twice as much. Words are right or not. A bar is the outcome's interval.
+# How good are your predictions over the course? Each point stands for one number that you predicted: it shows the
+# outcome divided by your prediction. On the dashed line you were right; at 2, the outcome was twice your prediction.
+# Words are simply right or wrong. The bars show the intervals of the outcomes.
 
 # %%
 plots.show(pictures.predictions())

@@ -13,11 +13,12 @@
 #
 # **Paths:** *an afternoon* (next: `03_mirrored_strategy`), *the practical* (next: `02_concurrency`), *everything*.
 #
-# Why is one network trained on many devices at all? What does "faster" mean, and how do you measure it? How can the work
-# be divided, and what must each device keep in its memory? At the end you answer task **T1** in your own words.
+# Why train one network on many devices at all? What does "faster" mean, and how do you measure it? How can you divide
+# the work, and what must each device keep in its memory? At the end you complete task **T1** in your own words.
 #
-# Nothing is trained here. You work with numbers that others have published or measured, one of them a training on a
-# cluster that becomes nearly 4 times as fast on 4 GPUs, and with small simulations.
+# You will not train anything in this notebook. Instead, you will work with small simulations and with numbers that
+# others have published or measured. One example is a training run on a cluster that becomes nearly 4 times as fast on 4
+# GPUs.
 
 # %%
 from labs import recorded
@@ -30,10 +31,11 @@ from labs.simulate import laws, memory, pipeline
 # %% [markdown]
 # ## Why one device is not enough
 #
-# From 2012 to 2018, the computation that went into the largest trainings doubled every **3.4 months** (D. Amodei and
-# D. Hernandez, "AI and Compute", OpenAI, 2018). Before you compute: how many times as much is that after one year?
+# From 2012 to 2018, the amount of computation used in the largest training runs doubled every **3.4 months** (D. Amodei
+# and D. Hernandez, "AI and Compute", OpenAI, 2018). Before you compute anything, guess: by what factor does it grow in
+# one year?
 #
-# Then write it as a formula, for any number of months.
+# Then write it as a formula for any number of months.
 
 
 # %% labs={"id": "01.1"}
@@ -47,38 +49,39 @@ def per_year(months):
 check("01.1", per_year)
 
 # %% [markdown]
-# Compare this with something that doubles every 24 months, as the number of transistors on a chip did for a long time
-# (Moore's law). The next cell draws both with your formula, on a logarithmic axis. Guess before you look: if the speed of
-# *one* chip doubles every 24 months, in which year can it do alone what the largest training of 2018 needed?
+# Compare this with something that doubles every 24 months, as the number of transistors on a chip long did (Moore's
+# law). The next cell uses your formula to plot both on a logarithmic axis. Guess before you look: if the speed of *one*
+# chip doubles every 24 months, in which year will a single chip be able to handle the largest training run of 2018?
 
 # %%
 if answered("01.1"):
     plots.show(pictures.gap(per_year))
 
 # %% [markdown]
-# Nobody waits for that chip. *More* chips fill the gap, and more patience. But are a thousand chips a thousand times as
-# fast? That is the question of this course.
+# Nobody waits for that chip. *More* chips fill the gap, along with more patience. But are a thousand chips a thousand
+# times as fast? That is the central question of this course.
 #
-# Two estimates give an example: GPT-3 would take about **355 years on one V100** (C. Li, Lambda, 2020), and about **34 days on
-# 1024 A100** (D. Narayanan and others, [2104.04473](https://arxiv.org/abs/2104.04473), 2021). That is 3811 times as fast. The
-# number of devices gives a factor of 1024 at best. The rest, a factor of 3.7 or more, comes from the newer device and everything
-# else. So distinguish two words:
+# Two estimates illustrate this: GPT-3 would take about **355 years on one V100** (C. Li, Lambda, 2020), and about **34
+# days on 1024 A100** GPUs (D. Narayanan and others, [2104.04473](https://arxiv.org/abs/2104.04473), 2021). That is 3811
+# times as fast. The number of devices gives a factor of 1024 at best. The rest, a factor of 3.7 or more, comes from the
+# newer device and everything else. So you need to distinguish between two terms:
 #
-# - **Acceleration**: another, faster device does the same work.
+# - **Acceleration**: a different, faster device does the same work.
 # - **Scaling**: more devices *of the same kind* share the work.
 #
-# Only scaling has a **speedup**, $S(p) = T(1) / T(p)$: the time on 1 device, divided by the time on $p$ devices. Ideally
-# it is $p$. The **efficiency**, $E(p) = S(p) / p$, is the share of the ideal that is reached.
+# Only scaling has a **speedup**, $S(p) = T(1) / T(p)$: the time on 1 device divided by the time on $p$ devices.
+# Ideally, the speedup is $p$. The **efficiency**, $E(p) = S(p) / p$, is the share of this ideal that you reach.
 #
 # ## "150 times as fast"
 #
-# A network for photographs of 500 x 500 pixels was trained on a CPU, then with Horovod on GPUs. Somebody reports:
+# A network for photographs of 500 x 500 pixels was trained first on a CPU and then with Horovod on GPUs. Somebody
+# reports:
 #
 # | | 1 CPU | 1 GPU | 2 GPUs | 4 GPUs |
 # |---|---|---|---|---|
-# | times as fast as the CPU | 1 | 75 | 150 | no further gain |
+# | speed relative to the CPU | 1 | 75 | 150 | no further gain |
 #
-# How well does this training *scale*? Compute the speedup on 2 and on 4 GPUs, and the efficiency on 4.
+# How well does this training program *scale*? Compute the speedups on 2 and 4 GPUs, and the efficiency on 4 GPUs.
 
 # %% labs={"id": "01.3"}
 ### BEGIN SOLUTION
@@ -88,17 +91,17 @@ efficiency_4 = speedup_4 / 4
 check("01.3", speedup_2, speedup_4, efficiency_4)
 
 # %% [markdown]
-# The factor of 75 is acceleration: a GPU replaced a CPU. The gain after that is scaling, and it ended at 2 GPUs. A
-# "speedup of 150" hides both facts. So never call it a speedup when you compare times on two kinds of devices, and always
-# say what you compare with.
+# The factor of 75 is acceleration: a GPU replaced a CPU. The gain after that is scaling, and it stopped at 2 GPUs. A
+# "speedup of 150" hides both facts. So never call it a speedup when you compare times on two kinds of devices, and
+# always say what you are comparing with.
 #
 # ## From 29 hours to 1.2 minutes
 #
-# A well-known task: train the network ResNet-50 on the images of ImageNet. One group needed 29 h on 8 P100 GPUs. A few
-# years later another group needed 1.2 min on 2048 V100 GPUs: **1450 times as fast**.
+# A well-known benchmark is to train the network ResNet-50 on the images of ImageNet. One group needed 29 h on 8 P100
+# GPUs. A few years later, another group needed 1.2 min on 2048 V100 GPUs: **1450 times as fast**.
 #
-# **Predict:** how much of this factor of 1450 comes from the *number* of devices? (The rest comes from the device, the
-# program and everything else.)
+# **Predict:** how much of this factor of 1450 is due to the *number* of devices? (The rest is due to faster devices,
+# better programs and everything else.)
 
 # %% labs={"id": "01.4"}
 ### BEGIN SOLUTION
@@ -107,7 +110,7 @@ by_number = 256
 predict("01.4", by_number)
 
 # %% [markdown]
-# What several groups have published, the slowest first:
+# Here are the results that several groups have published, slowest first:
 
 # %%
 trainings = recorded.imagenet()
@@ -120,20 +123,21 @@ first, last = (next(row for row in trainings if row["minutes"] == minutes) for m
 outcome("01.4", last["devices"] / first["devices"], how="computed")
 
 # %% [markdown]
-# The picture splits the gain of each row over the first one. On the left, the dashed line shows the time that more P100
-# would need if they scaled ideally from 8. On the right, the grey bar is the factor that the number of devices gives at
-# best, and the coloured bar is the rest. Grey times coloured is the whole gain.
+# The picture splits each row's gain over the first row into two factors. In the left plot, the dashed line shows how
+# long more P100 GPUs would take if they scaled ideally from 8. In the right plot, the grey bar is the factor that the
+# number of devices gives at best, and the coloured bar is the remaining factor. Multiply the two to get the whole gain.
 
 # %%
 plots.show(pictures.imagenet())
 
 # %% [markdown]
-# The points of 256 and 1024 P100 are a little *above* the line. Their rest is below 1, because communication costs time.
-# The points far *below* the line had faster devices and better programs: a rest of 5.7 or 7.6 says nothing about scaling.
-# (For the TPU pod, the number of devices was not published.)
+# The points for 256 and 1024 P100 GPUs lie a little *above* the line. Their remaining factor is below 1, because
+# communication takes time. The points far *below* the line used faster devices and better programs: a remaining factor
+# of 5.7 or 7.6 says nothing about scaling. (For the TPU pod, the number of devices was not published.)
 #
-# Only the three P100 rows allow a speedup, and nobody published a time on 1 device. So take the first row as the
-# baseline. How many times as fast is another row, on how many times as many devices?
+# You can compute a speedup only from the three P100 rows, and nobody published a time on 1 device. So take the first
+# row as the baseline. Compared with it, how many times as fast is another row, and how many times as many devices does
+# it use?
 
 
 # %% labs={"id": "01.5"}
@@ -158,17 +162,18 @@ if answered("01.5"):
     )
 
 # %% [markdown]
-# From 8 to 1024 devices, the efficiency stays at nine tenths. Look at the last column, too: the fastest of the three is
-# also the least accurate. A training is faster only if the network is as good in the end, so **state the accuracy beside
-# every time**. (Three groups used three programs: this is a comparison, not yet a measurement.)
+# From 8 to 1024 devices, the efficiency stays at about nine tenths. Look at the last column, too: the fastest of the
+# three runs is also the least accurate. A training run is faster only if the network is just as good at the end, so
+# **state the accuracy alongside every time**. (The three groups used three different programs, so this is a comparison,
+# not yet a measurement.)
 #
-# Somebody writes: "With 256 times the devices it was 1450 times as fast. So the efficiency is 1450 / 256, that is
-# 566 %." What is wrong?
+# Somebody writes: "With 256 times as many devices, training was 1450 times as fast. So the efficiency is 1450 / 256, or
+# 566 %." What is wrong with this?
 #
-# - **a**: the divisor: with 2048 devices it is 1450 / 2048, an efficiency of 71 %
-# - **b**: nothing; with many devices the data fit into their fast memories, so more than 100 % is possible
-# - **c**: 8 P100 are compared with 2048 V100, so 1450 is not a speedup, and no efficiency follows from it
-# - **d**: the accuracy is 75.3 % in one row and 75.08 % in the other, and this explains the factor of 5.7
+# - **a**: the divisor: with 2048 devices, the efficiency is 1450 / 2048, or 71 %
+# - **b**: nothing; with many devices the data fit into the devices' fast memories, so more than 100 % is possible
+# - **c**: it compares 8 P100 GPUs with 2048 V100 GPUs, so 1450 is not a speedup and does not give an efficiency
+# - **d**: one row has an accuracy of 75.3 % and the other 75.08 %, and this explains the factor of 5.7
 
 # %% labs={"id": "01.6"}
 ### BEGIN SOLUTION
@@ -179,21 +184,21 @@ check("01.6", what_is_wrong)
 # %% [markdown]
 # ## Measure by hand
 #
-# Now one program on one kind of device: ResNet50V2, trained on 1, 2 and 4 V100 GPUs of a node of CTE-POWER, a cluster
-# in Barcelona. Each epoch goes once through 50,000 images. This is its log, recorded there. The run on 2 GPUs is not
-# shown.
+# Now look at one program on one kind of device: ResNet50V2, trained on 1, 2 and 4 V100 GPUs of a node of CTE-POWER, a
+# cluster in Barcelona. Each epoch is one pass through 50,000 images. Here is the log that was recorded there, without
+# the run on 2 GPUs.
 
 # %%
 log = recorded.CTE_POWER.read_text().splitlines()
 print(*log[:13], "...", *log[26:], sep="\n")
 
 # %% [markdown]
-# Which epochs of a run do you use for the time of *one* epoch?
+# Which of a run's epochs do you use for the time of *one* epoch?
 #
-# - **a**: the mean of all five, because you wait for the first one as well
-# - **b**: the mean of epochs 2 to 5, because the first one also prepares the program and reserves memory
+# - **a**: the mean of all five, because you also have to wait for the first one
+# - **b**: the mean of epochs 2 to 5, because the first one also includes preparing the program and reserving memory
 # - **c**: the shortest epoch, because it shows what the machine can do
-# - **d**: the first, because no data are in any cache yet
+# - **d**: the first epoch, because no data have been cached yet
 
 # %% labs={"id": "01.7"}
 ### BEGIN SOLUTION
@@ -202,8 +207,8 @@ which_epochs = "b"
 check("01.7", which_epochs)
 
 # %% [markdown]
-# So an epoch takes 45, 24 and 12 s on 1, 2 and 4 GPUs. Write the three quantities with which every scaling study begins.
-# **Throughput** is the number of images per second.
+# So an epoch takes 45, 24 and 12 s on 1, 2 and 4 GPUs. Write functions for the three quantities that every scaling
+# study starts with. **Throughput** is the number of images processed per second.
 
 
 # %% labs={"id": "01.8"}
@@ -237,9 +242,9 @@ if answered("01.8"):
     tables.show(rows)
 
 # %% [markdown]
-# Is the efficiency on 2 and on 4 GPUs really the same? Be careful: the log gives whole seconds. An epoch of "12 s" took
-# anything from 11.5 s to 12.5 s, and one of "45 s" anything from 44.5 s to 45.5 s. What are the lowest and the highest
-# speedup on 4 GPUs that fit this log?
+# Is the efficiency really the same on 2 GPUs as on 4? Be careful: the log gives whole seconds. An epoch logged as "12
+# s" took anything from 11.5 s to 12.5 s, and one logged as "45 s" anything from 44.5 s to 45.5 s. What are the lowest
+# and the highest speedup on 4 GPUs that are consistent with this log?
 
 # %% labs={"id": "01.9"}
 ### BEGIN SOLUTION
@@ -248,27 +253,29 @@ lowest, highest = 44.5 / 12.5, 45.5 / 11.5
 check("01.9", lowest, highest)
 
 # %% [markdown]
-# Were 4 GPUs less efficient than 2? E(4) / E(2) is 24 / (2 x 12) = 1, and with the rounding anything from 0.94 to 1.07:
-# this log cannot tell. In notebook 05 you measure single steps, and several times.
+# Were 4 GPUs less efficient than 2? E(4) / E(2) is 24 / (2 x 12) = 1, but because of the rounding it could be anything
+# from 0.94 to 1.07: this log cannot tell. In notebook 05 you will time single steps, and repeat that several times.
 #
-# Here is the whole study in one picture. The bars show what the rounding leaves open.
+# Here is the whole study in one picture. The bars show the uncertainty due to rounding.
 
 # %%
 plots.show(plots.scaling(collect.rows([recorded.CTE_POWER], images=50_000), ("epoch time", "speedup")))
 
 # %% [markdown]
-# This is what success looks like: 4 GPUs of one node are nearly 4 times as fast as one. The figure is *recorded*, on a
-# cluster with a GPU for each worker. On your own machine the workers may share cores and memory, and 2 of them may even be
-# slower than 1. From notebook 05 on you measure that, and find out why.
+# This is what success looks like: 4 GPUs of one node are nearly 4 times as fast as one. The figures were *recorded* on
+# a cluster with a GPU for each worker. On your own machine the workers may share cores and memory, and 2 workers may
+# even be slower than 1. From notebook 05 on, you will measure this and find out why.
 #
 # ## Strong or weak
 #
 # What stays the same when you add workers? There are two kinds of scaling:
 #
-# - **strong scaling**: the *global batch*, the images of one step over all workers, is fixed. Each worker gets fewer.
-# - **weak scaling**: the *local batch*, the images of one step on each worker, is fixed. The global batch grows.
+# - **strong scaling**: the *global batch* is fixed, that is, the number of images in one step over all workers. With
+#   more workers, each one gets fewer images.
+# - **weak scaling**: the *local batch* is fixed, that is, the number of images in one step on each worker. With more
+#   workers, the global batch grows.
 #
-# `Batch_size` in the log is the global batch. Which kind is this study?
+# `Batch_size` in the log is the global batch. Which kind of scaling does this study use?
 #
 # - **a**: strong, because an epoch has 50,000 images in all three runs
 # - **b**: weak, because each GPU processes 256 images in a step in all three runs
@@ -282,11 +289,11 @@ kind_of_scaling = "b"
 check("01.10", kind_of_scaling)
 
 # %% [markdown]
-# How far can scaling go? Suppose that part of the work is **serial**: more workers cannot shorten it. In a training this
-# may be a file that one worker reads for all, or the start of each operation, which takes as long for few images as for
-# many. Say that 5 % of the time on one worker is serial.
+# How far can scaling go? Suppose that part of the work is **serial**: adding workers does not shorten it. In a training
+# run, one worker might have to read a file for all the others. Starting each operation also takes time, and that takes
+# as long for a few images as for many. Suppose that 5 % of the time on one worker is serial.
 #
-# **Predict:** the total work is fixed. How many times as fast are 64 workers?
+# **Predict:** if the total work is fixed, how many times as fast as one worker are 64 workers?
 
 # %% labs={"id": "01.11"}
 ### BEGIN SOLUTION
@@ -295,13 +302,13 @@ speedup_of_64 = 15
 predict("01.11", speedup_of_64)
 
 # %% [markdown]
-# Two laws give the answer; $s$ is the serial share. **Amdahl's law** holds if the work is fixed, **Gustafson's law** if it
-# grows with the workers:
+# Two laws give the answer, where $s$ is the serial share. **Amdahl's law** holds if the work is fixed, **Gustafson's
+# law** if it grows in proportion to the number of workers:
 #
 # $$ \text{fixed work: } S(p) = \frac{1}{s + (1 - s)/p} \qquad \text{growing work: } S(p) = s + p\,(1 - s) $$
 #
-# Move the controls: Tab goes from one to the next, and the arrow keys change a value. What happens to the lower curve with
-# 4 times as many workers?
+# Move the controls: press Tab to go from one to the next, and use the arrow keys to change a value. What happens to the
+# lower curve when there are 4 times as many workers?
 
 # %%
 widgets.explore(pictures.speedups, workers=[4, 16, 64, 256, 1024], serial=[0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
@@ -311,34 +318,35 @@ tables.show([{"workers": p, "serial": 0.05, "times as fast": laws.amdahl(p, seri
 outcome("01.11", laws.amdahl(64, serial=0.05), how="computed")
 
 # %% [markdown]
-# If the work is fixed, the serial part is all that remains in the end: the speedup never exceeds $1/s$, however many
-# workers there are. This is strong scaling. In weak scaling the divisible work grows and the serial part does not, so the
-# speedup keeps growing. This is one reason why trainings on many devices use large batches. Notebook 04 shows what that
-# costs in learning.
+# If the work is fixed, only the serial part remains in the end: the speedup never exceeds $1/s$, however many workers
+# there are. This is strong scaling. In weak scaling, the divisible work grows and the serial part does not, so the
+# speedup keeps growing. This is one reason why training runs on many devices use large batches. Notebook 04 shows how
+# that affects learning.
 #
 # ## Where the workers are
 #
-# A **worker** computes one share of a training. It is a GPU, or a CPU core where there are no GPUs. A **node** is one
-# machine.
+# A **worker** computes one share of a training run. It is a GPU, or a CPU core where there are no GPUs. A **node** is
+# one machine.
 #
-# - The cores of a node share its memory. A GPU has a memory of its own, and fast links to the other GPUs of its node.
-# - Nodes share no memory. Whatever goes from one to the other travels over the network.
+# - The cores of a node share its memory. A GPU has its own memory and fast links to the other GPUs of its node.
+# - Nodes do not share memory. Whatever goes from one node to another travels over the network.
 #
-# How far a program reaches depends on its **processes**:
+# Which devices a program can use depends on its **processes**:
 #
-# | program | processes | computes on |
+# | program | number of processes | computes on |
 # |---|---|---|
 # | no strategy | one | one device |
-# | `MirroredStrategy()` | one | all devices that this process can reach |
-# | Horovod | one for each device | all nodes on which processes were started |
+# | `MirroredStrategy()` | one | all devices that this process can access |
+# | Horovod | one for each device | all nodes on which processes have been started |
 #
-# A process lives on one node and cannot reach the devices of another. With Horovod, `hvd.size()` counts processes.
+# A process runs on one node and cannot access the devices of another. With Horovod, `hvd.size()` is the number of
+# processes.
 #
-# A job has **2 nodes with 4 GPUs each**. Three questions:
+# A job has **2 nodes with 4 GPUs each**. Answer three questions:
 #
-# 1. *One* process is started, with `MirroredStrategy()`. How many GPUs train?
-# 2. How many processes does Horovod need, so that all GPUs of the job train?
-# 3. By mistake 2 Horovod processes are started. What is `hvd.size()`?
+# 1. *One* process is started, with `MirroredStrategy()`. How many GPUs does it train on?
+# 2. How many Horovod processes do you need so that every GPU of the job is used?
+# 3. By mistake, only 2 Horovod processes are started. What is `hvd.size()`?
 
 # %% labs={"id": "01.12"}
 ### BEGIN SOLUTION
@@ -349,21 +357,21 @@ hvd_size = 2
 check("01.12", gpus_at_work, processes_needed, hvd_size)
 
 # %% [markdown]
-# (If you know PyTorch: `docs/students/pytorch.md` lists its names for these terms.)
+# (If you know PyTorch: `docs/students/pytorch.md` lists the PyTorch names for these terms.)
 #
 # ## Three ways to divide the work
 #
-# A network is a chain of layers. A mini-batch goes **forward** through them. Then the **backward** pass goes from the last
-# layer to the first and computes the gradients. Four devices can share this work in different ways:
+# A network is a chain of layers. In the **forward** pass, a mini-batch goes through them. Then the **backward** pass
+# goes from the last layer to the first and computes the gradients. Four devices can share this work in different ways:
 #
 # - **data parallelism**: each device has *all layers*, and a quarter of the mini-batch
-# - **model parallelism**: each device has *a quarter of the layers*; the whole mini-batch goes from one device to the
+# - **model parallelism**: each device has *a quarter of the layers*; the whole mini-batch moves from one device to the
 #   next
-# - **pipeline parallelism**: like model parallelism, but the mini-batch is cut into **micro-batches** that follow each
-#   other
+# - **pipeline parallelism**: like model parallelism, but the mini-batch is cut into **micro-batches**, which follow one
+#   another through the devices
 #
-# **Predict:** what share of the time is a device *idle* in model parallelism on 4 devices, on average? Give a number from
-# 0 to 1.
+# **Predict:** in model parallelism on 4 devices, what share of the time is a device *idle*, on average? Give a number
+# from 0 to 1.
 
 # %% labs={"id": "01.13"}
 ### BEGIN SOLUTION
@@ -372,21 +380,22 @@ idle_share = 0.75
 predict("01.13", idle_share)
 
 # %% [markdown]
-# The next picture simulates one mini-batch in a network of 8 equal layers. The unit of time is one layer's forward pass for
-# the whole mini-batch; the backward pass takes twice as long. The final all-reduce sums the gradients of all copies. It
-# takes half a unit and counts as work. Sending data from device to device takes no time here.
+# The next picture simulates one mini-batch in a network of 8 equal layers. The unit of time is one layer's forward pass
+# for the whole mini-batch; the backward pass takes twice as long. The final all-reduce sums the gradients from all
+# copies of the network. It takes half a unit and counts as work. Sending data from one device to another takes no time
+# in this simulation.
 
 # %%
 plots.show(pictures.compare(device_count=4, micro_batches=4))
 outcome("01.13", pipeline.idle(pipeline.pipelined(devices=4, layers=8)), how="simulated")
 
 # %% [markdown]
-# In the middle, each device waits until the one before it is done, so only one works at any moment. The only gain is
-# memory: each device keeps just a quarter of the layers. At the bottom, the first device passes micro-batch 1 on and goes
-# on with micro-batch 2, so several devices work at the same time.
+# In the middle diagram, each device waits until the previous one is done, so only one device works at a time. The only
+# gain is memory: each device keeps just a quarter of the layers. In the bottom diagram, the first device passes
+# micro-batch 1 on and continues with micro-batch 2, so several devices work at the same time.
 #
-# Let the time run: choose a kind, then move *now*. Which device is the last to begin, and which the last to end? What
-# do more micro-batches change?
+# Watch it over time: choose a kind, then move *now*. Which device is the last to start, and which is the last to
+# finish? What effect do more micro-batches have?
 
 # %%
 widgets.explore(
@@ -398,9 +407,10 @@ widgets.explore(
 )
 
 # %% [markdown]
-# What is the idle share of a pipeline with K devices and M micro-batches? Look at the forward half and count in *turns*:
-# a turn is the time of one micro-batch on one device. After how many turns has the last device finished the last
-# micro-batch? In how many of these turns does a device work? The backward half has the same shape.
+# What is the idle share of a pipeline with K devices and M micro-batches? Look at the forward half and count in
+# *turns*: a turn is the time that one device needs for one micro-batch. After how many turns has the last device
+# finished the last micro-batch? During how many of these turns does a device work? The backward half has the same
+# shape.
 
 
 # %% labs={"id": "01.14"}
@@ -414,7 +424,8 @@ def bubble(devices, micro_batches):
 check("01.14", bubble)
 
 # %% [markdown]
-# This share is called the **bubble**. Compare your formula with the simulator, which adds up the gaps between all boxes:
+# This share is called the **bubble**. Compare your formula with the simulator, which adds up the gaps between all the
+# boxes:
 
 # %%
 if answered("01.14"):
@@ -426,7 +437,7 @@ if answered("01.14"):
     tables.show(rows)
 
 # %% [markdown]
-# How many micro-batches do you need, at least, for an idle share of at most 10 % on 4 devices?
+# On 4 devices, what is the smallest number of micro-batches for which the idle share is at most 10 %?
 
 # %% labs={"id": "01.15"}
 ### BEGIN SOLUTION
@@ -435,19 +446,21 @@ enough = 27
 check("01.15", enough)
 
 # %% [markdown]
-# More micro-batches make the bubble even smaller. But a micro-batch of few samples does not keep a device busy, and each one
-# costs a message at each cut. They cost memory, too. In this schedule (**GPipe**, [1811.06965](https://arxiv.org/abs/1811.06965))
-# all forward passes come first, so a device keeps what the backward pass needs for all M micro-batches. If each device begins
-# the backward pass as soon as it can (**1F1B**, [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the same, but a
-# device keeps at most K micro-batches.
+# More micro-batches make the bubble even smaller. But a micro-batch with few samples does not keep a device busy, and
+# each micro-batch adds a message at each cut. Micro-batches also cost memory. In the schedule shown above (**GPipe**,
+# [1811.06965](https://arxiv.org/abs/1811.06965)), all forward passes come first, so a device stores what the backward
+# pass needs for all M micro-batches. If each device starts the backward pass as soon as it can (**1F1B**,
+# [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the same, but a device stores at most K micro-batches.
 #
-# And what do the devices send each other?
+# What do the devices send each other?
 #
-# - **a**: data parallelism: the weights, after each epoch; model and pipeline: the activations
-# - **b**: data parallelism: the activations; model and pipeline: the gradients of all weights, at every step
-# - **c**: data parallelism: the gradients of all weights, at every step; model and pipeline: the activations at each
-#   cut, and on the way back their gradients
-# - **d**: in all three the gradients of all weights, at every step; model and pipeline send activations as well
+# - **a**: data parallelism: the weights, after each epoch; model and pipeline parallelism: the activations
+# - **b**: data parallelism: the activations; model and pipeline parallelism: the gradients of all weights, at every
+#   step
+# - **c**: data parallelism: the gradients of all weights, at every step; model and pipeline parallelism: the
+#   activations at each cut, and their gradients in the backward pass
+# - **d**: all three: the gradients of all weights, at every step; model and pipeline parallelism: the activations as
+#   well
 
 # %% labs={"id": "01.17"}
 ### BEGIN SOLUTION
@@ -456,27 +469,27 @@ what_travels = "c"
 check("01.17", what_travels)
 
 # %% [markdown]
-# Gradients are as large as the network, whatever the batch. The activations at a cut are as large as the output of *one*
-# layer, times the samples. So a network with very many weights makes data parallelism expensive, and large images or
-# batches make model parallelism expensive.
+# The gradients are as large as the network, whatever the batch size. The activations at a cut are as large as the
+# output of *one* layer, times the number of samples. So data parallelism is expensive for a network with very many
+# weights, and model parallelism is expensive for large images or large batches.
 #
-# Large trainings combine the two: a few devices share the layers, and several such chains work side by side, each with its
-# own samples. Many also divide the matrices of every layer over the devices of a node (**tensor parallelism**,
-# [1909.08053](https://arxiv.org/abs/1909.08053)). Then no device waits for its turn, but all exchange activations in each
-# layer.
+# Large training runs combine the two: a few devices share the layers, and several such chains work side by side, each
+# with its own samples. Many of them also divide the matrices of every layer among the devices of a node (**tensor
+# parallelism**, [1909.08053](https://arxiv.org/abs/1909.08053)). Then no device waits for its turn, but all of them
+# exchange activations in each layer.
 #
 # ## Does it fit?
 #
-# Data parallelism needs the whole network on each device. What does one training step keep in memory?
+# Data parallelism needs the whole network on each device. What does one training step store in memory?
 #
-# | part | how much | grows with the batch |
+# | part | size | grows with the batch? |
 # |---|---|---|
 # | weights | one number for each parameter | no |
 # | gradients | one number for each parameter | no |
-# | optimizer state | SGD none, momentum one, Adam two numbers for each parameter | no |
-# | activations | outputs of layers, kept until backward needs them | yes |
+# | optimizer state | for each parameter: SGD none, momentum one number, Adam two numbers | no |
+# | activations | outputs of layers, kept until the backward pass needs them | yes |
 #
-# Write the bytes of the first three, for SGD with momentum in float32.
+# Write a function that returns how many bytes the first three take up for SGD with momentum in float32.
 
 
 # %% labs={"id": "01.18"}
@@ -490,8 +503,8 @@ def state_bytes(parameters):
 check("01.18", state_bytes)
 
 # %% [markdown]
-# Guess before you look: for ResNet50V2 with 32 images of 224 x 224, which takes more memory, these three parts or the
-# activations?
+# Guess before you look: for ResNet50V2 with 32 images of 224 x 224 pixels, which take up more memory, these three parts
+# or the activations?
 
 # %%
 if answered("01.18"):
@@ -506,13 +519,13 @@ if answered("01.18"):
     tables.show(rows)
 
 # %% [markdown]
-# In networks for images the activations take most of the memory. Half the batch means half the activations, and they are the
-# reason why a batch can be too large (notebook 04). VGG16 has by far the most weights, but no more activations than ResNet50V2:
-# up to batch 27 its weights, gradients and momentum take more.
+# In networks for images, the activations take most of the memory. Halving the batch halves the activations; they are
+# the reason why a batch can be too large (notebook 04). VGG16 has by far the most weights, but no more activations than
+# ResNet50V2: up to batch 27 its weights, gradients and momentum take more memory than its activations.
 #
-# Now change everything. Here *float16* means two bytes for every number (trainings in mixed precision keep more, as you will
-# see). The dotted lines mark the memory of three GPUs, as far as the axis reaches. How do you make ResNet152V2 fit into 16 GB
-# with 128 images? Which parts change with *devices*, and under which condition?
+# Now try all the controls. Here, *float16* means two bytes for every number (training in mixed precision needs more, as
+# you will see). The dotted lines mark the memory sizes of three GPUs, where they fit on the axis. How can you make
+# ResNet152V2 fit into 16 GB with 128 images? Which parts change with *devices*, and under what condition?
 
 # %%
 widgets.explore(
@@ -526,13 +539,13 @@ widgets.explore(
 )
 
 # %% [markdown]
-# With data parallelism you go from 1 device to 8, with 32 images on each. What does each of the 8 devices keep, compared
-# with the single one?
+# With data parallelism, you go from 1 device to 8, with 32 images on each. What does each of the 8 devices store,
+# compared with the single device?
 #
 # - **a**: an eighth of everything
 # - **b**: all weights, gradients and optimizer state, and an eighth of the activations
-# - **c**: all weights, and an eighth of the gradients and of the optimizer state, because the all-reduce divides them
-# - **d**: as much as before, of everything
+# - **c**: all weights, and an eighth of the gradients and the optimizer state, because the all-reduce divides them
+# - **d**: as much of everything as the single device
 
 # %% labs={"id": "01.19"}
 ### BEGIN SOLUTION
@@ -541,56 +554,59 @@ on_each_of_8 = "d"
 check("01.19", on_each_of_8)
 
 # %% [markdown]
-# Data parallelism saves no memory. **Sharding** does: each of K devices keeps 1/K of the optimizer state, or of the
-# gradients and the weights as well, and fetches the others' shares when it needs them. Sharding does not divide the
-# activations. In notebook 10 you shard an optimizer.
+# Data parallelism does not save memory. **Sharding** does: each of K devices stores 1/K of the optimizer state, or of
+# the gradients and weights as well, and fetches the other parts when it needs them. Sharding does not divide the
+# activations. In notebook 10b you will shard an optimizer.
 #
-# The largest networks need this. A network with **175 billion** weights of 16 bits each takes 350 GB for the weights alone: at
-# least 5 devices of 80 GB. Training takes more. In mixed precision with Adam it is 16 bytes for each weight: 2 for the weight and
-# 2 for its gradient, in 16 bits, and 12 for a copy of the weight and Adam's two numbers, in float32 (S. Rajbhandari and others,
-# ZeRO, [1910.02054](https://arxiv.org/abs/1910.02054), section 3.1). That makes 2,800 GB, without a single activation.
+# The largest networks need sharding. A network with **175 billion** weights of 16 bits each takes 350 GB for the
+# weights alone, which is at least 5 devices with 80 GB each. Training takes more. In mixed precision, Adam needs 16
+# bytes for each weight: 2 for the weight and 2 for its gradient, in 16 bits, and 12 for a copy of the weight and Adam's
+# two numbers, in float32 (S. Rajbhandari and others, ZeRO, [1910.02054](https://arxiv.org/abs/1910.02054), section
+# 3.1). That makes 2,800 GB, without counting a single activation.
 #
-# Plain data parallelism cannot train such a network, because each device would have to hold all of that. A network with fewer
-# than 100 million weights fits on one device, depending on the size of its images and its batch. That is why this course trains
-# with data parallelism.
+# Plain data parallelism cannot train such a network, because each device would have to store all of that. A network
+# with fewer than 100 million weights can fit on one device, depending on the image size and the batch size. That is why
+# this course uses data parallelism.
 #
 # ## T1
 #
-# In 8 to 12 sentences: what are the advantages and disadvantages of data parallelism and of model parallelism? Say what
-# a pipeline improves, and what limits it. When would you choose which? Think of memory, of idle time, of what travels
-# between devices, and of how hard the program is to write.
+# In 8 to 12 sentences: what are the advantages and disadvantages of data parallelism and model parallelism? Say what a
+# pipeline improves and what limits it. When would you choose each of them? Consider memory, idle time, what travels
+# between devices, and how hard the program is to write.
 
 # %% [markdown] labs={"id": "T1", "kind": "answer"}
 # ### T1: your answer
 # ### BEGIN SOLUTION
-# In data parallelism each device has a copy of the whole network and computes the gradient of its share of the batch;
-# the gradients are summed over all devices at every step. It works for any network without changing it, all devices do
-# the same work at the same time, and adding devices is easy. But the network with its gradients, optimizer state and
-# activations must fit on each device, because none of them is divided. At every step a gradient as large as the network
-# travels, all wait for the slowest, and with a fixed local batch the global batch grows, which changes how it learns.
+# In data parallelism, each device has a copy of the whole network and computes the gradient for its share of the batch;
+# the gradients are summed over all devices at every step. It works for any network without changes, all devices work at
+# the same time, and adding devices is easy. But the network must fit on each device together with its gradients,
+# optimizer state and activations, because none of these are divided. At every step, a gradient as large as the network
+# is exchanged, and every device waits for the slowest one; with a fixed local batch, the global batch also grows, which
+# changes how the network learns.
 #
-# In model parallelism each device has some of the layers, so a network can be trained that is too large for any single
-# device. Only the activations at the cuts and their gradients travel. But the devices work one after the other: on K
-# devices each is idle for (K-1)/K of the time, 75 % on 4. The layers must also be divided so that all devices have the
-# same amount of work; the programmer must do this again for each network.
+# In model parallelism, each device has some of the layers, so you can train a network that is too large for any single
+# device. Only the activations at the cuts and their gradients are sent. But the devices work one after another: on K
+# devices, each is idle for (K-1)/K of the time, or 75 % on 4 devices. The layers must also be divided so that all
+# devices have the same amount of work, and the programmer must do this again for each network.
 #
-# A pipeline cuts the batch into M micro-batches that follow each other, and so reduces the idle share to
-# (K-1)/(M+K-1); on 4 devices 27 micro-batches bring it to 10 %. The limit is the size of a micro-batch: few samples do
-# not keep a device busy, and each micro-batch adds messages. Besides, GPipe keeps the activations of all M micro-batches
-# until the backward pass, and 1F1B those of at most K.
+# A pipeline cuts the batch into M micro-batches that follow one another, which reduces the idle share to (K-1)/(M+K-1);
+# on 4 devices, 27 micro-batches bring it down to 10 %. The limit is the micro-batch size: a micro-batch with few
+# samples does not keep a device busy, and each one adds messages. In addition, GPipe stores the activations of all M
+# micro-batches until the backward pass, and 1F1B stores those of at most K.
 #
-# I take data parallelism as long as the network fits on one device, with sharding if its state is the problem; I
-# divide the network if it does not fit otherwise, always with a pipeline, and combine both on many devices.
+# I would use data parallelism as long as the network fits on one device, with sharding if its state is too large; I
+# would divide the network only if it does not fit otherwise, always with a pipeline, and combine the two on many
+# devices.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
-# - Scaling means more devices of the same kind; acceleration means a faster device. Only scaling has a speedup and an
-#   efficiency.
-# - Leave out the first epoch, know your rounding, write the accuracy beside the time.
+# - Scaling means using more devices of the same kind; acceleration means using a faster device. Only scaling has a
+#   speedup and an efficiency.
+# - Leave out the first epoch, allow for rounding, and state the accuracy alongside the time.
 # - Data parallelism copies the network and divides the samples; model parallelism divides the network; micro-batches
-#   fill its gaps.
-# - Weights, gradients and optimizer state depend on the network, activations on the batch.
+#   fill the gaps.
+# - Weights, gradients and optimizer state depend on the network; the activations also depend on the batch.
 #
 # Next: `02_concurrency`.

@@ -13,12 +13,12 @@
 #
 # **Paths:** *the practical* (next: `02b_ring_all_reduce`), *everything*; *an afternoon* leaves it out.
 #
-# Several workers compute gradients at the same time. How do they train one network together? And should they wait for each
-# other? Your answers are the first half of task **T2**. The second half, in the next notebook, is how many large gradients
-# are added up.
+# Several workers compute gradients at the same time. How do they train one network together? And should they wait for
+# one another? Your answers form the first half of task **T2**. The second half, in the next notebook, is about adding
+# up many large gradients.
 #
-# All gradients here are computed, on the digits that come with scikit-learn. Only the *seconds* are simulated, so you
-# can have 10,000 workers.
+# All gradients in this notebook are really computed, using the digits that come with scikit-learn. Only the *seconds*
+# are simulated, so you can have 10,000 workers.
 
 # %%
 import numpy as np
@@ -31,12 +31,12 @@ from labs.simulate import stragglers
 # %% [markdown]
 # ## A gradient from few samples
 #
-# The network has one layer: 64 grey values and a constant 1 go in, and one score for each of the ten digits comes out. Its
-# weights are a matrix of 65 x 10. It is small enough to inspect, and yet it learns.
+# The network has one layer: 64 grey values and a constant 1 go in, and one score for each of the ten digits comes out.
+# Its weights form a 65 x 10 matrix. The network is small enough to inspect, and yet it learns.
 #
-# Gradient descent follows the gradient of the loss over *all* samples. **Stochastic gradient descent** (SGD) takes the
-# gradient of a few samples, the **mini-batch**, and makes a step with it at once. Here are three entries of both
-# gradients, for the digit 3:
+# Gradient descent follows the gradient of the loss over *all* samples. **Stochastic gradient descent** (SGD) computes
+# the gradient from only a few samples, the **mini-batch**, and immediately uses it to take a step. Here are three
+# entries of both gradients, for the digit 3:
 
 # %%
 images, labels = sgd.digits()
@@ -45,10 +45,11 @@ print(f"all {len(labels)} digits:", sgd.gradient(start)[18:21, 3].round(3))
 print("32 of them:     ", sgd.gradient(start, next(sgd.batches(32)))[18:21, 3].round(3))
 
 # %% [markdown]
-# They are similar, but not equal. The error depends on which samples were drawn, so look at its mean over many batches.
+# The gradients are similar, but not equal. The error depends on which samples were drawn, so look at its mean over many
+# batches.
 #
-# **Predict:** you make the batch 4 times as large. By which factor does the error of its gradient change? Write 1 for
-# no change, 0.25 for a quarter.
+# **Predict:** if you make the batch 4 times as large, by what factor does the error of its gradient change? Write 1 for
+# no change, or 0.25 for a quarter.
 
 # %% labs={"id": "02.1"}
 ### BEGIN SOLUTION
@@ -57,8 +58,8 @@ error_factor = 0.5
 predict("02.1", error_factor)
 
 # %% [markdown]
-# To find out, write a function for the error: the length of the difference between the gradient of these `rows` and the
-# gradient of all digits. `np.linalg.norm` gives the length of a vector or a matrix.
+# To find out, write a function for the error: the length of the difference between the gradient for these `rows` and
+# the gradient for all the digits. `np.linalg.norm` gives the length of a vector or a matrix.
 
 
 # %% labs={"id": "02.2"}
@@ -81,22 +82,22 @@ if answered("02.2"):
     outcome("02.1", errors[16] / errors[4])
 
 # %% [markdown]
-# Four times the samples, half the error: the mean of $n$ independent samples has an error that falls with
-# $1/\sqrt{n}$. (From 64 to 256 it falls a little more: 256 is already a seventh of all digits, and all digits together
-# have no error.)
+# With four times as many samples, the error is half as large: the error of the mean of $n$ independent samples falls as
+# $1/\sqrt{n}$. (From 64 to 256 it falls a little more, because 256 is already a seventh of all the digits, and with all
+# the digits there is no error.)
 #
-# So is a large batch better? The next picture shows the error on the left, as a share of the full gradient's length. On
-# the right is what counts in the end: the loss, over the number of samples read. Tab moves between the controls, and the
-# arrow keys change a control.
+# So is a large batch better? In the next picture, the left plot shows the error as a share of the full gradient's
+# length. The right plot shows what counts in the end: the loss, plotted against the number of samples read. Press Tab
+# to move between the controls, and use the arrow keys to change one.
 
 # %%
 widgets.explore(pictures.minibatches, batch=[4, 8, 16, 32, 64, 128, 256, 512], rate=[0.1, 0.5, 1.0, 2.0, 4.0])
 
 # %% [markdown]
-# You make the batch 16 times as large and keep the rate. What do you get?
+# You make the batch 16 times as large and keep the learning rate. What do you get?
 #
-# - **a**: a gradient that is 16 times as exact
-# - **b**: a gradient that is 4 times as exact, and 1/16 of the updates in an epoch
+# - **a**: a gradient that is 16 times as precise
+# - **b**: a gradient that is 4 times as precise, and 1/16 as many updates in an epoch
 # - **c**: the exact gradient, so that the loss falls at every step
 # - **d**: the same loss after each epoch, because the same samples are read
 
@@ -107,12 +108,13 @@ larger_batch = "b"
 check("02.3", larger_batch)
 
 # %% [markdown]
-# Once a batch keeps the device busy, a larger one is a bad bargain for *one* worker: 16 times the work for a gradient that
-# is 4 times as exact. Many workers share this work and do it at the same time.
+# Once a batch keeps the device busy, a larger one is a bad bargain for *one* worker: it takes 16 times as much work to
+# get a gradient that is only 4 times as precise. But if you have many workers, they can share this work and do it at
+# the same time.
 #
 # ## Many workers, one gradient
 #
-# In **data parallelism** each of K workers has a copy of the weights and a mini-batch of its own. Here are 4 workers with 8
+# In **data parallelism**, each of K workers has a copy of the weights and its own mini-batch. Here are 4 workers with 8
 # digits each, before the first step:
 
 # %%
@@ -121,8 +123,8 @@ for worker, rows in enumerate(step["rows"]):
     print(f"worker {worker} reads the digits {labels[rows]}")
 
 # %% [markdown]
-# `step["gradients"]` holds their four gradients, each of shape (65, 10). The workers agree on **one** gradient: the mean.
-# Write a function for it.
+# `step["gradients"]` is a list of their four gradients, each of shape (65, 10). The workers must agree on **one**
+# gradient, which is the mean. Write a function that computes it.
 
 
 # %% labs={"id": "02.4"}
@@ -136,7 +138,7 @@ def averaged(gradients):
 check("02.4", averaged)
 
 # %% [markdown]
-# What is this mean? Compare it with the gradient of a single worker that has read all 32 digits at once.
+# What does this mean represent? Compare it with the gradient that a single worker gets from all 32 digits at once.
 
 # %%
 if answered("02.4"):
@@ -146,19 +148,20 @@ if answered("02.4"):
     assert np.abs(mean - whole).max() < 1e-12  # equal, but for the order in which numbers were added
 
 # %% [markdown]
-# They are equal. For K batches $B_j$ of $n$ samples each, where no sample is in two batches:
+# They are equal. For K batches $B_j$ of $n$ samples each, where no sample belongs to two batches:
 #
 # $$ \frac{1}{K} \sum_{j=1}^{K} \frac{1}{n} \sum_{i \in B_j} \nabla L_i \;=\; \frac{1}{nK} \sum_{i} \nabla L_i $$
 #
-# Four workers with 8 samples each take the same step as *one* worker with 32. The picture shows the batches, the gradient
-# of each worker for the weights of one digit, their mean, and the gradient of all batches at once.
+# Four workers with 8 samples each take the same step as *one* worker with 32. The picture shows the batches, each
+# worker's gradient for the weights of one digit, the mean of these gradients, and the gradient for all the batches at
+# once.
 
 # %%
 widgets.explore(pictures.averaging, workers=(2, 6), batch=(1, 8), digit=(0, 9))
 
 # %% [markdown]
-# Does this hold after many steps, too? Each worker now updates its own copy with the same mean. `alone` is one worker with
-# the whole batch.
+# Does this also hold after many steps? Now each worker updates its own copy with the same mean. `alone` is a single
+# worker that uses the whole batch.
 
 # %%
 copies, alone, source = [start] * 4, start, sgd.batches(8)
@@ -173,10 +176,10 @@ if answered("02.4"):
     print(f"loss: {sgd.loss(start):.3f} at the start, {sgd.loss(copies[0]):.3f} now")
 
 # %% [markdown]
-# The copies are equal at the start and make equal steps, so they stay equal. Weights never need to travel.
+# The copies are equal at the start and take equal steps, so they stay equal. Weights never need to be sent.
 #
-# Now a trap. 16 digits are left for 2 workers: worker 0 gets 4 of them, and worker 1 gets 12. **Predict:** is the mean of
-# their two gradients still the gradient of all 16? Write `"yes"` or `"no"`.
+# Now for a trap. There are 16 digits left for 2 workers: worker 0 gets 4 of them, and worker 1 gets 12. **Predict:** is
+# the mean of their two gradients still the gradient for all 16? Write `"yes"` or `"no"`.
 
 # %% labs={"id": "02.5"}
 ### BEGIN SOLUTION
@@ -195,8 +198,8 @@ if answered("02.4"):
     outcome("02.5", "yes" if difference < 1e-9 else "no", how="computed")
 
 # %% [markdown]
-# How much weight does a sample of worker 0 have in this mean, and how much a sample of worker 1? Write the mean that gives
-# every sample the same weight.
+# In this mean, how much weight does a sample on worker 0 have, and how much does a sample on worker 1 have? Write a
+# function for the mean that gives every sample the same weight.
 
 
 # %% labs={"id": "02.6"}
@@ -211,15 +214,15 @@ if check("02.6", weighted):
     print(f"largest difference to the weighted mean: {np.abs(weighted(gradients, [4, 12]) - whole).max():.1e}")
 
 # %% [markdown]
-# That is why input pipelines give all workers batches of equal size. They drop the last, partial batch, or pad it (fill it up
-# with extra samples). Then the plain mean is right, and no worker needs to know the sizes.
+# That is why input pipelines give all workers batches of equal size. They drop the last, partial batch, or pad it (fill
+# it up with extra samples). Then the plain mean is correct, and no worker needs to know the sizes.
 #
-# MirroredStrategy and Horovod, the tools of the next notebooks, train in this way. What travels between the workers,
+# MirroredStrategy and Horovod, the tools in the next notebooks, train in this way. What do the workers send each other,
 # and when?
 #
 # - **a**: each worker's parameters, after every epoch
-# - **b**: all gradients to rank 0, at every step; rank 0 updates and hands out new parameters
-# - **c**: gradients, at every step; each worker ends with their mean and makes the update itself
+# - **b**: all gradients, to rank 0, at every step; rank 0 updates the parameters and sends them back
+# - **c**: gradients, at every step; each worker ends up with their mean and makes the update itself
 # - **d**: the samples, at every step, so that each worker sees the whole batch
 
 # %% labs={"id": "02.7"}
@@ -231,16 +234,16 @@ check("02.7", what_travels)
 # %% [markdown]
 # ## Synchronous: the slowest sets the step
 #
-# The mean needs *all* gradients. So at every step all workers wait until the last one is done. This is a **barrier**.
-# Workers are never equally fast: files, other programs, the network and the temperature delay them. Here are the seconds of
-# 4 workers (columns) in 5 steps (rows):
+# Computing the mean requires *all* the gradients. So at every step, every worker waits until the last one is done. This
+# is called a **barrier**. Workers are never equally fast: reading files, other programs, the network and the
+# temperature can all delay them. Here are the seconds that 4 workers (columns) took in 5 steps (rows):
 
 # %%
 times = stragglers.draws(workers=4, steps=5, spread=0.3)
 print(times.round(2))
 
 # %% [markdown]
-# `spread=0.3` means that a time typically differs by 30 % from the mean, 1 s. How long does a step with a barrier take on
+# With `spread=0.3`, a time typically differs from the mean of 1 s by 30 %. How long does a step with a barrier take on
 # average?
 
 
@@ -256,9 +259,9 @@ if check("02.8", step_seconds):
     print(f"mean time of a worker {times.mean():.2f} s, mean time of a step {step_seconds(times):.2f} s")
 
 # %% [markdown]
-# Now take 64 workers whose times spread by only 10 %. No worker is slower than the others on average.
+# Now take 64 workers whose times vary by only 10 %. On average, no worker is slower than the others.
 #
-# **Predict:** what share of the time do they compute, rather than wait? Give a number from 0 to 1.
+# **Predict:** for what share of the time do they compute, rather than wait? Give a number from 0 to 1.
 
 # %% labs={"id": "02.9"}
 ### BEGIN SOLUTION
@@ -278,15 +281,17 @@ if answered("02.8"):
             outcome("02.9", times.mean() / step_seconds(times), how="simulated")
 
 # %% [markdown]
-# One late worker holds up all the others. The more workers there are, the more likely *somebody* is late. Change the number
-# of workers and the spread. In the left picture the orange lines are barriers. Which worker reaches each of them last?
+# One late worker holds up all the others. The more workers there are, the more likely it is that *somebody* is late.
+# Change the number of workers and the spread. In the left plot, the orange lines are barriers. Which worker is the last
+# to reach each of them?
 
 # %%
 widgets.explore(pictures.barrier, workers=(2, 256, 2), spread=(0.0, 1.0, 0.05))
 
 # %% [markdown]
-# For one kind of times there is a formula for the cost. Let the times be exponential: mostly short, sometimes very long, with
-# a spread of 1. The first of K workers is done after 1/K of the mean time, on average. Then K - 1 are left, and so on:
+# For one distribution of times, there is a formula for this cost. Suppose that the times are exponentially distributed:
+# mostly short, but sometimes very long, with a spread of 1. On average, the first of K workers is done after 1/K of the
+# mean time. Then K - 1 workers are left, and so on:
 #
 # $$ \text{slowest of } K \;=\; \frac{1}{K} + \frac{1}{K-1} + \dots + \frac{1}{2} + 1 \quad \text{mean times} $$
 
@@ -296,8 +301,8 @@ for workers in (1, 10, 100, 1000):
     print(f"{workers:4} workers: {drawn:.2f} s drawn, {stragglers.expected_slowest(workers):.2f} s by the formula")
 
 # %% [markdown]
-# The cost grows without limit, though slowly: ten times as many workers add about 2.3 mean times. Now draw the times of
-# 10,000 workers in 1000 steps, ten million in all:
+# The cost grows without limit, though slowly: each tenfold increase in the number of workers adds about 2.3 mean times.
+# Now draw the times for 10,000 workers in 1000 steps, ten million in total:
 
 # %%
 for kind, spread in (("gamma", 0.1), ("exponential", 1.0)):
@@ -308,12 +313,12 @@ for kind, spread in (("gamma", 0.1), ("exponential", 1.0)):
     )
 
 # %% [markdown]
-# "A barrier costs nothing", says a colleague. Each of the 64 workers takes 1 s on average. Why does a step take longer
+# "A barrier costs nothing," says a colleague. Each of the 64 workers takes 1 s on average. Why does a step take longer
 # than 1 s?
 #
-# - **a**: it does not: fast and slow steps of a worker even out over an epoch
-# - **b**: one worker is slower than the others; without it, a step would take 1 s
-# - **c**: at each step another worker is late, and all the others wait for it
+# - **a**: it does not: a worker's fast and slow steps even out over an epoch
+# - **b**: one worker is slower than the others; without that worker, a step would take 1 s
+# - **c**: at each step a different worker is late, and all the others wait for it
 # - **d**: the delays of all workers in a step add up
 
 # %% labs={"id": "02.10"}
@@ -325,14 +330,14 @@ check("02.10", why_longer)
 # %% [markdown]
 # ## Asynchronous: nobody waits
 #
-# Leave out the barrier. A **parameter server** keeps the weights. Each worker takes the newest weights, computes a
-# gradient, sends it to the server, and begins again; the server applies each gradient as it arrives. This is asynchronous
-# SGD.
+# Now leave out the barrier. A **parameter server** stores the weights. Each worker fetches the newest weights, computes
+# a gradient, sends it to the server, and starts again; the server applies each gradient as it arrives. This is
+# asynchronous SGD.
 #
-# There is a price: while a worker computes, others change the weights. Its gradient then belongs to *old* weights: it is
-# **stale**. Its staleness is the number of updates in between.
+# This has a price: while one worker is computing, others change the weights. So its gradient belongs to *old* weights:
+# it is **stale**. Its staleness is the number of updates made in between.
 #
-# **Predict:** 8 workers are equally fast. How stale is a gradient on average?
+# **Predict:** if 8 workers are equally fast, how stale is a gradient on average?
 
 # %% labs={"id": "02.11"}
 ### BEGIN SOLUTION
@@ -341,8 +346,8 @@ mean_staleness = 7
 predict("02.11", mean_staleness)
 
 # %% [markdown]
-# A training with 8 workers returns a list of all gradients, `history.work`. It says who computed each one, and from when to
-# when.
+# A training run with 8 workers returns a list of all its gradients, `history.work`. For each gradient, the list says
+# which worker computed it, and when it began and ended.
 
 # %%
 times = stragglers.draws(workers=8, steps=100, spread=0.1)
@@ -351,8 +356,8 @@ for one in history.work[200:203]:
     print(f"worker {one.worker}: from {one.begin:.2f} s to {one.end:.2f} s")
 
 # %% [markdown]
-# Every gradient becomes an update at its `end`. How many updates came *while* `one` was being computed, after its `begin`
-# and before its `end`? Count them.
+# Every gradient becomes an update at its `end`. How many updates were made *while* `one` was being computed, that is,
+# after its `begin` and before its `end`? Write a function that counts them.
 
 
 # %% labs={"id": "02.12"}
@@ -374,9 +379,9 @@ if answered("02.12"):
     assert counts == [one.staleness for one in history.work]  # the simulator counts updates, not times
 
 # %% [markdown]
-# The answer is seven. Whenever one gradient is applied, the other 7 workers are computing, and their gradients become one
-# update older. The mean is K - 1 for K workers, whatever their speeds. But it is a mean over all gradients. See what happens
-# when worker 7 takes 4 times as long:
+# The answer is seven. Whenever one gradient is applied, the other 7 workers are computing, and the gradients that they
+# are working on become one update older. The mean is K - 1 for K workers, whatever their speeds. But that is a mean
+# over all gradients. See what happens when worker 7 takes 4 times as long:
 
 # %%
 slower = times * np.where(np.arange(8) == 7, 4, 1)
@@ -388,9 +393,10 @@ for name, numbers in (("0 to 6", range(7)), ("7", [7]), ("all", range(8))):
 tables.show(rows, ("worker", "gradients", "stale"), {"stale": "mean staleness"})
 
 # %% [markdown]
-# The slow worker no longer holds anybody up. But its gradients are four times as old as the mean.
+# The slow worker no longer holds anybody up. But its gradients are four times as stale as the mean.
 #
-# With a single worker, nobody else changes the weights. Then asynchronous SGD must be plain SGD, to the last bit:
+# With only one worker, nobody else changes the weights. So asynchronous SGD must be identical to plain SGD, down to the
+# last bit:
 
 # %%
 alone = sgd.asynchronous(1, updates=200, times=times, rate=0.5)
@@ -403,8 +409,9 @@ assert np.array_equal(alone.weights, weights)
 # %% [markdown]
 # ## Who is first?
 #
-# Asynchronous SGD makes more updates per second; synchronous SGD makes better ones. What counts is the time until the loss
-# is low enough. A `history` has two arrays of equal length, `seconds` and `losses`. Write the stopwatch for the race.
+# Asynchronous SGD makes more updates per second; synchronous SGD makes better ones. What counts is how long it takes
+# until the loss is low enough. A `history` has two arrays of equal length, `seconds` and `losses`. Write a stopwatch
+# for the race.
 
 
 # %% labs={"id": "02.13"}
@@ -421,8 +428,8 @@ def seconds_to(history, target):
 check("02.13", seconds_to)
 
 # %% [markdown]
-# 8 workers race to a loss of 0.5, with the same learning rate for both kinds. **Predict** who is first in three cases, `"s"`
-# for synchronous or `"a"` for asynchronous. Write three letters, such as `"ssa"`:
+# 8 workers race to a loss of 0.5, with the same learning rate for both kinds of SGD. **Predict** which kind gets there
+# first in three cases: write `"s"` for synchronous or `"a"` for asynchronous. Give three letters, such as `"ssa"`:
 #
 # 1. equally fast workers, rate 0.5
 # 2. equally fast workers, rate 4
@@ -435,15 +442,15 @@ first_in_three = "asa"
 predict("02.14", first_in_three)
 
 # %% [markdown]
-# First, look at the race. Who waits, and how does the loss fall over *time*? The darker a bar, the staler its gradient. Make
-# all workers equally fast (`slow` 1), then raise the rate. Then slow the last worker down again.
+# First, watch the race. Who waits, and how does the loss fall over *time*? The darker the bar, the staler its gradient.
+# Make all workers equally fast (`slow` 1), then raise the learning rate. Then slow the last worker down again.
 
 # %%
 widgets.explore(pictures.races, workers=(2, 8), slow=(1.0, 8.0, 1.0), rate=[0.25, 0.5, 1.0, 2.0, 4.0])
 
 # %% [markdown]
-# Then measure with your stopwatch. Each time is the mean over three orders of the samples. For each rate, the table gives the
-# seconds of synchronous SGD, then those of asynchronous SGD.
+# Now measure with your stopwatch. Each time is the mean over three different orders of the samples. For each learning
+# rate, the table shows the seconds for synchronous SGD, followed by those for asynchronous SGD.
 
 
 # %%
@@ -476,11 +483,12 @@ if seconds:
     outcome("02.14", [min("sa", key=lambda kind: seconds[kind, *case]) for case in cases], how="simulated")
 
 # %% [markdown]
-# Go down a column. Synchronous times double with each row, because the slowest worker sets the step. Asynchronous times
-# hardly change. So at rates 2 and 4 asynchronous SGD takes the lead at some row, at rate 4 later. At rate 0.5 it is first
-# from the start.
+# Look down one column. The synchronous times double with each row, because the slowest worker sets the pace. The
+# asynchronous times hardly change. So at rates 2 and 4, asynchronous SGD takes the lead at some row; at rate 4, that
+# row is further down. At rate 0.5, it is ahead from the start.
 #
-# In the first row nobody is slow, and still the winner depends on the rate. Why? How high did the loss get on the way?
+# In the first row nobody is slow, and yet the winner depends on the learning rate. Why? How high did the loss rise
+# along the way?
 
 # %%
 equal = np.ones((1, 8))
@@ -492,12 +500,13 @@ for rate in (0.25, 0.5, 2.0, 4.0):
     print("rate {:4}: highest loss {:4.1f} synchronous, {:4.1f} asynchronous".format(rate, *highest))
 
 # %% [markdown]
-# The loss began at 2.3. In one second, synchronous SGD makes one step with the mean gradient, and the 8 asynchronous workers
-# make 8 steps of that length. At a small rate, 8 steps go 8 times as far. At a large rate that is too far. All 8 workers saw
-# the same slope, and no worker saw that the others had already gone down it. Together they land on the other side of the
-# valley.
+# The loss started at 2.3. In one second, synchronous SGD takes one step with the mean gradient, and the 8 asynchronous
+# workers take 8 steps of that length. At a small learning rate, 8 steps go 8 times as far. At a large one, that is too
+# far. All 8 workers saw the same slope, and none of them saw that the others had already gone down it. Together they
+# land on the other side of the valley.
 #
-# So equal rates do not give both kinds an equal chance. Compare each kind at its own best rate of the three:
+# So equal learning rates do not give both kinds an equal chance. Compare each kind at whichever of the three rates is
+# best for it:
 
 # %%
 for slow in slows if seconds else ():
@@ -505,10 +514,10 @@ for slow in slows if seconds else ():
     print(f"last worker {slow} x: synchronous {s:3.0f} s (rate {rate_s:g}), asynchronous {a:3.0f} s (rate {rate_a:g})")
 
 # %% [markdown]
-# With equal workers this race is nearly a draw: synchronous SGD with rate 4 = 8 x 0.5 does what asynchronous SGD does
-# with 0.5. (Notebook 04 says more about multiplying the rate by the number of workers.) With a slow worker, asynchronous SGD is
-# ahead of synchronous SGD *that includes this worker*. There is a third way: nobody waits for the slow worker, and 7 workers go
-# on without it (clusters keep **backup workers** for this).
+# With equally fast workers, this race is nearly a draw: synchronous SGD with rate 4 = 8 x 0.5 does what asynchronous
+# SGD does with 0.5. (Notebook 04 says more about multiplying the rate by the number of workers.) With a slow worker,
+# asynchronous SGD is ahead of synchronous SGD *that includes this worker*. There is a third way: nobody waits for the
+# slow worker, and the other 7 continue without it (clusters have **backup workers** for this).
 
 # %%
 if answered("02.13"):
@@ -518,12 +527,13 @@ if answered("02.13"):
         print(f"7 equally fast workers, synchronous, rate {rate:g}: {found:.0f} s")
 
 # %% [markdown]
-# Compare this with the lines above. No gradient is stale, and the time does not depend on how slow the eighth worker is.
+# Compare this with the lines above. No gradient is stale, and the time does not depend on how slow the eighth worker
+# is.
 #
 # Which of these statements do the numbers support?
 #
-# - **a**: asynchronous SGD is always first to a given loss, because nobody waits
-# - **b**: gradients of old weights are wrong, so asynchronous SGD cannot train
+# - **a**: asynchronous SGD is always the first to reach a given loss, because nobody waits
+# - **b**: gradients for old weights are wrong, so asynchronous SGD cannot train
 # - **c**: a slow worker delays both kinds equally, because its gradients are needed
 # - **d**: slow workers are a reason for asynchronous SGD; large rates and equal workers are reasons for synchronous SGD
 
@@ -534,16 +544,19 @@ race_says = "d"
 check("02.15", race_says)
 
 # %% [markdown]
-# And in practice? In 2018, a survey found that synchronous SGD was usual up to 32 to 50 nodes, and asynchronous SGD beyond that or
-# on mixed hardware (T. Ben-Nun and T. Hoefler, [1802.09941](https://arxiv.org/abs/1802.09941)). On *equal* devices synchronous SGD
-# has gone much further: 256 GPUs trained ResNet-50 in one hour (P. Goyal and others, 2017), and Llama 3 was trained on 16,384 GPUs
-# ([2407.21783](https://arxiv.org/abs/2407.21783), 2024), both synchronously. The result of synchronous SGD does not depend on who
-# was late. The rest of this course uses it.
+# What happens in practice? In 2018, a survey found that synchronous SGD was common up to about 32 to 50 nodes, and
+# asynchronous SGD beyond that or on mixed hardware (T. Ben-Nun and T. Hoefler,
+# [1802.09941](https://arxiv.org/abs/1802.09941)). On *equal* devices, synchronous SGD has been used at a much larger
+# scale: 256 GPUs trained ResNet-50 in one hour (P. Goyal and others, 2017), and Llama 3 was trained on 16,384 GPUs
+# ([2407.21783](https://arxiv.org/abs/2407.21783), 2024), both synchronously. The result of synchronous SGD does not
+# depend on which worker was late. The rest of this course uses synchronous SGD.
 #
 # ## What you take along
 #
-# - The mean of K gradients from equal batches is the gradient of one large batch. Equal copies stay equal.
-# - With a barrier the slowest of K workers sets each step. The wait grows with K even if all are equally fast on average.
-# - Without a barrier gradients are K - 1 updates old on average. Compare losses over *time*, each kind at its own rate.
+# - The mean of K gradients from batches of equal size is the gradient of one large batch. Equal copies stay equal.
+# - With a barrier, the slowest of K workers determines how long each step takes. The waiting time grows with K, even if
+#   all workers are equally fast on average.
+# - Without a barrier, gradients are K - 1 updates old on average. Compare losses over *time*, and use the best learning
+#   rate for each kind.
 #
 # How do workers compute the mean of many large gradients? Next: `02b_ring_all_reduce`.

@@ -13,9 +13,10 @@
 #
 # **Paths:** *the practical* (next: `03_mirrored_strategy`), *everything*; *an afternoon* leaves it out.
 #
-# At every step all K workers need the sum of their K gradients (notebook 02), and each gradient is as large as the network.
-# Who adds them up, and how much data must go through which link? First you count and predict. Then you write the ring
-# yourself and run it on real processes. At the end you answer task **T2** in your own words.
+# At every step, all K workers need the sum of their K gradients (notebook 02), and each gradient is as large as the
+# network. Where are the gradients added up, and how much data must pass through each link? First you will count and
+# predict. Then you will write the ring yourself and run it on real processes. At the end you complete task **T2** in
+# your own words.
 
 # %%
 from statistics import geometric_mean
@@ -31,17 +32,19 @@ from labs.simulate import reduce
 # %% [markdown]
 # ## Server or ring
 #
-# ResNet50V2 with 10 classes has 23.5 million trainable weights. In float32 its gradient takes up 94 MB, at every step, on
-# every worker. There are two ways to compute the sum:
+# ResNet50V2 with 10 classes has 23.5 million trainable weights. In float32, its gradient takes up 94 MB, at every step
+# and on every worker. There are two ways to compute the sum:
 #
-# - **A server**: every worker sends its gradient to one process, which adds them up and sends the sum back to each.
-# - **A ring**: worker 0 sends to worker 1, worker 1 to worker 2, ..., the last one to worker 0. There is no server.
+# - **A server**: every worker sends its gradient to one process, which adds up the gradients and sends the sum back to
+#   each worker.
+# - **A ring**: worker 0 sends to worker 1, worker 1 to worker 2, and so on; the last worker sends to worker 0. There is
+#   no server.
 #
-# In the ring each gradient is cut into K chunks, and at each step *every* worker sends one chunk to the next worker. First
-# comes the **reduce-scatter**: the chunks are added up on their way, until each worker has the complete sum of one chunk.
-# Then comes the **all-gather**: these sums go round the ring.
+# In the ring, each gradient is cut into K chunks. At each step, *every* worker sends one chunk to the next worker. The
+# first phase is the **reduce-scatter**: the chunks are added up as they are passed round the ring, until each worker
+# has the complete sum of one chunk. The second phase is the **all-gather**: these sums are passed round the ring.
 #
-# **Predict:** how many steps do both take together, with 4 workers?
+# **Predict:** how many steps do the two phases take in total with 4 workers?
 
 # %% labs={"id": "02b.1"}
 ### BEGIN SOLUTION
@@ -50,22 +53,23 @@ ring_steps = 6
 predict("02b.1", ring_steps)
 
 # %% [markdown]
-# Go through the steps with the slider `step`. The left side shows who sends which chunk, the right side what each worker has
-# afterwards. A number says how many workers' gradients are in that chunk's sum. After which step does each worker have one
-# complete sum?
+# Go through the steps with the `step` slider. The left side shows who sends which chunk; the right side shows what each
+# worker has afterwards. A number tells you how many workers' gradients are in that chunk's sum. After which step does
+# each worker have one complete sum?
 
 # %%
 widgets.explore(pictures.ring, workers=(2, 8), step=(0, 14))
 
 # %% [markdown]
-# After step 3. This is the end of the reduce-scatter:
+# The answer is step 3. This is the end of the reduce-scatter:
 
 # %%
 plots.show(pictures.ring(workers=4, step=3))
 
 # %% [markdown]
-# It takes K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1). Are the
-# sums right? Test it with whole numbers, whose sums are exact, and also with gradients whose length is not a multiple of K:
+# It takes K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1) in
+# total. Are the sums right? Test this with whole numbers, because their sums are exact, and also with gradients whose
+# length is not a multiple of K:
 
 # %%
 random = np.random.default_rng(0)
@@ -78,8 +82,8 @@ for workers, size in ((2, 10), (4, 12), (5, 12), (16, 1000), (100, 1)):
         outcome("02b.1", len(steps), how="counted")
 
 # %% [markdown]
-# Now count bytes. How many bytes go through the *server's* link, in and out, if there are K workers? How many go through the
-# link of each server if S servers share the gradient? And how many bytes does each worker of the ring send?
+# Now count bytes. With K workers, how many bytes go through the *server's* link, in and out? If S servers share the
+# gradient, how many go through the link of each server? And how many bytes does each worker in the ring send?
 
 
 # %% labs={"id": "02b.2"}
@@ -100,8 +104,8 @@ def ring_bytes(workers, size):
 check("02b.2", server_bytes, ring_bytes)
 
 # %% [markdown]
-# The simulated ring keeps its messages, so you can compare your formula with a count. The table then applies your formulas
-# to the 94 MB of ResNet50V2 (in GB):
+# The simulated ring records its messages, so you can compare your formula with an actual count. The table then applies
+# your formulas to the 94 MB of ResNet50V2 (in GB):
 
 # %%
 if answered("02b.2"):
@@ -124,12 +128,13 @@ if answered("02b.2"):
     )
 
 # %% [markdown]
-# The server's bytes grow with the number of workers. A worker of the ring never sends more than twice the gradient. It also
-# receives as much, so double the last column before you compare it with a server's link. But the ring has more *steps*, and each
-# message has a **latency**: the time until the first byte arrives.
+# The number of bytes through the server's link grows with the number of workers. A worker in the ring never sends more
+# than twice the size of the gradient. It also receives as much, so double the last column before you compare it with a
+# server's link. But the ring takes more *steps*, and each message has a **latency**: the time until the first byte
+# arrives.
 #
-# There are 256 workers, links of 10 GB/s, and a latency of 10 microseconds. **Predict:** which is faster for 94 MB, and which
-# for 4 kB? Write two letters: `"r"` for the ring, `"s"` for one server.
+# Suppose that there are 256 workers, links of 10 GB/s, and a latency of 10 microseconds. **Predict:** which is faster
+# for 94 MB, and which is faster for 4 kB? Write two letters: `"r"` for the ring, `"s"` for one server.
 
 # %% labs={"id": "02b.3"}
 ### BEGIN SOLUTION
@@ -158,8 +163,8 @@ tables.show(
 outcome("02b.3", ["r" if row["ring"] < row["server"] else "s" for row in rows[:2]], how="computed")
 
 # %% [markdown]
-# Where do the lines cross? Change the size of the gradient, the link, and the number of servers. With 32 workers, from how
-# many servers on do more of them no longer help?
+# Where do the lines cross? Change the size of the gradient, the speed of the links, and the number of servers. With 32
+# workers, at what number of servers does it no longer help to add more?
 
 # %%
 widgets.explore(
@@ -171,15 +176,15 @@ widgets.explore(
 )
 
 # %% [markdown]
-# Servers share the load until each worker's *own* link is the limit: it carries the whole gradient out and in. Once there are
-# as many servers as workers, more of them do not help.
+# Servers share the load until each worker's *own* link is the limit, because that link must carry the whole gradient
+# out and in. Once there are as many servers as workers, adding more does not help.
 #
 # What is the bottleneck with 256 workers?
 #
-# - **a**: for 94 MB the link of the one server; for 4 kB the 510 messages of the ring, one after the other
-# - **b**: in both cases the bytes of the ring: the more workers, the more each of them sends
-# - **c**: in both cases the latency, because the one server must receive 256 messages
-# - **d**: for 94 MB the link of the one server, so that 1000 servers would take 1/1000 of the time
+# - **a**: for 94 MB, the link of the single server; for 4 kB, the ring's 510 messages, which are sent one after another
+# - **b**: in both cases, the bytes sent in the ring: the more workers there are, the more each of them sends
+# - **c**: in both cases, the latency, because the single server must receive 256 messages
+# - **d**: for 94 MB, the link of the single server, so 1000 servers would take 1/1000 of the time
 
 # %% labs={"id": "02b.4"}
 ### BEGIN SOLUTION
@@ -190,12 +195,14 @@ check("02b.4", bottleneck)
 # %% [markdown]
 # ## Build it
 #
-# Now write the ring yourself: the program of *one* worker, which K processes will run. Each process knows its number `worker`,
-# from 0 to K - 1, and the list `chunks`: its own gradient, cut into K arrays. `exchange(array)` sends an array to the next worker
-# (the last worker sends to worker 0), and returns the array that the previous worker sends at the same moment.
+# Now write the ring yourself, as the program of *one* worker; K processes will run it. Each process knows its number
+# `worker`, from 0 to K - 1, and the list `chunks`: its own gradient, cut into K arrays. `exchange(array)` sends an
+# array to the next worker (the last worker sends to worker 0). It returns the array that the previous worker sends at
+# the same time.
 #
-# Begin with the reduce-scatter: K - 1 exchanges of one chunk each. In the picture above, worker w sends chunk w first. At the end
-# it has the whole sum of chunk w + 1 (the last worker has that of chunk 0). What its other chunks hold then does not matter.
+# Begin with the reduce-scatter: K - 1 exchanges of one chunk each. In the picture above, worker w sends chunk w first.
+# At the end, it has the complete sum of chunk w + 1 (the last worker has the sum of chunk 0). It does not matter what
+# its other chunks contain at that point.
 
 
 # %% labs={"id": "02b.5"}
@@ -213,8 +220,8 @@ def reduce_scatter(worker, K, chunks, exchange):
 check("02b.5", reduce_scatter)
 
 # %% [markdown]
-# Then write the all-gather. It begins where the reduce-scatter ended: worker w has the sum of chunk w + 1. After K - 1 more
-# exchanges, every worker has all sums.
+# Next, write the all-gather. It begins where the reduce-scatter ended: worker w has the complete sum of chunk w + 1.
+# After K - 1 more exchanges, every worker has all the sums.
 
 
 # %% labs={"id": "02b.6"}
@@ -230,11 +237,11 @@ def all_gather(worker, K, chunks, exchange):
 check("02b.6", all_gather)
 
 # %% [markdown]
-# Four processes now run both functions on a gradient as large as that of ResNet50V2: 23.5 million numbers, 94 MB. Pipes are
-# their only connection. The ring takes turns with a server: the same four processes also compute the sum with worker 0 as the
-# server.
+# Four processes now run both functions on a gradient as large as that of ResNet50V2: 23.5 million numbers, 94 MB. The
+# processes are connected only by pipes. The ring takes turns with a server: the same four processes also compute the
+# sum with worker 0 as the server.
 #
-# **Predict:** how many times as long as the ring does the server take, on *this* machine?
+# **Predict:** on *this* machine, how many times as long does the server take as the ring?
 
 # %% labs={"id": "02b.7"}
 ### BEGIN SOLUTION
@@ -275,63 +282,67 @@ if rows and answered("02b.2"):
     print(f"and half of server_bytes(3, size) = {server_bytes(3, 94_000_000) / 2:,.0f}")
 
 # %% [markdown]
-# The milliseconds are geometric means over the rounds, so dividing them gives the ratio in the table. The interval comes from the
-# ratios within rounds. If it includes 1, these rounds cannot tell which way is faster.
+# The milliseconds are geometric means over the rounds, so dividing them gives the ratio in the table. The interval is
+# computed from the ratios within each round. If it includes 1, these rounds cannot tell which way is faster.
 #
-# The ring sends as many bytes as your `ring_bytes` says. The server sends fewer than `server_bytes(4, size)`. In that formula the
-# server is a process of its own; here it is worker 0, whose own gradient goes through no link. Three gradients come in and three
-# sums go out. It *sends* only half of that: half of `server_bytes(3, size)`.
+# The ring sends exactly as many bytes as your `ring_bytes` predicts. The server sends fewer bytes than
+# `server_bytes(4, size)`. In that formula, the server is a separate process; here, it is worker 0, whose own gradient
+# does not go through any link. Three gradients come in and three sums go out. The bytes that it *sends* are only half
+# of this total: half of `server_bytes(3, size)`.
 #
-# The seconds are a different matter. All four processes share one memory. So what goes through *each* link matters less here than
-# how much is copied in all, and that is the same for both. For 4 kB, the ring needs 6 messages one after the other, and the server
-# only 2. So the server should win here, and the last column says whether it did in your rounds. The ring pays off where every worker
-# has a link of its own, as on a cluster.
+# The times are a different matter. All four processes share one memory. So it matters less how many bytes go through
+# *each* link than how many are copied in total, and that number is the same for both. For 4 kB, the ring needs 6
+# messages one after another, and the server only 2. So the server should win here; the last column shows whether it did
+# in your rounds. The ring pays off when every worker has its own link, as on a cluster.
 #
 # There are other ways to speed up the exchange:
 #
-# - **A tree**: sums go up a tree of workers and come down again. That takes 2 log2 K messages one after the other instead of
-#   2 (K - 1): 16 for 256 workers. For large gradients use two trees, each for one half of the gradient. A worker that is a leaf of
-#   one tree passes sums on in the other, so all links are in use
+# - **A tree**: sums go up a tree of workers and come down again. That takes 2 log2 K messages one after another instead
+#   of 2 (K - 1): 16 for 256 workers. For large gradients, use two trees, each for half of the gradient. A worker that
+#   is a leaf of one tree passes sums on in the other, so all the links are in use
 #   ([NCCL 2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019).
-# - **Two levels**: sum inside each machine first, over its fast links, then only between the machines. That makes the ring shorter.
+# - **Two levels**: first compute the sum within each machine, over its fast links, and only then between the machines.
+#   That makes the ring shorter.
 # - **Larger messages**: put many small tensors into one buffer.
 # - **Fewer bytes**: send gradients in 16 bits.
 # - **Fewer exchanges**: add up the gradients of several batches before you exchange.
 #
 # ## T2
 #
-# (a) One paragraph, about 5 to 8 sentences: compare synchronous with asynchronous SGD. What does each do at an update, what
-# does it cost, and when would you choose which?
+# (a) In one paragraph of about 5 to 8 sentences, compare synchronous with asynchronous SGD. What does each kind do at
+# an update, what does it cost, and when would you choose it?
 #
-# (b) 3 to 5 sentences: why is a single parameter server a bottleneck, and how can you relieve it? Name at least two ways,
-# and what limits each of them.
+# (b) In 3 to 5 sentences: why is a single parameter server a bottleneck, and how can you relieve it? Name at least two
+# ways, and say what limits each of them.
 
 # %% [markdown] labs={"id": "T2", "kind": "answer"}
 # ### T2: your answer
 # ### BEGIN SOLUTION
-# (a) In synchronous SGD all K workers compute a gradient from the same weights, each from a batch of its own. The mean
-# of the K gradients makes one update, the same as a single worker would make with a batch K times as large. The mean
-# needs all gradients, so each step lasts as long as its slowest worker; with more workers somebody is late more
-# often (64 workers whose times spread by 10 % compute 80 % of the time). In asynchronous SGD nobody waits: each worker
-# takes the newest weights, and its gradient is applied when it is done. A slow worker then delays nobody, but gradients
-# belong to old weights: with K workers K - 1 updates came in between on average, more for a slow worker. Stale gradients
-# do train, as long as the rate is small; at a large rate the loss overshoots. I would choose synchronous SGD on equal
-# devices, where its result can be repeated and waiting is short, and asynchronous SGD on mixed hardware or with workers
-# that are often late.
+# (a) In synchronous SGD, all K workers compute a gradient from the same weights, each for its own batch. The mean of
+# the K gradients is used for one update, which is the same as a single worker would make with a batch K times as large.
+# The mean needs all the gradients, so each step lasts as long as its slowest worker; with more workers, somebody is
+# late more often (64 workers whose times vary by 10 % compute for 80 % of the time). In asynchronous SGD, nobody waits:
+# each worker takes the newest weights, and its gradient is applied as soon as it is done. So a slow worker delays
+# nobody, but gradients belong to old weights: with K workers, K - 1 other updates are made in between on average, and
+# more for a slow worker. Training with stale gradients works as long as the learning rate is small; at a large rate,
+# the loss overshoots. I would choose synchronous SGD on equal devices, where its result is reproducible and the waiting
+# times are short, and asynchronous SGD on mixed hardware or with workers that are often late.
 #
-# (b) A single server receives K gradients and sends K sums at every step: 2 K times the gradient through one link, so
-# the exchange takes K times as long with K times the workers. Several servers, each of which holds a part of the weights,
-# share this load, up to the point where each worker's own link is the limit. A ring needs no server: each worker sends
-# 2 (K - 1) / K of the gradient, less than twice its size for any K; but it takes 2 (K - 1) messages one after the
-# other, so for small messages or thousands of workers its latency counts. Then two levels help (a sum inside each
-# machine, then between the machines), or fewer and smaller exchanges: 16 bits, several batches before each exchange.
+# (b) A single server receives K gradients and sends K sums at every step, so 2 K times the size of the gradient goes
+# through one link, and with K times as many workers the exchange takes K times as long. Several servers, each of which
+# stores part of the weights, can share this load, up to the point where each worker's own link is the limit. A ring
+# needs no server: each worker sends 2 (K - 1) / K times the size of the gradient, less than twice its size for any K;
+# but it takes 2 (K - 1) messages one after another, so for small messages or thousands of workers its latency becomes
+# significant. Two levels can then help (a sum within each machine first, then between the machines), or fewer and
+# smaller exchanges: gradients in 16 bits, or several batches before each exchange.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
-# - A server is limited by its link, a ring by its number of messages.
-# - The ring is a reduce-scatter and an all-gather: 2 (K - 1) messages, less than twice the gradient from each worker.
-# - Where the link is not the limit, copying is: measure where you train.
+# - A server is limited by its link; a ring is limited by its number of messages.
+# - The ring consists of a reduce-scatter and an all-gather: 2 (K - 1) messages, and each worker sends less than twice
+#   the size of the gradient.
+# - Where the links are not the limit, copying is, so measure on the machine where you train.
 #
 # Next: `03_mirrored_strategy`.

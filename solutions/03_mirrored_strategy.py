@@ -13,14 +13,14 @@
 #
 # **Paths:** *an afternoon* (next: `05_resnet50_scaling`), *the practical* (next: `04_batch_size_and_learning_rate`), *everything*.
 #
-# You have one network and several devices. Where are the weights stored? What travels between the devices, and when? And
-# why do all copies stay the same network? At the end you answer task **T3** in your own words.
+# You have one network and several devices. Where are the weights stored? What do the devices send each other, and when?
+# And why do all the copies remain copies of the same network? At the end you complete task **T3** in your own words.
 
 # %% [markdown]
 # ## Four devices
 #
-# This notebook looks at *how* MirroredStrategy works, not at speed. So it uses 4 logical devices on the CPU, on any machine:
-# TensorFlow treats them like 4 GPUs.
+# This notebook looks at *how* MirroredStrategy works, not at its speed. So it uses 4 logical CPU devices on every
+# machine; TensorFlow treats them like 4 GPUs.
 
 # %%
 from labs import data, devices, models  # first: it silences TensorFlow's start-up messages
@@ -39,8 +39,8 @@ print(workers)
 # %% [markdown]
 # ## Without a strategy
 #
-# You create a variable and compute with it, as in any TensorFlow program. There are four devices.
-# **Predict first:** how many of them will do anything?
+# You create a variable and compute with it, as in any TensorFlow program. There are four devices. **Predict first:**
+# how many of them will do anything?
 
 # %% labs={"id": "03.1"}
 ### BEGIN SOLUTION
@@ -56,7 +56,7 @@ print("result on  ", result.device)
 outcome("03.1", len({plain.device, result.device}), how="counted")
 
 # %% [markdown]
-# On how many devices does `plain` live?
+# On how many devices is `plain` stored?
 
 # %% labs={"id": "03.2"}
 ### BEGIN SOLUTION
@@ -65,12 +65,12 @@ devices_with_plain = 1
 check("03.2", devices_with_plain)
 
 # %% [markdown]
-# On its own, TensorFlow uses the first device and leaves the others idle. It is the same with GPUs: without a strategy
+# On its own, TensorFlow uses the first device and leaves the others idle. The same is true of GPUs: without a strategy,
 # only the GPU with the lowest number works.
 #
 # ## With a strategy
 #
-# `tf.distribute.MirroredStrategy(devices=...)` knows all four. Every *variable* that you create inside
+# `tf.distribute.MirroredStrategy(devices=...)` is given all four devices. Every *variable* that you create inside
 # `with strategy.scope():` gets one copy on each of them.
 
 # %%
@@ -78,7 +78,7 @@ strategy = tf.distribute.MirroredStrategy(devices=workers)
 print("replicas:", strategy.num_replicas_in_sync)
 
 # %% [markdown]
-# Create the variable `mirrored` from `[1.0, 2.0, 3.0]`, inside the scope.
+# Create the variable `mirrored` with the value `[1.0, 2.0, 3.0]` inside the scope.
 
 # %% labs={"id": "03.3"}
 ### BEGIN SOLUTION
@@ -92,11 +92,12 @@ if answered("03.3"):
     tables.show([{"device": copy.device[-13:], "copy": copy.numpy()} for copy in mirrored.values])
 
 # %% [markdown]
-# One name stands for four copies, one on each device. What keeps them equal?
+# One name refers to four copies, one on each device. What keeps them equal?
 #
 # ## Each replica gets its share of the batch
 #
-# `strategy.run(f)` calls `f` once on each replica. Here `f` counts the images that it was given; the batch has 16.
+# `strategy.run(f)` calls `f` once on each replica. Here, `f` counts the images that it receives; the batch contains 16
+# images.
 
 # %%
 dataset = data.load("digits", images=64)
@@ -114,7 +115,7 @@ print("images given to the pipeline as one batch: 16")
 tables.show([{"device": worker, "images": int(share)} for worker, share in zip(workers, shares)])
 
 # %% [markdown]
-# The batch of 16 is the **global batch**. What is the **local batch**, the share of one replica?
+# The batch of 16 images is the **global batch**. How large is the **local batch**, the share of one replica?
 
 # %% labs={"id": "03.4"}
 ### BEGIN SOLUTION
@@ -125,13 +126,14 @@ check("03.4", local_batch)
 # %% [markdown]
 # ## One gradient from four
 #
-# Each replica computes a gradient from its own share. Then all gradients are **summed** over the replicas (an
-# *all-reduce*), and every replica gets the sum. This sum should be the gradient of the mean loss over the whole batch,
+# Each replica computes a gradient from its own share. Then all the gradients are **summed** over the replicas (an
+# *all-reduce*), and every replica gets the sum. This sum should be the gradient of the mean loss over the whole batch:
 #
 # $$ \nabla L = \frac{1}{16} \sum_{i=1}^{16} \nabla L_i . $$
 #
-# So each replica must scale its loss in the right way. Write `scaled_loss`: `losses` are the losses of the images of *one*
-# replica, and `global_batch` is the number of images over all replicas. You can use `tf.reduce_sum` and `tf.reduce_mean`.
+# So each replica must scale its loss correctly. Write `scaled_loss`: `losses` contains the losses for the images of
+# *one* replica, and `global_batch` is the total number of images over all replicas. You can use `tf.reduce_sum` and
+# `tf.reduce_mean`.
 
 
 # %% labs={"id": "03.5"}
@@ -144,8 +146,8 @@ def scaled_loss(losses, global_batch):
 check("03.5", scaled_loss)
 
 # %% [markdown]
-# Now test it with numbers. For a small network without batch normalisation, compare two gradients: the sum of the gradients
-# of four shares of 4 images, and the gradient of all 16 images on one device.
+# Now test it with real numbers. For a small network without batch normalisation, compare two gradients: the sum of the
+# gradients for four shares of 4 images each, and the gradient for all 16 images on one device.
 
 # %%
 with strategy.scope():
@@ -187,22 +189,22 @@ if answered("03.5"):
     assert error < 1e-6  # equal, but for the order in which numbers were added
 
 # %% [markdown]
-# If each replica took the *mean* over its own 4 images, the sum of four means would be 4 times too large. Keras' `fit` does
-# the scaling for you. In a training loop of your own, you must do it.
+# If each replica took the *mean* over its own 4 images, the sum of the four means would be 4 times too large. Keras'
+# `fit` does the scaling for you. If you write your own training loop, you must do it yourself.
 #
 # ## Do the copies stay equal?
 #
-# Here is one whole step in miniature, from left to right: three weights, 16 samples, 4 replicas. Coloured boxes are different
-# on each replica; white boxes are the same on all. Add up the first number of the four gradients. Is it the first number of
-# the sum?
+# Here is one whole step in miniature, from left to right: three weights, 16 samples, 4 replicas. The coloured boxes
+# differ from one replica to another; the white boxes are the same on all of them. Add up the first numbers of the four
+# gradients. Do you get the first number of the sum?
 
 # %%
 plots.show(pictures.step())
 
 # %% [markdown]
-# All copies are equal at the start, get the same summed gradient, and make the same update. To see whether that is enough,
-# measure it. Write a function that takes a list of copies (NumPy arrays of the same shape). It compares every copy with the
-# first one, entry by entry, and returns the largest absolute difference.
+# All copies are equal at the start, get the same summed gradient, and make the same update. Is that enough? To find
+# out, measure it. Write a function that takes a list of copies (NumPy arrays of the same shape). It compares every copy
+# with the first one, entry by entry, and returns the largest absolute difference.
 
 
 # %% labs={"id": "03.6"}
@@ -215,16 +217,17 @@ def largest_difference(copies):
 check("03.6", largest_difference)
 
 # %% [markdown]
-# Now write what the strategy does at every step: the loop over the replicas, with the exchange in it. Use plain NumPy, so that
-# nothing is hidden. You get:
+# Now write what the strategy does at every step: the loop over the replicas, including the exchange. Use plain NumPy,
+# so that nothing is hidden. You are given:
 #
 # - `copies`, a list of K weight matrices
-# - `shares`, a list of K pairs (images, labels): the divided batch
+# - `shares`, a list of K pairs (images, labels): the batch, divided among the replicas
 # - `gradient(weights, images, labels)`, which returns the mean gradient over these images
 #
-# Each replica computes a gradient from its own copy and its own share. Then all exchange their gradients. Then each updates its
-# own copy. (Above, each loss was divided by the global batch, so the *sum* of the gradients was right. Here each gradient is a mean
-# over its own share. If the shares are equal, the *mean* of the gradients is right.)
+# Each replica computes a gradient from its own copy and its own share. Then all replicas exchange their gradients.
+# Finally, each replica updates its own copy. (Above, each loss was divided by the global batch size, so the *sum* of
+# the gradients was correct. Here, each gradient is a mean over one replica's share. If the shares are equal in size,
+# the *mean* of the gradients is correct.)
 
 
 # %% labs={"id": "03.12"}
@@ -240,8 +243,8 @@ def step(copies, shares, gradient, rate):
 check("03.12", step)
 
 # %% [markdown]
-# The next cells train a one-layer network twice, each time 40 steps with 4 copies. The first training uses your `step`. The
-# second one leaves out the exchange, as if no replica knew of the others.
+# The next cells train a one-layer network twice, for 40 steps with 4 copies. The first run uses your `step`. The second
+# leaves out the exchange, as if no replica knew about the others.
 
 
 # %%
@@ -298,14 +301,15 @@ if answered("03.6", "03.12"):
     )
 
 # %% [markdown]
-# With the exchange the distance is exactly zero, at every step. Without it, the copies become four different networks. There
-# is no error and no warning, and the second picture shows that the loss of each copy falls. Compare copies whenever you are
-# not sure.
+# With the exchange, the difference is exactly zero at every step. Without it, the copies become four different
+# networks. There is no error and no warning, and the second picture shows that the loss of each copy falls. So compare
+# the copies whenever you are not sure.
 #
 # ## What travels
 #
-# At every step each replica's whole gradient is summed over the replicas. How many bytes does it have for ResNet50V2 with 10
-# classes, in float32 (4 bytes)? Only trainable weights have a gradient. (2 or 3 digits are enough.)
+# At every step, each replica's whole gradient is summed over the replicas. How many bytes does this gradient take up
+# for ResNet50V2 with 10 classes, in float32 (4 bytes)? Only trainable weights have a gradient. (2 or 3 significant
+# digits are enough.)
 
 # %%
 resnet = models.network("ResNet50V2", image_size=32, classes=10)
@@ -322,9 +326,9 @@ check("03.7", gradient_bytes)
 # When does this exchange take place?
 #
 # - **a**: after every epoch, when the replicas exchange their parameters
-# - **b**: at every step, after backward and before the update
-# - **c**: at every step, through replica 0, which collects all gradients and hands out new parameters
-# - **d**: at every step, before forward, when the batch is divided
+# - **b**: at every step, after the backward pass and before the update
+# - **c**: at every step, through replica 0, which collects all the gradients and sends out new parameters
+# - **d**: at every step, before the forward pass, when the batch is divided
 
 # %% labs={"id": "03.8"}
 ### BEGIN SOLUTION
@@ -335,7 +339,7 @@ check("03.8", when)
 # %% [markdown]
 # ## From the sequential script to four replicas
 #
-# This is a whole training for one device:
+# This is a complete training script for one device:
 #
 # ```python
 # model = models.build("SmallCNN", image_size=32, classes=10)
@@ -345,13 +349,15 @@ check("03.8", when)
 # model.fit(batches, epochs=2, shuffle=False, verbose=2)
 # ```
 #
-# For 4 replicas with 16 images each, three things change:
+# For 4 replicas with 16 images each, you need to change three things:
 #
-# - model and optimizer are *created* inside the scope
-# - the pipeline gets the *global* batch, 4 times 16
-# - the rate grows by the same factor as the batch (notebook 04 says why; if the global batch stayed the same, the rate would, too)
+# - the model and the optimizer are *created* inside the scope
+# - the pipeline gets the *global* batch size, 4 times 16
+# - the learning rate grows by the same factor as the batch (notebook 04 says why; if the global batch stayed the same,
+#   so would the rate)
 #
-# Write everything before `fit` for the strategy above. `fit` may stay outside the scope: the cell after yours calls it.
+# Write everything that comes before `fit` for the strategy above. `fit` may stay outside the scope: the cell after
+# yours calls it.
 
 # %%
 more = data.load("digits", images=512)
@@ -381,40 +387,43 @@ if answered("03.6", "03.9"):
     print("first moving mean of batch normalisation:", largest_difference(copies))
 
 # %% [markdown]
-# There is one exception: **batch normalisation** uses the mean and variance of the *local* batch, so each replica normalises with
-# its own values. With a local batch of 2 or 4 they are noisy. The moving averages that it keeps for later have no gradient, so they
-# are not exchanged: each replica has its own, and the last line above shows that they differ.
+# There is one exception: **batch normalisation** uses the mean and variance of the *local* batch, so each replica
+# normalises with its own values. With a local batch of 2 or 4, these values are noisy. Batch normalisation also keeps
+# moving averages for later use. They have no gradient, so they are not exchanged: each replica has its own, and the
+# last line above shows that they differ.
 #
-# If you know PyTorch: within one machine, `MirroredStrategy` does what `DistributedDataParallel` does. For several machines,
-# TensorFlow has `MultiWorkerMirroredStrategy`: the same idea with one process for each machine. It does not work with Keras 3's `fit`
-# (Keras' issue 20585), so beyond one machine this course uses Horovod.
+# If you know PyTorch: within one machine, `MirroredStrategy` does what `DistributedDataParallel` does. For several
+# machines, TensorFlow has `MultiWorkerMirroredStrategy`, which uses the same idea with one process on each machine. It
+# does not work with Keras 3's `fit` (Keras issue 20585), so this course uses Horovod for more than one machine.
 #
-# Before you share a node with others, you should know this: by default, TensorFlow takes nearly all the memory of *all* GPUs that it
-# sees, even of those that it leaves idle. `CUDA_VISIBLE_DEVICES`, which SLURM sets for a job, determines which GPUs it sees.
+# You should know this before you share a node with others: by default, TensorFlow reserves nearly all the memory of
+# *all* the GPUs that it sees, even of those that it leaves idle. `CUDA_VISIBLE_DEVICES`, which SLURM sets for a job,
+# determines which GPUs TensorFlow sees.
 #
 # ## T3
 #
-# Explain MirroredStrategy in 5 to 10 sentences: where are parameters stored, what does each replica compute, what travels
-# and when, and why do the replicas stay consistent? Say what would happen if one of these steps were left out.
+# Explain MirroredStrategy in 5 to 10 sentences: where are parameters stored, what does each replica compute, what is
+# exchanged and when, and why do the replicas remain consistent? Say what would happen if one of these steps were left
+# out.
 
 # %% [markdown] labs={"id": "T3", "kind": "answer"}
 # ### T3: your answer
 # ### BEGIN SOLUTION
-# Every variable that is created inside `strategy.scope()` has one copy on each device, with the same values at the start.
-# The global batch is divided; each replica runs forward and backward on its own share, with its own copy. The
-# gradients are then summed over all replicas by an all-reduce, at every step, scaled so that the sum is the gradient of the
-# mean loss over the global batch. Each replica applies this same gradient to its copy. Equal start and equal updates
-# keep the copies equal, to the last bit: parameters need not travel, and no replica is special. Without the all-reduce
-# each replica would train a network of its own, without any error message; with a mean over the local batch only, the summed
-# gradient would be K times too large. Batch normalisation uses each replica's own share, and its moving
-# averages are local, too.
+# Every variable that is created inside `strategy.scope()` has one copy on each device, with the same values at the
+# start. The global batch is divided among the replicas; each replica runs the forward and backward passes on its own
+# share, with its own copy. At every step, an all-reduce then sums the gradients over all replicas, scaled so that the
+# sum is the gradient of the mean loss over the global batch. Each replica applies this same gradient to its own copy.
+# Because the copies start equal and get the same updates, they stay equal, to the last bit: parameters do not have to
+# be sent, and no replica is special. Without the all-reduce, each replica would train a network of its own, without any
+# error message; with a mean over only the local batch, the summed gradient would be K times too large. Batch
+# normalisation uses each replica's own share of the batch, and its moving averages are local, too.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
 # - A strategy mirrors **variables**. At every step it splits a **batch** and sums the **gradients**.
-# - The batch that you pass is the global one.
-# - You can check that copies are equal, and you should.
+# - The batch size that you pass is that of the global batch.
+# - You can check that the copies are equal, and you should.
 #
 # Next: `04_batch_size_and_learning_rate`.

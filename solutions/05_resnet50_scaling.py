@@ -9,14 +9,14 @@
 # %% [markdown]
 # # How much faster do more workers train ResNet50V2?
 #
-# **Time: 65 minutes, including 6 minutes of computing on 2 cores.** An optional part at the end takes about 15 minutes more.
+# **Time: 75 minutes, including 6 minutes of computing on 2 cores.** An optional part at the end takes about 15 minutes more.
 #
 # **Paths:** *an afternoon* (its last notebook), *the practical* (next: `05b_script_for_a_cluster`), *everything*.
 #
-# You train ResNet50V2 on 1 and 2 workers (and on more, if you have them) with a script that you complete yourself. From your
-# own logs you compute epoch time, images per second, speedup and efficiency, with intervals that say how sure you can be. Then
-# you take a step apart to see what limits the speedup. You hand in task **T6**. Task **T5** follows in the second part,
-# `05b_script_for_a_cluster`, where the same training becomes a job on a cluster.
+# You train ResNet50V2 on 1 and 2 workers (and on more, if you have them) with a script that you complete yourself. From
+# your own logs, you compute the epoch time, images per second, speedup and efficiency, with intervals that show how
+# certain you can be. Then you take a step apart to see what limits the speedup. You hand in task **T6**. Task **T5**
+# follows in the second part, `05b_script_for_a_cluster`, where you run the same training as a job on a cluster.
 
 # %%
 from statistics import fmean, median
@@ -37,9 +37,9 @@ print(f"{plan.epochs} epochs, the first as warm-up. A worker is one {unit}; this
 # %% [markdown]
 # ## Predict first
 #
-# Each worker gets the same number of images per step (**weak scaling**). With 2 workers, a step takes twice as many images, so
-# an epoch has half as many steps. How many times as fast is an epoch with 2 workers: 1 (no gain), 2 (ideal), or something
-# between?
+# Each worker gets the same number of images per step (**weak scaling**). With 2 workers, a step processes twice as many
+# images, so an epoch has half as many steps. How many times as fast is an epoch with 2 workers: 1 (no gain), 2 (ideal),
+# or something in between?
 
 # %% labs={"id": "05.1"}
 ### BEGIN SOLUTION
@@ -48,8 +48,8 @@ speedup_expected = 1.6
 predict("05.1", speedup_expected)
 
 # %% [markdown]
-# And how accurate is the network after the same number of epochs: `"higher"`, `"equal"` (within one percentage point) or
-# `"lower"` than with 1 worker?
+# And how does the accuracy after the same number of epochs compare with that on 1 worker: is it `"higher"`, `"equal"`
+# (within one percentage point) or `"lower"`?
 
 # %% labs={"id": "05.2"}
 ### BEGIN SOLUTION
@@ -60,16 +60,17 @@ predict("05.2", accuracy_expected)
 # %% [markdown]
 # ## The script
 #
-# Open `scripts/ResNet50.py` in the file browser on the left. It is the whole training. Four blanks are yours:
+# Open `scripts/ResNet50.py` in the file browser on the left. It is the complete training script. You fill in four
+# blanks:
 #
-# 1. the **strategy** over the given `workers`,
-# 2. the **learning rate** by the linear rule (one worker: 0.01),
+# 1. the **strategy**, for the given number of `workers`,
+# 2. the **learning rate**, from the linear rule (0.01 for one worker),
 # 3. the **network**: `keras.applications.ResNet50V2` with its top layer, without pretrained weights, for
 #    `len(dataset.classes)` classes and images of `args.image_size` pixels,
 # 4. the **training**: `fit` with `epochs=args.epochs`, `shuffle=False`, `verbose=2` and `callbacks=[recorder]`.
 #
-# Save the file, then run the check. It runs your script in a process of its own, with 1 and with 4 workers, on a few images and
-# with a tiny network in place of ResNet50V2, and looks at what happens.
+# Save the file, then run the check. It runs your script in a separate process, with 1 and with 4 workers, on a few
+# images, with a tiny network in place of ResNet50V2, and examines what happens.
 
 # %% labs={"id": "05.3"}
 script = "scripts/ResNet50.py"
@@ -78,17 +79,17 @@ ready = check("05.3", script)
 # %% [markdown]
 # ## Run it
 #
-# You start one job for each number of workers, and measure each of them several times. A single measurement cannot say how much
-# the next one would differ.
+# You start one job for each number of workers and measure each of them several times. A single measurement cannot tell
+# you how much the next one would differ.
 #
-# The speed of a machine drifts: another program runs, or a laptop gets warm. If the jobs ran one after the other, they would
-# differ for that reason alone. So they take **turns**: one trains for an epoch while the others are stopped, then the next one
-# trains. One epoch of each job makes a **round**. Whatever slows down a whole round slows down all jobs alike. The first epoch
-# of each job is warm-up.
+# The speed of a machine drifts: another program starts, or a laptop gets warm. If the jobs ran one after the other,
+# they would differ for that reason alone. So they take **turns**: one trains for an epoch while the others are paused,
+# and then the next one trains. One epoch of each job makes up a **round**. Whatever slows down a whole round slows down
+# all the jobs equally. The first epoch of each job is a warm-up.
 #
-# The line below shows how far they are. *Kernel, Interrupt* stops them and keeps what was measured.
+# The line below shows their progress. *Kernel, Interrupt* stops them and keeps the measurements made so far.
 #
-# As long as the script has blanks, this notebook goes on with *recorded* runs, made on a machine with 2 cores.
+# As long as the script still has blanks, this notebook continues with *recorded* runs from a machine with 2 cores.
 
 # %%
 turns = jobs.Turns()
@@ -107,8 +108,8 @@ else:
     print(*(file.name for file in files))
 
 # %% [markdown]
-# In a terminal, this command starts one training alone, without turns, on all images and for 5 epochs (`--help` lists the
-# options):
+# In a terminal, this command starts a single training run, without turns, on all images and for 5 epochs (`--help`
+# lists the options):
 #
 # ```
 # uv run python scripts/ResNet50.py --n_gpus 2 --batch_size 128 > runs/my.out 2> runs/my.err
@@ -122,18 +123,19 @@ else:
 print(files[0].read_text())
 
 # %% [markdown]
-# Each epoch's line begins with the number of its steps. Then come the seconds of the epoch, as a whole number, and the time per
-# step. Keras writes the time per step in three ways:
+# Each epoch's line begins with its number of steps. Then come the epoch time, in whole seconds, and the time per step.
+# Keras writes the time per step in one of three ways:
 #
 # - `12/12 - 9s - 760ms/step`: milliseconds, if a step takes less than a second,
 # - `12/12 - 25s - 2s/step`: whole seconds, if it takes longer,
 # - `12/12 - 0s - 850us/step`: microseconds, if it takes less than a millisecond.
 #
-# Milliseconds are more precise than the whole seconds of the epoch: 12 x 760 ms are 9.12 s, while 9 s may be anything from 8.5 s
-# to 9.5 s. Whole seconds per step tell you less than whole seconds per epoch.
+# Milliseconds per step are more precise than whole seconds per epoch: 12 x 760 ms is 9.12 s, whereas 9 s may be
+# anything from 8.5 s to 9.5 s. Whole seconds per step tell you less than whole seconds per epoch.
 #
-# **By hand:** how many seconds does a *steady* epoch take on 1 worker, on average? Think about which epochs count, and compute
-# the mean from the lines above. (`first` is what the kit reads from the same log; the check compares your number with it.)
+# **By hand:** how many seconds does a *steady* epoch take on 1 worker, on average? Think about which epochs count, and
+# compute their mean from the lines above. (`first` contains what the kit reads from the same log; the check compares
+# your number with it.)
 
 # %% labs={"id": "05.4"}
 first = log.read(files[0])[0]
@@ -145,9 +147,10 @@ check("05.4", epoch_1, first)
 # %% [markdown]
 # ## The speedup of each round
 #
-# In notebook 01 you wrote functions for images per second, speedup and efficiency; `labs` computes them below. One more function
-# shows what is behind a speedup. It gets the seconds of the rounds on 1 worker and on p workers, as two lists in the same order.
-# The check tries it on numbers from another machine. Later it reads your own runs.
+# In notebook 01 you wrote functions for images per second, speedup and efficiency; below, `labs` computes these for
+# you. You now write one more function, which shows what lies behind a speedup. Its arguments are the times of the
+# rounds in seconds, on 1 worker and on p workers, as two lists in the same order. The check tests it on numbers from
+# another machine. Later, you apply it to your own runs.
 
 
 # %% labs={"id": "05.5"}
@@ -163,9 +166,10 @@ check("05.5", round_speedups)
 # %% [markdown]
 # ## Your study
 #
-# `labs` takes the times from the run records, which hold every step, and computes intervals. (In a terminal, in the folder
-# `notebooks`: `labs results runs`.) Its speedup is the geometric mean of the speedups of the rounds, with a 95 % interval. The
-# intervals of seconds and images per second hold *in these minutes* only: an hour later the machine may be faster or slower.
+# `labs` takes the times from the run records, which contain every step, and computes intervals. (In a terminal, run
+# `labs results runs` in the folder `notebooks`.) The speedup in the table is the geometric mean of the round speedups,
+# with a 95 % interval. The intervals for seconds and for images per second are valid only for the *minutes in which
+# they were measured*: an hour later, the machine may be faster or slower.
 
 # %%
 rows = collect.rows([file.with_suffix(".json") for file in files])
@@ -176,8 +180,8 @@ outcome("05.1", on_2["speedup"], on_2["speedup_interval"], how=how)
 print(question(on_2["speedup"], on_2["speedup_interval"]))
 
 # %% [markdown]
-# Which sentence may you write about *your own* runs: 2 workers are `"faster"`, they are `"slower"`, or you `"can't tell"`? The
-# interval decides.
+# Which claim can you make about *your own* runs: 2 workers are `"faster"`, they are `"slower"`, or you `"can't tell"`?
+# The interval decides.
 
 # %% labs={"id": "05.8"}
 low, high = on_2["speedup_interval"] or (0, 2)  # without an interval the speedup may be anything
@@ -187,12 +191,12 @@ sentence = "faster" if low > 1 else "slower" if high < 1 else "can't tell"
 check("05.8", sentence, rows if own else ...)
 
 # %% [markdown]
-# Is one worker a fair baseline, or does the strategy itself slow it down? This was measured on a 2-core machine: a step of
-# ResNet50V2 under `MirroredStrategy` took 1.006 times the processor time of a step without any strategy (0.989 to 1.021,
-# 24 rounds in turns), and the weights were equal to the last bit. So the baseline is fair.
+# Is one worker a fair baseline, or does the strategy itself slow it down? This was measured on a 2-core machine: a step
+# of ResNet50V2 under `MirroredStrategy` took 1.006 times the processor time of a step without any strategy (0.989 to
+# 1.021, over 24 rounds in turns), and the weights were identical to the last bit. So the baseline is fair.
 #
-# Now look at the rounds themselves. On the left are the epoch times, which drift as your machine does. On the right is the
-# speedup within each round.
+# Now look at the rounds themselves. On the left are the epoch times, which drift with the speed of your machine. On the
+# right is the speedup within each round.
 
 # %%
 one, two = (load_record(file.with_suffix(".json")) for file in files[:2])
@@ -205,15 +209,15 @@ else:
     print("These recorded runs came one after the other, so they have no rounds: yours will.")
 
 # %% [markdown]
-# The interval comes from the spread of these ratios. If something slows down a whole round, its ratio stays as it is. If
-# something comes and goes within a round, the ratios spread, and the interval gets wider. That is no flaw of the interval: it
-# tells you how good the measurement was.
+# The interval comes from the spread of these ratios. If something slows down a whole round, the ratio of that round
+# stays the same. If something comes and goes within a round, the ratios vary more, and the interval gets wider. That is
+# not a flaw in the interval: it tells you how good the measurement was.
 #
 # ## Every step
 #
-# An epoch is a sum of steps, and the record keeps each of them. With 2 workers, each one still computes as many images per step
-# as one worker alone, and then waits for the other. **Predict:** how many times as long is the usual (median) step with 2
-# workers?
+# An epoch is made up of steps, and the record keeps the time of each one. With 2 workers, each of them still processes
+# as many images per step as a single worker, and then waits for the other. **Predict:** how many times as long is the
+# usual (median) step with 2 workers?
 
 # %% labs={"id": "05.9"}
 ### BEGIN SOLUTION
@@ -225,18 +229,18 @@ predict("05.9", step_ratio_expected)
 plots.show(plots.steps(one, two))
 
 # %% [markdown]
-# *On the left*: the steps in time. During the first step TensorFlow traces the program; that is why the first epoch is warm-up.
-# Look for a step that stands out in every epoch (the first step of an epoch also starts the input), for single slow steps
-# (**jitter**), and for whole rounds that are slower for both.
+# *On the left*: the steps in chronological order. During the first step, TensorFlow traces the program, which is why
+# the first epoch is a warm-up. Look for a step that stands out in every epoch (the first step of an epoch also starts
+# the input pipeline), for isolated slow steps (**jitter**), and for whole rounds in which both runs are slower.
 #
-# *On the right*: the distribution of the steady steps. Each curve shows, for every time, the share of the steps that took that
-# long or less. A steep curve means that all steps take nearly equally long; a long upper end is jitter. The distance between
-# the two solid curves is the price of the second worker, for each step.
+# *On the right*: the distribution of the steady steps. For every time, each curve shows the share of steps that took
+# that long or less. A steep curve means that all steps take nearly the same time; a long upper tail is jitter. The
+# distance between the two solid curves is the extra time that the second worker costs in each step.
 #
-# The dashed curve is computed. It assumes that each of two workers takes steps like those of one worker alone, independently of
-# the other, and that a step lasts as long as the *slower* one. So the distance from the first curve to the dashed one is what
-# **waiting** can explain by the jitter of one worker. The rest, up to the last curve, has another cause. (The optional part at
-# the end computes this.)
+# The dashed curve is computed, not measured. It assumes that each of the two workers takes steps like those of a single
+# worker, independently of the other, and that a step lasts as long as the *slower* of the two. So the distance from the
+# first curve to the dashed one is the extra time for **waiting** that the jitter of one worker accounts for. The rest,
+# from the dashed curve to the last one, has another cause. (You compute this in the optional part at the end.)
 
 # %%
 from labs.results import steps
@@ -247,9 +251,10 @@ outcome("05.9", both / alone, how=how)
 # %% [markdown]
 # ## T6: the three plots
 #
-# Plot epoch time, images per second and speedup against the number of workers, from your `rows`, in one `figure` with three
-# plots. Each row is a dictionary with the keys `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Label all axes,
-# with units. Start with `figure = Figure(figsize=(12, 3.2), layout="constrained")` and `figure.subplots(1, 3)`.
+# From your `rows`, plot the epoch time, images per second and speedup against the number of workers, in one `figure`
+# with three plots. Each row is a dictionary with the keys `workers`, `epoch_seconds`, `images_per_second` and
+# `speedup`. Label all axes, including the units. Start with `figure = Figure(figsize=(12, 3.2), layout="constrained")`
+# and `figure.subplots(1, 3)`.
 
 # %% labs={"id": "T6"}
 from matplotlib.figure import Figure
@@ -277,14 +282,14 @@ plots.show(plots.scaling(rows))
 # %% [markdown]
 # ## Why is it below the ideal?
 #
-# Opinions are cheap, so take a step apart: compare whole steps that differ in *one* thing. Four kinds of step take turns, round
-# after round, with the same number of images per worker:
+# Opinions are cheap, so take a step apart by comparing whole steps that differ in only *one* thing. Four kinds of step
+# take turns, round after round, with the same number of images per worker:
 #
 # | kind of step | what is in it |
 # |---|---|
-# | **alone** | one worker trains, the other one rests; the batch lies in memory |
-# | **together** | two independent trainings side by side, one on each core or GPU |
-# | **exchange** | one training on both, with MirroredStrategy: gradients are summed, and the faster worker waits |
+# | **alone** | one worker trains while the other one is idle; the batch is already in memory |
+# | **together** | two independent training runs side by side, one on each core or GPU |
+# | **exchange** | one training run on both, with MirroredStrategy: gradients are summed, and the faster worker waits |
 # | **input** | the same, but each batch comes from the input pipeline |
 
 # %%
@@ -306,14 +311,15 @@ if apart:
     print(*(f"Mind: {note}." for note in apart["notes"]), sep="\n")
 
 # %% [markdown]
-# The first line is computation: the step alone. Each line below it is the *difference* between one kind of step and the one
-# before. A part whose interval contains 0, or lies below it, cannot be told from noise. Rounds in which other programs ran are
-# left out, as in a study. Look at **sharing the machine**: two trainings that exchange nothing may still slow each other down, because
-# they share the memory and part of the cache. No faster exchange can win that back.
+# The first line is pure computation: the step of one worker alone. Each line below it is the *difference* between one
+# kind of step and the previous kind. A part whose interval contains 0 or lies below 0 cannot be distinguished from
+# noise. Rounds in which other programs ran are left out, as in a study. Look at **sharing the machine**: two training
+# runs that exchange nothing may still slow each other down, because they share the memory and part of the cache. Even a
+# faster exchange cannot win that time back.
 #
-# `steps_of` has the seconds of each kind of step. **Compute** the speedup of the two independent trainings: how many images do
-# both together train in a second, divided by the images of one alone? This estimates the speedup that would remain if the
-# exchange cost nothing.
+# `steps_of` contains the time of each kind of step, in seconds. **Compute** the speedup of the two independent training
+# runs: divide the number of images that both together process per second by the number that one alone processes per
+# second. This is an estimate of the speedup that you would get if the exchange cost nothing.
 
 # %% labs={"id": "05.10"}
 ### BEGIN SOLUTION
@@ -322,10 +328,11 @@ unconnected = 2 * steps_of["alone"] / steps_of["together"]
 check("05.10", unconnected, steps_of)
 
 # %% [markdown]
-# Two more numbers, each measured alone: how long the pipeline takes for a batch of both workers, and how long an all-reduce of
-# the whole gradient takes. The pipeline prepares the next batch while a step computes, so it costs little as long as it is
-# faster than a step. Compare the all-reduce with the line "exchange and waiting". If that line is longer, the rest of it is
-# waiting. If it is shorter, part of the all-reduce ran while the backward pass still computed.
+# Here are two more numbers, each measured separately: how long the pipeline takes to prepare a batch for both workers,
+# and how long an all-reduce of the whole gradient takes. The pipeline prepares the next batch while the current step is
+# running, so it costs little as long as it is faster than a step. Compare the all-reduce with the line "exchange and
+# waiting". If that line shows a longer time, the difference is waiting. If it shows a shorter time, part of the
+# all-reduce ran while the backward pass was still computing.
 
 # %%
 if apart:
@@ -340,7 +347,7 @@ if apart:
 # %% [markdown]
 # Now use your measurement. Why is the speedup below the number of workers?
 #
-# - **a**: worker 0 has to collect the parameters of all others after each epoch
+# - **a**: worker 0 has to collect the parameters of all the others after each epoch
 # - **b**: the larger global batch gives each worker more to compute in a step
 # - **c**: the workers share a machine; at every step they sum their gradients, and the faster one waits
 # - **d**: TensorFlow traces the program for each worker
@@ -354,7 +361,7 @@ check("05.11", why)
 # %% [markdown]
 # ## Do they learn the same?
 #
-# Speed is worth nothing if the network learns less. Loss and accuracy after each epoch:
+# Speed is worth nothing if the network learns less. Here are the loss and accuracy after each epoch:
 
 # %%
 plots.show(plots.learning(rows))
@@ -362,8 +369,8 @@ gain = on_2["final_accuracy"] - on_1["final_accuracy"]
 outcome("05.2", "equal" if abs(gain) < 0.01 else "higher" if gain > 0 else "lower", how=how)
 
 # %% [markdown]
-# "Twice as fast and just as good" is a claim to check. The number of epochs is the same, and so are the images. How many times
-# are the weights updated in one epoch, on 1 worker and on 2?
+# "Twice as fast and just as good" is a claim that needs checking. The number of epochs is the same, and so are the
+# images. How many times are the weights updated in one epoch, on 1 worker and on 2?
 
 # %% labs={"id": "05.12"}
 ### BEGIN SOLUTION
@@ -372,13 +379,14 @@ updates_1, updates_2 = (row["steps"] for row in rows if row["workers"] in (1, 2)
 check("05.12", updates_1, updates_2, rows)
 
 # %% [markdown]
-# A few epochs of one training for each number of workers say little about learning: another seed gives other curves.
+# A few epochs of a single run for each number of workers say little about learning: another seed would give different
+# curves.
 #
 # ## More workers than cores
 #
-# What do 4 workers bring on this machine? If it has fewer than 4 cores, they share them. The run is then marked
-# **oversubscribed**, here and in every table and plot. Such a run shows that the program works with 4 workers; it says nothing
-# about speed. (The preset `test` leaves this out.)
+# What do you gain from 4 workers on this machine? If it has fewer than 4 cores, the workers share them. The run is then
+# marked **oversubscribed**, here and in every table and plot. Such a run shows that the program works with 4 workers;
+# it says nothing about speed. (The preset `test` skips this.)
 
 # %%
 if answered("05.8") and 4 not in plan.workers and plan.name != "test":
@@ -393,10 +401,12 @@ if answered("05.8") and 4 not in plan.workers and plan.name != "test":
 # %% [markdown]
 # ## Optional: how much of it is waiting?
 #
-# The dashed curve above says what waiting can explain. Here you compute its mean, with two functions.
+# The dashed curve above shows how much waiting can account for. Here you compute the mean of that curve, using two
+# functions.
 #
-# **The usual step:** `epochs` has a list for each epoch, with the seconds of its steps. Return the *median* of all steps that
-# count, taken together. (Half of the steps are shorter than the median; a few very slow ones hardly move it.)
+# **The usual step:** `epochs` contains one list for each epoch, with the times of its steps in seconds. Return the
+# *median* of all the steps that count, taken together. (Half of the steps are shorter than the median; a few very slow
+# ones hardly change it.)
 
 
 # %% labs={"id": "05.6"}
@@ -410,9 +420,9 @@ def usual_step(epochs):
 check("05.6", usual_step)
 
 # %% [markdown]
-# **The slower of two:** two workers each take one of these steps. Each step is equally likely, whatever the other worker takes.
-# Both are done when the slower one is. How long does that take on average, over all pairs? (Both may take the same step, so
-# 3 steps make 9 pairs.)
+# **The slower of two:** two workers each draw one of these steps. Every step is equally likely, whichever one the other
+# worker draws. Both are done when the slower one is. How long does that take on average, over all pairs? (Both may draw
+# the same step, so 3 steps make 9 pairs.)
 
 
 # %% labs={"id": "05.7"}
@@ -436,14 +446,14 @@ if answered("05.6", "05.7"):
     tables.show([dict(zip(keys, row)) for row in shown], keys)
 
 # %% [markdown]
-# From the first line to the second, the mean step grows by what waiting explains. From the second to the third, it grows by
-# everything else: the exchange, and two workers sharing one machine.
+# From the first line to the second, the mean step grows by the amount that waiting accounts for. From the second to the
+# third, it grows because of everything else: the exchange, and the fact that two workers share one machine.
 #
 # ## What you take along
 #
-# - Count steady epochs only. Measure several rounds in turns, and give each ratio with its interval.
-# - Weak scaling keeps the batch per worker; the same number of epochs then has fewer updates.
+# - Count only steady epochs. Measure several rounds in turns, and report each ratio with its interval.
+# - Weak scaling keeps the batch per worker fixed, so the same number of epochs has fewer updates.
 # - Speed without accuracy is half a result.
-# - Compare whole steps that differ in one thing: then you know what each part costs.
+# - Compare whole steps that differ in only one thing: then you know what each part costs.
 #
 # Next: `05b_script_for_a_cluster`.

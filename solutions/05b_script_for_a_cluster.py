@@ -9,13 +9,13 @@
 # %% [markdown]
 # # A batch script for a cluster
 #
-# **Time: 45 minutes, including 1 minute of computing on 2 cores.**
+# **Time: 50 minutes, including 1 minute of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `08_resnet152_scaling`), *everything*; *an afternoon* leaves it out.
 #
-# In notebook 05 you completed `scripts/ResNet50.py` and measured it on this machine. Here you read a log from a cluster,
-# critically, and write a **batch script** that runs the same training there as a job. You need your `ResNet50.py` from notebook
-# 05. At the end you hand in task **T5**, with your runs from notebook 05.
+# In notebook 05 you completed `scripts/ResNet50.py` and measured it on this machine. Here you read a log from a cluster
+# with a critical eye, and write a **batch script** that runs the same training there as a job. You need your
+# `ResNet50.py` from notebook 05. At the end, you hand in task **T5**, together with your runs from notebook 05.
 
 # %%
 from labs import blanks, jobs, recorded
@@ -27,8 +27,9 @@ from labs.slurm import sites
 # %% [markdown]
 # ## A log from a cluster
 #
-# You know this log from notebook 01: CTE-POWER, one node with 4 V100 GPUs, CIFAR-10 resized to 128x128, 256 images per GPU, the
-# same program. It is **recorded**: you can compute with it, but the machine is not yours. After 5 epochs:
+# You know this log from notebook 01: it comes from the same program, run on one node of CTE-POWER with 4 V100 GPUs, on
+# CIFAR-10 resized to 128x128, with 256 images per GPU. It is **recorded**: you can compute with it, but the machine is
+# not yours. Here are the results after 5 epochs:
 
 # %%
 cluster = collect.rows([recorded.CTE_POWER], images=50_000)
@@ -41,12 +42,13 @@ headers = {
 tables.show(cluster, list(headers), headers)
 
 # %% [markdown]
-# With 4 GPUs there are a quarter of the updates, and nearly the same accuracy. Nothing says how much another seed would change.
+# With 4 GPUs, there are a quarter as many updates, and the accuracy is nearly the same. The log does not tell you how
+# much another seed would change it.
 #
-# The log gives whole seconds, 45 s and 12 s. So the speedup on 4 GPUs is anything from 3.56 to 3.96, as you found in notebook
-# 01. The cure costs nothing: let the log give the seconds of **n epochs together**, again as a whole number. Suppose that these
-# are n x 45 and n x 12. What is the smallest n with which both the lowest and the highest possible speedup differ from 45/12
-# by less than 1 %?
+# The log gives whole seconds: 45 s and 12 s. So the speedup on 4 GPUs could be anything from 3.56 to 3.96, as you found
+# in notebook 01. The cure costs nothing: let the log give the time of **n epochs together**, again in whole seconds.
+# Suppose that these times are n x 45 and n x 12. What is the smallest n for which both the lowest and the highest
+# possible speedup differ from 45/12 by less than 1 %?
 
 # %% labs={"id": "05.13"}
 ### BEGIN SOLUTION
@@ -57,17 +59,19 @@ while (45 * epochs_together + 0.5) / (12 * epochs_together - 0.5) > 1.01 * 45 / 
 check("05.13", epochs_together)
 
 # %% [markdown]
-# A longer time is read more precisely, but it is still one measurement: no interval tells how much the next one would differ.
-# Your own record keeps every step to the microsecond, and several rounds.
+# You can read a longer time more precisely, but it is still a single measurement: no interval tells you how much the
+# next one would differ. Your own record keeps the time of every step to the microsecond, over several rounds.
 #
-# There is one more trap. These speedups compare GPUs with GPUs. "75 times faster than on the CPU" is *acceleration*: it compares
-# other hardware. *Speedup* compares more of the same hardware with less. Never divide one by the other.
+# There is one more trap. These speedups compare GPUs with GPUs. "75 times faster than on the CPU" is *acceleration*: it
+# compares different kinds of hardware. *Speedup* compares different amounts of the same hardware. Never divide one by
+# the other.
 #
 # ## Run it on the cluster
 #
-# On a cluster, nobody starts a training by hand. You write a **batch script**: a shell script whose `#SBATCH` lines say what the
-# job needs. The command `sbatch` hands it to **SLURM**, the program that shares out the cluster. SLURM puts the job into a queue,
-# starts it when enough GPUs are free, and ends it when its time is up. What you need to know about a site is in one file:
+# On a cluster, nobody starts a training run by hand. You write a **batch script**: a shell script whose `#SBATCH` lines
+# state what the job needs. The command `sbatch` hands it to **SLURM**, the program that allocates the cluster's
+# resources. SLURM puts the job into a queue, starts it when enough GPUs are free, and ends it when its time is up.
+# Everything that you need to know about a site is in one file:
 
 # %%
 site = sites.load()
@@ -80,12 +84,12 @@ tables.show(
 )
 
 # %% [markdown]
-# Why is there such a rule? If a job takes one GPU and all cores, the other three GPUs are useless: there is no core left to feed
-# them. On CTE-POWER (4 GPUs and 160 hardware threads per node) the rule was: 40 to 80 threads for 1 GPU, 80 for 2, 120 to 160
-# for 3, and 160 for 4. Suppose that you asked there for 2 GPUs and 160 threads. What happens?
+# Why is there such a rule? If a job takes one GPU and all the cores, the other three GPUs are useless: no cores are
+# left to feed them. On CTE-POWER (4 GPUs and 160 hardware threads per node) the rule was: 40 to 80 threads for 1 GPU,
+# 80 for 2, 120 to 160 for 3, and 160 for 4. Suppose that you ask for 2 GPUs and 160 threads there. What happens?
 #
 # - **a**: the job starts, and the spare threads make the input pipeline faster
-# - **b**: the job is refused, or waits for ever: it breaks the rule
+# - **b**: the job breaks the rule, so it is refused, or waits forever
 # - **c**: SLURM gives it 4 GPUs, to match the threads
 # - **d**: SLURM cuts the threads to 80
 
@@ -98,25 +102,25 @@ check("05.14", too_many_cores)
 # %% [markdown]
 # ### How to write it for SLURM and for bash
 #
-# A batch script is read twice. `sbatch` reads the `#SBATCH` lines at the top, up to the first command. Then bash runs the script
-# on a node; for bash, the `#SBATCH` lines are comments.
+# A batch script is read twice. `sbatch` reads the `#SBATCH` lines at the top, up to the first command. Then bash runs
+# the script on a node; to bash, the `#SBATCH` lines are comments.
 #
 # | line | asks for |
 # |---|---|
 # | `#SBATCH --nodes=1` | machines |
-# | `#SBATCH --ntasks=3` | processes in all: MirroredStrategy needs one, Horovod one for each GPU |
+# | `#SBATCH --ntasks=3` | processes in total: MirroredStrategy needs one; Horovod needs one for each GPU |
 # | `#SBATCH --ntasks-per-node=3` | processes on each node |
 # | `#SBATCH --gres=gpu:3` | GPUs on each node: the kind of resource, a colon, the number |
-# | `#SBATCH --cpus-per-task=10` | cores for each task, not for the whole job (hardware threads, where a site counts those) |
-# | `#SBATCH --time=00:30:00` | hours:minutes:seconds. `00:30` means minutes:seconds, so it is 30 seconds |
+# | `#SBATCH --cpus-per-task=10` | cores for each task, not for the whole job (or hardware threads, at sites that count those) |
+# | `#SBATCH --time=00:30:00` | hours:minutes:seconds. `00:30` is read as minutes:seconds, so it means 30 seconds |
 #
-# Bash calculates with whole numbers only, and only inside `$(( ))`:
+# Bash calculates only with whole numbers, and only inside `$(( ))`:
 #
 # | line | does |
 # |---|---|
-# | `images=100` | sets a variable. Write no space around the `=`: with one, bash takes `images` for a program |
-# | `echo "$images"` | `$` reads the variable; the quotes keep its value one word |
-# | `half=$((images / 2))` | calculates; inside `$(( ))` names need no `$` |
+# | `images=100` | sets a variable. Put no spaces around the `=`: otherwise, bash takes `images` for a program |
+# | `echo "$images"` | `$` reads the variable; the quotes keep its value together as one word |
+# | `half=$((images / 2))` | calculates; inside `$(( ))`, names need no `$` |
 # | `half=images/2` | does not calculate: `half` is the text `images/2` |
 # | `for n in 1 2; do ... done` | runs the part between `do` and `done` with n=1, then with n=2 |
 #
@@ -137,27 +141,29 @@ for line in (
     )
 
 # %% [markdown]
-# Open `slurm/local/ResNet50.sh` (or the one in the folder of your site) in the course's top folder. It is one job that trains on
-# 1, 2 and more workers, up to the number of GPUs of a node, one training after the other. The blanks are yours:
+# In the course's top folder, open `slurm/local/ResNet50.sh` (or the one in your site's folder). It is a single job that
+# trains on 1 worker, then on 2, and so on up to the number of GPUs in a node, one run after another. You fill in the
+# blanks:
 #
-# 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest training, and within the rule,
-# 2. the global **batch** of each training. (The learning rate follows from it in your `ResNet50.py`.)
+# 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest run, and within the
+#    rule,
+# 2. the global **batch** of each run. (The learning rate follows from it in your `ResNet50.py`.)
 
 # %%
 batch_script = sites.script("ResNet50.sh")
 print(batch_script.read_text())
 
 # %% [markdown]
-# `sbatch` finds few mistakes. It does not notice `# SBATCH` with a space (a comment!), lines that come too late, a folder for the
-# log that does not exist, or a batch that does not grow with the workers. The check below notices them. In a terminal you get it
-# with `uv run labs slurm check slurm/local/ResNet50.sh`.
+# `sbatch` catches few mistakes. It does not notice `# SBATCH` with a space (a comment!), lines that come too late, a
+# log folder that does not exist, or a batch that does not grow with the number of workers. The check below does. In a
+# terminal, you can run this check with `uv run labs slurm check slurm/local/ResNet50.sh`.
 
 # %% labs={"id": "05.15"}
 check("05.15", batch_script)
 
 # %% [markdown]
-# One of these mistakes is worth a closer look. Suppose that the line `#SBATCH --gres=gpu:4` stands below `module load` in a batch
-# script, at a site where a job gets only the GPUs that it asks for. How many GPUs does this job get?
+# One of these mistakes is worth a closer look. Suppose that the line `#SBATCH --gres=gpu:4` comes after `module load`
+# in a batch script, at a site where a job gets only the GPUs that it asks for. How many GPUs does this job get?
 
 # %% labs={"id": "05.16"}
 ### BEGIN SOLUTION
@@ -166,8 +172,8 @@ gpus_of_the_late_line = 0
 check("05.16", gpus_of_the_late_line)
 
 # %% [markdown]
-# Submit your job. The call is the same as for a Python script. Where there is no SLURM, bash runs the script on this machine and
-# says so. On the practice site the training is a short one.
+# Submit your job. The call is the same as for a Python script. Where there is no SLURM, bash runs the script on this
+# machine, and a message tells you so. On the practice site, the training run is short.
 
 # %%
 short = ["--images", 256, "--epochs", 2, "--repeats", 1] if site.preset != "course" else []
@@ -178,8 +184,8 @@ elif answered("05.15"):
     batch_job = jobs.run(batch_script, *short, name="ResNet50", site=site.id)
 
 # %% [markdown]
-# The job left one `.out`, one `.err`, and a record for each training. At the beginning of the log, the script names the job, its
-# node and the versions.
+# The job left behind one `.out` file, one `.err` file, and a record for each training run. At the beginning of the log,
+# the script prints the name of the job, its node and the software versions.
 
 # %%
 if batch_job:
@@ -189,35 +195,38 @@ if batch_job:
         tables.scaling(collect.rows(batch_job.records))
 
 # %% [markdown]
-# By hand you would type, in the course's top folder: `sbatch slurm/local/ResNet50.sh` to submit it, `squeue` to see whether it
-# waits, and why, `scancel` and its number to stop it, and `labs results notebooks/runs` when it is done. On a Linux machine where
-# you are root, `make cluster` starts a small SLURM to practise on.
+# To do this by hand, you would type these commands in the course's top folder: `sbatch slurm/local/ResNet50.sh` to
+# submit the job, `squeue` to see whether it is waiting, and why, `scancel` with the job number to stop it, and
+# `labs results notebooks/runs` to see the results when it is done. On a Linux machine where you are root,
+# `make cluster` starts a small SLURM cluster to practise on.
 #
 # ## T5
 #
-# Hand in: your `ResNet50.py` and `ResNet50.sh`, the relevant lines of `.out` and `.err` for each number of workers, and a short
-# account: what you ran on which machine, epoch time and speedup with their intervals, the accuracy beside them, and what limits
-# the speedup. The tables and figures of notebook 05 have the numbers.
+# Hand in your `ResNet50.py` and `ResNet50.sh`, the relevant lines of `.out` and `.err` for each number of workers, and
+# a short account of what you ran on which machine, the epoch time and speedup with their intervals, the corresponding
+# accuracy, and what limits the speedup. You will find the numbers in the tables and figures of notebook 05.
 
 # %% [markdown] labs={"id": "T5", "kind": "answer"}
 # ### T5: your answer
 # ### BEGIN SOLUTION
-# The scripts are scripts/ResNet50.py and slurm/local/ResNet50.sh. I ran them on 1 and 2 workers, in turns and for several rounds, with a fixed
-# batch per worker. One worker is one CPU core, or one GPU where there are GPUs. The files are runs/ResNet50_w1 and _w2 with .out, .err and
-# .json. In the .out, the header names model, workers and global batch. I averaged the lines `N/N - ..s - ..ms/step - accuracy: .. - loss: ..` after
-# the first epoch of each run. The .err files hold no error. Speedup and efficiency with their 95 % intervals are in the table of notebook 05,
-# beside epoch time and images/second in these minutes. With 2 workers an epoch has half as many updates, so after the same few
-# epochs the loss is not the same; the learning rate was doubled to make up for it. The speedup stays below 2: at each step the
-# replicas wait for the slowest one and sum 94 MB of gradients, and they share the memory of one machine. The table of the parts of a
-# step in notebook 05 says how many ms each of these takes here. The run on 4 workers is
-# oversubscribed where there are fewer than 4 cores, and says nothing about speed.
+# The scripts are scripts/ResNet50.py and slurm/local/ResNet50.sh. I ran them on 1 and 2 workers, in turns and for
+# several rounds, with a fixed batch per worker. One worker is one CPU core, or one GPU where there are GPUs. The files
+# are runs/ResNet50_w1 and _w2, each as .out, .err and .json. The header of each .out file gives the model, the number
+# of workers and the global batch. I averaged the times in the lines `N/N - ..s - ..ms/step - accuracy: .. - loss: ..`
+# after the first epoch of each run. The .err files contain no errors. The table in notebook 05 gives the speedup and
+# efficiency with their 95 % intervals. It also gives the epoch time and images/second, which are valid only for the
+# minutes in which they were measured. With 2 workers, an epoch has half as many updates, so after the same few epochs
+# the loss is not the same; the learning rate was doubled to make up for it. The speedup stays below 2: at each step,
+# the replicas wait for the slowest one and sum 94 MB of gradients, and they share the memory of one machine. The table
+# of the step parts in notebook 05 shows how many ms each of these takes here. The run on 4 workers is oversubscribed
+# where there are fewer than 4 cores, and says nothing about speed.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
 # - Whole seconds hide more than they show. Time several epochs together, and measure more than once.
-# - A batch script says what a job needs, within the rule of the site.
-# - SLURM accepts most mistakes without a word: check the script before you submit it.
+# - A batch script states what a job needs, within the site's rule.
+# - SLURM accepts most mistakes without complaint: check the script before you submit it.
 #
 # Next: `06_horovod_sharding`.

@@ -9,13 +9,14 @@
 # %% [markdown]
 # # Sharding: every sample once
 #
-# **Time: 60 minutes, including 4 minutes of computing on 2 cores.** Four optional parts at the end take about 25 minutes more.
+# **Time: 85 minutes, including 4 minutes of computing on 2 cores.** Four optional parts at the end take about 25 minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# Several workers train one network. In each epoch, exactly one of them should read each sample. A program that gets this wrong
-# shows no error: its loss falls, but its training does not get faster. You learn to divide the samples and to *count* whether the
-# division is right. Then you repair a colleague's script. You hand in task **S1**.
+# Several workers train one network. In each epoch, each sample should be read by exactly one of them. A program that
+# gets this wrong shows no error: its loss falls, but its training does not get any faster. You learn to divide the
+# samples, and to *count* them to see whether the division is right. Then you repair a colleague's script. You hand in
+# task **S1**.
 
 # %%
 from labs import data, devices, jobs, presets  # first: it silences TensorFlow's start-up messages
@@ -35,10 +36,11 @@ tf.autograph.set_verbosity(0)  # no page of warnings where a lambda cannot be co
 # %% [markdown]
 # ## 1 to 100, by hand
 #
-# The samples have the numbers 1 to 100. With two workers, each takes every second number: worker 0 takes 1, 3, 5 and so on, and
-# worker 1 takes 2, 4, 6 and so on. These are their **shares**, in TensorFlow's words **shards**.
+# The samples are numbered from 1 to 100. With two workers, each takes every second number: worker 0 takes 1, 3, 5 and
+# so on, and worker 1 takes 2, 4, 6 and so on. These are their **shares**, which TensorFlow calls **shards**.
 #
-# With three workers, each takes every third number. How many does each worker get? Give a list of three numbers.
+# With three workers, each takes every third number. How many numbers does each worker get? Give your answer as a list
+# of three numbers.
 
 # %% labs={"id": "06.2"}
 ### BEGIN SOLUTION
@@ -51,9 +53,9 @@ check("06.2", sizes_of_3)
 #
 # ## The same with tf.data
 #
-# A `tf.data.Dataset` has the method `.shard(num_shards, index)`. It keeps the elements at the places `index`,
-# `index + num_shards`, and so on. Write the share of one **rank** out of `size` workers. (The rank is the number of a worker,
-# counted from 0.)
+# A `tf.data.Dataset` has the method `.shard(num_shards, index)`. It keeps the elements at positions `index`,
+# `index + num_shards`, and so on. Write a function that returns the share of one **rank** out of `size` workers. (The
+# rank is a worker's number, counted from 0.)
 
 
 # %% labs={"id": "06.3"}
@@ -75,8 +77,8 @@ if answered("06.3"):
 # %% [markdown]
 # ## Which order of operations?
 #
-# Real data are often sorted. An image folder, for example, lists all images of class 0 first, then all of class 1. Here are 480
-# digits, sorted in this way:
+# Real data are often sorted. An image folder, for example, lists all images of class 0 first, then all those of class
+# 1, and so on. Here are 480 digits, sorted in this way:
 
 # %%
 dataset = data.load("digits", images=480)
@@ -86,15 +88,16 @@ batch = 16
 print(source.labels[:3], "...", source.labels[-3:])
 
 # %% [markdown]
-# There are four ways to give two workers their batches of 16:
+# Here are four ways to give two workers their batches of 16:
 #
-# - **a**: each worker takes one half of the files, in their order, then batches them
+# - **a**: each worker takes one half of the files, in order, and then batches them
 # - **b**: `shard`, then batch
 # - **c**: `shard`, then shuffle the share with the worker's own seed, then batch
 # - **d**: shuffle everything with one common seed, then `shard`, then batch
 #
-# **Predict:** with which of them is every single batch of a worker a fair sample of the ten classes? (The question is about one
-# batch: not about what both workers read in a step together, nor about a worker's whole epoch.) Write the letters, such as `"ab"`.
+# **Predict:** with which of these is every single batch of a worker a fair sample of the ten classes? (The question is
+# about a single batch, not about what both workers together read in a step, or what one worker reads in a whole epoch.)
+# Write the letters, for example `"ab"`.
 
 # %% labs={"id": "06.4"}
 ### BEGIN SOLUTION
@@ -103,9 +106,9 @@ fair_orders = "cd"
 predict("06.4", fair_orders)
 
 # %% [markdown]
-# Here is a picture of all four. Each column is one batch, and each row is a class. The colour shows how many samples of the class
-# are in the batch. The *distance* above each picture compares the mix of classes with that of all samples: 0 means the same mix,
-# 0.9 means a single class out of ten.
+# Here is a picture of all four. Each column is one batch, and each row is a class. The colour shows how many samples of
+# the class are in the batch. The *distance* above each picture compares the mix of classes in a batch with that in all
+# samples: 0 means the same mix, and 0.9 means a single class out of ten.
 
 # %%
 orders = dict(zip("abcd", sharding.ORDERS))
@@ -116,10 +119,10 @@ fair_ones = [letter for letter, counts in counted.items() if (counts > 0).sum(-1
 outcome("06.4", fair_ones, how="counted")
 
 # %% [markdown]
-# Even a fair batch of 16 is not at distance 0, because it is a random sample of ten classes.
+# Even a fair batch of 16 does not have distance 0, because it is a random sample of ten classes.
 #
-# Now count it yourself. `counts` has three axes: worker, batch and class. How many classes are in the whole epoch of worker 0, and
-# how many are in one of its batches, on average?
+# Now count the classes yourself. `counts` has three axes: worker, batch and class. How many classes does worker 0 read
+# in a whole epoch, and how many are in one of its batches, on average?
 
 
 # %% labs={"id": "06.5"}
@@ -141,12 +144,12 @@ if answered("06.5"):
     tables.show(rows)
 
 # %% [markdown]
-# What is wrong with **b**, shard and batch from a sorted source?
+# What is wrong with **b**, that is, with sharding and then batching a sorted source?
 #
 # - **a**: the workers see different classes
-# - **b**: both workers read some of the samples
-# - **c**: each worker sees all classes, but in each step all workers see nearly one class only
-# - **d**: nothing, each worker has a fair sample
+# - **b**: some of the samples are read by both workers
+# - **c**: each worker sees all classes, but in each step all workers see almost only one class
+# - **d**: nothing: each worker has a fair sample
 
 # %% labs={"id": "06.6"}
 ### BEGIN SOLUTION
@@ -155,8 +158,9 @@ wrong_with_b = "c"
 check("06.6", wrong_with_b)
 
 # %% [markdown]
-# Try it out: more workers, other batches, a source that is *not* sorted. Tab moves from one control to the next, and the arrow
-# keys move a control. Which orders need no shuffled source? Which one leaves samples unread?
+# Try it out with more workers, with other batch sizes, and with a source that is *not* sorted. Tab moves from one
+# control to the next, and the arrow keys adjust a control. Which orders do not need a shuffled source? Which one leaves
+# samples unread?
 
 # %%
 widgets.explore(
@@ -170,8 +174,8 @@ widgets.explore(
 # %% [markdown]
 # ## The seed trap
 #
-# One of these orders left samples unread. It is a common one: `shuffle`, then `shard`. Each worker is a process of its own and
-# runs this:
+# One of these orders left samples unread. It is a common one: `shuffle`, then `shard`. Each worker is a separate
+# process that runs this code:
 
 # %%
 n = 1000
@@ -183,8 +187,8 @@ def samples(worker, workers, seed):
 
 
 # %% [markdown]
-# There are two workers, and nobody thought of the seed, so each process shuffles in its own way. **Predict:** which share of the
-# 1000 samples does nobody read? Give a number from 0 to 1.
+# There are two workers, and nobody has thought about the seed, so each process shuffles in its own way. **Predict:**
+# what share of the 1000 samples is read by nobody? Give a number from 0 to 1.
 
 # %% labs={"id": "06.7"}
 ### BEGIN SOLUTION
@@ -193,8 +197,8 @@ unread_share = 0.25
 predict("06.7", unread_share)
 
 # %% [markdown]
-# Do not believe it, count it. `reads` holds a list of sample numbers for each worker. How many of the samples 0 to n-1 are in
-# none of these lists?
+# Do not take it on trust: count. `reads` contains a list of sample numbers for each worker. How many of the samples 0
+# to n-1 do not appear in any of these lists?
 
 
 # %% labs={"id": "06.8"}
@@ -215,8 +219,9 @@ if answered("06.8"):
             outcome("06.7", never_read(taken, n) / n, how="counted")
 
 # %% [markdown]
-# Why this number? Each of K workers keeps 1/K of *its own* random order. What is the probability that one worker leaves out a
-# given sample? And that all K of them do, independently? Write the expected share as a formula.
+# Why this number? Each of K workers keeps 1/K of *its own* random order. What is the probability that one worker leaves
+# out a given sample? And what is the probability that all K of them leave it out, independently of each other? Write
+# the expected share as a formula.
 
 
 # %% labs={"id": "06.9"}
@@ -230,7 +235,7 @@ def expected(workers):
 check("06.9", expected)
 
 # %% [markdown]
-# The next cell compares your formula with counts, from five epochs for each number of workers.
+# The next cell compares your formula with counts from five epochs for each number of workers.
 
 # %%
 if answered("06.8", "06.9"):
@@ -243,12 +248,12 @@ if answered("06.8", "06.9"):
     assert all(abs(np.mean(shares) - expected(k)) < 0.03 for k, shares in counted.items())
 
 # %% [markdown]
-# The more workers, the worse: the share grows towards $1/e$, which is more than a third.
+# The more workers there are, the worse it gets: the share grows towards $1/e$, which is more than a third.
 #
 # ## Does it even out over the epochs?
 #
-# `shuffle` draws a new order for each epoch (`reshuffle_each_iteration=True` is its default). So a sample that is missed in one
-# epoch may be read in the next. Here are five epochs of two workers with seeds of their own:
+# `shuffle` draws a new order for each epoch (`reshuffle_each_iteration=True` is the default). So a sample that is
+# missed in one epoch may be read in the next. Here are five epochs of two workers, each with its own seed:
 
 # %%
 two = [samples(worker, 2, seed=10 + worker) for worker in range(2)]
@@ -262,9 +267,9 @@ for epoch in range(1, 6):
 tables.show(rows)
 
 # %% [markdown]
-# After a few epochs nearly every sample has been read. What is still wrong?
+# After a few epochs, nearly every sample has been read. What is still wrong?
 #
-# - **a**: nothing, it only takes some more epochs
+# - **a**: nothing: it only takes a few more epochs
 # - **b**: in each epoch the shares overlap: some samples count twice, others not at all
 # - **c**: the workers take different numbers of steps
 # - **d**: the same samples are left out in each epoch
@@ -278,19 +283,20 @@ check("06.10", still_wrong)
 # %% [markdown]
 # ## Fair in every epoch
 #
-# There are two remedies. Either all workers shuffle with one common seed before they `shard`, or they `shard` first and shuffle
-# their own shares. Write one of them. In each epoch there must be a new order, no sample may be in two shares, and none may be
-# left out. All ranks call your function, each with its own rank.
+# There are two remedies. Either all workers shuffle with a common seed before they `shard`, or they `shard` first and
+# then shuffle their own shares. Implement one of them. Each epoch must have a new order, no sample may be in two
+# shares, and no sample may be left out. Every rank calls your function, each with its own rank number.
 #
-# `shuffle(size)` fills a **buffer** with the next `size` elements. It draws one of them at random and puts the next element in its
-# place. So an element can move forward by `size - 1` places at most. Here are twenty sorted numbers:
+# `shuffle(size)` fills a **buffer** with the next `size` elements. It draws one of them at random and refills its place
+# with the next element. So an element can move forward by at most `size - 1` places. Here is the effect on twenty
+# sorted numbers:
 
 # %%
 for size in (1, 4, 20):
     print(f"shuffle({size}):", *tf.data.Dataset.range(20).shuffle(size, seed=0).as_numpy_iterator())
 
 # %% [markdown]
-# A small buffer leaves a sorted source nearly sorted. To mix all samples, the buffer must hold all of them.
+# A small buffer leaves a sorted source nearly sorted. To mix all the samples, the buffer must hold all of them.
 
 
 # %% labs={"id": "06.11"}
@@ -311,21 +317,22 @@ if answered("06.11"):
         print(f"epoch {epoch}: {sharding.sentence(found, n)}")
 
 # %% [markdown]
-# The two remedies differ a little. With the common seed, the samples move between the workers from epoch to epoch. With `shard`
-# first, each worker keeps its share for the whole training. It has to store this share only, and each worker may shuffle with a
-# seed of its own.
+# The two remedies differ a little. With the common seed, a sample may go to a different worker in each epoch. With
+# `shard` first, each worker keeps its share for the whole training run. It has to store only this share, and it may
+# shuffle with its own seed.
 #
-# The kit's `data.order(dataset, global_batch, seed=...)` is the first remedy: it gives sample numbers, newly shuffled in each
-# epoch, in the same order on every rank. You shard them yourself.
+# The kit's `data.order(dataset, global_batch, seed=...)` implements the first remedy: it returns the sample numbers,
+# reshuffled in each epoch, in the same order on every rank. You shard them yourself.
 #
 # ## One step more
 #
 # All workers must take the **same number of steps**. With shares of 34, 33 and 33 samples, in batches of 3, they would take 12,
 # 11 and 11 steps.
 #
-# What happens in step 12 with Horovod? Cause it: `scripts/unequal.py` trains on 2 ranks with Horovod alone, without the tests that
-# `labs.hvd` adds. You choose how many steps each rank takes in each epoch. In each step, a second all-reduce collects the epoch and
-# step of each rank. So the log says *which* steps were averaged with each other. A rank that has waited for 20 s gives up.
+# What happens in step 12 with Horovod? Try it: `scripts/unequal.py` trains on 2 ranks with plain Horovod, without the
+# checks that `labs.hvd` adds. You choose how many steps each rank takes in each epoch. In each step, a second
+# all-reduce collects the epoch and step of each rank, so the log shows *which* steps were averaged with each other. A
+# rank that has waited for 20 s gives up.
 
 # %%
 told = "averaged ", "is done", "mean loss", "has been shut down", "has waited"
@@ -342,17 +349,17 @@ def unequal(name, steps_0, steps_1, *options):
 
 
 # %% [markdown]
-# **The other rank is in the next epoch.** There are two epochs; rank 0 has a step more in the first, rank 1 in the second. Look for
-# a line with two different epochs. Was there an error?
+# **The other rank is in the next epoch.** There are two epochs; rank 0 takes an extra step in the first, and rank 1
+# takes one in the second. Look for a line with two different epochs. Was there an error?
 
 # %%
 unequal("epochs", [3, 2], [2, 3])
 
 # %% [markdown]
-# Two more cases are **recorded** here, as this script printed them on 2 cores with Horovod 0.28.1. To run one yourself, put its line
-# into a cell of your own.
+# Two more cases are **recorded** here: this is what the script printed on 2 cores with Horovod 0.28.1. To run one of
+# them yourself, put its call into a new cell.
 #
-# **The other rank has finished**: one epoch, rank 0 has a step more. `unequal("end", [3], [2])`
+# **The other rank has finished**: there is one epoch, and rank 0 takes an extra step. `unequal("end", [3], [2])`
 #
 # ```
 # averaged rank 0: epoch 1 step 1, rank 1: epoch 1 step 1,
@@ -362,8 +369,9 @@ unequal("epochs", [3, 2], [2, 3])
 # or broadcast a tensor after one of the ranks finished execution.
 # ```
 #
-# **The other rank calls something else**: two epochs as above, and after each epoch the ranks average their loss. This is an
-# all-reduce with another name. In which all-reduce is each rank? `unequal("loss", [3, 2], [2, 3], "--average_loss")`
+# **The other rank calls something else**: there are two epochs as above, and after each epoch the ranks average their
+# loss. That is an all-reduce with another name. Which all-reduce is each rank in?
+# `unequal("loss", [3, 2], [2, 3], "--average_loss")`
 #
 # ```
 # averaged rank 0: epoch 1 step 1, rank 1: epoch 1 step 1,
@@ -372,12 +380,12 @@ unequal("epochs", [3, 2], [2, 3])
 # rank 0 has waited 20 s in the all-reduce of epoch 1 step 3, and gives up
 # ```
 #
-# In all three runs a rank takes a step more, but each run ends differently. What decides how it ends?
+# In all three runs, one rank takes an extra step, but each run ends differently. What decides how it ends?
 #
-# - **a**: nothing: each time Horovod stops all ranks with an error, at once
-# - **b**: what the others call next: nothing (an error), an all-reduce of the same name (a wrong average, and no error), or one of
-#   another name (all wait, until somebody ends them)
-# - **c**: how many steps it has more: Horovod waits for one step, and stops at two
+# - **a**: nothing: Horovod always stops all ranks at once, with an error
+# - **b**: what the others call next: nothing (an error), an all-reduce with the same name (a wrong average, and no
+#   error), or one with another name (every rank waits until somebody stops it)
+# - **c**: the number of extra steps: Horovod waits for one, and stops at two
 # - **d**: chance: whichever rank is faster goes on alone
 
 # %% labs={"id": "06.13"}
@@ -387,16 +395,17 @@ what_decides = "b"
 check("06.13", what_decides)
 
 # %% [markdown]
-# There are two repairs. The first is **equal steps**: all ranks take as many steps as the rank with the fewest. Which steps are
-# averaged with each other now?
+# There are two ways to repair this. The first is **equal steps**: all ranks take as many steps as the rank with the
+# fewest. Which steps are averaged with each other now?
 
 # %%
 unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")
 
 # %% [markdown]
-# The second repair is **join**: a rank without a batch calls `hvd.join()` at the end of the epoch. Until all ranks have done so, it
-# adds zeros to what the others average. Recorded, for one epoch, `unequal("join", [3], [2], "--average_loss", "--repair", "join")`
-# (zeros also stand for its epoch and step):
+# The second is **join**: a rank that has no more batches calls `hvd.join()` at the end of the epoch. Until all ranks
+# have done so, it contributes zeros to what the others average. This is the recorded output of
+# `unequal("join", [3], [2], "--average_loss", "--repair", "join")` for one epoch (the zeros also appear in place of its
+# epoch and step):
 #
 # ```
 # averaged rank 0: epoch 1 step 1, rank 1: epoch 1 step 1,
@@ -408,9 +417,10 @@ unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")
 # rank 1 is done
 # ```
 #
-# With `join`, the last update averages one gradient with zeros, so it is only half a step. And when this was tried with Horovod
-# 0.28.1 and `join` after each of two epochs, the second epoch stood still. This course uses equal steps: cut the order to whole
-# *global* batches before you shard. Write how many steps each worker takes, and how many samples this leaves out.
+# With `join`, the last update averages one gradient with zeros, so it is only half a step. Moreover, in a test with
+# Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung. This course uses equal steps: cut the order
+# to whole *global* batches before you shard. Write a function that returns the number of steps that each worker takes
+# and the number of samples that this leaves out.
 
 
 # %% labs={"id": "06.14"}
@@ -433,21 +443,22 @@ if answered("06.14"):
     tables.show(rows)
 
 # %% [markdown]
-# Which samples are left out? The last ones of this epoch's order. With a new order in each epoch, they are different ones each
-# time. Without shuffling they would always be the same, and the network would never learn them. In the last row, the batch is too
-# large for the data.
+# Which samples are left out? The last ones in this epoch's order. With a new order in each epoch, different samples are
+# left out each time. Without shuffling, they would always be the same ones, and the network would never learn from
+# them. In the last row, the batch is too large for the data set.
 #
 # ## Files: an image folder
 #
-# Large data sets are read from files while the training runs: files → decode → preprocess → shuffle → batch → prefetch. Here are
-# the sorted digits as a folder of PNG files, with one subfolder for each class:
+# Large data sets are read from files during training: files → decode → preprocess → shuffle → batch → prefetch. Here
+# are the sorted digits as a folder of PNG files, with one subfolder for each class:
 
 # %%
 files = formats.write_folder(source, jobs.folder() / "digits_png")
 print(len(files), "files:", *("/".join(file.split("/")[-3:]) for file in (files[0], files[-1])))
 
 # %% [markdown]
-# `reads` counts the files that are opened and decoded: `reads.file` is `tf.io.read_file`, and `reads.image` is `tf.io.decode_png`.
+# `reads` counts the files that are opened and decoded: `reads.file` wraps `tf.io.read_file`, and `reads.image` wraps
+# `tf.io.decode_png`.
 
 # %%
 reads = formats.Reads()
@@ -461,8 +472,8 @@ def read(file):
 
 
 # %% [markdown]
-# At which place belongs the shard? Write the share of one rank, as (image, label), with `from_tensor_slices(files)`, `.shard` and
-# `.map(read)`, so that no rank opens a file that it does not need.
+# Where does the shard belong? Write a function that returns the share of one rank, as (image, label) pairs, using
+# `from_tensor_slices(files)`, `.shard` and `.map(read)`. No rank may open a file that it does not need.
 
 
 # %% labs={"id": "06.16"}
@@ -483,20 +494,21 @@ if answered("06.16"):
     print("images of each class:", np.bincount(labels))
 
 # %% [markdown]
-# In an image folder, one file is one sample. So it costs nothing to shard the *list of files*, and each rank reads its own half
-# only.
+# In an image folder, one file is one sample. So it costs nothing to shard the *list of files*, and each rank reads only
+# its own half.
 #
-# Many small files are slow on a cluster's file system. So samples are often packed into a few large files, such as TFRecord
-# files. If you shard these files, each rank reads its own files only. That is fair if the samples were shuffled *before* they were
-# written, and if there are many more files than workers. Otherwise, shard the records before they are decoded. An optional part at
-# the end measures the difference.
+# Reading many small files is slow on a cluster's file system. So samples are often packed into a few large files, such
+# as TFRecord files. If you shard these files, each rank reads only its own files. That is fair if the samples were
+# shuffled *before* they were written, and if there are many more files than workers. Otherwise, shard the records
+# before they are decoded. An optional part at the end measures the difference.
 #
 # ## A colleague's script
 #
-# A colleague has a Horovod script, `scripts/colleague.py`: "It runs with any number of processes, without an error, and the loss
-# falls. But two are not faster than one. Is Horovod that slow?" The local batch is the same on 1 and 2 ranks.
+# A colleague has written a Horovod script, `scripts/colleague.py`, and says: "It runs with any number of processes,
+# without any errors, and the loss falls. But two are no faster than one. Is Horovod really that slow?" The local batch
+# is the same on 1 and 2 ranks.
 #
-# **Predict:** if the script were right, how long would an epoch on 2 ranks take, as a multiple of an epoch on 1 rank?
+# **Predict:** if the script were correct, how long would an epoch on 2 ranks take, as a multiple of an epoch on 1 rank?
 
 # %% labs={"id": "06.18"}
 ### BEGIN SOLUTION
@@ -505,8 +517,8 @@ epoch_on_2_ranks = 0.5
 predict("06.18", epoch_on_2_ranks)
 
 # %% [markdown]
-# Run it on 1 and on 2 ranks. A rank is one process, with a core of its own. The two trainings take turns, as in notebook 05, so
-# each round gives a ratio of its own.
+# Run it on 1 and on 2 ranks. A rank is one process, with its own core. The two runs take turns, as in notebook 05, so
+# each round gives its own ratio.
 
 # %%
 images, side, epochs = (256, 32, 2) if presets.choose().name == "test" else (1792, 64, 6)
@@ -539,7 +551,8 @@ if measured:
     plots.show(pictures.epoch_times({"colleague.py": list(runs.values())}))
 
 # %% [markdown]
-# Your colleague is right: two ranks are not faster. Now read the evidence. The run record of each job says what its ranks did.
+# Your colleague is right: two ranks are no faster than one. Now look at the evidence. The run record of each job shows
+# what its ranks did.
 
 # %%
 fields = ("workers", "local_batch", "global_batch", "steps", "dataset_images")
@@ -549,8 +562,9 @@ if measured:
         print(f"loss on {record.configuration.workers}:", *(f"{epoch.metrics['loss']:.3f}" for epoch in record.epochs))
 
 # %% [markdown]
-# How many images did all ranks together process in one epoch, on 1 rank and on 2? Compute both from the fields of `record_1` and
-# `record_2`, such as `record_1.dataset_images`, or `record_1.configuration.workers` for a setting of the run.
+# How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
+# numbers from the fields of `record_1` and `record_2`, such as `record_1.dataset_images`, or
+# `record_1.configuration.workers` for a setting of the run.
 
 # %% labs={"id": "06.19"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
@@ -561,12 +575,12 @@ processed_2 = record_2.steps * record_2.configuration.global_batch if measured e
 check("06.19", processed_1, processed_2, record_1, record_2, without="horovod")
 
 # %% [markdown]
-# Compare this with the number of images that exist. Why is the epoch not shorter on 2 ranks?
+# Compare these numbers with the number of images in the data set. Why is the epoch not shorter on 2 ranks?
 #
 # - **a**: the all-reduce over 2 ranks takes as long as the computation
 # - **b**: the global batch is twice as large, so each rank's step takes twice as long
 # - **c**: both ranks share the memory of one machine
-# - **d**: each rank goes through all images by itself
+# - **d**: each rank goes through all the images by itself
 
 # %% labs={"id": "06.20"}
 ### BEGIN SOLUTION
@@ -575,30 +589,32 @@ why_not_shorter = "d"
 check("06.20", why_not_shorter)
 
 # %% [markdown]
-# That also explains why nobody noticed: the loss falls, and all ranks agree. Both ranks even take the same batch at the same time,
-# so each gradient is averaged with its own copy. Two ranks compute what one would have computed.
+# That also explains why nobody noticed: the loss falls, and all ranks agree. Both ranks even take the same batch at the
+# same time, so each gradient is averaged with a copy of itself. Two ranks compute only what one would have computed.
 #
-# Still, the losses above differ. The script multiplies the *rate* by the number of ranks, as if the batch had grown, but the
-# batch had not. One rank alone with twice the rate would get the same lower loss. So the second rank has brought nothing.
+# Still, the losses above differ. The script multiplies the *rate* by the number of ranks, as if the batch had grown,
+# but it has not. A single rank with twice the rate would reach the same lower loss. So the second rank has contributed
+# nothing.
 #
-# **Repair it.** `scripts/repaired.py` is a copy of the script. Change what is wrong, save the file, and run the check. It runs your
-# script up to `fit` as each rank of 1, 2 and 3, and looks at the *sample numbers* that each rank would read.
+# **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check. It
+# runs your script up to `fit`, as each rank of a job with 1, 2 and 3 ranks, and examines the *sample numbers* that each
+# rank would read.
 
 # %% labs={"id": "06.21"}
 script = "scripts/repaired.py"
 check("06.21", script)
 
 # %% [markdown]
-# The repaired script runs next, with the options of your colleague's runs. What will be different on 2 ranks? **Decide before it
-# runs.** For each of five numbers from its log and its record, will it be lower than your colleague's (`"<"`), the same (`"="`) or
-# higher (`">"`)?
+# Next, the repaired script runs with the same options as your colleague's runs. What will be different on 2 ranks?
+# **Decide before it runs.** The table lists five numbers from its log and its record. Will each of them be lower than
+# your colleague's (`"<"`), the same (`"="`) or higher (`">"`)?
 #
 # | name | number |
 # |---|---|
 # | `batch_then` | global batch, `Batch_size` in the log |
 # | `rate_then` | `Learning_rate` in the log |
 # | `steps_then` | steps in an epoch |
-# | `images_then` | images that all ranks process in an epoch |
+# | `images_then` | images that all ranks together process in an epoch |
 # | `loss_then` | loss in the last epoch, as the log prints it |
 
 # %% labs={"id": "06.22"}
@@ -622,7 +638,7 @@ if repaired:
     outcome("06.18", epoch_seconds(repaired) / epoch_seconds(runs["repaired", 1]))
 
 # %% [markdown]
-# (On 1 rank both scripts do the same.) Here are your five numbers for 2 ranks, and two more:
+# (On 1 rank, both scripts do the same thing.) Here are your five numbers for 2 ranks, and two more:
 
 # %%
 if repaired:
@@ -636,44 +652,49 @@ if repaired:
     tables.show(rows, fields)
 
 # %% [markdown]
-# There are half as many steps, and every image is read once. A step takes as long as before, since each rank still computes one
-# local batch in it. (If the two step times differ much, another program was busy on this machine.)
+# There are half as many steps, and every image is read once. A step takes as long as before, since each rank still
+# processes one local batch per step. (If the two step times differ a lot, another program was running on this machine.)
 #
-# The loss is higher, and yet nothing is worse: in the same number of epochs, the weights were updated half as often. Two epochs of
-# the repaired script make as many updates as one of your colleague's, in about the same time. But each update is now better. Its
-# gradient comes from 128 different images, not from 64 images that both ranks have computed, and the doubled rate now has the larger
-# batch that it needs. So an epoch is shorter on more workers. Whether the *training* is shorter, is the question of notebook 04.
+# The loss is higher, but nothing has got worse: in the same number of epochs, the weights were updated half as often.
+# Two epochs of the repaired script make as many updates as one of your colleague's, in about the same time. But each
+# update is now better. Its gradient comes from 128 different images, not from 64 images that both ranks have processed,
+# and the doubled rate now has the larger batch that it needs. So an epoch is shorter with more workers. Whether the
+# whole *training run* is shorter is the question that notebook 04 deals with.
 #
-# `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks inside a running job. It stops the job and names the
-# numbers that are read twice or not at all. The script of notebook 07 calls it before it trains.
+# `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks inside a running job. If any numbers are
+# read twice or not at all, it lists them and stops the job. The script in notebook 07 calls it before training.
 #
 # ## S1
 #
-# How do you shard a data set for K workers, and how do you know that the shards are right? Write 5 to 10 sentences. Name the order
-# of operations and the seeds. Say what you do about uneven shares, what you shard when the data lie in files, and what you *count*
-# afterwards.
+# How do you shard a data set for K workers, and how do you know that the shards are right? Write 5 to 10 sentences.
+# Give the order of operations and the seeds. Explain what you do about uneven shares, what you shard when the data are
+# in files, and what you *count* afterwards.
 
 # %% [markdown] labs={"id": "S1", "kind": "answer"}
 # ### S1: your answer
 # ### BEGIN SOLUTION
 # I shuffle the sample numbers once per epoch with a seed that all ranks share, cut the order to whole global batches,
-# give rank r every K-th number from place r on, and batch with the local batch, global batch / K. Or I shard first and
-# shuffle each share with a seed of the rank's own; then the shares stay the same in all epochs. Shuffling with
-# different seeds *before* sharding leaves a share of (1 - 1/K)^K unread in every epoch, a quarter of the samples on 2
-# ranks. A sorted source must be shuffled somewhere, or each step sees nearly one class. All ranks must take equally
-# many steps. Otherwise an extra step meets nobody, another epoch's step, or another all-reduce, and waits. So I cut to whole global
-# batches, and the order changes in each epoch, so that other samples are left out each time. An image folder I shard by its list of files; TFRecord files
-# only if they were written from shuffled data and are many more than ranks; else the records, before they are decoded.
-# I know that it is right when I have collected the sample numbers of all ranks for an epoch: no number twice, none
-# missing but those cut off, equal lengths. In the record, steps x global batch must not exceed the images that exist.
-# With K ranks the epoch must have 1/K of the steps; if it has as many as on one rank, the data are not sharded.
+# give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K.
+# Alternatively, I shard first and shuffle each share with the rank's own seed; then the shares stay the same in all
+# epochs. Shuffling with different seeds *before* sharding leaves a share of (1 - 1/K)^K unread in every epoch, which is
+# a quarter of the samples on 2 ranks. A sorted source must be shuffled somewhere, or each step sees almost only one
+# class. All ranks must take the same number of steps. Otherwise, an extra step finds no partner, is averaged with a
+# step of another epoch, or waits because the others are in another all-reduce. So I cut the order to whole global
+# batches, and I change the order in each epoch, so that different samples are left out each time. I shard an image
+# folder by its list of files. I shard TFRecord files only if they were written from shuffled data and there are many
+# more files than ranks; otherwise, I shard the records before they are decoded. To know that the shards are right, I
+# collect the sample numbers of all ranks for an epoch: no number may appear twice, none may be missing except those cut
+# off, and all shares must have the same length. In the record, steps x global batch must not exceed the number of
+# images in the data set. With K ranks, the epoch must have 1/K as many steps; if it has as many as on one rank, the
+# data are not sharded.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## Optional: shares by slices
 #
-# A list or an array has no `.shard`, but Python's slices do the same. The samples have the numbers 1 to 100, and there are two
-# workers. Worker 0 takes every second number from the first one on, and worker 1 from the second one on. Write both lists.
+# Lists and arrays have no `.shard` method, but Python's slices do the same thing. The samples are numbered from 1 to
+# 100, and there are two workers. Worker 0 takes every second number, starting with the first, and worker 1 takes every
+# second number, starting with the second. Write both lists.
 
 # %% labs={"id": "06.1"}
 numbers = list(range(1, 101))
@@ -686,7 +707,7 @@ check("06.1", of_worker_0, of_worker_1)
 # %% [markdown]
 # ## Optional: what remains
 #
-# 50 elements in batches of 4: how many batches are there, and how many elements does the last one have?
+# You divide 50 elements into batches of 4. How many batches are there, and how many elements does the last one contain?
 
 # %% labs={"id": "06.12"}
 ### BEGIN SOLUTION
@@ -701,12 +722,12 @@ if answered("06.12"):
         print(f"drop_remainder={drop}: {len(sizes)} batches {sizes}, {50 - sum(sizes)} elements left out")
 
 # %% [markdown]
-# With `drop_remainder` all batches are equally large, but the elements of the last, smaller batch are lost.
+# With `drop_remainder`, all batches have the same size, but the elements of the last, smaller batch are lost.
 #
 # ## Optional: a shortcut that saves nothing
 #
-# "Each rank runs the same generator and takes `steps_per_epoch / n` steps." This halves the steps on two ranks, too. Both ranks run
-# the same program, so here they create their generators with the same seed.
+# "Each rank runs the same generator and takes `steps_per_epoch / n` steps." This also halves the number of steps on two
+# ranks. Both ranks run the same program, so here they create their generators with the same seed.
 
 
 # %%
@@ -718,8 +739,8 @@ def generator(seed, batch=10):
 
 
 # %% [markdown]
-# There are two ranks, and one epoch. Each rank takes half of the 100 steps. How many of the 1000 samples does nobody read, and how
-# many do both ranks read?
+# Consider two ranks and one epoch. Each rank takes half of the 100 steps. How many of the 1000 samples are read by
+# neither rank, and how many are read by both?
 
 # %% labs={"id": "06.15"}
 ### BEGIN SOLUTION
@@ -738,13 +759,14 @@ if answered("06.15"):
     tables.show(rows)
 
 # %% [markdown]
-# Equal generators do equal work. Here the generators go on in epoch 2, so the other half of the samples comes then, again twice.
-# If they started again in each epoch, these samples would never come. Either way, two ranks do what one could do. `shard` gives
-# them different samples.
+# Identical generators do identical work. Here the generators continue in epoch 2, so they then deliver the other half
+# of the samples, again to both ranks. If the generators restarted in each epoch, nobody would ever read these samples.
+# Either way, two ranks do only what one could do. `shard` gives them different samples.
 #
 # ## Optional: TFRecord files
 #
-# Here are the sorted digits again, in four TFRecord files, written in sorted order. Now there are three places for the shard:
+# Here are the digits again, written to four TFRecord files in sorted order. Now there are three places where you can
+# shard:
 
 # %%
 records = formats.write_tfrecords(source, jobs.folder() / "digits_tfrecord", files=4)
@@ -756,8 +778,8 @@ places = {
 }
 
 # %% [markdown]
-# There are two ranks. **Predict:** which share of the 480 images does rank 0 *decode* if you shard the samples, after decoding? And
-# which share if you shard the files? Give two numbers from 0 to 1.
+# There are two ranks. **Predict:** what share of the 480 images does rank 0 *decode* if you shard the samples after
+# decoding? And what share does it decode if you shard the files? Give two numbers from 0 to 1.
 
 # %% labs={"id": "06.23"}
 ### BEGIN SOLUTION
@@ -778,9 +800,9 @@ tables.show(rows)
 outcome("06.23", [decoded["the samples, after decoding"], decoded["the files"]], how="counted")
 
 # %% [markdown]
-# With sharded files, a rank reads half of the bytes, but this is only as fair as the files are: each of these holds neighbouring
-# classes, so the two ranks train on different classes. Sharding the samples is fair, but every rank reads everything. If it shards
-# after decoding, it also decodes everything.
+# With sharded files, a rank reads half of the bytes, but this is only as fair as the files are: each of these files
+# contains neighbouring classes, so the two ranks train on different classes. Sharding the samples is fair, but every
+# rank reads everything. If a rank shards after decoding, it also decodes everything.
 #
 # Eight workers shard these four *files*. How many workers get nothing at all?
 
@@ -795,14 +817,15 @@ if answered("06.17"):
     print([sum(1 for _ in places["the files"](rank, 8)) for rank in range(8)], "samples for ranks 0 to 7")
 
 # %% [markdown]
-# So shuffle *before* you write the files, write many more files than workers (a multiple of their number), and shard the files. If
-# you cannot do that, shard the records before they are decoded.
+# So shuffle *before* you write the files, write many more files than workers (a multiple of the number of workers), and
+# shard the files. If you cannot do that, shard the records before they are decoded.
 #
 # ## What you take along
 #
-# - Shuffle with one common seed, cut, shard, batch; or shard, then shuffle.
-# - Count sample numbers: seen, unseen, seen twice. A falling loss proves nothing.
-# - All ranks must take equally many steps. An extra step ends in an error, in a wrong average that nobody sees, or in waiting.
-# - Steps x global batch = images: check it in every record.
+# - Shuffle with a common seed, cut, shard and batch; or shard first, then shuffle.
+# - Count the sample numbers that are read, not read, or read twice. A falling loss proves nothing.
+# - All ranks must take the same number of steps. An extra step ends in an error, in a wrong average that nobody
+#   notices, or in waiting.
+# - Check in every record that steps x global batch = images.
 #
 # Next: `07_horovod_training`.

@@ -13,27 +13,31 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# With MirroredStrategy one process controls all devices of one machine. Horovod works the other way round: the *same program* runs
-# many times, once for each device, on one machine or on hundreds. You turn a script into such a program in six steps, launch it,
-# prove that all processes train one network, and look at what they wait for. You hand in task **H1**. An optional part at the end,
-# in which you build the averaging yourself, takes about 40 minutes more.
+# With MirroredStrategy, one process controls all the devices of one machine. Horovod works the other way round: the
+# *same program* runs many times, once for each device, on one machine or on hundreds. You turn a script into such a
+# program in six steps, launch it, prove that all processes train the same network, and look at what they wait for. You
+# hand in task **H1**. In an optional part at the end, which takes about 40 minutes more, you build the averaging
+# yourself.
 #
-# TensorFlow has a strategy for several machines, too: `MultiWorkerMirroredStrategy`. With Keras 3 its `fit` fails in the first step
-# ([Keras' issue 20585](https://github.com/keras-team/keras/issues/20585)), so this course uses Horovod for several machines.
+# TensorFlow also has a strategy for several machines: `MultiWorkerMirroredStrategy`. With Keras 3, its `fit` fails in
+# the first step ([Keras' issue 20585](https://github.com/keras-team/keras/issues/20585)), so this course uses Horovod
+# for several machines.
 #
-# > **Why still Horovod?** It is hardly developed any more. Its last release, 0.28.1, is from June 2023, and a change that lets it
-# > build with TensorFlow 2.20 has been waiting since 2025 ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning
-# > removed it in 2022 ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), Ray by May 2025
+# > **Why still Horovod?** It is hardly being developed any more. Its latest release, 0.28.1, dates from June 2023, and
+# > a change that would let it build with TensorFlow 2.20 has been waiting since 2025
+# > ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning removed it in 2022
+# > ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), and Ray had removed it by May 2025
 # > ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025
-# > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). Databricks' runtimes after 15.4 LTS come
+# > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come
 # > [without it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
-# > (All read in November 2026.) For a new project use what your framework offers: `DistributedDataParallel` (DDP) or FSDP in
-# > PyTorch, sharded arrays in JAX.
+# > (All of these pages were read in November 2026.) For a new project, use what your framework offers:
+# > `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX.
 # >
-# > What you learn here is valid there, too: ranks, a share of the samples for each rank, equal weights at the start, gradients
-# > averaged in every step, a rate that fits the global batch. DDP needs the same. FSDP also divides weights and optimizer state among the ranks.
-# > In JAX you say how arrays are divided, and the compiler adds the exchange. Horovod is still a good teacher: each of these points is
-# > a line of your script, and you can leave it out to see what breaks.
+# > What you learn here also applies there: ranks, a share of the samples for each rank, equal weights at the start,
+# > gradients averaged in every step, and a rate that fits the global batch. DDP needs all of these. FSDP also divides
+# > the weights and the optimizer state among the ranks. In JAX, you specify how arrays are divided, and the compiler
+# > adds the exchange. Horovod is still a good teacher: each of these points is a line in your script, and you can leave
+# > it out to see what breaks.
 
 # %%
 import json
@@ -54,14 +58,15 @@ print(f"preset {plan.name}; a rank computes on one {unit}, and this machine has 
 # %% [markdown]
 # ## One program, n processes
 #
-# This is a whole Horovod program:
+# Here is a complete Horovod program:
 
 # %%
 print(open("scripts/who_am_i.py").read())
 
 # %% [markdown]
-# A **launcher** starts it n times. With `hvd.init()` the n processes find each other. From then on each knows its **rank**
-# (0 to n-1) and the **size** n. **Predict:** the program has one `print`. How many lines does it print with 4 ranks?
+# A **launcher** starts it n times. With `hvd.init()`, the n processes find each other. From then on, each process knows
+# its **rank** (0 to n-1) and the **size**, n. **Predict:** the program contains a single `print`. How many lines are
+# printed with 4 ranks?
 
 # %% labs={"id": "07.1"}
 ### BEGIN SOLUTION
@@ -77,14 +82,14 @@ if devices.has("horovod"):
     outcome("07.1", job.out.read_text().count("I am rank") if n == 4 else None, how="counted")
 
 # %% [markdown]
-# Every process prints its line, and the order varies. The launcher puts the number of the rank before each line, as in `[1]`. The
-# processes share nothing: each has its own memory, its own data and its own network.
+# Every process prints its line, and the order varies. The launcher puts the rank number before each line, as in `[1]`.
+# The processes share nothing: each has its own memory, its own data and its own network.
 #
-# On several machines (**nodes**) one process is started for each GPU of each node:
+# On several machines (**nodes**), the launcher starts one process for each GPU of each node, K in total:
 #
 # $$ K = \text{nodes} \times \text{tasks per node} . $$
 #
-# How large is K on 2 nodes with 4 GPUs each?
+# What is K on 2 nodes with 4 GPUs each?
 
 # %% labs={"id": "07.2"}
 ### BEGIN SOLUTION
@@ -93,8 +98,8 @@ ranks_in_all = 2 * 4
 check("07.2", ranks_in_all)
 
 # %% [markdown]
-# Ranks are numbered node by node, and node 0 has the first ones. The **local rank** starts again at 0 on each node. On which node
-# does rank 6 of this job run, and which local rank does it have?
+# Ranks are numbered node by node, and node 0 has the lowest ones. The **local rank** starts again at 0 on each node. On
+# which node does rank 6 of this job run, and what is its local rank?
 
 # %% labs={"id": "07.3"}
 ### BEGIN SOLUTION
@@ -103,32 +108,34 @@ node_of_6, local_rank_of_6 = 1, 2
 check("07.3", node_of_6, local_rank_of_6)
 
 # %% [markdown]
-# The picture shows all of them, with the four numbers that each process can ask for: rank, size, local rank, local size.
+# The picture shows all the processes, with the four numbers that each of them can ask for: rank, size, local rank and
+# local size.
 
 # %%
 if answered("07.2", "07.3"):
     plots.show(pictures.ranks(nodes=2, gpus=4))
 
 # %% [markdown]
-# `hvd.size()` counts *processes*. Horovod does not look at GPUs: 8 processes on one GPU are still size 8. Your program must see to it
-# that each process uses a device of its own, and the local rank tells it which one.
+# `hvd.size()` counts *processes*. Horovod does not look at GPUs: with 8 processes on one GPU, the size is still 8. Your
+# program must make sure that each process uses its own device, and the local rank tells it which one.
 #
-# On GPUs the processes would otherwise get in each other's way: TensorFlow reserves nearly all memory of *every* GPU that it sees. The
-# first process on a node would reserve all four GPUs, and leave nothing for the others. `devices.pin`, which you meet in step 2, lets
-# a process see one GPU only.
+# On GPUs, the processes would otherwise get in each other's way: TensorFlow reserves nearly all the memory of *every*
+# GPU that it sees. The first process on a node would reserve all four GPUs and leave nothing for the others.
+# `devices.pin`, which you meet in step 2, lets a process see only one GPU.
 #
 # ## Six steps
 #
-# Open `scripts/ResNet50_horovod.py`. It is the training of notebook 05 for Horovod, with six blanks. Fill one, save, and check it
-# here. Each check runs the script as far as its `fit`, once alone and once as each of 6 ranks on 2 nodes. It does so without
-# Horovod, and looks at what each rank does. For the steps, `labs.hvd` offers:
+# Open `scripts/ResNet50_horovod.py`. It is the training script from notebook 05, adapted for Horovod, with six blanks.
+# Fill in one blank, save the file, and check it here. Each check runs the script up to its call of `fit`, once as a
+# single rank and once as each of 6 ranks on 2 nodes. It does this without Horovod, and examines what each rank does.
+# For the six steps, `labs.hvd` offers:
 #
 # | step | in `labs.hvd` | what it does |
 # |---|---|---|
 # | 1 | `hvd.init` | starts Horovod |
 # | 2, 3, 6 | `hvd.rank`, `hvd.size`, `hvd.local_rank`, `hvd.local_size` | functions that return the four numbers |
 # | 4 | `hvd.DistributedOptimizer` | takes a Keras optimizer, and returns one that averages the gradients over all ranks before it uses them |
-# | 5 | `hvd.callbacks.BroadcastGlobalVariablesCallback` | takes the number of a rank, and before the first step gives the weights of that rank to all |
+# | 5 | `hvd.callbacks.BroadcastGlobalVariablesCallback` | takes a rank number, and copies the weights of that rank to all ranks before the first step |
 # | 5 | `hvd.callbacks.MetricAverageCallback` | takes no argument, and averages the metrics over all ranks at the end of each epoch |
 #
 # **1. Start.** Horovod must be started before anything asks it for a rank.
@@ -138,28 +145,29 @@ script = "scripts/ResNet50_horovod.py"
 check("07.4", script)
 
 # %% [markdown]
-# **2. Pin.** Each process uses one device of its node. `devices.pin` takes the number of a GPU (or core) of this node, and the number
-# of processes on the node.
+# **2. Pin.** Each process uses one device of its node. `devices.pin` takes the index of a GPU (or core) on this node,
+# and the number of processes on the node.
 
 # %% labs={"id": "07.5"}
 check("07.5", script)
 
 # %% [markdown]
-# **3. Shard.** All ranks hold the same order of sample numbers. Each reads its own share of it (notebook 06).
+# **3. Shard.** All ranks have the sample numbers in the same order. Each rank reads its own share of them (notebook
+# 06).
 
 # %% labs={"id": "07.6"}
 check("07.6", script)
 
 # %% [markdown]
-# **4. Scale and wrap.** Horovod does not scale the rate; your script does (one rank: 0.01). And it averages gradients only if the
-# optimizer is wrapped.
+# **4. Scale and wrap.** Horovod does not scale the rate; your script does (0.01 for one rank). Horovod averages
+# gradients only if the optimizer is wrapped.
 
 # %% labs={"id": "07.7"}
 check("07.7", script)
 
 # %% [markdown]
-# **5. Broadcast and average.** All ranks take the weights of rank 0 at the start. At the end of each epoch they average loss and
-# accuracy, since each rank has measured them on its own share only.
+# **5. Broadcast and average.** At the start, all ranks take over the weights of rank 0. At the end of each epoch, they
+# average the loss and the accuracy, since each rank has measured them only on its own share.
 
 # %% labs={"id": "07.8"}
 check("07.8", script)
@@ -171,16 +179,16 @@ check("07.8", script)
 check("07.9", script)
 
 # %% [markdown]
-# How does this script differ from that of notebook 05? The list leaves out printing and the record. Look at the lines about the
-# network, the loss and the data: which of them differ, and which of the six steps is the reason?
+# How does this script differ from the one in notebook 05? The comparison leaves out printing and the record. Look at
+# the lines about the network, the loss and the data: which of them differ, and which of the six steps is the reason?
 
 # %%
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# If you know PyTorch: its `DistributedDataParallel` needs the same six steps, and `docs/students/pytorch.md` compares the names. This is the
-# PyTorch version of your script, with the numbers of the steps (it is not run here). `torchrun --nproc-per-node=2 train.py` starts
-# it on each node:
+# If you know PyTorch, note that its `DistributedDataParallel` needs the same six steps; `docs/students/pytorch.md`
+# compares the names. This is the PyTorch version of your script, marked with the step numbers (it is not run here).
+# `torchrun --nproc-per-node=2 train.py` starts it on each node:
 #
 # ```python
 # dist.init_process_group("nccl")                                             # 1  (dist: torch.distributed)
@@ -195,7 +203,7 @@ compare.scripts("scripts/ResNet50.py", script)
 #     for images, labels in train:
 #         optimizer.zero_grad()
 #         loss = cross_entropy(model(images.cuda()), labels.cuda())
-#         loss.backward()                                                     # gradients are exchanged meanwhile
+#         loss.backward()                                                     # gradients are exchanged while this runs
 #         optimizer.step()
 #     last = loss.detach()
 #     dist.all_reduce(last, op=dist.ReduceOp.AVG)                             # 5 you average metrics: here the last loss
@@ -203,12 +211,12 @@ compare.scripts("scripts/ResNet50.py", script)
 #         print(epoch, last.item())
 # ```
 #
-# There are two differences: you wrap the model instead of the optimizer, and you tell the sampler which epoch it is.
+# There are two differences: you wrap the model instead of the optimizer, and you tell the sampler the epoch number.
 #
 # ## Launch
 #
-# The batch per rank is fixed, as in notebook 05. **Predict** the speedup on 2 ranks, as a number. (You have seen the speedup of
-# MirroredStrategy on 2 workers. Here each rank has its own process, and its own input pipeline.)
+# The batch per rank is fixed, as in notebook 05. **Predict** the speedup on 2 ranks, as a number. (You have seen the
+# speedup of MirroredStrategy on 2 workers. Here, each rank has its own process and its own input pipeline.)
 
 # %% labs={"id": "07.10"}
 ### BEGIN SOLUTION
@@ -240,16 +248,17 @@ if not own:
     on_two = files[1]
 
 # %% [markdown]
-# In a terminal, in this folder, either of these launchers does the same:
+# In a terminal, in this folder, either of these commands does the same:
 #
 # ```
 # uv run horovodrun --gloo -np 2 -H localhost:2 python scripts/ResNet50_horovod.py --batch_size 128
 # uv run mpiexec -n 2 python scripts/ResNet50_horovod.py --batch_size 128
 # ```
 #
-# Over several nodes, SLURM's `srun` starts one task for each GPU, and the script stays as it is. You do that in notebook `07b`.
+# On several nodes, SLURM's `srun` starts one task for each GPU, and the script stays the same. You do that in notebook
+# `07b`.
 #
-# Each rank names its core or GPU. After that only rank 0 prints. This is the log up to the end of its second epoch:
+# Each rank reports its core or GPU. After that, only rank 0 prints. This is the log up to the end of the second epoch:
 
 # %%
 print(on_two.read_text().partition("Epoch 3/")[0].rpartition("\n")[0])  # whole lines only
@@ -257,8 +266,8 @@ print(on_two.read_text().partition("Epoch 3/")[0].rpartition("\n")[0])  # whole 
 # %% [markdown]
 # ## The batch of one rank, given to two
 #
-# `--batch_size` is the global batch. You doubled it for 2 ranks, so the **local** batch, which is that of one rank, stayed the same.
-# These are both runs, as their records describe them:
+# `--batch_size` is the global batch. You doubled it for 2 ranks, so the **local** batch, which is the batch of one
+# rank, stayed the same. Here are both runs, as their records describe them:
 
 # %%
 run_1, run_2 = (run_record.load(file.with_suffix(".json")) for file in files[:2])
@@ -272,14 +281,14 @@ columns |= {"steps": "steps in an epoch", "learning_rate": "learning rate"}
 tables.show(shown, tuple(columns), columns)
 
 # %% [markdown]
-# Now consider a run that you have not made: 2 ranks again, but with the `--batch_size` of your run on **1** rank. How many images
-# does one rank take in a step, and how many steps does an epoch have? And how do its updates compare with those of the run on 1
-# rank? (Look at step 4 of your script again.)
+# Now consider a run that you have not done: 2 ranks again, but with the `--batch_size` of your run on **1** rank. How
+# many images does one rank process in a step, and how many steps does an epoch have? And how do the updates of this run
+# compare with those of the run on 1 rank? (Look at step 4 of your script again.)
 #
-# - **a**: as many updates, on the same images, at the same rate: the same training
-# - **b**: half as many, each on twice as many images, at twice the rate
-# - **c**: as many, on the same images, at twice the rate
-# - **d**: twice as many, each on half of the images, at the same rate
+# - **a**: just as many updates, on the same images, at the same rate: the training is the same
+# - **b**: half as many updates, each on twice as many images, at twice the rate
+# - **c**: just as many updates, on the same images, at twice the rate
+# - **d**: twice as many updates, each on half as many images, at the same rate
 
 # %% labs={"id": "07.11"}
 ### BEGIN SOLUTION
@@ -290,23 +299,24 @@ its_updates = "c"
 check("07.11", images_of_a_rank, steps_of_an_epoch, its_updates, run_1, run_2)
 
 # %% [markdown]
-# The global batch decides what an update is. The line `0.01 x ranks` in the script is right only as long as the local batch stays the
-# same. With a fixed global batch each rank computes half as long in a step, but exchanges as much as before, so there is less to gain.
-# Further down, you train both ways and compare them.
+# The global batch determines what an update is. The line `0.01 x ranks` in the script is right only as long as the
+# local batch stays the same. With a fixed global batch, each of 2 ranks computes for half as long in a step, but
+# exchanges as much data as before, so there is less to gain. Further down, you train both ways and compare them.
 #
 # ## Is it one network?
 #
-# At the end the ranks compared their weights, bit by bit. The record keeps the result, with the checksum (SHA-256) of the weights:
+# At the end of the run, the ranks compared their weights bit by bit. The record keeps the result, together with the
+# checksum (SHA-256) of the weights:
 
 # %%
 run_record.load(on_two.with_suffix(".json")).weights
 
 # %% [markdown]
-# Why must the trained weights be identical, to the last bit?
+# Why must the trained weights be identical to the last bit?
 #
-# - **a**: they need not be: nearly equal is enough for an average
+# - **a**: they need not be identical: nearly equal is enough for an average
 # - **b**: all ranks begin with the same weights and add the same averaged gradient in each step
-# - **c**: rank 0 sends its weights to all others after each epoch
+# - **c**: rank 0 sends its weights to all the others after each epoch
 # - **d**: the metrics are averaged over the ranks
 
 # %% labs={"id": "07.12"}
@@ -316,12 +326,13 @@ why_identical = "b"
 check("07.12", why_identical)
 
 # %% [markdown]
-# No rank controls the others. Rank 0 sends its weights once, at the start; later it only prints and saves. The gradients are averaged
-# over all ranks, in every step.
+# No rank controls the others. Rank 0 sends its weights once, at the start; after that, it only prints and saves. The
+# gradients are averaged over all ranks in every step.
 #
 # ## How much faster?
 #
-# The table compares Horovod's runs with those of MirroredStrategy from notebook 05: yours if they fit, otherwise recorded ones.
+# The table compares the Horovod runs with the MirroredStrategy runs from notebook 05: your own if their settings match,
+# otherwise recorded ones.
 
 # %%
 mirrored = [jobs.folder() / f"ResNet50_w{n}.json" for n in (1, 2)]
@@ -340,19 +351,19 @@ outcome("07.10", on_2["speedup"], on_2["speedup_interval"], how=on_2["kind"])
 plots.show(plots.scaling(rows))
 
 # %% [markdown]
-# These two studies were measured at different times, so do not compare their seconds. Each speedup is a ratio within rounds, so you
-# may compare the speedups, with their intervals. Whether their difference is real takes an interval of *their* ratio, as in
-# notebook 08.
+# These two studies were measured at different times, so do not compare their times in seconds. Each speedup is a ratio
+# within rounds, so you may compare the speedups, with their intervals. To find out whether their difference is real,
+# you need an interval for *their* ratio, as in notebook 08.
 #
-# You may start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. They share the cores, the record is
-# marked **oversubscribed**, and its times say nothing about speed. Use `horovodrun --gloo` for it: with `mpiexec`, a waiting rank
-# keeps its core busy.
+# You can start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. The ranks then share the
+# cores, the record is marked **oversubscribed**, and its times say nothing about speed. Use `horovodrun --gloo` for
+# this: with `mpiexec`, a waiting rank keeps its core busy.
 #
 # ## Another wrapper
 #
-# Both `labs.hvd` and Horovod itself have a `DistributedOptimizer` for Keras. The module `labs.lessons.nb07.experiment` trains a small
-# dense network, and with the options below it uses Horovod's own class. All ranks begin with equal weights. **Predict:** will the
-# weights be identical after 3 epochs? (`True` or `False`)
+# Both `labs.hvd` and Horovod itself have a `DistributedOptimizer` for Keras. The module `labs.lessons.nb07.experiment`
+# trains a small dense network, and with the options below, it uses Horovod's own class. All ranks begin with identical
+# weights. **Predict:** will the weights still be identical after 3 epochs? (`True` or `False`)
 
 # %% labs={"id": "07.14"}
 ### BEGIN SOLUTION
@@ -370,9 +381,9 @@ if devices.has("horovod"):
     outcome("07.14", "True after" in job.out.read_text())
 
 # %% [markdown]
-# Horovod's class was written for Keras 2, and Keras 3 never calls the method that averages. There is no error and no warning. The loss
-# falls on each rank, and each rank trains a network of its own on its own half of the data. How many different networks would 4 ranks
-# train in this way?
+# Horovod's class was written for Keras 2, and Keras 3 never calls the method that does the averaging. There is no error
+# and no warning. The loss falls on each rank, and each rank trains a network of its own on its own half of the data.
+# How many different networks would 4 ranks train like this?
 
 # %% labs={"id": "07.15"}
 ### BEGIN SOLUTION
@@ -381,8 +392,8 @@ networks = 4
 check("07.15", networks)
 
 # %% [markdown]
-# You would keep rank 0's network, which has seen only a part of the data, and you would report the speedup of all ranks. So `labs.hvd`
-# looks at the optimizer before the first step. Here is the same run with the callbacks of step 5:
+# You would keep rank 0's network, which has seen only part of the data, and yet you would report the speedup of all
+# ranks. So `labs.hvd` checks the optimizer before the first step. Here is the same run with the callbacks of step 5:
 
 # %%
 if devices.has("horovod"):
@@ -391,15 +402,15 @@ if devices.has("horovod"):
 # %% [markdown]
 # ## What counts is the effective batch
 #
-# K ranks average their gradients, so an update uses the images of all of them. The **effective batch** is K times the local batch. With
-# K ranks you have two options:
+# K ranks average their gradients, so an update uses the images of all of them. The **effective batch** is K times the
+# local batch. With K ranks, you have two options:
 #
-# - **option 1**: keep the local batch. The effective batch grows K times, and you scale the rate up.
+# - **option 1**: keep the local batch. The effective batch becomes K times as large, and you scale the rate up.
 # - **option 2**: divide the local batch by K. The effective batch and the rate stay the same.
 #
-# By the linear rule you multiply the rate by K (notebook 04). Now train the small network three times, from the same weights and with
-# the same order of images: on 1 rank, and on several ranks by either option. The network has no batch normalisation, because that
-# would depend on the local batch.
+# With the linear rule, you multiply the rate by K (notebook 04). Now train the small network three times, starting from
+# the same weights and with the images in the same order: once on 1 rank, and once on several ranks with each of the two
+# options. The network has no batch normalisation, because that would depend on the local batch.
 
 # %%
 K = 2 if quick else 4
@@ -421,11 +432,11 @@ if devices.has("horovod"):
     plots.show(compare.losses(curves))
 
 # %% [markdown]
-# Which two curves are one, and why?
+# Which two curves coincide, and why?
 #
-# - **a**: 1 rank and option 1: the rate makes up for the batch
-# - **b**: the two with several ranks: the number of ranks is the same
-# - **c**: no two of them: every way to train gives its own curve
+# - **a**: 1 rank and option 1: the rate compensates for the batch
+# - **b**: the two curves for several ranks: the number of ranks is the same
+# - **c**: no two of them: each way of training gives its own curve
 # - **d**: 1 rank and option 2: every update uses the same 32 images and the same rate
 
 # %% labs={"id": "07.18"}
@@ -444,14 +455,15 @@ if devices.has("horovod"):
     assert difference < 1e-3
 
 # %% [markdown]
-# The remaining difference is rounding, since the same numbers are added in another order. Option 1 is another training: it makes fewer
-# updates, and each one goes further. After the same number of epochs it is behind; after the same number of updates it is not. With
-# batch normalisation, the first two curves would be close, but not equal.
+# The remaining difference is due to rounding, since the same numbers are added in a different order. Option 1 trains
+# differently: it makes fewer updates, and each one goes further. After the same number of epochs, it is behind; after
+# the same number of updates, it is not. With batch normalisation, the first two curves would be close, but they would
+# not coincide.
 #
 # ## What do the ranks wait for?
 #
-# A gradient can be averaged only when *all* ranks have computed it. How many tensors does Horovod average in each step of ResNet50V2,
-# and how many bytes do they have together? (Count in float32; 2 or 3 digits are enough.)
+# A gradient can be averaged only when *all* ranks have computed it. How many tensors does Horovod average in each step
+# of ResNet50V2, and how many bytes do they take up in total? (Count in float32; 2 or 3 digits are enough.)
 
 # %% labs={"id": "07.19"}
 network = models.network("ResNet50V2", image_size=32, classes=10)
@@ -462,9 +474,9 @@ size = models.memory(network, batch=1)["gradients"]
 check("07.19", tensors, size)
 
 # %% [markdown]
-# Horovod can record when each rank announced each tensor, and when the tensor was averaged: set `HOROVOD_TIMELINE` to the name of a
-# file. (Horovod remembers which tensors were announced in earlier steps, and then no longer records by whom. With
-# `HOROVOD_CACHE_CAPACITY=0` it asks again in every step.)
+# Horovod can record when each rank announced each tensor, and when the tensor was averaged: set `HOROVOD_TIMELINE` to a
+# file name. (Horovod remembers which tensors were announced in earlier steps, and then no longer records which rank
+# announced them. With `HOROVOD_CACHE_CAPACITY=0`, it asks again in every step.)
 
 
 # %%
@@ -487,15 +499,15 @@ events = timeline.read(trace)
 plots.show(timelines.figure(events, kind=kind))
 
 # %% [markdown]
-# The upper curves grow while the backward pass works its way from the last layer to the first. Where one rank's curve is ahead, that
-# rank has announced more gradients than the other. The curve of averaged gradients can only follow the slower rank. In the lower part,
-# each block is one message.
+# The upper curves rise while the backward pass works its way from the last layer to the first. Where one rank's curve
+# is ahead, that rank has announced more gradients than the other. The curve of averaged gradients can only follow the
+# slower rank. In the lower part, each block is one message.
 #
-# Are there fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal. TensorFlow notices
-# this, and has each such pair averaged only once.
+# Do you see fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal.
+# TensorFlow notices this, so that each such pair is averaged only once.
 #
-# Every message has a start-up cost. So Horovod **fuses** tensors that are ready at the same time into one buffer, and sends that.
-# These messages contain the most tensors:
+# Every message has a start-up cost. So Horovod **fuses** tensors that are ready at the same time into one buffer, and
+# sends the buffer as one message. These messages contain the most tensors:
 
 # %%
 messages = sorted(timeline.messages(events), key=lambda row: -row["tensors"])[:4]
@@ -505,7 +517,8 @@ tables.show(
 )
 
 # %% [markdown]
-# Now one rank is slow: rank 1 pauses 50 ms in each step of a small network. The timeline has one row for each tensor.
+# Now one rank is slow: rank 1 pauses for 50 ms in each step of a small network. The timeline has one row for each
+# tensor.
 
 # %%
 if devices.has("horovod"):
@@ -516,7 +529,7 @@ if devices.has("horovod"):
     plots.show(timelines.figure(slow))
 
 # %% [markdown]
-# Which rank waits in each step? Read it from the marks.
+# Which rank waits in each step? The marks tell you.
 
 # %% labs={"id": "07.20"}
 ### BEGIN SOLUTION
@@ -533,38 +546,41 @@ if devices.has("horovod"):
     tables.show(rows, tuple(columns), columns)
 
 # %% [markdown]
-# The all-reduce itself is short, but all ranks pay for the pause of one: the slowest rank sets the pace. On a cluster, the reason may
-# be a slow disk, a busy core or a larger shard.
+# The all-reduce itself is short, but every rank pays for the pause of one: the slowest rank sets the pace. On a
+# cluster, the cause may be a slow disk, a busy core or a larger shard.
 #
 # ## H1
 #
-# Hand in your `ResNet50_horovod.py` and a short account: how you launched it (the commands, where the ranks ran), the evidence
-# that all ranks trained one network, the speedup with its interval beside that of MirroredStrategy, and what the timeline says about
-# waiting.
+# Hand in your `ResNet50_horovod.py` and a short account of how you launched it (the commands, and where the ranks ran),
+# the evidence that all ranks trained the same network, the speedup and its interval compared with those of
+# MirroredStrategy, and what the timeline shows about waiting.
 
 # %% [markdown] labs={"id": "H1", "kind": "answer"}
 # ### H1: your answer
 # ### BEGIN SOLUTION
-# I started scripts/ResNet50_horovod.py with `mpiexec -n N` (in a terminal it also works with `horovodrun --gloo`) on 1 and 2
-# ranks. Each rank was pinned to one core, the batch per rank was fixed, and the rate was 0.01 x ranks. The .out shows `Rank 0 of 2
-# on core ..` and `Rank 1 of 2 on core ..`, and then one log, by rank 0. Evidence for one network: the record of the run on 2 ranks has
-# weights.identical = true, with one SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made
-# them equal, and the averaged gradients kept them equal. If the optimizer is not wrapped, the same comparison says false, and no
-# error appears. The table above gives each speedup with its interval. Horovod and MirroredStrategy were measured in two studies, so I
-# compare only their speedups, and do not claim a difference. The timeline shows the gradients of a step, 94 MB, fused into fewer
-# messages. An all-reduce starts when the slower rank has announced its gradients, and the faster rank waits for it. When one rank
-# paused 50 ms in each step, the other waited about as long, as the last table of that section shows.
+# I started scripts/ResNet50_horovod.py with `mpiexec -n N` (in a terminal it also works with `horovodrun --gloo`) on 1
+# and 2 ranks. Each rank was pinned to one core, the batch per rank was fixed, and the rate was 0.01 x ranks. The .out
+# file shows `Rank 0 of 2 on core ..` and `Rank 1 of 2 on core ..`, and then a single log, written by rank 0. The
+# evidence that the ranks trained one network is this: the record of the run on 2 ranks has weights.identical = true,
+# with the same SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made the
+# weights equal, and the averaged gradients kept them equal. If the optimizer is not wrapped, the same comparison gives
+# false, and no error appears. The table above gives each speedup with its interval. Horovod and MirroredStrategy were
+# measured in two studies, so I compare only their speedups, and do not claim a difference. The timeline shows the
+# gradients of a step, 94 MB, fused into fewer messages. An all-reduce starts when the slower rank has announced its
+# gradients, and the faster rank waits for it. When one rank paused for 50 ms in each step, the other waited about as
+# long, as the last table in that section shows.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## Optional: build it yourself
 #
-# (About 30 minutes, and 10 for the last two questions.) Horovod's own class lacks very little. Open `scripts/own_optimizer.py`. With its two blanks filled, training is
-# distributed. Below them you find the loop that uses both. Every rank starts with other weights, one layer is frozen (it is not
-# trained), and one is used twice.
+# (This takes about 30 minutes, and the last two questions take another 10.) Horovod's own class lacks very little. Open
+# `scripts/own_optimizer.py`. Once its two blanks are filled in, training is distributed. Below the blanks is the loop
+# that uses both functions. Each rank starts with different weights, one layer is frozen (it is not trained), and one
+# layer is used twice.
 #
-# `begin_equal(model)` gives all weights the values of rank 0. `hvd.broadcast(tensor, root_rank=0)` returns rank 0's tensor on
-# every rank.
+# `begin_equal(model)` sets all weights to the values of rank 0. `hvd.broadcast(tensor, root_rank=0)` returns rank 0's
+# tensor on every rank.
 
 # %% labs={"id": "07.24"}
 own_script = "scripts/own_optimizer.py"
@@ -588,9 +604,9 @@ if answered("07.24", "07.25") and devices.has("horovod"):
         print(job.out.read_text())
 
 # %% [markdown]
-# Now break it: the same training, without `begin_equal`. Gradients are still averaged, so all ranks make the same steps. **Predict:**
-# take the largest difference between the ranks' weights after 20 steps, and divide it by the difference before. Write 1 for
-# unchanged, 0.5 for half.
+# Now break it: run the same training without `begin_equal`. The gradients are still averaged, so all ranks take the
+# same steps. **Predict:** what is the largest difference between the ranks' weights after 20 steps, divided by the
+# difference before these steps? Write 1 for unchanged, or 0.5 for half.
 
 # %% labs={"id": "07.26"}
 ### BEGIN SOLUTION
@@ -607,19 +623,21 @@ if answered("07.24", "07.25") and devices.has("horovod"):
     outcome("07.26", after / before)
 
 # %% [markdown]
-# Equal steps from different places end in different places, and nothing ever brings the ranks together. Both losses fall, and no
-# error tells you that the averaged gradients belong to different networks. A record tells you, in `weights.identical`. The kit's own
-# optimizer compares the weights of all ranks in its first step, and stops if they differ.
+# Equal steps from different starting points end at different points, and nothing ever brings the ranks together. Both
+# losses fall, and no error tells you that the averaged gradients belong to different networks. The record does, in
+# `weights.identical`. The kit's own optimizer compares the weights of all ranks in its first step, and stops if they
+# differ.
 #
 # ### Clip before the average, or after it?
 #
-# `clipnorm=0.005` shortens every gradient longer than 0.005 to a length of 0.005. With a rate of 1, one step of SGD then changes a
-# weight matrix W by 0.005 at most, however steep the loss is. Many trainings rely on such a bound. With your `distributed` the bound
-# holds on any number of ranks: it averages the gradients first, and then the optimizer clips the average. Does the bound hold on 4
-# replicas of MirroredStrategy, too?
+# `clipnorm=0.005` shortens every gradient longer than 0.005 to a length of 0.005. With a rate of 1, one step of SGD
+# then changes a weight matrix W by at most 0.005, however steep the loss is. Many training runs rely on such a bound.
+# With your `distributed`, the bound holds on any number of ranks: it averages the gradients first, and then the
+# optimizer clips the average. Does the bound also hold on 4 replicas of MirroredStrategy?
 #
-# In this experiment each replica gets the *same* 4 images. So all gradients point in one direction, and each is far longer than
-# 0.005. **Predict:** how long is the change of W in one step, on one replica (all 16 images) and on 4 (4 images each)?
+# In this experiment, each replica gets the *same* 4 images. So all gradients point in the same direction, and each is
+# far longer than 0.005. **Predict:** how large is the change in W in one step, on one replica (all 16 images) and on 4
+# replicas (4 images each)?
 
 # %% labs={"id": "03.10"}
 ### BEGIN SOLUTION
@@ -642,12 +660,12 @@ changes = {row["replicas"]: row["change"] for row in steps[:2]}
 outcome("03.10", list(changes.values()))
 
 # %% [markdown]
-# The order of two operations makes the difference. With MirroredStrategy, Keras clips the gradient of *each replica*, and adds up
-# the clipped gradients. Each of them is within the bound, but their sum need not be. A training that was safe on one device takes
-# longer steps on many, and no error says so. `global_clipnorm` and `clipvalue` are applied at the same point. (The course's recorder
-# warns before the first step.)
+# The order of two operations makes the difference. With MirroredStrategy, Keras clips the gradient of *each replica*
+# and then adds up the clipped gradients. Each of them is within the bound, but their sum need not be. A training run
+# that was safe on one device takes longer steps on many devices, and no error tells you. `global_clipnorm` and
+# `clipvalue` are applied at the same point. (The course's recorder warns you before the first step.)
 #
-# Which `clipnorm` keeps the change of W on 4 replicas within 0.005, whatever images they get? Give the largest.
+# What is the largest `clipnorm` that keeps the change in W on 4 replicas within 0.005, whatever images they get?
 
 # %% labs={"id": "03.11"}
 ### BEGIN SOLUTION
@@ -661,15 +679,16 @@ if answered("03.11"):
     tables.show(clipped(clipnorm_on_4)[1:], ("replicas", "each gets", "change"), head)
 
 # %% [markdown]
-# Now the bound holds. With different images the gradients of the replicas point in different directions. Then their sum is shorter
-# than the bound, and the step is smaller than that of one worker would be. To clip as one worker does, average the gradients *first*,
-# as your optimizer and `labs.hvd` do.
+# Now the bound holds. With different images, the gradients of the replicas point in different directions. Then their
+# sum is shorter than the bound, and the step is smaller than a single worker's would be. To clip the way a single
+# worker does, average the gradients *first*, as your optimizer and `labs.hvd` do.
 #
 # ### Three rules for the rate
 #
-# By the linear rule you multiply the rate by K, by the square-root rule by the root of K (notebook 04). Any power in between can be
-# tried. Here 2/3 is an example; no theory demands it. Write `rates`: given the rate of one rank and K, it returns three rates, by the
-# **linear**, the **square-root** and the **2/3-power** rule.
+# With the linear rule, you multiply the rate by K; with the square-root rule, you multiply it by the square root of K
+# (notebook 04). You can try any power in between. Here, 2/3 is only an example: no theory prescribes it. Write `rates`:
+# given the rate for one rank and K, it returns three rates, from the **linear**, the **square-root** and the
+# **2/3-power** rule.
 
 
 # %% labs={"id": "07.17"}
@@ -686,10 +705,10 @@ if check("07.17", rates):
 # %% [markdown]
 # ## What you take along
 #
-# - One program, K processes. Rank, local rank and size tell each process what to do.
-# - Six steps: start, pin, shard, scale and wrap, broadcast and average, print once.
-# - Compare the weights of all ranks: a missing average causes no error.
-# - The effective batch decides how a training goes, not the number of ranks.
-# - All ranks wait for the slowest, and a timeline shows which one that is.
+# - One program runs as K processes. The rank, local rank and size tell each process what to do.
+# - There are six steps: start, pin, shard, scale and wrap, broadcast and average, print once.
+# - Compare the weights of all ranks: no error tells you when the averaging is missing.
+# - The effective batch, not the number of ranks, determines how the training goes.
+# - All ranks wait for the slowest one, and a timeline shows which one that is.
 #
 # Next: `07b_going_on_and_many_nodes`.

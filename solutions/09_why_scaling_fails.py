@@ -13,9 +13,10 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# You have seen that more workers need less time. Here you see how that fails: first on a small network, whose exchange costs more
-# than it saves. You take its steps apart to find out why. Then you write local SGD, in which the workers exchange less often, and
-# measure what it saves and what it costs. Notebook 09b, the second part, is about large batches and late workers.
+# You have seen that more workers need less time. Here you see how that can fail, first on a small network whose
+# exchange costs more than it saves. You take its steps apart to find out why. Then you write local SGD, in which the
+# workers exchange less often, and you measure what it saves and what it costs. Notebook 09b, the second part, deals
+# with large batches and late workers.
 
 # %%
 import json
@@ -40,8 +41,9 @@ print(f"preset {plan.name}; a rank computes on one CPU core, and this machine ha
 # %% [markdown]
 # ## 1. Exchange may cost more than it saves
 #
-# A published lesson on Horovod trains a small network on images of digits. With the same effective batch, one process takes 73 s
-# and four take 443 s. The text says that four processes are "almost eight times slower". How many times as long do they take?
+# A published lesson on Horovod trains a small network on images of digits. With the same effective batch size, one
+# process takes 73 s and four take 443 s. The text says that four processes are "almost eight times slower". How many
+# times as long do four processes actually take?
 
 # %% labs={"id": "09.1"}
 ### BEGIN SOLUTION
@@ -50,8 +52,9 @@ times_as_long = 443 / 73
 check("09.1", times_as_long)
 
 # %% [markdown]
-# A wrong quotient stays in a text until somebody divides again. The effect is real, though: four processes are far slower than one.
-# Now you produce it yourself, with networks of three convolutions and a dense layer that differ only in their size.
+# A wrong quotient stays in a text until somebody checks the division. The effect is real, though: four processes are
+# far slower than one. Now you reproduce it, with networks that differ only in size: each has three convolutions and a
+# dense layer.
 
 # %%
 sizes = [2, 16, 64] if quick else [2, 8, 16, 32, 64]
@@ -65,11 +68,12 @@ for filters in sizes:
 tables.show(rows, ("filters", "tensors", "weights", "bytes"), {"bytes": "bytes to exchange in a step"})
 
 # %% [markdown]
-# The global batch is fixed: all ranks together compute 32 images. One rank computes all 32, each of two ranks 16, each of four 8.
-# (In notebooks 05 and 07 each worker kept its batch, and the global batch grew. This is the harder case, called **strong scaling**.)
+# The global batch size is fixed: all the ranks together process 32 images per step. One rank processes all 32, two
+# ranks process 16 each, and four ranks process 8 each. (In notebooks 05 and 07 the batch size per worker stayed the
+# same, and the global batch grew. A fixed global batch is the harder case, called **strong scaling**.)
 #
-# **Predict** for the smallest network: a step on two ranks takes how many times as long as a step on one? A number below 1 means
-# that two ranks are faster.
+# **Predict** for the smallest network: how many times as long does a step take on two ranks as on one? A number below 1
+# means that two ranks are faster.
 
 # %% labs={"id": "09.2"}
 ### BEGIN SOLUTION
@@ -78,8 +82,8 @@ two_over_one = 2.0
 predict("09.2", two_over_one)
 
 # %% [markdown]
-# The kit's cost model makes a prediction, too, before anything has run on two ranks. It needs two measurements: the steps of one
-# rank with different batches, and the latency and bandwidth of an all-reduce without training.
+# The kit's cost model also makes a prediction, before anything has run on two ranks. It needs two measurements: the
+# step times of one rank with different batch sizes, and the latency and bandwidth of an all-reduce on its own.
 
 # %%
 rounds, of_round = (3, 4) if quick else (6, 10)
@@ -98,9 +102,10 @@ headers = {"one": "one rank (ms), measured", "two": "two ranks (ms), predicted",
 tables.show(rows, ("filters", "one", "two", "ratio"), headers)
 
 # %% [markdown]
-# Now measure it. In each round four kinds of steps take turns: one rank alone with the whole batch, one rank alone with its share, all
-# ranks side by side without exchange, and all ranks with exchange. Two ranks exchange over MPI. Four do so, too, if each of them has a
-# core. Otherwise they use Gloo, because a rank that waits in MPI keeps a core busy that another rank needs.
+# Now measure it. In each round, four kinds of step take turns: one rank alone with the whole batch, one rank alone with
+# its share, all the ranks side by side without the exchange, and all the ranks with the exchange. Two ranks exchange
+# over MPI. Four ranks do so, too, if each of them has a core of its own. Otherwise they use Gloo, because a rank that
+# is waiting in MPI occupies a core that another rank needs.
 
 # %%
 if devices.has("horovod"):
@@ -113,24 +118,27 @@ if devices.has("horovod"):
     plots.show(pictures.pays(alone, found, expected))
 
 # %% [markdown]
-# Each point is a network. Above the line several ranks are slower than one. Where a curve crosses the line, more ranks begin to pay.
-# Where was the cost model wrong, and in which direction? It knows the computing and the links. It does not know what one more process
-# does to a machine with two cores.
+# Each point is a network. Above the line, several ranks are slower than one. Where a curve crosses the line, more ranks
+# begin to pay off. Where was the cost model wrong, and in which direction? It knows about the computing and the links.
+# It does not know what one more process does to a machine with two cores.
 #
-# Within a curve, the steps took turns, so you can compare them. The curves were measured one after the other, and two and four ranks
-# may also exchange in different ways. So the distance between two curves does not tell you what two more ranks cost.
+# Within a curve, the steps took turns, so you can compare them. The curves themselves were measured one after the
+# other, and four ranks may also exchange in a different way from two. So the gap between two curves does not tell you
+# what two more ranks cost.
 #
-# The next figure shows the parts of a step as shares of the step on all ranks in the same round. Each part is a difference between two
-# measured steps. **Start of operations** is what remains of a step at 0 images: each operation is started once, however few images
-# it gets. No part can be shorter than 0, so a network with a negative part is marked as too noisy.
+# The next figure shows the parts of a step as shares of the step time on all the ranks in the same round. Each part is
+# the difference between two measured step times. **Start of operations** is what would remain of a step with 0 images:
+# each operation is started once, however few images it gets. No part can take less than 0, so a network with a negative
+# part is marked as too noisy.
 
 # %%
 if devices.has("horovod"):
     plots.show(pictures.step_parts(found))
 
 # %% [markdown]
-# Write a function that computes the speedup of a step from its parts, all in the same unit: `start` is the start of operations,
-# `per_image` the computing for one image, and `exchange` all that the exchange adds on several ranks. The global batch is 32.
+# Write a function that computes the speedup of a step from its parts, all in the same unit: `start` is the start of
+# operations, `per_image` is the computing for one image, and `exchange` is everything that the exchange adds on several
+# ranks. The global batch size is 32.
 
 
 # %% labs={"id": "09.3"}
@@ -150,17 +158,19 @@ if answered("09.3") and devices.has("horovod"):
     tables.show(rows, ("filters", *columns))
 
 # %% [markdown]
-# The brackets hold 95 % intervals over the rounds. For 2 ranks the table shows the measurement alone. Your function would give the same
-# number there, because the parts are differences between those very steps. That proves nothing.
+# The brackets contain 95 % intervals over the rounds. For 2 ranks, the table shows only the measurement. Your function
+# would give the same number there, because the parts are differences between those very step times. Such agreement
+# would prove nothing.
 #
-# For 8 and 32 ranks the computation assumes the best case: the exchange takes no longer among more ranks, and each rank has a core.
-# Even then the speedup has a limit, because the part that is not divided remains.
+# For 8 and 32 ranks, the computation assumes the best case: the exchange takes no longer with more ranks, and each rank
+# has a core of its own. Even then, the speedup has a limit, because the part that is not divided among the ranks
+# remains.
 #
 # Why does a second rank not help the *smallest* network?
 #
 # - **a**: its gradient takes the longest to exchange
-# - **b**: with two ranks it computes twice as many images in a step
-# - **c**: a second rank halves a small part of its step, and adds an exchange
+# - **b**: with two ranks, it processes twice as many images in a step
+# - **c**: a second rank halves a small part of its step, but adds an exchange
 # - **d**: two processes cannot be faster than one on this machine
 
 # %% labs={"id": "09.4"}
@@ -172,31 +182,32 @@ check("09.4", why_it_loses)
 # %% [markdown]
 # ## 2. Exchange less often
 #
-# If the exchange costs too much, exchange only after every k-th step. Between two exchanges each worker trains by itself. Then all
-# workers take the mean of their *weights*. This is **local SGD**:
+# If the exchange costs too much, exchange only after every k-th step. Between two exchanges, each worker trains on its
+# own. Then all the workers average their *weights*. This is **local SGD**:
 #
 # $$ w_i \leftarrow w_i - \eta\, g_i(w_i) \quad\text{at every step,}\qquad w_i \leftarrow \frac{1}{K} \sum_{j=1}^{K} w_j
 # \quad\text{after every } k\text{-th.} $$
 #
-# With k = 1 and plain SGD it is the synchronous training that you know: if the weights were equal before a step, the mean of the
-# weights after it is the same as one step with the mean gradient.
+# With k = 1 and plain SGD, this is the synchronous training that you know: if the weights were equal before a step,
+# averaging them after the step gives the same result as one step with the mean gradient.
 #
-# With momentum a step also changes the velocities $v_i$, which the optimizer keeps as `optimizer.momentums`. Take their mean together
-# with that of the weights: $v_i \leftarrow \frac{1}{K} \sum_j v_j$ after every k-th step. Otherwise the workers leave the exchange
-# with equal weights and different velocities.
+# With momentum, a step also changes the velocities $v_i$, which the optimizer keeps as `optimizer.momentums`. Average
+# them together with the weights: $v_i \leftarrow \frac{1}{K} \sum_j v_j$ after every k-th step. Otherwise the workers
+# leave the exchange with equal weights but different velocities.
 #
-# Open `scripts/local_sgd.py` and complete its function `local_sgd`, a training loop without `fit`. Two parts are missing: the step
-# (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches with the mean (about five lines).
-# `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, and `variable.assign(...)` stores it. The check plays
-# your function on 2 ranks in one process, with and without momentum, and compares the weights. It needs no Horovod.
+# Open `scripts/local_sgd.py` and complete the function `local_sgd`, a training loop that does not use `fit`. Two parts
+# are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches,
+# including the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all
+# ranks, and `variable.assign(...)` stores it. The check runs your function as 2 ranks in one process, with and without
+# momentum, and compares the weights. It does not need Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"
 check("09.5", script)
 
 # %% [markdown]
-# The script trains a dense network on 2 ranks, once for each k. **Predict:** divide the steps per second with k = 16 by those with
-# k = 1. Which number do you expect?
+# The script trains a dense network on 2 ranks, once for each value of k. **Predict:** if you divide the steps per
+# second with k = 16 by those with k = 1, what number do you expect?
 
 # %% labs={"id": "09.6"}
 ### BEGIN SOLUTION
@@ -234,10 +245,10 @@ headers = {"step": "step (ms), measured", "gain": "steps/s against k = 1", "iden
 tables.show(rows, ("k", "means", "step", "gain", "accuracy", "identical"), headers)
 
 # %% [markdown]
-# A step now costs the computing plus one k-th of an exchange. After the last mean all ranks hold the same network.
+# A step now costs its computing plus 1/k of an exchange. After the last exchange, all the ranks hold the same network.
 #
-# A network with `parameters` float32 weights trains for 512 steps with k = 128. How many times do the ranks exchange? How many bytes of
-# weights does each rank give to these exchanges in all?
+# A network with `parameters` float32 weights trains for 512 steps with k = 128. How many times do the ranks exchange
+# their weights? How many bytes of weights does each rank contribute to these exchanges in total?
 
 # %% labs={"id": "09.7"}
 parameters = 394_634
@@ -250,12 +261,13 @@ check("09.7", exchanges, bytes_in_all, parameters)
 # %% [markdown]
 # ### What does it cost in accuracy?
 #
-# Eight workers train a small NumPy network for 512 steps, each on its own shard of the digits. In one experiment the digits are
-# shuffled before they are divided. In the other they are sorted by label, so that the first worker has the zeros and the last one the
-# nines. The eight workers take turns in one process here, but what they learn is real.
+# Eight workers train a small NumPy network for 512 steps, each on its own shard of the digits. In one experiment, the
+# digits are shuffled before they are divided among the workers. In the other, they are sorted by label, so the first
+# worker gets the zeros and the last one gets the nines. Here the eight workers take turns in one process, but what they
+# learn is real.
 #
-# With shuffled shards the accuracy is the same for k = 1 and k = 128, as you will see. **Predict** the test accuracy with *sorted*
-# shards and k = 128. (Guessing at random gives 0.1.)
+# With shuffled shards, the accuracy is the same for k = 1 and k = 128, as you will see. **Predict** the test accuracy
+# with *sorted* shards and k = 128. (Random guessing gives 0.1.)
 
 # %% labs={"id": "09.8"}
 ### BEGIN SOLUTION
@@ -281,12 +293,14 @@ plots.show(
 )
 
 # %% [markdown]
-# With shuffled shards, 4 exchanges did the work of 512 and no accuracy was lost. Why does a large k do harm with sorted shards?
+# With shuffled shards, 4 exchanges did the work of 512 without any loss of accuracy. Why does a large k do harm with
+# sorted shards?
 #
-# - **a**: between two means each worker trains on its own classes only, and its weights drift away from the others
-# - **b**: with a large k each worker takes fewer steps
-# - **c**: sorted shards hold fewer images
-# - **d**: the mean of weights is less exact when the labels differ
+# - **a**: between two exchanges, each worker trains only on its own classes, and its weights drift away from those of
+#   the others
+# - **b**: with a large k, each worker takes fewer steps
+# - **c**: sorted shards contain fewer images
+# - **d**: the mean of the weights is less precise when the labels differ
 
 # %% labs={"id": "09.9"}
 ### BEGIN SOLUTION
@@ -295,20 +309,20 @@ why_sorted_loses = "a"
 check("09.9", why_sorted_loses)
 
 # %% [markdown]
-# Published results do not agree:
+# Published results disagree:
 #
-# | source | found |
+# | source | finding |
 # |---|---|
-# | S. Stich, [1805.09767](https://arxiv.org/abs/1805.09767) | for convex problems: as few steps as synchronous SGD needs, with up to $\sqrt{T}$ times fewer exchanges in $T$ steps |
-# | T. Lin and others, [1808.07217](https://arxiv.org/abs/1808.07217) | with equal computation, local SGD generalises better than one large batch; it is best to begin synchronously and to exchange less often later |
-# | J. Gonzalez Ortiz and others, [2110.08133](https://arxiv.org/abs/2110.08133) | at the scale of ImageNet local SGD is faster and *less accurate*: smaller experiments do not carry over; a slow momentum over the means helps |
+# | S. Stich, [1805.09767](https://arxiv.org/abs/1805.09767) | for convex problems, local SGD needs no more steps than synchronous SGD does, with up to $\sqrt{T}$ times fewer exchanges in $T$ steps |
+# | T. Lin and others, [1808.07217](https://arxiv.org/abs/1808.07217) | for the same amount of computation, local SGD generalises better than one large batch; it is best to start synchronously and to exchange less often later |
+# | J. Gonzalez Ortiz and others, [2110.08133](https://arxiv.org/abs/2110.08133) | at the scale of ImageNet, local SGD is faster but *less accurate*: the results of smaller experiments do not carry over; applying a slow momentum to the averaged weights helps |
 #
-# Your experiment is one of the smaller ones.
+# Your own experiment is one of these smaller ones.
 
 # %% [markdown]
 # ## What you take along
 #
-# - More workers divide the computing alone. Take a step apart before you add some.
-# - Workers may exchange less often. What that costs depends on how alike their shards are.
+# - More workers divide only the computing. Take a step apart before you add workers.
+# - Workers can exchange less often. What that costs depends on how similar their shards are.
 #
 # Next: `09b_large_batches_and_late_workers`.

@@ -9,13 +9,14 @@
 # %% [markdown]
 # # Large batches, idle cores, late workers
 #
-# **Time: 80 minutes, including 3 minutes of computing on 2 cores.**
+# **Time: 85 minutes, including 3 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# In notebook 09 the exchange was the reason why more workers did not help. It is not the only one. More workers mean a larger batch:
-# you measure up to which size a larger batch saves steps. Then you use workers in another way, for several trainings at once, and see
-# what a single late worker costs. At the end you hand in task **W1**, for which you also need your results of notebook 09.
+# In notebook 09 the exchange was the reason why more workers did not help. It is not the only possible reason. More
+# workers also mean a larger batch, and you measure up to what size a larger batch saves steps. Then you use the workers
+# in another way, for several training runs at once, and you see what a single late worker costs. At the end you hand in
+# task **W1**, for which you also need your results from notebook 09.
 
 # %%
 import os
@@ -40,10 +41,12 @@ seeds = range(3 if quick else 5)
 # %% [markdown]
 # ## 1. Large batches: a dispute
 #
-# Larger batches are another way to exchange less often. Do they lead to worse networks? A popular experiment trains with several batch
-# sizes, for 10 epochs each and at the same learning rate. The smallest batch takes by far the longest, and is the most accurate.
+# Larger batches are another way to exchange less often. Do they lead to worse networks? A popular experiment trains a
+# network with several batch sizes, each for 10 epochs and at the same learning rate. The smallest batch size takes by
+# far the longest, and gives the most accurate network.
 #
-# **Predict** which batch is the most accurate here after 10 epochs at rate 0.05: "8", "32", "128" or "512".
+# **Predict** which batch size gives the highest accuracy here after 10 epochs at a learning rate of 0.05: "8", "32",
+# "128" or "512".
 
 # %% labs={"id": "09.10"}
 ### BEGIN SOLUTION
@@ -77,8 +80,8 @@ best_batch = show_trainings(same_rate)
 outcome("09.10", str(best_batch))
 
 # %% [markdown]
-# So do large batches do harm? First count what else differs. Write a function for the number of **updates** of a training. In each
-# epoch, the images that do not fill a whole batch are left out.
+# So are large batches harmful? First, count what else differs. Write a function that returns the number of **updates**
+# in a training run. In each epoch, any images that do not fill a whole batch are left out.
 
 
 # %% labs={"id": "09.11"}
@@ -95,9 +98,10 @@ if answered("09.11"):
     print(*(f"batch {batch}: {updates(small.TRAIN, batch, 10)} updates" for batch in sizes_of_batch), sep="\n")
 
 # %% [markdown]
-# With equal epochs and one rate, batch 512 made 20 updates and batch 8 made 1600, all with the same rate. There are two ways to make the
-# comparison fairer. One is the linear rule: the rate grows with the batch. The other gives all batches the same number of *steps*, and
-# each batch the rate that is best on the validation images. The test images are used for the result alone.
+# With the same number of epochs and the same rate, batch size 512 made 20 updates and batch size 8 made 1600. There are
+# two ways to make the comparison fairer. One is the linear rule: the rate grows in proportion to the batch size. The
+# other gives every batch size the same number of *steps*, and chooses for each the rate that is best on the validation
+# images. The test images are used only for the final result.
 
 # %%
 linear = {
@@ -117,18 +121,19 @@ accuracies = {name: {b: [each["test"] for each in of[b]] for b in of} for name, 
 plots.show(pictures.accuracy_by(accuracies, xlabel="batch (images)", title="three ways to compare batches"))
 
 # %% [markdown]
-# One point lies at or below the accuracy of guessing (0.1): batch 512 with the linear rule. Its rate of 3.2 is too high for this network,
-# and the training **diverges**. The loss ends far above 2.3 = ln 10, the loss of a network that finds all ten digits equally likely. The
-# steps were so long that nearly all hidden units are at -1 or 1, where their gradients are close to 0, and the network takes nearly every
-# image for the same digit. So the linear rule has a limit, which you look for in section 2.
+# One point lies at or below the accuracy of random guessing (0.1): batch size 512 with the linear rule. Its rate of 3.2
+# is too high for this network, and training **diverges**. The final loss is far above 2.3 = ln 10, the loss of a
+# network that considers all ten digits equally likely. The steps were so large that nearly all hidden units are at -1
+# or 1, where their gradients are close to 0, so the network takes nearly every image for the same digit. The linear
+# rule therefore has a limit, which you will look for in section 2.
 #
-# The same batches and the same images gave three different answers. With equal steps and tuned rates, what is left of the disadvantage
-# of the large batch?
+# The same batch sizes and the same images gave three different answers. With the same number of steps and tuned rates,
+# how much of the large batch's disadvantage is left?
 #
-# - **a**: all of it: batch 512 stays far behind
-# - **b**: nothing that these intervals show, but its training read 64 times as many images as that of batch 8
-# - **c**: nothing, because the large batch was given a better rate than the small one
-# - **d**: nobody can tell, because the test images were different ones
+# - **a**: all of it: batch size 512 stays far behind
+# - **b**: none that these intervals can show, but its run read 64 times as many images as the run with batch size 8
+# - **c**: none, because the large batch was given a better rate than the small one
+# - **d**: nobody can tell, because the test images were different
 
 # %% labs={"id": "09.12"}
 ### BEGIN SOLUTION
@@ -137,22 +142,24 @@ what_is_left = "b"
 check("09.12", what_is_left)
 
 # %% [markdown]
-# The dispute in four papers:
+# Here is the dispute in four papers:
 #
-# | source | found |
+# | source | finding |
 # |---|---|
-# | N. Keskar and others, [1609.04836](https://arxiv.org/abs/1609.04836) (2016) | large batches end in sharp minima and generalise worse |
-# | E. Hoffer and others, [1705.08741](https://arxiv.org/abs/1705.08741) (2017) | with as many updates as the small batch and adapted rates, the gap disappears |
-# | P. Goyal and others, [1706.02677](https://arxiv.org/abs/1706.02677) (2017) | ImageNet up to batch 8192 without loss, by the linear rule with warm-up; about 90 % efficiency from 8 to 256 GPUs |
-# | C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600) (2019) | 168,160 trained models: no evidence that larger batches harm by themselves; disagreements come from tuning and from the budget (epochs or steps) |
+# | N. Keskar and others, [1609.04836](https://arxiv.org/abs/1609.04836) (2016) | training with large batches ends in sharp minima and generalises worse |
+# | E. Hoffer and others, [1705.08741](https://arxiv.org/abs/1705.08741) (2017) | with adapted rates and as many updates as for the small batch, the gap disappears |
+# | P. Goyal and others, [1706.02677](https://arxiv.org/abs/1706.02677) (2017) | training on ImageNet with batch sizes up to 8192 without loss of accuracy, thanks to the linear rule with warm-up; about 90 % efficiency from 8 to 256 GPUs |
+# | C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600) (2019) | 168,160 trained models give no evidence that larger batches do harm by themselves; the disagreements come from the tuning and from the kind of budget (epochs or steps) |
 #
-# So ask two questions about every comparison of batches. Did they get equal epochs or equal steps? For which batch was the rate chosen?
+# So ask two questions about every comparison of batch sizes. Did they all get the same number of epochs, or the same
+# number of steps? For which batch size was the rate chosen?
 #
 # ## 2. The critical batch
 #
-# More workers help if a larger batch needs *fewer steps*. From which batch on does it save no more? Here each batch trains at several
-# rates until it recognises 95 % of the validation images, and its best rate counts. **Predict:** batch 128 needs how many times as many
-# steps as batch 512? (It would be 4 if each doubling of the batch halved the steps.)
+# More workers help if a larger batch needs *fewer steps*. Above what batch size does a larger batch no longer save
+# steps? Here a network is trained with each batch size at several rates until it recognises 95 % of the validation
+# images, and the best rate counts. **Predict:** how many times as many steps does batch size 128 need as batch size
+# 512? (The answer would be 4 if each doubling of the batch size halved the number of steps.)
 
 # %% labs={"id": "09.13"}
 ### BEGIN SOLUTION
@@ -181,17 +188,19 @@ ratio = intervals.product([of_batch[128]], [of_batch[512]])
 outcome("09.13", ratio.value, ratio.interval)
 
 # %% [markdown]
-# The table shows three regimes. For small batches, twice the batch halves the steps, so the number of images stays about the same. In the
-# middle each doubling saves less. For large batches the number of steps no longer falls, and all further images are wasted. The best
-# rate shows the same: it grows with the batch only at first. There the linear rule ends.
+# The table shows three regimes. For small batches, doubling the batch size halves the number of steps, so the number of
+# images stays about the same. In the middle, each doubling saves less. For large batches, the number of steps no longer
+# falls, and any additional images are wasted. The best rate shows the same pattern: it grows with the batch size only
+# at first. Where it stops growing, the linear rule ends.
 #
-# A curve with these three regimes was proposed by S. McCandlish and others ([1812.06162](https://arxiv.org/abs/1812.06162)):
+# S. McCandlish and others ([1812.06162](https://arxiv.org/abs/1812.06162)) proposed a curve with these three regimes:
 #
 # $$ S(B) = S_\text{min} \left(1 + \frac{B_\text{crit}}{B}\right) $$
 #
-# Fit this curve. Over which quantity is it a straight line? `np.polyfit(x, y, 1)` fits a straight line and returns its slope and its
-# value at 0. The scatter of the steps is proportional to the steps, so give the fit the weights `w=1/steps`: then small and large
-# numbers of steps count alike. (In NumPy, `steps` must be an array for this.)
+# Fit this curve. Plotted against which quantity is it a straight line? `np.polyfit(x, y, 1)` fits a straight line and
+# returns its slope and its value at x = 0. The scatter in the number of steps is proportional to that number, so give
+# the fit the weights `w=1/steps`: then small and large numbers of steps count equally. (For this, `steps` must be a
+# NumPy array.)
 
 
 # %% labs={"id": "09.14"}
@@ -213,8 +222,9 @@ if answered("09.14"):
 plots.show(pictures.critical(measured, fitted))
 
 # %% [markdown]
-# With so few seeds and batches, the fit shows roughly where the curve bends, and no more. At B = B_crit, how many times S_min are the
-# steps? How many times as many images are read as with a very small batch?
+# With so few seeds and batch sizes, the fit shows roughly where the curve bends, and no more. At B = B_crit, how many
+# times as large as S_min is the number of steps? And how many times as many images does the training run read as with a
+# very small batch?
 
 # %% labs={"id": "09.15"}
 ### BEGIN SOLUTION
@@ -223,21 +233,24 @@ steps_at_critical, images_at_critical = 2, 2
 check("09.15", steps_at_critical, images_at_critical)
 
 # %% [markdown]
-# K workers with b images each have a batch of b K images. Well below the critical batch, twice the workers need nearly half the steps. Far
-# beyond it twice the workers save nothing, however fast the network between them is.
+# K workers with b images each together have a batch of b K images. Well below the critical batch size, doubling the
+# number of workers nearly halves the number of steps. Far above it, doubling the number of workers saves nothing,
+# however fast the network between them is.
 #
 # ## 3. The critical batch from a single training (optional)
 #
-# Few people can afford so many trainings of a large network to find one number. McCandlish and others estimate it from a single training.
-# The gradient of a batch of B images is the true gradient $G$ plus noise. The mean square of the noise is inversely proportional to B:
+# Few people can afford to train a large network so many times just to find one number. McCandlish and others estimate
+# it from a single training run. The gradient of a batch of B images is the true gradient $G$ plus noise. The mean
+# square of the noise is inversely proportional to B:
 #
 # $$ E\,|g_B|^2 = |G|^2 + \frac{\operatorname{tr} \Sigma}{B}, \qquad B_\text{simple} = \frac{\operatorname{tr} \Sigma}{|G|^2} . $$
 #
-# At a batch of $B_\text{simple}$ images, the **noise scale**, noise and signal are equally strong. Data parallelism computes gradients of
-# two batch sizes anyway: each worker's own gradient, of b images, and their mean, of b K images. The first formula holds for both:
-# these are two equations for the two unknowns $|G|^2$ and $\operatorname{tr} \Sigma$.
+# The batch size $B_\text{simple}$, at which noise and signal are equally strong, is called the **noise scale**. Data
+# parallelism computes gradients for two batch sizes anyway: each worker's own gradient, for b images, and their mean,
+# for b K images. The first formula holds for both of them, which gives two equations for the two unknowns $|G|^2$ and
+# $\operatorname{tr} \Sigma$.
 #
-# **Predict:** as the loss falls, what does the noise scale do: "grows", "falls" or "stays"?
+# **Predict** what happens to the noise scale as the loss falls. Answer "grows", "falls" or "stays".
 
 # %% labs={"id": "09.16"}
 ### BEGIN SOLUTION
@@ -260,8 +273,8 @@ def noise_scale(local_square, mean_square, local_batch, workers):
 check("09.17", noise_scale)
 
 # %% [markdown]
-# In a single step both squares scatter too much. So first take the mean of each square over 50 steps, then divide. Here eight workers have
-# 16 images each:
+# In a single step, both squares scatter too much. So first average each square over 50 steps, and then divide. Here
+# eight workers have 16 images each:
 
 # %%
 window, length = 50, (200 if quick else 400)
@@ -283,17 +296,19 @@ if answered("09.17"):
     outcome("09.16", "grows" if change > 1.5 else "falls" if change < 1 / 1.5 else "stays", how="simulated")
 
 # %% [markdown]
-# At first the gradients of all images point in similar directions, and a small batch is enough. Later the gradient is small while the
-# noise is not, so a larger batch pays. Do not expect the B_crit of your fit. The fit is about the whole way to 95 %, with the best rate
-# for each batch. A noise scale belongs to one moment and one rate, and it still grows after 95 % are reached. Compare the orders of
-# magnitude and the direction.
+# At first, the gradients of all the images point in similar directions, and a small batch is enough. Later, the
+# gradient is small but the noise is not, so a larger batch pays off. Do not expect the noise scale to equal the B_crit
+# of your fit. The fit covers the whole run up to 95 %, with the best rate for each batch size. A noise scale belongs to
+# one moment and one rate, and it continues to grow after 95 % has been reached. Compare only the orders of magnitude
+# and the direction.
 #
-# Suppose that a training has a noise scale of 70 images at the start and of 400 later. What follows?
+# Suppose that a training run has a noise scale of 70 images at the start and of 400 images later. What follows from
+# this?
 #
-# - **a**: batches above 70 are wasted in the whole training
-# - **b**: batch 400 is the best one from the start
-# - **c**: the estimate is wrong, because it should be one number
-# - **d**: the batch may be small at first and grow during the training
+# - **a**: batches of more than 70 images are wasteful throughout the run
+# - **b**: a batch size of 400 is the best one from the start
+# - **c**: the estimate is wrong, because the noise scale should be a single number
+# - **d**: the batch size can be small at first and grow during training
 
 # %% labs={"id": "09.18"}
 ### BEGIN SOLUTION
@@ -303,15 +318,16 @@ check("09.18", what_follows)
 
 # %% [markdown]
 # Be careful: the formula assumes plain SGD and a well-conditioned problem. W. Merrill and others
-# ([2505.23971](https://arxiv.org/abs/2505.23971)) measured the critical batch of language models directly: from one training they
-# branched off others with different batches. The critical batch is near 0 at the start, grows fast and then levels off, and the noise
-# scale is not a reliable estimate of it. With a batch that grew in this way, a model with a billion weights reached the same loss in
-# 43 % fewer steps.
+# ([2505.23971](https://arxiv.org/abs/2505.23971)) measured the critical batch size of language models directly: from
+# one training run, they branched off others with different batch sizes. The critical batch size is near 0 at the start,
+# grows fast and then levels off, and the noise scale is not a reliable estimate of it. With a batch size that grew in
+# this way, a model with a billion weights reached the same loss in 43 % fewer steps.
 #
 # ## 4. Trainings that need no exchange
 #
-# You have two cores and must find a learning rate. Four trainings have four different rates. They run either one after the other, each on
-# both cores, or two at a time, each on one core. **Predict:** the first way takes how many times as long as the second?
+# You have two cores and must find a learning rate. You start four training runs with four different rates. They run
+# either one after the other, each on both cores, or two at a time, each on one core. **Predict:** how many times as
+# long does the first way take as the second?
 
 # %% labs={"id": "09.19"}
 ### BEGIN SOLUTION
@@ -320,10 +336,10 @@ one_by_one_over_two = 1.3
 predict("09.19", one_by_one_over_two)
 
 # %% [markdown]
-# `start(rate)` starts a training as a job (labs.jobs) and returns at once. `job.wait(show=False)` returns when that training has ended.
-# Write the search: at most `at_a_time` trainings run at once, and as soon as one has ended, the next rate starts. All take about
-# equally long, so those that start first end first. Do not wait for a whole group. When all have ended, return the jobs in the order of
-# the rates.
+# `start(rate)` starts a training run as a job (labs.jobs) and immediately returns that job. `job.wait(show=False)`
+# returns when the run has ended. Write the search: no more than `at_a_time` runs are active at once, and as soon as one
+# has ended, the run with the next rate starts. All the runs take about the same time, so those that start first end
+# first. Do not wait for a whole group to end. When all the runs have ended, return the jobs in the order of the rates.
 
 
 # %% labs={"id": "09.20"}
@@ -357,13 +373,15 @@ if answered("09.20"):
     plots.show(pictures.schedule(plans))
 
 # %% [markdown]
-# How much can one search of each kind show? Their ratio has no interval, and it includes whatever else the machine did during one of
-# them. Look at the bars: if the four trainings within one search differ as much as the two searches do, the ratio says nothing. For a
-# better answer, repeat both searches in an order drawn at random.
+# How much can a single search of each kind show? The ratio of their times has no interval, and it includes the effect
+# of whatever else the machine was doing during each search. Look at the bars: if the four runs within one search differ
+# as much as the two searches do, the ratio tells you nothing. For a better answer, repeat both searches several times
+# in random order.
 #
-# One training of a small network cannot use two cores well. Its operations are too short to be divided, and it starts, reads and traces
-# on one core. Two trainings side by side exchange nothing: there is no all-reduce and no barrier. If you need several trainings, run
-# them at the same time before you divide a single one among workers.
+# A single training run of a small network cannot make good use of two cores. Its operations are too short to be
+# divided, and starting, reading and tracing use only one core. Two runs side by side exchange nothing: there is no
+# all-reduce and no barrier. If you need several runs, let them run at the same time before you think of dividing a
+# single one among workers.
 
 # %%
 rows = []
@@ -378,9 +396,10 @@ tables.show(
 )
 
 # %% [markdown]
-# Most of the four rates could have been stopped after one epoch. **Successive halving** does that: all trainings begin, and at each
-# *rung* (a number of epochs at which they are compared) only the best third continues. Suppose 27 random rates and rungs after 1, 3, 9
-# and 27 epochs. How many epochs do all trainings have together? (A training that continues keeps the epochs that it has.)
+# Most of the four runs could have been stopped after one epoch. **Successive halving** does that: all the runs begin,
+# and at each *rung* (a number of epochs after which they are compared) only the best third continue. Suppose that there
+# are 27 random rates, and rungs after 1, 3, 9 and 27 epochs. How many epochs do all the runs take in total? (A run that
+# continues keeps the epochs that it has already completed.)
 
 # %% labs={"id": "09.21"}
 ### BEGIN SOLUTION
@@ -389,7 +408,8 @@ epochs_in_all = 27 * 1 + 9 * 2 + 3 * 6 + 1 * 18
 check("09.21", epochs_in_all)
 
 # %% [markdown]
-# Compare it with two searches that stop no training: one with all the rates, and one with as many rates as the same epochs allow.
+# Compare this search with two that stop no run early: one with all the rates, and one with as many rates as the same
+# number of epochs allows.
 
 # %%
 rungs, most = ((1, 3, 9), 9) if quick else ((1, 3, 9, 27), 27)
@@ -406,9 +426,10 @@ for seed in seeds:
 plots.show(pictures.stopping(searched))
 
 # %% [markdown]
-# The two cheap searches spend about the same number of epochs. Is it better to stop bad trainings early than to train three rates to the
-# end? Each seed gives a pair, since the three rates are the first three of the longer list and see the same batches. `gains` holds the
-# difference in accuracy for each seed. What do the differences show: `"better"`, `"worse"` or `"can't tell"`?
+# The two cheap searches use about the same number of epochs. Is it better to stop bad runs early than to train with
+# three rates to the end? Each seed gives a pair, since the three rates are the first three of the longer list, and
+# their runs see the same batches. `gains` contains the difference in accuracy for each seed. What do the differences
+# show about stopping early: `"better"`, `"worse"` or `"can't tell"`?
 
 # %% labs={"id": "09.26"}
 pairs = zip(searched["the best third goes on"], searched["3 rates, to the end"])
@@ -421,18 +442,19 @@ told = "better" if low > 0 else "worse" if high < 0 else "can't tell"
 check("09.26", told, gains)
 
 # %% [markdown]
-# With many workers each rung is a barrier: all wait for the slowest training of the rung. **ASHA** (L. Li and others,
-# [1810.05934](https://arxiv.org/abs/1810.05934)) removes this barrier. Whenever a worker is free, it continues a training that is among the
-# best third of its rung *so far*. If there is none, it starts a new one.
+# With many workers, each rung is a barrier: all of them wait for the slowest run of the rung. **ASHA** (L. Li and
+# others, [1810.05934](https://arxiv.org/abs/1810.05934)) removes this barrier. Whenever a worker is free, it continues
+# a run that is in the best third of its rung *so far*. If there is no such run, the worker starts a new one.
 #
 # ## 5. One slow worker
 #
-# One of K workers is late, because its disk is slow or another program uses its core. Here four processes train a small network, and at
-# every step one of them sleeps for 20 ms before it sends its gradient to a server. The server either waits for all four (a **barrier**),
-# or it continues as soon as three gradients have come and ignores the late one. With K workers for K - 1 gradients, the extra one is
-# called a **backup worker** (J. Chen and others, [1604.00981](https://arxiv.org/abs/1604.00981)).
+# Suppose that one of K workers is late, because its disk is slow or another program is using its core. Here four
+# processes train a small network, and in every step one of them sleeps for 20 ms before it sends its gradient to a
+# server. The server either waits for all four gradients (a **barrier**), or continues as soon as three of them have
+# arrived and ignores the late one. If K workers compute but only K - 1 gradients are needed, the extra worker is called
+# a **backup worker** (J. Chen and others, [1604.00981](https://arxiv.org/abs/1604.00981)).
 #
-# **Predict:** a step with the barrier takes how many times as long as a step without it?
+# **Predict:** how many times as long does a step with the barrier take as a step without it?
 
 # %% labs={"id": "09.22"}
 ### BEGIN SOLUTION
@@ -451,9 +473,10 @@ if all(late.values()):
     outcome("09.22", waits / goes_on)
 
 # %% [markdown]
-# Without the late worker a step uses a quarter fewer images and takes much less time. But it is always the same quarter that is missing.
-# Now the shards are sorted by label, so that the late worker alone has the last digits. **Predict** the accuracy without the late worker,
-# compared with the barrier after as many steps on the same shards: is it "equal", "higher" or "lower"?
+# Without the late worker, a step uses a quarter fewer images and takes much less time. But the same quarter is always
+# missing. Now the shards are sorted by label, so that only the late worker has the last digits. **Predict** the
+# accuracy without the late worker. Compared with the barrier after the same number of steps on the same shards, is it
+# "equal", "higher" or "lower"?
 
 # %% labs={"id": "09.23"}
 ### BEGIN SOLUTION
@@ -474,11 +497,11 @@ if all(late.values()):
     plots.show(pictures.late(late))
 
 # %% [markdown]
-# A worker that is late now and then may be left out now and then. A worker that is always late must be repaired, or others must take over
-# its shard. Otherwise the network never learns what that shard alone contains.
+# If a worker is late only now and then, you can leave it out at those moments. If it is always late, you must repair
+# it, or let other workers take over its shard. Otherwise the network never learns what only that shard contains.
 #
-# With many ranks, rare delays are enough to slow down all. Suppose that each rank pauses for 50 ms in one step of 100, at random. In
-# which share of the steps do 64 ranks wait at the barrier?
+# With many ranks, even rare delays are enough to slow all of them down. Suppose that each rank pauses for 50 ms in one
+# step out of 100, at random. In what share of the steps do 64 ranks have to wait at the barrier?
 
 # %% labs={"id": "09.24"}
 ### BEGIN SOLUTION
@@ -487,8 +510,8 @@ share_of_steps = 1 - 0.99**64
 check("09.24", share_of_steps)
 
 # %% [markdown]
-# How does a late rank show in a run record? Here a training of notebook 07 runs on 2 ranks, once as it is and once with a pause of 50 ms
-# on rank 1 in each step. The two trainings take turns.
+# How does a late rank show up in a run record? Here an experiment from notebook 07 runs on 2 ranks, once unchanged and
+# once with a pause of 50 ms on rank 1 in each step. The two versions take turns.
 
 # %%
 paused, turns = [], jobs.Turns(patience=0 if quick else 5)
@@ -508,12 +531,13 @@ if turns.jobs and turns.state == "finished":
     print(f"usual step with the pause: {np.mean(later):.0f} ms longer [{low:.0f}, {high:.0f}]")
 
 # %% [markdown]
-# The last line says by how much the median of the recorded steps grew. The pause is 50 ms. What follows from these step times alone?
+# The last line of the output says by how much the median recorded step time grew. The pause is 50 ms. What follows from
+# these step times alone?
 #
-# - **a**: rank 0, whose record this is, is late
-# - **b**: some rank or the exchange delays every step; which one, these times do not tell
+# - **a**: rank 0, which wrote this record, is late
+# - **b**: some rank or the exchange delays every step; these times do not tell you which
 # - **c**: the exchange takes 50 ms longer
-# - **d**: it was a single long step, as the first one is
+# - **d**: there was a single long step, like the first one
 
 # %% labs={"id": "09.25"}
 ### BEGIN SOLUTION
@@ -522,36 +546,43 @@ what_steps_say = "b"
 check("09.25", what_steps_say)
 
 # %% [markdown]
-# The timeline of notebook 07 shows which rank is late: the one whose gradients come last. Step times show only *that* all wait. They also
-# show whether this happens at every step (the whole distribution moves) or now and then (a long tail).
+# The timeline in notebook 07 shows which rank is late: the one whose gradients come last. Step times show only *that*
+# all the ranks are waiting, and whether this happens in every step (the whole distribution shifts) or just now and then
+# (a long tail).
 #
 # ## W1
 #
-# A colleague trains a network on 2 workers and wants to use 64. Write your advice in 8 to 12 sentences, based on your experiments here and
-# in notebook 09. What would the exchange and the larger batch do? What would you measure first? What else could 64 workers do?
+# A colleague is training a network on 2 workers and wants to use 64. Write your advice in 8 to 12 sentences, based on
+# your experiments here and in notebook 09. What effect would the exchange and the larger batch have? What would you
+# measure first? What else could 64 workers be used for?
 
 # %% [markdown] labs={"id": "W1", "kind": "answer"}
 # ### W1: your answer
 # ### BEGIN SOLUTION
-# More workers divide the computing, which grows with the images, but not the start of operations, and they add an exchange. With the same
-# 32 images my smallest network was not faster on 2 ranks than on 1 in notebook 09, and much slower on 4, which share 2 cores. The largest one
-# was faster on 2 (first figure, with intervals), and the parts of its step limit the computed speedup on 32 ranks. So I would first measure
-# the parts of your step on 1 and 2 workers, with the batch that you want to use. If the exchange costs too much, take the mean of the weights
-# after every k-th step only. With shuffled shards k = 128 cost no accuracy that the seeds showed, but with shards sorted by label the accuracy
-# fell to about 0.6, so it depends on how alike the shards are. At the scale of ImageNet it did cost accuracy (2110.08133). 64 workers make
-# the batch 32 times as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. (The noise scale was
-# larger and grew as the loss fell. It belongs to one moment and one rate, B_crit to the whole way to 95 %.) A large batch by itself was not
-# worse: with equal steps and tuned rates no difference was left. With equal epochs and one rate, batch 512 had made 80 times fewer updates
-# than batch 8. With workers to spare I would rather train several rates at the same time, without any exchange, and stop the bad ones early.
-# I would also look for slow workers: if each of 64 ranks pauses in one step of 100, some rank pauses in 47 % of the steps. A rank that is
-# always late must be repaired, because without it the network never learns what only its shard contains.
+# More workers divide the computing, which grows with the number of images, but not the start of operations, and they
+# add an exchange. In notebook 09, with the same 32 images per step, my smallest network was no faster on 2 ranks than
+# on 1, and it was much slower on 4, which shared 2 cores. The largest network was faster on 2 ranks (first figure, with
+# intervals), but the parts of its step limit the speedup computed for 32 ranks. So I would first measure the parts of
+# your step on 1 and 2 workers, with the batch size that you want to use. If the exchange costs too much, average the
+# weights only after every k-th step. With shuffled shards, k = 128 caused no loss of accuracy that the seeds could
+# show, but with shards sorted by label, the accuracy fell to about 0.6, so the cost depends on how similar the shards
+# are. At the scale of ImageNet, local SGD did cost accuracy (2110.08133). With 64 workers, the batch becomes 32 times
+# as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. (The noise scale was
+# larger and grew as the loss fell. It belongs to one moment and one rate, while B_crit covers the whole run up to
+# 95 %.) A large batch by itself was no worse: with the same number of steps and tuned rates, no difference was left.
+# With the same number of epochs and the same rate, batch size 512 had made 80 times fewer updates than batch size 8.
+# With workers to spare, I would rather try several rates at the same time, without any exchange, and stop the bad runs
+# early. I would also look for slow workers: if each of 64 ranks pauses in one step out of 100, some rank pauses in 47 %
+# of the steps. A rank that is always late must be repaired, because without it the network never learns what only its
+# shard contains.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
-# - Whether large batches do harm depends on the comparison: equal epochs or equal steps, the same rate or a tuned one.
-# - Far beyond the critical batch more images save no steps. The critical batch grows during a training.
-# - Independent trainings exchange nothing. Workers of one training wait for the slowest.
+# - Whether large batches do harm depends on the comparison: the same number of epochs or of steps, the same rate or a
+#   tuned one.
+# - Far above the critical batch size, more images save no steps. The critical batch size grows during training.
+# - Independent training runs exchange nothing. The workers of a single run wait for the slowest of them.
 #
 # Next: `10_faster_and_watched`.

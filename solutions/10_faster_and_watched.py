@@ -9,13 +9,13 @@
 # %% [markdown]
 # # Faster, and watched: what limits a step, and what makes it shorter
 #
-# **Time: 80 minutes, including 5 minutes of computing on 2 cores.**
+# **Time: 90 minutes, including 5 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# More workers are one way to a shorter training. A shorter *step* is another, and it costs no hardware. First you learn to see
-# what a training waits for. Then you write an input pipeline that never makes it wait. At the end you make a given training at
-# least twice as fast, and hand in **F1**.
+# More workers are one way to shorten training. A shorter *step* is another, and it needs no extra hardware. First you
+# learn to see what a training run is waiting for. Then you write an input pipeline that never keeps it waiting. At the
+# end you make a given training script at least twice as fast, and hand in **F1**.
 
 # %%
 from labs import data, devices, jobs, presets, recorded  # first: it silences TensorFlow's start-up messages
@@ -41,13 +41,14 @@ print(f"preset {presets.choose().name}; {devices.cores()} cores; GPUs: {devices.
 # %% [markdown]
 # ## Watch
 #
-# A **sampler** watches a training: several times a second it writes down what the training uses, in one file for each rank beside
-# the run record. It counts cores in use, memory, images and page faults. (A page fault means that the kernel gave the process
-# another page of memory.) For GPUs it adds utilisation, memory and power. To watch any training of the course, put
-# `LABS_SAMPLES=0.2` into its environment; `benchmarks/sampler.py` measures what watching costs.
+# A **sampler** watches a training run: several times a second, it writes what the run is using to a file next to the
+# run record, one file for each rank. It records the cores in use, the memory, the images and the page faults. (A page
+# fault means that the kernel gave the process another page of memory.) For GPUs, it adds utilisation, memory and power.
+# To watch any training run in this course, set `LABS_SAMPLES=0.2` in its environment; `benchmarks/sampler.py` measures
+# what the watching costs.
 #
-# Here two ranks train over MPI, and rank 1 pauses for 150 ms in each step. Rank 0 has to wait for it, and has nothing to compute
-# meanwhile. **Predict:** how many cores does rank 0 use, as a mean over the whole time (0 to 1)?
+# Here two ranks train over MPI, and rank 1 pauses for 150 ms in each step. Rank 0 has to wait for it, with nothing to
+# compute while it waits. **Predict:** how many cores does rank 0 use, averaged over the whole run (0 to 1)?
 
 # %% labs={"id": "10.1"}
 ### BEGIN SOLUTION
@@ -70,11 +71,11 @@ slow = slow or [watched.read(file) for file in recorded.traces()["B"]]
 plots.show(show_watched.figure(slow, title=title))
 
 # %% [markdown]
-# **Utilisation is not progress.** A rank that waits over MPI asks again and again whether the message has come. This keeps its core
-# busy; the outcome above says how busy it was here. A GPU does the same in an all-reduce. A GPU utilisation of 100 % says only that
-# *some* kernel was running, even if it used a hundredth of the GPU. So ask what was *done*: how many images a second, and how many
-# operations a second. Compare the operations with the most that this worker can do, which was measured with a large matrix product
-# before the training began:
+# **Utilisation is not progress.** A rank that is waiting in MPI asks again and again whether the message has arrived.
+# This keeps its core busy; the outcome above shows how busy it was here. A GPU does the same in an all-reduce. A GPU
+# utilisation of 100 % says only that *some* kernel was running, even if that kernel used only a hundredth of the GPU.
+# So ask how much was *done*: how many images per second, and how many operations per second? Compare the operations
+# with the maximum that this worker can do, which was measured with a large matrix product before training began:
 
 # %%
 columns = ("rank", "images", "operations_of_an_image", "most_operations_per_second")
@@ -82,8 +83,8 @@ shown = [rank.about | {"rank": rank.rank, "images": rank.images_per_second} for 
 tables.show(shown, columns, {"images": "images/s"})
 
 # %% [markdown]
-# `operations_of_an_image` includes the forward and the backward pass, and counts a multiply-add as two operations. What share of
-# the operations that it could do did rank 0 do (from 0 to 1)?
+# `operations_of_an_image` includes both the forward and the backward pass, and counts a multiply-add as two operations.
+# Of the operations that rank 0 could have done, what share did it actually do (from 0 to 1)?
 
 # %% labs={"id": "10.2"}
 ### BEGIN SOLUTION
@@ -95,14 +96,15 @@ check("10.2", share, slow)
 # %% [markdown]
 # ## Six trainings
 #
-# Six trainings of small networks on the digits were watched and recorded. Each has a different limit: `input`, `computation`,
-# `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. Which is which?
+# Six training runs of small networks on the digits were watched and recorded. Each of them has a different limit:
+# `input`, `computation`, `exchange`, `validation` (too often), a `slow rank`, or a `small batch`. Which is which? Answer
+# with a dictionary such as `{"A": "computation", "B": ...}`.
 #
-# B and E have two ranks. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges over Gloo, where a
-# waiting rank sleeps, and its core is idle. So a busy core means something different in B than in E.
+# B and E have two ranks each. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges
+# over Gloo, where a waiting rank sleeps and its core is idle. So a busy core does not mean the same in B as in E.
 #
-# Many page faults are a sign of large tensors. In each step the process takes tens of megabytes from the kernel and gives them back,
-# and each page of 4 kB that it writes to causes a fault.
+# A large number of page faults is a sign of large tensors. In each step, the process gets tens of megabytes of memory
+# from the kernel and gives them back, and each page of 4 kB that it writes to causes a fault.
 
 # %%
 traces = {case: [watched.read(file) for file in files] for case, files in recorded.traces().items()}
@@ -130,13 +132,15 @@ limits = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", 
 check("10.3", limits)
 
 # %% [markdown]
-# B has 67,000 page faults a second, which is 5,230 in each step. They come from the size of its tensors (the gradient takes up 42 MB),
-# not from its messages. With a C library that keeps freed memory (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`) the same
-# training had 57 page faults in a step instead of 5,234, and its cores were as busy as before (November 2026, a machine with 2 cores).
+# B has 67,000 page faults per second, or 5,230 per step. They come from the size of its tensors, not from its messages.
+# When the C library was set to keep freed memory (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`), the same run had
+# 57 page faults per step instead of 5,234, and its cores were as busy as before (November 2026, a machine with 2
+# cores).
 #
-# To name a limit is only a guess. An experiment confirms it: remove the limit, and the training becomes faster; remove something
-# else, and nothing changes. Choose one of the trainings A to F and a remedy: `feed`, `exchange less`, `validate less`, `even ranks`
-# or `larger batch`. **Predict:** with this remedy, how many times as many images a second does the training process?
+# Naming a limit is only a guess. An experiment can confirm it: if you remove the limit, training becomes faster; if you
+# remove something else, nothing changes. Choose one of the runs A to F and a remedy: `feed`, `exchange less`,
+# `validate less`, `even ranks` or `larger batch`. **Predict:** with this remedy, how many times as many images per
+# second does the run process?
 
 # %% labs={"id": "10.4"}
 ### BEGIN SOLUTION
@@ -160,15 +164,15 @@ for change in (None, remedy) if case in limited.SETTINGS and remedy in limited.R
 outcome("10.4", rates[remedy] / rates[None] if len(rates) == 2 else None)
 
 # %% [markdown]
-# The lower panels show phases of a step. Only the program itself knows them, so it names them to the sampler
-# (`sampler.phase("input")`). If your remedy changed little, it cures another limit. The two trainings ran one after the other, once
-# each, so only a large difference counts.
+# The lower panels show the phases of a step. Only the program itself knows them, so it reports them to the sampler
+# (`sampler.phase("input")`). If your remedy changed little, it is the cure for a different limit. The two versions ran
+# one after the other, once each, so only a large difference means anything.
 #
 # ## Optional: profile
 #
-# A sampler sees whole processes; a **profiler** sees single operations. TensorFlow has a profiler that works on CPUs, too. Here it
-# records the steps 4 to 6. (Keras' TensorBoard callback uses the same profiler, with `profile_batch=(4, 6)`; it needs the package
-# `tensorboard`.)
+# A sampler sees whole processes; a **profiler** sees individual operations. TensorFlow has a profiler that works on
+# CPUs, too. Here it records steps 4 to 6. (Keras' TensorBoard callback uses the same profiler, with
+# `profile_batch=(4, 6)`; it needs the package `tensorboard`.)
 
 # %%
 digits = data.load("digits")
@@ -184,12 +188,12 @@ columns = {"operation": "operation", "ms": "ms", "calls": "calls", "share": "sha
 tables.show([row | {"ms": 1e3 * row["seconds"]} for row in rows[:10]], tuple(columns), columns)
 
 # %% [markdown]
-# The time of an operation is the sum over all threads, without the operations inside it. TensorFlow may fuse a small operation, such
-# as Relu, into another one. `uvx xprof --logdir runs/profile` shows the whole profile in the browser (the first time it is installed,
-# which needs the internet).
+# The time of an operation is the sum over all threads, excluding the operations inside it. TensorFlow may fuse a small
+# operation, such as Relu, into another one. `uvx xprof --logdir runs/profile` shows the whole profile in the browser
+# (the first call installs xprof, which needs an internet connection).
 #
-# What share of the operations' time do the convolutions take, with their forward pass and their two gradients? `rows` lists all
-# operations; the names of these contain `Conv2D`.
+# What share of the total operation time do the convolutions take, including their forward pass and their two gradients?
+# `rows` lists all the operations; the names of the convolutions contain `Conv2D`.
 
 # %% labs={"id": "10.5"}
 ### BEGIN SOLUTION
@@ -198,14 +202,16 @@ convolutions = sum(row["share"] for row in rows if "Conv2D" in row["operation"])
 check("10.5", convolutions, rows)
 
 # %% [markdown]
-# Faster convolutions do not shorten the rest of the step. This is Amdahl's law of notebook 01, now with measured shares.
+# Faster convolutions do not shorten the rest of the step. This is Amdahl's law from notebook 01, now with measured
+# shares.
 #
 # ## Feed
 #
-# A folder holds images of 256 x 256 pixels, but the network takes 32 x 32. `feeding.read` reads and decodes a file; `feeding.small`
-# makes one image small, or a whole batch of them. The pipeline below does all this only when the step asks for a batch, one file
-# after the other. Meanwhile the network waits: it **starves**. (Newer versions of TensorFlow read in parallel and prepare batches
-# ahead by themselves. Here this is switched off, so that you see the effect of each change.)
+# A folder contains images of 256 x 256 pixels, but the network takes images of 32 x 32. `feeding.read` reads and
+# decodes a file; `feeding.small` shrinks one image, or a whole batch of them. The pipeline below does all this, one
+# file after another, only when the step asks for a batch. While this happens, the network waits: it **starves**. (Newer
+# versions of TensorFlow automatically read in parallel and prepare batches in advance. Here this is switched off, so
+# that you can see the effect of each change.)
 
 # %%
 files, validation = feeding.folder(digits, 64 if quick else 256, jobs.folder())
@@ -217,7 +223,7 @@ def starving(files, read, small, batch):
 
 
 # %% [markdown]
-# **Predict:** during what share of a step does the worker wait for its batch?
+# **Predict:** what share of a step does the worker spend waiting for its batch?
 
 # %% labs={"id": "10.6"}
 ### BEGIN SOLUTION
@@ -226,7 +232,10 @@ waiting = 0.7
 predict("10.6", waiting)
 
 # %% [markdown]
-# **1.** Read several files at the same time. `map` has an argument for this; `tf.data.AUTOTUNE` lets TensorFlow choose how many.
+# Now write three faster pipelines. Each one keeps the changes of those before it.
+#
+# **1.** Read several files at the same time. `map` has an argument for this; `tf.data.AUTOTUNE` lets TensorFlow choose
+# how many files.
 
 
 # %% labs={"id": "10.7"}
@@ -240,8 +249,8 @@ def parallel(files, read, small, batch):
 check("10.7", parallel)
 
 # %% [markdown]
-# **2.** Each call of an operation has a start-up cost. `small` works on whole batches, too, so call it less often: change the order
-# of `batch` and `map`.
+# **2.** Each call to an operation has a start-up cost. `small` works on whole batches, too, so call it less often:
+# change the order of `batch` and `map`.
 
 
 # %% labs={"id": "10.8"}
@@ -255,13 +264,14 @@ def by_batch(files, read, small, batch):
 check("10.8", by_batch)
 
 # %% [markdown]
-# **3.** The next epoch needs the same small images, so keep the small ones (`cache`): the large ones would take up 64 times the
-# memory. Each epoch still needs a new order and other batches (`shuffle`). Last, have a batch ready before the step asks for it
-# (`prefetch`). The order of these stages matters.
+# **3.** Every epoch needs the same small images, so keep the small ones (`cache`): the large ones would take up 64
+# times as much memory. The order and the batches must still change from epoch to epoch (`shuffle`). Finally, have a
+# batch ready before the step asks for it (`prefetch`). The order of these stages matters. Shuffle single images, and
+# form the batches after that.
 #
-# `AUTOTUNE` has a trap under a strategy: an epoch may begin seconds late while the processor is idle, because the old iterator waits
-# for its tuning thread, which sleeps. The kit switches that thread off. In a script without the kit, set
-# `options.autotune.enabled = False` in the pipeline's `tf.data.Options`.
+# Under a strategy, `AUTOTUNE` has a pitfall: an epoch may begin seconds late, with the processor idle, because the old
+# iterator is waiting for its tuning thread, which is asleep. The kit switches that thread off. In a script without the
+# kit, set `options.autotune.enabled = False` in the pipeline's `tf.data.Options`.
 
 
 # %% labs={"id": "10.9"}
@@ -276,9 +286,9 @@ def fed(files, read, small, batch):
 check("10.9", fed)
 
 # %% [markdown]
-# What does each change bring? The pipelines take turns, and the same network trains on their batches. The first epoch of each, in
-# which the cache fills, is not counted. One more pipeline starves with **TFRecord** files: a few large files that hold the same PNGs
-# one after the other, instead of many small files.
+# How much does each change gain? The pipelines take turns, and the same network trains on their batches. The first
+# epoch of each pipeline, in which the cache fills, is not counted. One more pipeline is like the starving one, but
+# reads **TFRecord** files: a few large files that contain the same PNGs one after another, instead of many small files.
 
 # %%
 records = feeding.records(digits, len(files), jobs.folder())
@@ -304,18 +314,18 @@ shares = [wait / (wait + compute) for wait, compute in waits["starving"]]
 outcome("10.6", np.mean(shares), intervals.shares(shares))
 
 # %% [markdown]
-# A worker that finds its batch ready no longer waits, so a faster input cannot help it any more. Where there are few cores, parallel
-# reading takes them from the network: on 2 cores, look at the computing part, too. On a machine with a GPU the cores are free for
-# reading. The two kinds of files differ where opening a file is slow, as on a cluster's shared file system. Where the files are in
-# memory they hardly differ.
+# A worker that always finds its batch ready no longer waits, so a faster input pipeline cannot help it any further. If
+# there are few cores, parallel reading takes them away from the network: on 2 cores, look at the computing part as
+# well. On a machine with a GPU, the cores are free for reading. The two kinds of file differ in speed where opening a
+# file is slow, as on a cluster's shared file system. Where the files are already in memory, they hardly differ.
 
 # %% [markdown]
-# ## Do not fetch inside the step
+# ## Do not fetch inside the step (optional)
 #
-# A callback reads the loss after each step, perhaps to print it. On a GPU the program then has to wait until the device has finished
-# the step, and after that the device waits for the program. On a CPU there is nothing to wait for, but Keras still computes the
-# metrics and hands them to the callback in each step. **Predict** for a tiny network: the time of a step with such a callback, divided
-# by the time without it.
+# Suppose that a callback reads the loss after each step, perhaps to print it. On a GPU, the program then has to wait
+# until the device has finished the step, and after that the device has to wait for the program. On a CPU there is
+# nothing to wait for, but in each step Keras still computes the metrics and passes them to the callback. **Predict**
+# this ratio for a tiny network: the step time with such a callback, divided by the step time without it.
 
 # %% labs={"id": "10.19"}
 ### BEGIN SOLUTION
@@ -370,20 +380,21 @@ for plain, fetching in (("fit", "fit, read in each step"), ("loop", "loop, .nump
 tables.show(rows, tuple(rows[0]), {"without": "step without (µs)", "with": "step with (µs)"})
 
 # %% [markdown]
-# If an interval contains 1, the cost of the fetch is too small for this machine's noise. On a GPU it is not: there each fetch is a
-# wait. A callback with `on_train_batch_end` makes Keras fetch, which is why the course's recorder uses the *beginning* of a batch. Read
-# the loss in every hundredth step, or at the end of the epoch.
+# If an interval contains 1, the cost of the fetch is lost in this machine's noise. On a GPU it would not be: there,
+# every fetch means a wait. A callback with `on_train_batch_end` makes Keras fetch, which is why the course's recorder
+# uses the *beginning* of a batch. Read the loss only in every hundredth step, or at the end of the epoch.
 #
 # ## Faster, step by step
 #
-# `scripts/slow.py` trains a small network on the image folder. Its input is slow, its batches have 8 images, and a callback fetches in
-# each step. `scripts/faster.py` begins as a copy of it, and is yours to change: make it at least **twice as fast at equal accuracy**.
-# Change one thing at a time, and run the script after each change: `runs` keeps the evidence. The options are `--batch_size` (the
-# learning rate follows it), `--rate`, `--epochs` and `--precision` (notebook 10b explains it).
+# `scripts/slow.py` trains a small network on the image folder. Its input is slow, its batches have only 8 images, and a
+# callback fetches the loss in each step. `scripts/faster.py` starts out as a copy of it, and is yours to change: make
+# it at least **twice as fast at equal accuracy**. Make one change at a time, and run the script after each change:
+# `runs` keeps the evidence. The options are `--batch_size` (the learning rate is scaled with it), `--rate`, `--epochs`
+# and `--precision` (explained in notebook 10b).
 #
-# `run` lets your version and `scripts/slow.py` take turns, epoch by epoch. So both see the same disturbances of the machine, and the
-# ratio gets an interval. The first call measures the given training against itself. Its ratio should be 1; how far it is from 1 tells
-# you which differences are too small to be measured here.
+# `run` lets your version and `scripts/slow.py` take turns, epoch by epoch. So the same disturbances on the machine
+# affect both, and the ratio gets an interval. The first call compares the given script with itself. The ratio should be
+# 1; its distance from 1 tells you which differences are too small to measure here.
 
 # %%
 runs, steps = {}, {}
@@ -412,7 +423,8 @@ def rung(own, given):
 run("as given", "scripts/slow.py")
 
 # %% [markdown]
-# Now edit `scripts/faster.py` and save it. After each change, add a run such as `run("faster input", "scripts/faster.py")`.
+# Now edit `scripts/faster.py` and save it. After each change, add a call such as
+# `run("faster input", "scripts/faster.py")`. Keep three runs or more, the given script's among them.
 
 # %%
 ### BEGIN SOLUTION
@@ -437,32 +449,37 @@ check("10.20", runs if own else ..., gains)
 # %% [markdown]
 # ## F1
 #
-# What limited this training, and what did each change bring? Write 5 to 10 sentences, with your numbers:
+# What limited the speed of this training script, and how much did each change gain? Write 5 to 10 sentences, with your
+# own numbers:
 #
 # - what the first measurement showed;
-# - after each change, how many times as fast the training is as it was given, with the interval;
-# - that the accuracy is equal: on how many images, and by how much may it differ by chance?
-# - one change that did not help here, and a machine on which it would.
+# - after each change, how many times as fast as the given script yours is, with the interval;
+# - evidence that the accuracy is equal: on how many images was it measured, and by how much may it differ by chance?
+#   (Two standard errors of a share p of n images are 2 sqrt(p (1 - p) / n). The script validates on 773 images.)
+# - one change that did not help here, and a machine on which it would help.
 
 # %% [markdown] labs={"id": "F1", "kind": "answer"}
 # ### F1: your answer
 # ### BEGIN SOLUTION
-# The training waited for its input. For each image in each epoch, reading, decoding and resizing ran one after the other before the
-# step could begin; in the picture of the pipelines above, waiting is the larger part of a step. The second bar of the ladder shows
-# the training with the images kept after the first epoch, a batch prepared ahead, and no callback that fetches in each step. The bar
-# says how many times as fast it is as the given one within rounds, with its interval. The first bar compares the given training with
-# itself: its distance from 1 shows how far a ratio may be from 1 when nothing was changed. The larger batch is the next bar. A step of
-# 8 images costs nearly as much as one of 32, since both start every operation once; the rate was scaled with the batch. The accuracy
-# stands in the right panel. It was measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone makes it
-# differ by about 0.015 (two standard errors), so a smaller difference decides nothing. Parallel reading alone brings little on few
-# cores, since it takes them from the network; on a node with many cores and a GPU it would help.
+# The given script spent its time waiting for its input. For each image in each epoch, reading, decoding and resizing
+# were done one after another before the step could begin; in the figure of the pipelines above, waiting is the larger
+# part of a step. The second bar of the ladder shows the version that keeps the images after the first epoch, prepares a
+# batch in advance, and has no callback that fetches in each step. The bar gives its speed within rounds as a multiple
+# of the given script's speed, with the interval. The first bar compares the given script with itself: its distance from
+# 1 shows how far from 1 a ratio may be when nothing was changed. The next bar shows the larger batch size. A step with
+# 8 images costs nearly as much as one with 32, since each of them starts every operation once; the rate was scaled with
+# the batch size. The right-hand panel shows the accuracy. It was measured on the 773 images that no run trained on. At
+# an accuracy of 0.95, chance alone can make it differ by about 0.015 (two standard errors), so a smaller difference
+# proves nothing. Parallel reading alone gains little on a few cores, since it takes them away from the network; on a
+# node with many cores and a GPU, it would help.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What you take along
 #
 # - Utilisation is not progress: count images and operations, and compare them with what the machine can do.
-# - Name the limit, remove it, measure again. A remedy for another limit changes nothing.
-# - Read once, in parallel, ahead. Start each operation for a batch, not for an image. Fetch nothing inside a step.
+# - Name the limit, remove it, and measure again. A remedy for a different limit changes nothing.
+# - Read each file only once, in parallel and in advance. Start each operation once per batch, not once per image. Do
+#   not fetch anything inside a step.
 #
 # Next: `10b_memory_and_exchange`.

@@ -9,13 +9,13 @@
 # %% [markdown]
 # # Memory and exchange: a step that keeps less and sends less often
 #
-# **Time: 75 minutes, including 4 minutes of computing on 2 cores.**
+# **Time: 90 minutes, including 4 minutes of computing on 2 cores.**
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# In notebook 10 you made a step shorter because it no longer waits. Here you change the step itself: it computes with numbers of
-# 2 bytes, keeps fewer activations, and exchanges less often. You write gradient accumulation and a sharded optimizer by hand. From
-# notebook 10 you need only the idea: name the limit, remove it, measure again.
+# In notebook 10 you made a step shorter by removing its waiting time. Here you change the step itself: it computes with
+# 2-byte numbers, keeps fewer activations, and exchanges less often. You write gradient accumulation and a sharded
+# optimizer by hand. From notebook 10 you need only the basic idea: name the limit, remove it, and measure again.
 
 # %%
 from labs import data, devices, doctor, jobs, presets  # first: it silences TensorFlow's start-up messages
@@ -38,14 +38,14 @@ digits = data.load("digits")
 # %% [markdown]
 # ## Precision
 #
-# With `keras.config.set_dtype_policy("mixed_bfloat16")` the layers compute with numbers of 2 bytes instead of 4. What hardware does
-# this machine have for such numbers?
+# With `keras.config.set_dtype_policy("mixed_bfloat16")` the layers compute with 2-byte numbers instead of 4-byte ones.
+# What hardware for such numbers does this machine have?
 
 # %%
 print(doctor.text([row for row in doctor.look() if row["what"] in ("bfloat16", "GPUs")]))
 
 # %% [markdown]
-# **Predict:** on this machine, how many times as fast as in float32 is a step in mixed_bfloat16?
+# **Predict:** on this machine, how many times as fast is a step in mixed_bfloat16 as one in float32?
 
 # %% labs={"id": "10.10"}
 ### BEGIN SOLUTION
@@ -76,16 +76,16 @@ said = "faster" if low > 1 else "slower" if high < 1 else "neither faster nor sl
 print(f"On this machine a step in mixed_bfloat16 is {said}. The activations have half the bytes on any machine.")
 
 # %% [markdown]
-# Whether 2 bytes are faster depends on the hardware. The tiles of a CPU with AMX and the tensor cores of a GPU multiply such numbers
-# several times as fast. A CPU without such operations converts them to float32 and back, and is slower. On any hardware the activations
-# take up half the memory.
+# Whether 2-byte numbers are faster depends on the hardware. The tiles of a CPU with AMX and the tensor cores of a GPU
+# multiply such numbers several times as fast as float32 numbers. A CPU without such operations converts them to float32
+# and back, which is slower. On any hardware, the activations take up half as much memory.
 #
 # What does mixed precision still store in float32?
 #
-# - **a**: nothing: that is the point
-# - **b**: weights, the optimizer's state and activations
-# - **c**: weights and the optimizer's state; activations have 2 bytes
-# - **d**: everything: only products are computed with 2 bytes
+# - **a**: nothing: that is the whole point
+# - **b**: the weights, the optimizer's state and the activations
+# - **c**: the weights and the optimizer's state; activations take up 2 bytes each
+# - **d**: everything: only products are computed in 2 bytes
 
 # %% labs={"id": "10.11"}
 ### BEGIN SOLUTION
@@ -94,12 +94,13 @@ in_float32 = "c"
 check("10.11", in_float32)
 
 # %% [markdown]
-# So a weight needs more memory, not less: its own 4 bytes, and 2 for the copy with which a layer computes.
+# So a weight needs more memory, not less: 4 bytes of its own, and 2 for the copy that a layer computes with.
 #
-# There are two formats of 2 bytes. bfloat16 has the same range of exponents as float32, but fewer digits. float16 has more digits, but
-# a smaller range: small gradients become 0. To prevent this, the *loss* is multiplied by a scale. This multiplies all gradients, and
-# the update divides by the scale again (`LossScaleOptimizer`). Suppose a gradient is 1e-8. What is the smallest power of two by which
-# the loss must be scaled, so that the scaled gradient is not 0 in `np.float16`?
+# There are two 2-byte formats. bfloat16 has the same exponent range as float32, but fewer digits. float16 has more
+# digits than bfloat16, but a smaller range: small gradients become 0. To prevent this, the *loss* is multiplied by a
+# scale factor. This multiplies all the gradients by the same factor, and the update divides them by it again
+# (`LossScaleOptimizer`). Suppose that a gradient is 1e-8. What is the smallest power of two by which the loss must be
+# multiplied so that the scaled gradient is not 0 in `np.float16`?
 
 # %%
 print(np.float16(1e-8), "in float16; smallest number above 0:", np.finfo(np.float16).smallest_subnormal)
@@ -113,10 +114,11 @@ check("10.12", scale)
 # %% [markdown]
 # ## Recompute
 #
-# The backward pass needs the activations, so they are kept, and take up most of a training's memory (notebook 04). Instead, they could
-# be computed again. `keras.RematScope()` does this for each layer that is called in it. Here a network of 24 convolutions trains. Each
-# run has a process of its own, which reports how far its memory rose above the memory before the first step. **Predict:** the peak where
-# each layer recomputes its activations, divided by the peak where all are kept.
+# The backward pass needs the activations, so they are kept, and they take up most of the memory during training
+# (notebook 04). They could be recomputed instead. `keras.RematScope()` does this for each layer that is called inside
+# it. Here you train a network with 24 convolutions. Each run has its own process, which reports how far its memory rose
+# above the level before the first step. **Predict** this ratio: the peak when each layer recomputes its activations,
+# divided by the peak when all activations are kept.
 
 # %% labs={"id": "10.13"}
 ### BEGIN SOLUTION
@@ -132,9 +134,10 @@ found = [recompute.measure(mode, block, **size) for mode, block in (modes if rem
 outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and all(found) else None)
 
 # %% [markdown]
-# A layer that recomputes its own activation keeps its *input*, which is the activation of the layer before: nothing is gained.
-# Only **blocks** save memory. A block of b layers keeps its input, and while the backward pass is in the block, its b activations
-# exist again. For 24 layers, memory holds 24/b inputs and b activations. Which b needs the least memory?
+# A layer that recomputes its own activation keeps its *input*, which is the activation of the previous layer, so
+# nothing is gained. Only **blocks** of layers save memory. A block of b layers keeps its input, and while the backward
+# pass is in the block, its b activations are in memory again. For 24 layers, the memory holds 24/b inputs and b
+# activations. Which b needs the least memory?
 
 # %% labs={"id": "10.14"}
 ### BEGIN SOLUTION
@@ -157,12 +160,12 @@ if answered("10.14") and remat:
             )
 
 # %% [markdown]
-# The price is a second forward pass, which adds a quarter to a third to the operations of a step. The peak of memory is the same
-# each time you run this. The time is not, so the two networks took turns in one process. The brackets show the 95 % interval of the
-# ratio within rounds.
+# The price is a second forward pass, which adds between a quarter and a third to the operations in a step. The memory
+# peak is the same every time you run this. The step time is not, so the two networks took turns in one process. The
+# brackets show the 95 % interval of the ratio within rounds.
 #
-# What is it worth? Memory grows with the batch along a line. Two batch sizes give the line, and the line gives the largest batch for a
-# given memory:
+# What is the saving worth? Memory use grows linearly with the batch size. Two batch sizes determine the line, and the
+# line gives the largest batch size for a given amount of memory:
 
 # %%
 if answered("10.14") and remat and not quick:
@@ -179,19 +182,21 @@ if answered("10.14") and remat and not quick:
 # %% [markdown]
 # ## Accumulate
 #
-# A batch that does not fit into memory can be split into several passes. Their gradients are averaged before *one* update. With
-# Horovod this also saves exchanges: one is enough for all passes. Open `scripts/accumulated.py` and write the function `accumulated`.
-# The script imports `labs.hvd` as `hvd`: `hvd.allreduce(tensor)` returns the mean over all ranks, as `horovod.allreduce` did in
-# notebook 09, and `hvd.grouped_allreduce(tensors)` does so for a whole list. The check plays your function on 1, 2 and 4 ranks; it
-# needs no Horovod.
+# A batch that does not fit into memory can be processed in several passes. Their gradients are averaged before a
+# *single* update. With Horovod this also saves exchanges: one exchange is enough for all the passes. Open
+# `scripts/accumulated.py` and write the function `accumulated`. The script imports `labs.hvd` as `hvd`:
+# `hvd.allreduce(tensor)` returns the mean over all ranks, as `horovod.allreduce` did in notebook 09, and
+# `hvd.grouped_allreduce(tensors)` does the same for a whole list of tensors. The check runs your function on 1, 2 and 4
+# simulated ranks; it does not need Horovod.
 
 # %% labs={"id": "10.15"}
 script = "scripts/accumulated.py"
 check("10.15", script)
 
 # %% [markdown]
-# Now it runs on real ranks, for four networks: a dense one, one with a frozen layer, one that uses a layer twice (tied weights), and
-# one with batch normalisation. The script compares the weights with those of one process that takes each batch as a whole.
+# Now it runs on real ranks, with four networks: a dense one, one with a frozen layer, one that uses a layer twice (tied
+# weights), and one with batch normalisation. The script compares the weights with those from a single process that
+# takes each batch as a whole.
 
 # %%
 if answered("10.15") and devices.has("horovod"):
@@ -202,10 +207,12 @@ if answered("10.15") and devices.has("horovod"):
             print(job.explain())
 
 # %% [markdown]
-# Apart from rounding, the first three give the weights of one process with the whole batch. **Batch normalisation does not**: it uses
-# the mean and variance of each pass, not of the whole batch. No averaging of gradients can correct this.
+# Apart from rounding, the first three networks end up with the same weights as when one process takes the whole batch.
+# **The one with batch normalisation does not**: it uses the mean and variance of each pass, not those of the whole
+# batch. No averaging of gradients can correct this.
 #
-# What does one exchange bring, compared with four? Both trainings take the same images, with the same batch in each pass:
+# How much does one exchange save, compared with four? Both runs use the same images, with the same batch size in each
+# pass:
 
 # %%
 rates = {}
@@ -219,10 +226,11 @@ if answered("10.15") and devices.has("horovod") and not quick:
         print(f"{name}: {job.out.read_text().splitlines()[-1] if job.state == 'finished' else job.explain()}")
 
 # %% [markdown]
-# Keras can accumulate, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)` in one process, and
-# `hvd.DistributedOptimizer(..., backward_passes_per_step=4)` over several ranks. (Under `MirroredStrategy` this fails in the first step
-# with Keras 3, so the course's recorder refuses it there.) One trap is left. In the next cell the learning rate halves after 8 steps of
-# the schedule, and each update takes 4 passes. **Predict:** after how many *updates* does the rate halve?
+# Keras can accumulate gradients, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)` in one process, and
+# `hvd.DistributedOptimizer(..., backward_passes_per_step=4)` on several ranks. (Under `MirroredStrategy` this fails in
+# the first step with Keras 3, so the course's recorder refuses it there.) One pitfall remains. In the next cell, the
+# learning rate is halved after 8 steps of the schedule, and each update takes 4 passes. **Predict:** after how many
+# *updates* is the rate halved?
 
 # %% labs={"id": "10.16"}
 ### BEGIN SOLUTION
@@ -242,9 +250,10 @@ print(f"the rate is {float(optimizer.learning_rate):.2f} after {passes} passes, 
 outcome("10.16", int(optimizer.iterations), how="counted")
 
 # %% [markdown]
-# Keras' schedules count passes, not updates. So multiply the steps of a schedule by the number of passes.
+# Keras' schedules count passes, not updates. So multiply the number of steps in a schedule by the number of passes.
 #
-# And are Keras' four passes the same as one large batch? This cell compares the weights, without and with batch normalisation:
+# And do four passes in Keras give the same result as one large batch? The next cell compares the weights, first without
+# and then with batch normalisation:
 
 # %%
 for network in ("dense", "batch_norm"):
@@ -261,18 +270,21 @@ for network in ("dense", "batch_norm"):
 # %% [markdown]
 # ## Shard the optimizer
 #
-# An optimizer keeps a state: momentum keeps one number for each weight, Adam two. In data parallelism every rank keeps the same whole
-# state. With **ZeRO-1** each rank is responsible for a share of the weights, a **shard**, and keeps only the state of this share
-# (S. Rajbhandari and others, SC 2020). A step then has three parts:
+# An optimizer has a state: momentum needs one number for each weight, and Adam needs two. In data parallelism, every
+# rank keeps an identical copy of the whole state. With **ZeRO-1**, each rank is responsible for a share of the weights,
+# called a **shard**, and keeps only the state for this share (S. Rajbhandari and others, SC 2020). A step then has
+# three parts:
 #
-# 1. **reduce-scatter**: each rank gets the mean gradient of its own share only;
-# 2. it updates its share of the weights, with its share of the state;
-# 3. **all-gather**: all ranks get all new weights.
+# 1. **reduce-scatter**: each rank gets the mean gradient for its own share only;
+# 2. each rank updates its share of the weights, using its share of the state;
+# 3. **all-gather**: every rank gets all the new weights.
 #
-# An all-reduce *is* a reduce-scatter followed by an all-gather (the ring of notebook 02b). So do the ranks send more than before?
-# Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`, about a dozen lines. `hvd.reducescatter` divides the first axis among
-# the ranks, and `hvd.allgather` joins it again; the docstrings in `labs/hvd/collectives.py` give the shapes. A rank may also keep a copy
-# of its own share of the weights, as mixed precision does. The check plays your class on 1, 2 and 4 ranks.
+# An all-reduce *is* a reduce-scatter followed by an all-gather (as in the ring of notebook 02b). So do the ranks send
+# more than before? Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines.
+# `hvd.reducescatter` divides the first axis among the ranks, and `hvd.allgather` joins the parts again; the docstrings
+# in `labs/hvd/collectives.py` give the shapes. Put all values into one vector, padded to a multiple of the number of
+# ranks, and divide that vector: then all shares have the same size. A rank may also keep a copy of its own share of the weights, as in mixed
+# precision. The check runs your class on 1, 2 and 4 simulated ranks.
 
 # %% labs={"id": "10.17"}
 script = "scripts/sharded_optimizer.py"
@@ -287,8 +299,9 @@ if answered("10.17") and devices.has("horovod"):
             print(job.explain())
 
 # %% [markdown]
-# The sharded optimizer gives the same weights as the whole one. How much memory does it save, and how much does it send? The next cell
-# measures both on a wide network. It uses Gloo, since Gloo's messages pass through the machine's loopback, where they can be counted:
+# The sharded optimizer gives the same weights as the unsharded one. How much memory does it save, and how much does it
+# send? The next cell measures both on a wide network. It uses Gloo, since Gloo's messages pass through the machine's
+# loopback interface, where they can be counted:
 
 # %%
 if answered("10.17") and devices.has("horovod") and not quick:
@@ -303,9 +316,10 @@ if answered("10.17") and devices.has("horovod") and not quick:
     print(f"The gradient has {4 * values / 1e6:.1f} MB, and so has the whole velocity.")
 
 # %% [markdown]
-# More can be divided. With **ZeRO-2** a rank also keeps only its share of the gradients. With **ZeRO-3** (FSDP) it keeps only its share
-# of the weights, too. The weights are then gathered layer by layer in the forward and in the backward pass, so the ranks send half as
-# much again. This table shows the bytes for each weight on every device, with Adam in float32, simulated:
+# You can shard even more. With **ZeRO-2**, a rank keeps only its share of the gradients as well. With **ZeRO-3**
+# (FSDP), it also keeps only its share of the weights. The weights are then gathered layer by layer, in the forward pass
+# and again in the backward pass, so the ranks send 1.5 times as much. The next table shows how many bytes each weight
+# takes up on every device, with Adam in float32 (simulated):
 
 # %%
 names = {"nothing": "-", "optimizer": "ZeRO-1", "optimizer, gradients": "ZeRO-2", "everything": "ZeRO-3"}
@@ -318,8 +332,8 @@ for sharded, name in names.items():
 tables.show(rows, ("stage", "sharded", "1", "2", "8", "64"), {"1": "1 device", "64": "64 devices"})
 
 # %% [markdown]
-# A network with 1.5 billion weights trains with Adam in float32, on 8 devices with ZeRO-1. How many bytes do its weights, its gradients
-# and the optimizer's state take up on each device?
+# A network with 1.5 billion weights is trained with Adam in float32, on 8 devices with ZeRO-1. How many bytes do its
+# weights, its gradients and the optimizer's state take up in total on each device?
 
 # %% labs={"id": "10.18"}
 ### BEGIN SOLUTION
@@ -330,9 +344,11 @@ check("10.18", bytes_on_a_device)
 # %% [markdown]
 # ## What you take along
 #
-# - Numbers of 2 bytes halve the activations on any machine, but not the weights. They save time where the hardware multiplies them fast.
-# - Recompute blocks, not layers.
-# - Accumulate several passes and exchange once. Batch normalisation and schedules see single passes.
-# - A sharded optimizer trains the same network and sends no more: reduce-scatter, update, all-gather.
+# - 2-byte numbers halve the memory for activations on any machine, but not the memory for weights. They save time where
+#   the hardware multiplies them fast.
+# - Recompute blocks of layers, not single layers.
+# - Accumulate the gradients of several passes, and exchange once. Batch normalisation and schedules see individual
+#   passes.
+# - A sharded optimizer trains the same network and sends no more data: reduce-scatter, update, all-gather.
 #
-# Next: a report on all tasks (T11), in `11_report`.
+# Next: a report on all your tasks (T11), in `11_report`.

@@ -75,7 +75,7 @@ ANSWERS = {
             (lambda x, n: x / n,),
             (lambda x, n: None,),
         ],
-        secret=r"\b16\b(?!, wrong)|global",
+        secret=r"\b16\b(?!, but wrong)|global",
         same=[(4, 5)],  # right for 4 images out of 16 only
     ),
     "03.12": dict(

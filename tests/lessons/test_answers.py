@@ -175,7 +175,7 @@ def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(sen
 def test_a_step_that_is_shorter_beside_another_one_is_too_noisy():
     steps = {"alone": 0.8, "together": 0.79, "exchange": 1.0, "input": 1.0}
     state, text = checks.judge("05.10", 2 * 0.8 / 0.79, steps)
-    assert state == "open" and text.startswith("too noisy: measure again. A step beside another one")
+    assert state == "open" and text.startswith("too noisy: measure again. A step next to another one")
     assert grader._of_judge(state, "inside", text).how == "person"  # not as if nothing had been done
     assert checks.judge("05.10", 2.0, steps | {"together": 0.8})[0] == "right"
 

@@ -28,7 +28,7 @@ def found(pattern, name):
 
 def test_memory_of_a_network_of_175_billion_weights():
     bytes_each, weights, gradients, kept, gigabytes = found(
-        r"with Adam it is (\d+) bytes for each weight: (\d+) for the weight and (\d+) for its gradient, in 16 bits, "
+        r"Adam needs (\d+) bytes for each weight: (\d+) for the weight and (\d+) for its gradient, in 16 bits, "
         r"and (\d+) for a copy.*? That makes ([\d,]+) GB",
         "01",
     )

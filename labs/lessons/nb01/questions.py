@@ -3,69 +3,84 @@
 from labs.checks.judging import judges
 from labs.checks.reading import CUT, PER_CENT, near
 
-_BOTH = "right in one trial, wrong in another. Does it use all its arguments?"
+_BOTH = "right in one trial, but wrong in another. Does it use all its arguments?"
 
 
 @judges("01.1")
 def per_year(function):
     got = [float(function(months)) for months in (12, 6, 24, 3.4)]
     yield all(near(value, 2 ** (12 / months)) for value, months in zip(got, (12, 6, 24, 3.4), strict=True)), None
-    yield near(got[3], 12 / 3.4), "This is how many doublings fit into a year. What do that many doublings make of 1?"
+    yield (
+        near(got[3], 12 / 3.4),
+        "This is the number of doublings in a year. What does 1 become after that many doublings?",
+    )
     if near(got[3], 2 * 12 / 3.4):
-        return "Doublings do not add up. After two of them it is 4 times as much, after three of them 8 times."
-    yield near(got[2], 4) and near(got[1], 2**0.5), "Upside down: what doubles sooner grows more in a year."
-    yield not near(got[0], 2), f"What doubles every 12 months doubles in a year, but your function gives {got[0]:.3g}."
+        return "Doublings do not add up. After two of them there is 4 times as much; after three, 8 times."
+    yield near(got[2], 4) and near(got[1], 2**0.5), "This is upside down: what doubles sooner grows more in a year."
+    yield not near(got[0], 2), f"What doubles every 12 months doubles once in a year; your function gives {got[0]:.3g}."
     return f"What doubles every 6 months doubles twice in a year, but your function gives {got[1]:.3g}."
 
 
 @judges("01.3")
 def photographs(speedup_2, speedup_4, efficiency_4):
     two, four, share = float(speedup_2), float(speedup_4), float(efficiency_4)
-    yield 150 in (two, four), "This still compares with the CPU. How many times as fast as 1 GPU is it?"
-    yield 75 in (two, four), "That is the difference of two factors. Divide: how many times as fast as 1 GPU is it?"
+    yield 150 in (two, four), "This is still a comparison with the CPU. How many times as fast as 1 GPU is it?"
+    yield (
+        75 in (two, four),
+        "That is the difference between two factors. Divide: how many times as fast as 1 GPU is it?",
+    )
     if not near(two, 2):
         return "Begin with 2 GPUs: 1 GPU is 75 times as fast as the CPU, 2 GPUs are 150 times as fast as the CPU."
-    yield near(four, 4), "4 would be the ideal. But the training with 4 GPUs was no faster than with half as many."
-    yield four != 2, "The first is right. With 4 GPUs there was no further gain: what does that make their speedup?"
+    yield near(four, 4), "4 would be the ideal. But training on 4 GPUs was no faster than on half as many."
+    yield four != 2, "The first number is right. 4 GPUs gave no further gain: so what is their speedup?"
     yield near(share, 50), f"The speedups are right. {PER_CENT}"
     if share > 1:
-        return "The speedups are right. An efficiency is a share of the ideal: what is the ideal speedup of 4 GPUs?"
-    yield near(share, 0.25), "The speedups are right. But 1/4 would be the efficiency of a speedup of 1. What is yours?"
-    yield not near(share, 0.5), "The speedups are right. Efficiency: the speedup, divided by the number of workers."
+        return "The speedups are right. An efficiency is a share of the ideal: what is the ideal speedup on 4 GPUs?"
+    yield (
+        near(share, 0.25),
+        "The speedups are right. But 1/4 would be the efficiency for a speedup of 1. What is yours?",
+    )
+    yield not near(share, 0.5), "The speedups are right. Efficiency is speedup divided by the number of workers."
 
 
 @judges("01.5")
 def scaling(function):
     first, row = {"devices": 4, "minutes": 100.0}, {"devices": 32, "minutes": 20.0}
     speedup, efficiency = map(float, function(dict(first), dict(row)))
-    tried = f"Tried from {first['devices']} devices and 100 minutes to {row['devices']} devices and 20 minutes"
+    tried = f"Going from {first['devices']} devices and 100 minutes to {row['devices']} devices and 20 minutes"
     other = tuple(map(float, function({"devices": 2, "minutes": 60.0}, {"devices": 6, "minutes": 24.0})))
     yield (near(speedup, 0.2), f"{tried}: your speedup is {speedup:.3g}. `row` is faster, so it must be above 1.")
     if near(speedup, 0.625) and near(efficiency, 5):
-        return "Both numbers are there, in the other order: first the speedup, then the efficiency."
+        return "Both numbers are right, but in the wrong order: first the speedup, then the efficiency."
     if not near(speedup, 5):
         return f"{tried}: your speedup is {speedup:.3g}. Divide the two times."
     if near(efficiency, 5 / 32):
-        return "The speedup is right. It is relative to the devices of `first`, not to one device: what is ideal then?"
+        return "The speedup is right. It is relative to the devices of `first`, not to one device: so what is ideal?"
     yield near(efficiency, 62.5), f"The speedup is right. {PER_CENT}"
     if near(efficiency, 8 / 5):
-        return "The speedup is right, the efficiency is upside down: it says what share of the ideal is reached."
-    yield near(efficiency, 8), "The speedup is right. This is the ideal speedup. What share of it is reached?"
+        return "The speedup is right, but the efficiency is upside down: it is the share of the ideal that you reach."
+    yield (
+        near(efficiency, 8),
+        "The speedup is right. Your efficiency is the ideal speedup: what share of it is reached?",
+    )
     if not near(efficiency, 5 / 8):
-        return "The speedup is right. Efficiency: divide it by the factor by which the number of devices grew."
+        return "The speedup is right. For the efficiency, divide it by the factor by which the number of devices grew."
     if not (near(other[0], 2.5) and near(other[1], 2.5 / 3)):
-        return "Right for one pair of rows, wrong for another. Does it take all its numbers from `first` and `row`?"
+        return "Right for one pair of rows, but wrong for another. Does it take all its numbers from `first` and `row`?"
 
 
 @judges("01.8")
 def metrics(throughput, speedup, efficiency):
     got = float(throughput(6000, 32.0))
     yield near(got, 32 / 6000), "throughput is upside down: this is seconds per image."
-    yield near(got, 6000 * 32), "throughput multiplies: the longer an epoch takes, the fewer images a second there are."
+    yield (
+        near(got, 6000 * 32),
+        "throughput multiplies. But the longer an epoch takes, the fewer images per second it handles.",
+    )
     yield got == 6000 // 32, f"throughput: {CUT}"
     yield (
         not near(got, 6000 / 32, 1e-3),
-        f"throughput: 6000 images in 32 s, and your function gives {got:.4g} a second.",
+        f"throughput: for 6000 images in 32 s, your function gives {got:.4g} per second.",
     )
     yield not near(float(throughput(900, 4.0)), 225, 1e-3), f"throughput: {_BOTH}"
     got = float(speedup(30.0, 8.0))
@@ -84,7 +99,7 @@ def metrics(throughput, speedup, efficiency):
     yield near(got, 8 / 30 / 5), "throughput and speedup are right. In efficiency the speedup is upside down."
     yield got in (0, 3 / 5), f"throughput and speedup are right. efficiency: {CUT}"
     if not near(got, 0.75, 1e-3):
-        return f"throughput and speedup are right. efficiency: 5 workers, from 30 s to 8 s, gives {got:.4g} here."
+        return f"throughput and speedup are right. efficiency: 5 workers, 30 s to 8 s: your function gives {got:.4g}."
     if not near(float(efficiency(9.0, 2.0, 9)), 0.5, 1e-3):
         return f"throughput and speedup are right. efficiency: {_BOTH}"
 
@@ -97,17 +112,17 @@ def rounding(lowest, highest):
         return near(lowest, low, 0.003) and near(highest, high, 0.003)
 
     yield are(44.5 / 12.5, 45.5 / 11.5) or (lowest, highest) == (3.6, 4.0), None  # or rounded to 2 digits
-    yield are(45.5 / 11.5, 44.5 / 12.5), "Both are right, in the other order: the lowest first."
+    yield are(45.5 / 11.5, 44.5 / 12.5), "Both are right, but in the wrong order: the lowest comes first."
     if are(3.75, 3.75):
-        return "This is the speedup as if 45 s and 12 s were exact. Between which times may each of them lie?"
+        return "This would be the speedup if 45 s and 12 s were exact. In what range may each of them lie?"
     if are(45.5 / 12.5, 44.5 / 11.5):
-        return "You took both times too long, or both too short: the errors nearly cancel. Which pair is the worst?"
+        return "You made both times too long, or both too short, so the errors nearly cancel. Which pair is the worst?"
     yield are(45 / 12.5, 45 / 11.5), "You varied only the 12 s. The 45 s are rounded, too."
     yield are(44.5 / 12, 45.5 / 12), "You varied only the 45 s. The 12 s are rounded, too."
     if are(44 / 13, 46 / 11):
-        return "These are errors of a whole second. Rounding moves a number by half of that at most."
+        return "These are errors of a whole second. Rounding changes a number by at most half of that."
     yield are(44.5 / 12.5 / 4, 45.5 / 11.5 / 4), "These are the efficiencies. The question is about the speedup."
-    return "Each of the two times may be too long or too short. By how much at most, and which pairs are the extremes?"
+    return "Each of the two times may be too long or too short. By how much at most, and which pairs give the extremes?"
 
 
 @judges("01.12")
@@ -117,12 +132,12 @@ def platforms(first, second, third):
     yield first == 1, "First number: a program without a strategy uses one GPU. What does MirroredStrategy use?"
     yield first != 4, "First number: count the GPUs that one process can reach."
     if second == 2:
-        return "Second number: one process for each node would be enough for MirroredStrategy. Horovod needs more."
-    yield second == 1, "Second number: with one process Horovod trains on one GPU."
-    yield second != 8, "Second number: one process for each GPU, on all nodes."
+        return "Second number: one process per node would be enough for MirroredStrategy. Horovod needs more."
+    yield second == 1, "Second number: with one process, Horovod trains on one GPU."
+    yield second != 8, "Second number: you need one process for each GPU, on all nodes."
     yield third == 8, "Third number: that is how many GPUs the job has. What does hvd.size() count?"
     yield third == 4, "Third number: that is how many GPUs a node has. What does hvd.size() count?"
-    yield third != 2, "Third number: hvd.size() counts what you have started."
+    yield third != 2, "Third number: hvd.size() counts the processes that were started."
 
 
 @judges("01.14")
@@ -135,15 +150,18 @@ def bubble(function):
 
     yield are(lambda k, m: (k - 1) / (m + k - 1)), None
     yield are(lambda k, m: 100 * (k - 1) / (m + k - 1)), PER_CENT
-    yield not any(got), "In all four trials your function gives 0. Does it cut off what comes after the decimal point?"
+    yield not any(got), "In all four trials your function gives 0. Does it cut off everything after the decimal point?"
     yield are(lambda k, m: (k - 1) / k), "This is the share without micro-batches. Where does their number come in?"
     if are(lambda k, m: (k - 1) / m):
-        return "This divides the waiting turns by the working turns. What share of *all* turns does a device wait?"
-    yield are(lambda k, m: m / (m + k - 1)), "In this share of the turns a device works. In what share does it wait?"
+        return "This divides the waiting turns by the working turns. For what share of *all* turns does a device wait?"
+    yield (
+        are(lambda k, m: m / (m + k - 1)),
+        "This is the share of turns in which a device works. In what share does it wait?",
+    )
     if are(lambda k, m: (m - 1) / (m + k - 1)):
-        return "You have swapped devices and micro-batches: a single device never waits, whatever the micro-batches."
+        return "You swapped devices and micro-batches: one device never waits, however many micro-batches there are."
     if are(lambda k, m: (k - 1) / (m + k)):
-        return "Nearly: count the turns once more, with 2 devices and 1 micro-batch. When is the last one done?"
+        return "Nearly: count the turns again, for 2 devices and 1 micro-batch. When is the last device done?"
     if are(lambda k, m: (k - 1) / (m * k)):
         return "The turns of the devices overlap, so the number of turns is not the product of the two."
     return f"For 4 devices and 4 micro-batches your function gives {got[0]:.3g}. Count boxes and gaps in the picture."
@@ -154,11 +172,14 @@ def enough(count):
     count = float(count)
     share = 3 / (count + 3) if count > 0 else 1.0
     yield count == 27, None
-    yield count > 0 and count % 1, "Micro-batches are whole: round to the side that keeps the share at 10 % or below."
+    yield (
+        count > 0 and count % 1,
+        "Micro-batches are whole: round in the direction that keeps the share at or below 10 %.",
+    )
     yield (count == 4, "This is the number of devices. The picture above shows the idle share with 4 micro-batches.")
     yield not share <= 0.1, f"With {count:g} the idle share is {share:.1%}. That is more than 10 %."
-    yield count == 30, "This is ten times the 3 waiting turns. But the 10 % refer to *all* turns, waiting and working."
-    return f"With {count:g} the idle share is {share:.1%}, so this is enough. But fewer are enough, too."
+    yield count == 30, "This is ten times the 3 waiting turns. But the 10 % refers to *all* turns, waiting and working."
+    return f"With {count:g} the idle share is {share:.1%}, so this is enough. But a smaller number is enough, too."
 
 
 @judges("01.18")
@@ -166,11 +187,11 @@ def state_bytes(function):
     value, large = float(function(1000)), float(function(25_613_800))
     yield near(value, 12_000) and near(large, 12 * 25_613_800), None
     yield near(value, 12_000), "Right for 1000 parameters, wrong for 25,613,800. Does your function use its argument?"
-    yield near(value, 4000), "The weights alone take that much. What else keeps one number for each of them?"
+    yield near(value, 4000), "The weights alone take up that much. What else stores one number for each of them?"
     yield near(value, 8000), "That is enough for only two of the three parts: weights, gradients, momentum."
-    yield (near(value, 3000), "This counts numbers, one for each part. How many bytes does a float32 take?")
+    yield (near(value, 3000), "This counts numbers, one for each part. How many bytes does a float32 take up?")
     yield near(value, 16_000), "That would be right for Adam, which keeps two numbers. How many does momentum keep?"
-    yield near(value, 96_000), "That would be right in bits. How many of them make a byte?"
-    yield near(value, 6000), "That would be right for numbers of 16 bits. A float32 has 32."
-    yield near(value, 24_000), "That would be right for numbers of 64 bits. A float32 has 32."
-    return f"For 1000 parameters your function gives {value:,.4g} bytes. How many numbers for each, of how many bytes?"
+    yield near(value, 96_000), "That would be right in bits. How many bits make a byte?"
+    yield near(value, 6000), "That would be right for 16-bit numbers. A float32 has 32."
+    yield near(value, 24_000), "That would be right for 64-bit numbers. A float32 has 32."
+    return f"For 1000 parameters your function gives {value:,.4g} bytes. How many numbers of how many bytes are needed?"

@@ -17,14 +17,14 @@ def _through_server(server):
     got = [float(server(*trial)) for trial in trials]
     (k, size, servers), are = np.array(trials).T, partial(np.allclose, got)
     default = math.isclose(float(server(4, 600)), got[1])
-    yield not default, "Your server_bytes gives a different number if `servers` is left out: its default is 1."
+    yield not default, "Your server_bytes gives a different number if `servers` is omitted: its default should be 1."
     if are(2 * k * size / servers):
         return
     yield are(2 * k * size // servers), f"With 0.5 bytes your server_bytes gives {got[4]:g}. {CUT}"
     yield are(k * size / servers), "The server's link carries these bytes in. What must go out again?"
-    yield are(2 * k * size), "Right for one server. If several share the gradient, how much of it goes through each?"
+    yield are(2 * k * size), "Right for one server. If several servers share the gradient, how much goes through each?"
     more = are(2 * k * size * servers)
-    yield more, "With this formula more servers mean more bytes through each. But they share the gradient."
+    yield more, "With this formula, adding servers means more bytes through each. But they share the gradient."
     yield are((k + 1) * size / servers), "K gradients come in. The sum goes out, but how many times?"
     own = are(2 * (k - 1) * size / servers)
     yield own, "The server is a process of its own here: every worker's gradient goes through its link."
@@ -39,7 +39,7 @@ def bytes_moved(server, ring):
     are = partial(np.allclose, got)
     if are(2 * (k - 1) / k * 600):
         yield math.isclose(float(ring(4, 50)), 75), None
-        return "The server is right. The ring is right for 600 bytes, wrong for 50. Does it use `size`, uncut?"
+        return "The server is right. The ring is right for 600 bytes, but wrong for 50. Does it use `size`, uncut?"
     yield (
         are(2 * (k - 1) * 600 // k) or are(2 * ((k - 1) * 600 // k)) or not any(got),
         f"The server is right. Ring: {CUT}",
@@ -48,10 +48,12 @@ def bytes_moved(server, ring):
         return "The server is right. In the ring, a message is not the whole gradient: how large is a chunk?"
     yield are((k - 1) / k * 600), "The server is right. For the ring, this counts only the reduce-scatter."
     if are(2 * 600):
-        return "The server is right. The ring is close with many workers. Count steps and chunks with 2 workers."
+        return "The server is right. The ring is close with many workers. Count the steps and chunks with 2 workers."
     if are(4 * (k - 1) / k * 600):
-        return "The server is right. For the ring, count what a worker sends, but not what it receives."
-    return f"The server is right. In a ring of 4 workers with 600 bytes, yours sends {got[2]:g}: steps times chunk?"
+        return "The server is right. For the ring, count only what a worker sends, not what it receives."
+    return (
+        f"The server is right. For the ring, 4 workers and 600 bytes give {got[2]:g}. Is that steps times chunk size?"
+    )
 
 
 # The ring, by a student's functions
@@ -153,16 +155,16 @@ def _exchanged(ring, workers):
     whole = workers * workers
     yield (
         max(sizes) > whole,
-        (f"With {workers} workers, a worker passes on {max(sizes)} numbers at once: one chunk has {whole}."),
+        (f"With {workers} workers, a worker passes on {max(sizes)} numbers at once, but one chunk has {whole}."),
     )
     count = len(ring.exchanges)
     yield (
         count > workers - 1,
-        (f"With {workers} workers, each exchanges {count} times: {workers - 1} exchanges take a chunk to all others."),
+        (f"With {workers} workers, each makes {count} exchanges: {workers - 1} are enough to reach all the others."),
     )
     yield (
         count < workers - 1,
-        (f"With {workers} workers, each exchanges {count} times: a chunk needs {workers - 1} to reach all the others."),
+        (f"With {workers} workers, each makes {count} exchanges: a chunk needs {workers - 1} to reach the others."),
     )
 
 
@@ -173,17 +175,19 @@ def _holds(vector, workers, worker, chunk):
     own = parts[:, chunk]
     foreign = np.flatnonzero(np.any(parts, axis=0) & (np.arange(workers) != chunk))
     if len(foreign):
-        return f"{where} holds a part of chunk {foreign[0]}: which chunk had the previous worker sent in that exchange?"
+        return (
+            f"{where} contains part of chunk {foreign[0]}: which chunk did the previous worker send in that exchange?"
+        )
     if np.allclose(own, 1 / workers):
         return (
-            f"{where} is the sum divided by {workers}: the ring gives the sum. The mean is taken once, after the ring."
+            f"{where} is the sum divided by {workers}, but the ring gives the sum. Take the mean once, after the ring."
         )
     for other in np.flatnonzero(own > 1):
-        return f"{where} holds the part of worker {other} {own[other]:g} times: did you add a sum to what is there?"
+        return f"{where} contains worker {other}'s part {own[other]:g} times: did you add a sum to what was there?"
     if missing := [str(other) for other in np.flatnonzero(own == 0)]:
         return f"{where} lacks the part{'s' * (len(missing) > 1)} of worker {', '.join(missing)}."
     times = ", ".join(f"{each:.3g}" for each in own)
-    return f"{where} holds the parts of workers 0 to {workers - 1} {times} times: each belongs there once."
+    return f"{where} contains the parts of workers 0 to {workers - 1} {times} times: each belongs there once."
 
 
 def _with_unequal_chunks(function, judged):
@@ -200,7 +204,7 @@ def _with_unequal_chunks(function, judged):
             yield (
                 not np.array_equal(after[worker][chunk], sums[chunk]),
                 (
-                    f"Right if all chunks have the same length. If they have 4, 3 and 3 numbers, chunk {chunk} of "
+                    f"Right if all chunks have the same length. But if they have 4, 3 and 3 numbers, chunk {chunk} of "
                     f"worker {worker} is not the sum."
                 ),
             )

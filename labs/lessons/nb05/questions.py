@@ -20,12 +20,12 @@ def epoch_time(seconds, run):
     tolerance = max(0.5, 0.02 * steady)
     yield abs(seconds - steady) <= min(tolerance, abs(sum(epochs) / len(epochs) - steady) / 2), None
     if abs(seconds - sum(epochs) / len(epochs)) <= tolerance:
-        return "The first epoch is in this mean. What happens in that epoch that never happens again?"
+        return "This mean includes the first epoch. What happens in that epoch that never happens again?"
     yield abs(seconds - epochs[0]) <= tolerance, "This is the first epoch, with tracing and warm-up."
     if abs(seconds - sum(epochs)) <= tolerance or (len(epochs) > 2 and abs(seconds - sum(epochs[1:])) <= tolerance):
         return "This is a sum over epochs. Divide it by the number of epochs."
     yield abs(seconds - steady) <= tolerance, None
-    return "Take the seconds that the lines after `Epoch 2/..` give, and average them."
+    return "Take the seconds given in the lines after `Epoch 2/..`, and average them."
 
 
 @judges("05.5")
@@ -34,7 +34,7 @@ def round_speedups(function):
     yield changed, changed
     yield (
         not hasattr(value, "__len__"),
-        "One number hides how much the rounds differ. Give a list, with a speedup for each round.",
+        "One number hides how much the rounds differ. Return a list with a speedup for each round.",
     )
     value = [float(each) for each in value]
 
@@ -42,15 +42,15 @@ def round_speedups(function):
         return len(value) == 3 and all(near(a, b, 1e-3) for a, b in zip(value, wanted, strict=True))
 
     yield is_(1.6, 2.0, 1.6), None
-    yield len(value) != 3, f"3 rounds were given, so a list of length 3 is asked for. Yours has length {len(value)}."
+    yield len(value) != 3, f"3 rounds were given, so return a list of length 3. Yours has length {len(value)}."
     yield is_(2.5 / 4, 0.5, 5 / 8), "Upside down: a speedup above 1 means faster."
     yield is_(1.5, 2.5, 3), "A difference in seconds is not a speedup: divide."
     yield is_(1, 2, 1), CUT
     yield (
         is_(1.6, 1.6, 1.6) or len({round(each, 6) for each in value}) == 1,
-        "All the same? Each round has its own two times.",
+        "Are all the values the same? Each round has its own two times.",
     )
-    return "Divide the time on 1 worker by the time on p workers of the same round."
+    return "Divide the time on 1 worker by the time on p workers in the same round."
 
 
 @judges("05.6")
@@ -58,39 +58,39 @@ def usual_step(function):
     epochs = [[9.0, 2.5, 2.4], [1.0, 1.3, 5.0], [1.0, 1.2, 1.1, 1.4]]
     value, changed = called(function, epochs)
     yield changed, changed
-    yield hasattr(value, "__len__"), "Give one median of all steady steps, not one for each epoch."
+    yield hasattr(value, "__len__"), "Return one median of all steady steps, not one for each epoch."
     yield near(value, 1.2, 1e-3), None
     yield (
         near(value, 1.35, 1e-3),
-        "The steps of the first epoch are among these. What happens in that epoch that never happens again?",
+        "These include the steps of the first epoch. What happens in that epoch that never happens again?",
     )
-    yield near(value, 12 / 7, 1e-3), "This is a mean: one step of 5 s moves it by half a second. Take the median."
-    yield near(value, 25.9 / 10, 1e-3), "This is a mean, and the first epoch is in it."
+    yield near(value, 12 / 7, 1e-3), "This is a mean: one step of 5 s shifts it by half a second. Take the median."
+    yield near(value, 25.9 / 10, 1e-3), "This is a mean, and it includes the first epoch."
     yield (
         near(value, 1.225, 1e-3),
-        "This uses the median of each epoch. Put the steps of all steady epochs together first.",
+        "This uses the median of each epoch. First put the steps of all steady epochs together.",
     )
     yield near(value, 1.0, 1e-3), "The step in the middle of a list is its median only if the list is sorted."
-    return "Leave out the first epoch, sort all other steps, and take the step in the middle."
+    return "Leave out the first epoch, sort all the other steps, and take the step in the middle."
 
 
 @judges("05.7")
 def slower_of_two(function):
     value, changed = called(function, [1.0, 1.2, 2.0, 1.0])
     yield changed, changed
-    yield hasattr(value, "__len__"), "Give one number: the mean over all pairs."
+    yield hasattr(value, "__len__"), "Return one number: the mean over all pairs."
     yield near(value, 1.5, 1e-3), None
     yield (
         near(value, 2.0, 1e-3),
         "This is the slowest step of all, and most pairs are faster. Take the mean over the pairs.",
     )
-    yield near(value, 1.3, 1e-3), "This is the mean step of one worker: nobody waits in it."
-    yield near(value, 9.4 / 6, 1e-3), "Both workers may take the same step, so 4 steps make 16 pairs."
+    yield near(value, 1.3, 1e-3), "This is the mean step of one worker, in which nobody waits."
+    yield near(value, 9.4 / 6, 1e-3), "Both workers may draw the same step, so 4 steps make 16 pairs."
     yield (
         near(value, 1.46, 1e-3),
         "(1.0, 2.0) and (2.0, 1.0) are two different pairs: either worker may be the slow one.",
     )
-    yield near(value, 1.1, 1e-3), "This is the faster of two. Who waits for whom?"
+    yield near(value, 1.1, 1e-3), "This is the faster of the two. Who waits for whom?"
     yield near(value, 2.6, 1e-3), "You add the two times, but both workers compute at the same time."
     return "Take the larger time of each pair, then the mean over all pairs. 4 steps make 16 pairs."
 
@@ -101,18 +101,18 @@ def own_study(sentence, rows):
     yield from reading.not_yours(rows, rows)
     of = {row["workers"]: row for row in rows}
     yield 1 not in of, "There is no run with 1 worker. Without this baseline you cannot call anything faster."
-    yield 2 not in of, "There is no run with 2 workers: run at least 1 and 2."
+    yield 2 not in of, "There is no run with 2 workers. You need runs with at least 1 and 2 workers."
     given = str(sentence).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     yield (
         given not in ("faster", "slower", "can't tell"),
-        f"{sentence!r} is not one of the three answers. Spell them as the text does.",
+        f"{sentence!r} is not one of the three answers. Spell your answer as in the text.",
     )
     refuse_noise(of[2])
     interval = of[2].get("speedup_interval")
     low, high = interval or (0, math.inf)
     yield given == ("faster" if low > 1 else "slower" if high < 1 else "can't tell"), None
     yield interval is None, "One round gives no interval, so you do not know how much the next round would differ."
-    seen = f"The interval of your speedup reaches from {low:.3g} to {high:.3g}"
+    seen = f"The interval of your speedup ranges from {low:.3g} to {high:.3g}"
     yield low <= 1 <= high, f"{seen}, and a speedup of 1 is inside it."
     yield (
         given == "can't tell",
@@ -137,32 +137,32 @@ def unconnected(speedup, steps):
 
     if together < alone:
         raise TooNoisy(
-            "A step beside another one came out shorter than a step alone, so the speedup would be above 2. When the "
+            "A step next to another one came out shorter than a step alone, so the speedup would be above 2. When the "
             "machine is quiet, run the cell that measures the steps again."
         )
     yield is_(2 * alone / together), None
     yield (
         is_(alone / together),
-        "This is the efficiency: it counts the images of one worker. How many images do both train in that step?",
+        "This is the efficiency: it counts only one worker's images. How many images do both process in that step?",
     )
-    yield is_(together / alone), "Upside down: this is how much longer a step takes beside another one."
-    yield is_(2 * together / alone), "Upside down: the longer the steps together, the smaller the speedup must be."
+    yield is_(together / alone), "Upside down: this is how much longer a step takes next to another one."
+    yield is_(2 * together / alone), "Upside down: the longer a step takes together, the smaller the speedup."
     if is_(2 * alone / exchange) or is_(2 * alone / steps["input"]):
-        return "The exchange is part of this one. Which kind of step has two trainings, but no exchange?"
+        return "This one includes the exchange. Which kind of step has two training runs but no exchange?"
     yield (
         is_(alone / exchange),
-        "This counts one worker's images only, and the exchange is part of it. Take the kind without exchange.",
+        "This counts only one worker's images, and it includes the exchange. Take the kind of step without it.",
     )
-    return "In a step together, both train twice as many images as one alone. Divide images by seconds in both cases."
+    return "In a step together, the two process twice as many images as one alone. Divide images by seconds each time."
 
 
 @judges("05.12")
 def updates(one, two, rows):
     steps = {row["workers"]: row["steps"] for row in rows}
     yield (one, two) == (steps.get(1), steps.get(2)), None
-    yield one == two, "Is it the same number for both? The global batch of 2 workers is twice as large."
+    yield one == two, "Is the number really the same for both? The global batch of 2 workers is twice as large."
     yield (
         (two, one) == (steps.get(1), steps.get(2)),
-        "It is the other way round: with more images per step there are fewer steps.",
+        "It is the other way round: with more images per step, there are fewer steps.",
     )
-    return "There is one update per step. Read in the log how many steps an epoch has (`98/98` means 98 steps)."
+    return "There is one update per step. The log shows how many steps an epoch has (`98/98` means 98 steps)."

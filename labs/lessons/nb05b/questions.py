@@ -12,14 +12,14 @@ def together(epochs):
     yield epochs > 6, "That is enough. Is it the smallest number that is enough?"
     if epochs == 5:
         return (
-            "Take 5 x 45 s and 5 x 12 s, each wrong by half a second in the worse direction. By how many per cent does "
+            "Take 5 x 45 s and 5 x 12 s, each off by half a second in the worse direction. By how many per cent does "
             "the speedup change?"
         )
     yield (
         1 <= epochs < 5,
-        f"Half a second is more than 1 % of {int(epochs)} x 12 s already, and the 45 s are rounded as well.",
+        f"Half a second is already more than 1 % of {int(epochs)} x 12 s, and the 45 s is rounded as well.",
     )
-    return "Half a second of n x 12 s and half a second of n x 45 s must change the speedup by less than 1 % together."
+    return "Errors of half a second in n x 12 s and in n x 45 s must together change the speedup by less than 1 %."
 
 
 @judges("05.15")
@@ -36,4 +36,4 @@ def late(gpus):
         gpus == 1,
         "At this site a job gets only the GPUs that it asks for. Does any line that sbatch reads ask for one?",
     )
-    return "Either the late line counts, or it does not. Which number of GPUs follows in each case?"
+    return "Either the late line counts, or it does not. How many GPUs does the job get in each case?"

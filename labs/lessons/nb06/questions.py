@@ -20,31 +20,31 @@ def by_hand(zero, one):
     zero, one = [int(x) for x in zero], [int(x) for x in one]
     both, missing = sorted(set(zero) & set(one)), sorted(set(range(1, 101)) - set(zero) - set(one))
     yield zero == list(range(1, 101, 2)) and one == list(range(2, 101, 2)), None
-    yield both, f"Both workers read {some(both)}. At which place does the second worker begin?"
+    yield both, f"Both workers read {some(both)}. Where does the second worker begin?"
     yield missing, f"No worker reads {some(missing)}. Together they must read all numbers from 1 to 100."
     if set(zero + one) != set(range(1, 101)):
         return f"{some(sorted(set(zero + one) - set(range(1, 101))))} is not among the numbers from 1 to 100."
     if len(zero) != len(one):
         return f"One worker reads {len(zero)} numbers and the other {len(one)}: shares must be as equal as possible."
-    yield zero == list(range(2, 101, 2)), "The two shares are fair, but exchanged: worker 0 takes the first number."
+    yield zero == list(range(2, 101, 2)), "The two shares are fair, but swapped: worker 0 takes the first number."
     if zero == list(range(1, 51)):
         return "These are two blocks. Nothing is missing, but neighbours stay together. Take every second number."
-    return "Take every second number, in order; worker 0 begins at the first, worker 1 at the second."
+    return "Take every second number, in order: worker 0 begins with the first, and worker 1 with the second."
 
 
 @judges("06.2")
 def sizes(counts):
     counts = [int(count) if float(count).is_integer() else float(count) for count in counts]
     yield counts == [34, 33, 33], None
-    yield len(counts) != 3, f"Your list has the length {len(counts)}. Give one number for each of the three workers."
+    yield len(counts) != 3, f"Your list has length {len(counts)}. Give one number for each of the three workers."
     if sum(counts) == 100 and any(isinstance(count, float) for count in counts):
-        return "A worker reads whole samples: the shares cannot be equal. Which worker gets one more?"
+        return "A worker reads whole samples, so the shares cannot be equal. Which worker gets one more?"
     if sorted(counts) == [33, 33, 34]:
         return "The three shares are right, but not in the order of the workers. Which worker reads number 100?"
-    yield sum(counts) < 100, f"Together these are {sum(counts)} samples, so some of the 100 would never be read."
+    yield sum(counts) < 100, f"These add up to {sum(counts)} samples, so some of the 100 would never be read."
     yield (
         sum(counts) > 100,
-        f"Together these are {sum(counts)} samples, but there are 100, so some would be read twice.",
+        f"These add up to {sum(counts)} samples, but there are only 100, so some would be read twice.",
     )
     return "The shares differ by one sample at most. Count 1, 4, 7, ..., then 2, 5, 8, ... and 3, 6, 9, ..."
 
@@ -71,7 +71,7 @@ def shard_of(function):
                 endless = len(shares[size][-1]) > 24
                 yield (
                     endless,
-                    "The share is longer than `numbers`. Give one pass only: `fit` itself asks for the next epoch.",
+                    "The share is longer than `numbers`. Make only one pass: `fit` itself asks for the next epoch.",
                 )
             except tf.errors.OpError as problem:
                 stops = f"For rank {rank} of {size} TensorFlow stops with {type(problem).__name__}."
@@ -80,17 +80,17 @@ def shard_of(function):
     for size, reads in shares.items():
         found = coverage(reads, 24)
         if len(found.foreign):
-            return f"Of the samples 0 to 23, your shares hold {some(found.foreign)}. Return elements of `numbers`."
+            return f"The samples are 0 to 23, but you return {some(found.foreign)}. Return elements of `numbers`."
         read = f"With {size} ranks, {some(found.repeated)} are read more than once and {some(found.unseen)} by nobody."
-        yield len(found.unseen) and len(found.repeated), f"{read} Does each rank begin at a place of its own?"
+        yield len(found.unseen) and len(found.repeated), f"{read} Does each rank begin at a different place?"
         if len(found.repeated):
-            return f"With {size} ranks, {some(found.repeated)} are read by more than one. What tells a rank its share?"
+            return f"With {size} ranks, {some(found.repeated)} are read more than once. What tells a rank its share?"
         if len(found.unseen):
             lost = f"With {several(size, 'rank')}, nobody reads {some(found.unseen)}."
             return f"{lost} Into how many shares must you divide?"
     if shares[3] != [list(range(rank, 24, 3)) for rank in range(3)]:
         return (
-            "Every sample is read once, but neighbours stay together, or ranks are exchanged. Take every size-th one."
+            "Every sample is read once, but neighbours stay together, or ranks are swapped. Take every size-th sample."
         )
 
 
@@ -103,10 +103,10 @@ def classes(function):
     seen, per_batch = map(float, value)
     yield np.isclose(seen, 3) and np.isclose(per_batch, 1.25), changed
     if np.isclose(seen, 1.25) and np.isclose(per_batch, 3):
-        return "Both numbers are right, but exchanged: give the classes of the epoch first, then those of a batch."
+        return "Both numbers are right, but swapped: give the classes of the epoch first, then those of a batch."
     if np.isclose(seen, 3) and np.isclose(per_batch, 4):
         return "The second number counts samples. In a batch, count the classes with at least one sample."
-    yield np.isclose(seen, 3) and np.isclose(per_batch, 5), "The second is a sum over the batches: take the mean."
+    yield np.isclose(seen, 3) and np.isclose(per_batch, 5), "The second number is a sum over batches: take the mean."
     rounded = np.isclose(seen, 3) and np.isclose(per_batch, [1, 1.2, 1.3]).any()
     yield rounded, f"The second number is rounded to {per_batch:g}: do not round a mean."
     yield seen == 16, "The first number counts samples of worker 0. How many classes have at least one sample?"
@@ -142,13 +142,13 @@ def never_read(function):
     yield np.allclose(got, [2 / 6, 2 / 4, 0, 3 / 7]), "This is the share that was not read. How many samples is that?"
     yield got == read, "This counts the samples that were read. How many were not?"
     if got == [1, 0, 0, 2]:
-        return "A sample that is read twice counts once here, so it is not enough to subtract the lengths of the lists."
+        return "A sample that is read twice counts only once, so it is not enough to subtract the lengths of the lists."
     if got in ([3, 2, 4, 6], [4, 2, 3, 6]):
         return "This looks at one worker only. A sample counts as read if any of the workers has read it."
     yield got in ([2, 2, 0, 2], [3, 3, 1, 3]), "Do you go through all n samples? Their numbers are 0 to n-1."
     (reads, n), value, _ = next(row for row in zip(trials, got, wanted, strict=True) if row[1] != row[2])
     lists = ", ".join(map(str, reads))
-    return f"For the reads {lists} of {n} samples your function gives {value:g}. Which did nobody read?"
+    return f"For the reads {lists} of {n} samples, your function gives {value:g}. Which does nobody read?"
 
 
 @judges("06.9")
@@ -159,17 +159,17 @@ def expected(function):
     yield are((1 - 1 / k) ** k), None
     yield are(100 * (1 - 1 / k) ** k), PER_CENT
     if np.allclose(got[1:], 1 / k[1:] ** 2) or are(1 / 4):
-        return "This fits your count for two workers. But for four workers your count is larger, and this is not."
+        return "This matches your count for two workers. But for four workers your count grows, and this does not."
     yield are(1 - 1 / k), "One worker leaves out the sample with this probability. All of them must leave it out."
-    yield are(1 / k), "One worker reads the sample with this probability. With which probability does it not?"
+    yield are(1 / k), "One worker reads the sample with this probability. With what probability does it not?"
     yield are((1 / k) ** k), "All workers read the sample with this probability. When do all of them leave it out?"
     yield are(np.exp(-1)), "This is the limit for many workers. Your count for two is below it."
-    yield np.allclose(got[:2], [0, 0.75]), "This is the share that is read. Which share is not?"
+    yield np.allclose(got[:2], [0, 0.75]), "This is the share that is read. What share is not?"
     alone = got[0]
     of = "all" if np.isclose(alone, 1) else f"{alone:.3g}"
     yield not abs(alone) <= 1e-8, f"A single worker reads everything, but your formula leaves out {of} of it."
     return (
-        "Begin with one worker and one sample. With which probability is the sample not in its share? Then take all K."
+        "Begin with one worker and one sample. How probable is it that its share lacks the sample? Then consider all K."
     )
 
 
@@ -195,22 +195,22 @@ def fair(function):
                 continue
             if all(len(read) == n for read in reads):
                 return f"Each of the {size} ranks reads all {n} samples: nothing divides them."
-            yield len(found.foreign), f"With n={n} there is no sample {some(found.foreign)}."
+            yield len(found.foreign), f"With n={n}, your dataset must not contain {some(found.foreign)}."
             if epoch > 1:
                 return f"Epoch 1 is right, but in epoch {epoch} with {size} ranks nobody reads {some(found.unseen)}."
             lost = f"In epoch 1 with n={n} and {size} ranks, nobody reads {some(found.unseen)}."
             yield not len(found.repeated), f"{lost} Has every sample a share, also where {size} does not divide n?"
             read = f"{some(found.repeated)} are read more than once and {some(found.unseen)} by nobody"
-            return f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide?"
+            return f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide the samples?"
     first, second, _ = made[2]
     if first == second and any(read != sorted(read) for read in first):
-        return "Every sample is read once, but the order never changes. Which argument of `shuffle` draws a new one?"
+        return "Every sample is read once, but the order never changes. Which argument makes `shuffle` draw a new one?"
     yield first == second, "Every sample is read once, but nothing is shuffled: a sorted source would stay sorted."
     early = max(_places_early(reads) for epochs in made.values() for reads in epochs)
     if early < 0.75 * n:
         return (
-            f"Every sample is read once, but neighbours stay close. Of {n} sorted samples, none comes more than {early}"
-            " places early. `shuffle` draws from a buffer. How large must the buffer be?"
+            f"Every sample is read once, but neighbours stay close. Of {n} sorted samples, none moves forward by more"
+            f" than {early} places. `shuffle` draws from a buffer. How large must the buffer be?"
         )
 
 
@@ -224,11 +224,11 @@ def _places_early(reads):
 def batches(count, last):
     yield (count, last) == (13, 2), None
     if (count, last) == (2, 13):
-        return "The two numbers are exchanged: give the number of batches first, then the size of the last one."
+        return "The two numbers are swapped: give the number of batches first, then the size of the last one."
     yield count == 12.5, "There is no half batch: one batch is smaller than the others."
-    yield count == 12, "These are the full batches. The elements that remain make one more."
+    yield count == 12, "These are the full batches. The remaining elements make one more."
     yield count == 13, "The number of batches is right. How many elements are left for the last one?"
-    return "Divide and round up. Then see what the full batches leave for the last one."
+    return "Divide and round up. Then work out how many elements the full batches leave for the last one."
 
 
 @judges("06.14")
@@ -241,15 +241,15 @@ def plan(function):
         return "Steps and samples are whole numbers, but your function gives a fraction."
     steps, rest = {k: v[0] for k, v in got.items()}, {k: v[1] for k, v in got.items()}
     if all(steps[k] == -(-k[0] // (k[1] * k[2])) for k in trials):
-        return "These steps are rounded up. In the last step, some workers would have a smaller batch, or no batch."
+        return "These steps are rounded up. In the last step, some workers would have a smaller batch, or none."
     if all(steps[k] == k[0] // k[2] for k in trials):
         return "These are the steps of one worker alone. In each step, every worker takes a local batch."
     if all(steps[k] == trials[k][0] for k in trials):
         if all(rest[k] == k[0] - steps[k] * k[2] for k in trials):
-            return "The steps are right. But for the rest, subtract what all workers read, not what one of them reads."
+            return "The steps are right. But for the remainder, subtract what all workers read, not what one reads."
         if all(rest[k] == k[0] % k[2] for k in trials):
             return (
-                "The steps are right. But this rest is of one worker's batches; a step takes a batch for each worker."
+                "The steps are right. But this remainder is for one worker alone; a step takes a batch for each worker."
             )
         return "The steps are right. How many of the n samples do these steps leave out?"
     sizes = next(k for k in trials if got[k] != trials[k])
@@ -264,7 +264,7 @@ def equal_generators(never, twice):
     if (never, twice) == (0, 0):
         return "The ranks would have to read different halves. Does anything make the generator of rank 1 different?"
     yield (never, twice) == (250, 250), "Different orders would give this. Here both generators have the same seed."
-    yield never == 500, "The first number is right. And how many samples do both ranks read?"
+    yield never == 500, "The first number is right. But how many samples do both ranks read?"
     yield (
         twice in (500, 1000),
         "Each rank takes half of the steps. Which samples are in these steps, and which are not?",
@@ -290,7 +290,7 @@ def folder_share(function, files, reads):
             batch = np.shape(elements[0][1])
             yield (
                 batch,
-                f"An element holds {batch[0] if batch else 0} labels. Give single samples: the next cell batches them.",
+                f"An element contains {batch[0] if batch else 0} labels. Return single samples: batching comes later.",
             )
             yield (
                 len(elements) > len(files),
@@ -302,13 +302,13 @@ def folder_share(function, files, reads):
         found = coverage(shares, len(files))
         if all(len(share) == len(files) for share in shares):
             waste = f"each of the {size} ranks opens and decodes all {len(files)} files and then drops most of them"
-            yield delivered == len(files), f"The shares are right, but {waste}. Where must the shard stand?"
+            yield delivered == len(files), f"The shares are right, but {waste}. Where does the shard belong?"
             return f"Each rank reads all {len(files)} files: nothing divides them."
         if not any(shares):
-            return "No file was opened: read with the given function `read`, which counts."
+            return "No file was opened: read the files with the given function `read`, which counts them."
         if not found.right:
             twice, never = some(found.repeated), some(found.unseen)
-            return f"With {size} ranks, the files at the places {twice} are read twice, and those at {never} by nobody."
+            return f"With {size} ranks, the files at positions {twice} are read twice, and those at {never} by nobody."
         if all(max(share) - min(share) + 1 == len(share) for share in shares):
             return "Each rank takes one block of the sorted files, so it sees few classes. Take files from everywhere."
 
@@ -316,7 +316,7 @@ def folder_share(function, files, reads):
 @judges("06.17")
 def idle(count):
     yield count == 4, None
-    yield count == 0, "`shard` gives whole files, so two workers cannot share one. Count the empty shares."
+    yield count == 0, "`shard` hands out whole files, so two workers cannot share one. Count the empty shares."
     yield count == 8, "Some workers do get a file. How many get none?"
     yield count == 2, "This is the number of workers for each file. How many of the 8 workers get none?"
     return "There are 4 files and 8 workers. What is left of a list of 4 after shard(8, r)?"
@@ -336,9 +336,9 @@ def processed(on_1, on_2, record_1, record_2):
     steps_2, batch_2, _ = _steps(record_2, "the second")
     yield (on_1, on_2) == (steps_1 * batch_1, steps_2 * batch_2), None
     if (on_1, on_2) == (images, images) or on_1 == on_2:
-        return "So many images exist, and an epoch ought to process each once. Do steps and batch agree with that?"
+        return "This is the number of images. An epoch should process each once. Do steps and batch agree with that?"
     yield (on_1, on_2) == (steps_1, steps_2), "These are steps. How many images does each of them take?"
-    yield (on_1, on_2) == (steps_2 * batch_2, steps_1 * batch_1), "The two records are exchanged."
+    yield (on_1, on_2) == (steps_2 * batch_2, steps_1 * batch_1), "The two records are swapped."
     return "In each step all ranks together process the global batch. Multiply two fields of the record."
 
 
@@ -358,7 +358,7 @@ def repaired(path):
     if original != path and original.is_file():
         if _program(path) == _program(original):
             raise NotDone(
-                f"{path.name} still does what your colleague's script does. Repair it, save it, run this cell again."
+                f"{path.name} still does what your colleague's script does. Repair it, save it and run this cell again."
             )
     groups = (1, 1), (3, 3), (2, 1)  # ranks, and of these on a node
     plays = scripts.ranks(path, groups)
@@ -388,16 +388,16 @@ def foretold(batch, rate, steps, images, loss):
     given = {"batch_then": batch, "rate_then": rate, "steps_then": steps, "images_then": images, "loss_then": loss}
     signs = {name: _SIGNS.get(str(value).strip().lower()) for name, value in given.items()}
     odd = [name for name, sign in signs.items() if sign is None]
-    yield odd, f"{', '.join(odd)}: answer with one of the three signs, as a text."
+    yield odd, f"{', '.join(odd)}: answer with one of the three signs, as a string."
     batch, rate, steps, images, loss = signs.values()
     yield batch != "=", "batch_then: which option of the command sets this number, and has it changed?"
     yield rate != "=", "rate_then: find the line of the script that computes the rate. What does the rate depend on?"
     yield steps != images, "steps_then and images_then: the batch has not changed. Do these two fit together?"
-    yield steps == "=", "steps_then, images_then: then both ranks would again read each image, as in 06.19."
+    yield steps == "=", "steps_then, images_then: in that case, both ranks would again read each image, as in 06.19."
     yield (
         steps == ">",
-        "steps_then, images_then: your colleague's ranks read each image twice. Should it be more often?",
+        "steps_then, images_then: your colleague's ranks read each image twice. Should it happen more often?",
     )
     if loss == "<":
         return "loss_then: each step changes the weights once. How many steps does each run take in all its epochs?"
-    yield loss == "=", "loss_then: the number of epochs is the same. Are the weights updated equally often, too?"
+    yield loss == "=", "loss_then: the number of epochs is the same. Are the weights updated just as often?"

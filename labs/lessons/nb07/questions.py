@@ -20,9 +20,9 @@ BROADCAST, AVERAGE = "BroadcastGlobalVariablesCallback", "MetricAverageCallback"
 
 @judges("07.2")
 def size(count):
-    yield count == 2, "That would be one process per node, and three GPUs of each node would stay idle."
+    yield count == 2, "That would be one process per node, and three GPUs on each node would stay idle."
     yield count == 4, "That is one node's share. How many nodes are there?"
-    yield count == 6, "Multiply nodes and tasks per node instead of adding them."
+    yield count == 6, "Multiply nodes by tasks per node instead of adding them."
     yield count != 8, "K = nodes x tasks per node, with one task for each GPU of a node."
 
 
@@ -30,10 +30,10 @@ def size(count):
 def place(node, local):
     yield local == 6, "No node has a GPU with this number, since each has 4. Start again at 0 on each node."
     if (node, local) in ((0, 2), (2, 2)):
-        return "The local rank is right. Which node is it, if the first one is node 0 and holds the ranks 0 to 3?"
+        return "The local rank is right. Which node is it, if the first one is node 0 and has ranks 0 to 3?"
     yield (node, local) == (2, 1), "The two numbers are swapped: first the node, then the local rank."
     yield node == 1 and local == 3, "Both counts begin at 0: the first rank of a node has local rank 0."
-    yield (node, local) != (1, 2), "Write the ranks 0 to 7 in two rows of four, one row for each node, and find 6."
+    yield (node, local) != (1, 2), "Write ranks 0 to 7 in two rows of four, one row for each node, and find 6."
 
 
 @judges("07.4")
@@ -43,7 +43,7 @@ def start(plays):
     started, early = facts["hvd"].get("started"), facts["hvd"].get("early")
     missing = not started and not facts["error"]
     yield missing, "Horovod is never started. Without that, every process believes that it is alone, or fails."
-    yield early, "Something asks Horovod for a rank or the size before it is started. Start it first."
+    yield early, "Something asks Horovod for a rank or the size before Horovod is started. Start it first."
     if not started:
         yield from scripts.stop(plays)
 
@@ -62,16 +62,14 @@ def pin(plays):
             f"{SIZE - 1} of {LOCAL_SIZE}, which does not exist. Which number starts again at 0 on each node?"
         )
     if local in ([LOCAL_SIZE] * SIZE, [SIZE] * SIZE):
-        return "This is the number of ranks, which is the same on every rank: all would take the same worker."
+        return "This is the number of ranks, which is the same on every rank: all of them would use the same worker."
     if local != LOCAL_RANKS:
-        return (
-            f"The ranks 0 to {SIZE - 1} ask for the workers {local}. On a node, they must be different, and must exist."
-        )
+        return f"Ranks 0 to {SIZE - 1} ask for workers {local}. On each node, these must be different and must exist."
     sharing = [each[-1].get("local_size") for each in pins]
     if None in sharing:
-        return "`devices.pin` is not told how many ranks share this machine: it could not refuse two on one GPU."
+        return "`devices.pin` is not told how many ranks share this machine, so it cannot refuse to put two on one GPU."
     if sharing != [LOCAL_SIZE] * SIZE:
-        return "The second number says how many ranks share *this machine*, not all of them."
+        return "The second number says how many ranks share *this machine*, not how many there are in total."
 
 
 @judges("07.6")
@@ -79,12 +77,12 @@ def pin(plays):
 def shard(plays):
     asked = [facts["hvd"].get("shards", [])[-1:] for facts in plays[-1]]
     if any(call and call[0] == [rank, SIZE] for rank, call in enumerate(asked)):
-        return "The two numbers are swapped: first comes the number of shards, then the number of this one."
+        return "The two numbers are swapped: first comes the number of shards, then the index of this shard."
     for error in (facts["error"] for by_rank in reversed(plays) for facts in by_rank):
         if error and "numbers" in error["code"] and re.search(r"Dataset' object is not subscriptable", error["says"]):
             return (
-                f"Line {error['line']}: `{error['code']}`: `numbers` is a tf.data.Dataset, which has no indices and "
-                "slices as a list has. Look among its methods for one that gives each worker a part of it."
+                f"Line {error['line']}: `{error['code']}`: `numbers` is a tf.data.Dataset, which you cannot index or "
+                "slice like a list. Look among its methods for one that gives each worker a part of it."
             )
     yield from scripts.unfair(plays)
 
@@ -102,17 +100,17 @@ def optimizer(plays):
         yield from scripts.another_optimizer(fit["optimizer"])
     rates, told = [scripts.first_rate(fit) for fit in fits], plays[-1][0]["recorders"]
     if len(set(rates)) > 1:
-        return f"The ranks begin with different rates: {', '.join(f'{rate:.4g}' for rate in rates)}."
+        return f"The ranks start with different rates: {', '.join(f'{rate:.4g}' for rate in rates)}."
     rate, one = rates[0], scripts.first_rate(alone)
     lost = told and isinstance(told[0]["learning_rate"], float) and not near(rate, told[0]["learning_rate"])
-    yield lost, "The rate is computed, but the optimizer does not get it."
+    yield lost, "The rate is computed, but it is not passed to the optimizer."
     fixed, less = near(rate, scripts.RATE), near(rate, scripts.RATE / SIZE)
     yield fixed, "The rate does not depend on the ranks, and Horovod does not scale it. What does the linear rule say?"
     yield not near(one, scripts.RATE), f"With one rank the learning rate must be {scripts.RATE}; it is {one:.4g}."
-    nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that of {LOCAL_SIZE}. Which batch grows?"
+    nodes = f"With {SIZE} ranks, {LOCAL_SIZE} on each node, the rate is that for {LOCAL_SIZE}. Which batch grows?"
     yield near(rate, scripts.RATE * LOCAL_SIZE), nodes
-    yield less, "Divided: with more ranks the batch is larger and the gradient less noisy, so the step may be longer."
-    yield not near(rate, scripts.RATE * SIZE), f"With {SIZE} ranks the linear rule gives another rate than your script."
+    yield less, "You divide: with more ranks, the batch is larger and the gradient less noisy, so a step may be longer."
+    yield not near(rate, scripts.RATE * SIZE), f"With {SIZE} ranks, the linear rule does not give your script's rate."
     if not all(fit["wrapped"] for fit in fits):
         return (
             "The optimizer is not wrapped: the gradients are not averaged, and each rank would train its own network."
@@ -120,8 +118,8 @@ def optimizer(plays):
     passes = fits[0]["wrapped"]["passes"]
     if passes != 1:
         return (
-            f"With backward_passes_per_step={passes} the weights change in every {passes}th step only, on a batch that "
-            f"is {passes} times as large: runs could not be compared."
+            f"With backward_passes_per_step={passes} the weights change only in every {passes}th step, on a batch that "
+            f"is {passes} times as large, so you could not compare runs."
         )
 
 
@@ -133,19 +131,19 @@ def callbacks(plays):
         kinds = [kind for names in fit["callbacks"] for kind in names]
         if BROADCAST not in kinds:
             return (
-                "No broadcast: the ranks begin with different random weights. Equal gradients added to different "
-                "weights leave them different for ever."
+                "There is no broadcast: the ranks begin with different random weights. Adding equal gradients to "
+                "different weights leaves them different forever."
             )
-        yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss of rank 0's share only."
+        yield AVERAGE not in kinds, "Metrics are not averaged: your log would show the loss on rank 0's share only."
         after = {BROADCAST, AVERAGE} & set(kinds[kinds.index("Recorder") :] if "Recorder" in kinds else ())
         yield (
             after,
-            "The recorder stands before Horovod's callbacks, so it would record values that are not averaged yet.",
+            "The recorder comes before Horovod's callbacks, so it would record values that are not averaged yet.",
         )
         yield "Recorder" not in kinds, "`fit` runs without the recorder: there would be no record of your run."
     roots = [fit["roots"][0] for fit in fits]
     other = len(set(roots)) > 1
-    yield other, "Each rank names another root, so the ranks do not get the same weights. All must name the same one."
+    yield other, "Each rank names a different root, so they do not get the same weights. All must name the same one."
 
 
 @judges("07.9")
@@ -153,14 +151,14 @@ def callbacks(plays):
 def log(plays):
     (alone,), fits = yield from scripts.fits(plays)
     here, *others = [fit["verbose"] for fit in fits]
-    yield here == 2 and set(others) == {2}, "Every rank would print every epoch: with K ranks, each line comes K times."
-    yield here != 2 and 2 in others, "This is the wrong way round: one rank prints, and all others are silent."
-    yield here == 1, "1 is a progress bar, which fills a log with half lines. Which value gives one line per epoch?"
+    yield here == 2 and set(others) == {2}, "Each rank would print each epoch: with K ranks, each line appears K times."
+    yield here != 2 and 2 in others, "This is the wrong way round: one rank prints, and all the others are silent."
+    yield here == 1, "1 is a progress bar, which fills a log with broken lines. Which value gives one line per epoch?"
     yield here != 2, f"Rank 0 trains with verbose={here}. Which value gives one line per epoch?"
     node = others[LOCAL_SIZE - 1] != 0 and others[0] == 0
-    yield node, "One rank of each node would print. Which number is 0 on a single rank of the whole job?"
+    yield node, "One rank of each node would print. Which number is 0 on only one rank of the whole job?"
     yield any(others), "The other ranks still print. Which value of verbose makes `fit` silent?"
-    yield alone["verbose"] != 2, f"A rank alone trains with verbose={alone['verbose']}: it is rank 0 as well."
+    yield alone["verbose"] != 2, f"A single rank trains with verbose={alone['verbose']}, but it is rank 0 as well."
 
 
 @judges("07.11")
@@ -170,26 +168,26 @@ def batch_of_one(images, steps, updates, alone, both):
     records = isinstance(alone, Record) and isinstance(both, Record)
     yield (
         not records,
-        "Leave the two records at the end of the call as they are: they are those of your runs on 1 and 2 ranks.",
+        "Leave the two records at the end of the call as they are: they belong to your runs on 1 and 2 ranks.",
     )
     ranks = [run.configuration.workers for run in (alone, both)]
     yield (
         ranks != [1, 2],
-        f"These records are of runs on {ranks[0]} and {ranks[1]} ranks, but the check needs those on 1 and on 2.",
+        f"These are records of runs on {ranks[0]} and {ranks[1]} ranks, but the check needs those on 1 and on 2.",
     )
     batch = alone.configuration.global_batch
     whole = alone.dataset_images // batch
     yield (
         images == batch,
-        "This is the number of images that all ranks take together in a step. How many of them does one rank take?",
+        "This is the number of images that all ranks together take in a step. How many of them does one rank take?",
     )
     yield (
         images == 2 * batch,
-        "This is what all ranks took together in your run on 2 ranks. Here --batch_size is that of the run on 1 rank.",
+        "This is what both ranks together took in your run on 2. Here, --batch_size is that of the run on 1 rank.",
     )
     yield (
         not near(images, batch / 2),
-        "--batch_size is for all ranks, and each takes an equal part of it. How many ranks?",
+        "--batch_size is for all ranks, and each takes an equal part of it. How many ranks are there?",
     )
     yield (
         steps == whole // 2,
@@ -200,12 +198,12 @@ def batch_of_one(images, steps, updates, alone, both):
     letter = str(updates).strip("()., ").lower()[:1]
     yield (
         letter == "a",
-        "Images and steps are the same. But what does step 4 of the script do to the rate on 2 ranks?",
+        "The images and the steps are the same. But what does step 4 of the script do to the rate on 2 ranks?",
     )
     yield letter == "b", "That is your run on 2 ranks, with twice the --batch_size."
     yield (
         letter == "d",
-        "An update uses the images of all ranks. How many are these here, and how many in the run on 1 rank?",
+        "An update uses the images of all ranks. How many are there here, and how many in the run on 1 rank?",
     )
     yield letter != "c", f"{str(updates)[:20]!r} is not one of the choices: a, b, c, d."
 
@@ -235,7 +233,7 @@ def rules(function):
 
     yield wrong(0, 1), "The first rate is wrong. By the linear rule, multiply the rate by the number of ranks."
     if wrong(1, 0.5):
-        return "The linear rule is right. The second one takes the square root of the number of ranks as its factor."
+        return "The linear rule is right. The second rule uses the square root of the number of ranks as its factor."
     if wrong(2, 2 / 3):
         return "Two are right. The third factor is the number of ranks to the power 2/3: put brackets around 2/3."
 
@@ -253,10 +251,10 @@ def tensors(count, size):
         "The number of tensors is right. Give bytes instead of megabytes.",
     )
     if abs(size - gradient / 4) < 1e-3 * gradient:
-        return "The number of tensors is right. This is how many numbers they hold; how many bytes does a float32 take?"
+        return "The number of tensors is right. This is how many numbers they hold. How many bytes does a float32 take?"
     if abs(size - 2 * gradient) < 1e-3 * gradient:
         return "The number of tensors is right. Give the bytes of one rank's gradient, not of both ranks."
-    return "The number of tensors is right. Add up the sizes of all of them, in float32."
+    return "The number of tensors is right. Add up the sizes of all the tensors, in float32."
 
 
 @cache
@@ -275,7 +273,7 @@ def waits(rank):
         return "This rank announces last: the other one is already there."
     if rank != 0:
         return (
-            "Look at the marks: whose comes first in each row, and what does that rank do until the other one's comes?"
+            "Look at the marks. Whose comes first in each row, and what does that rank do until the other mark appears?"
         )
 
 
@@ -309,16 +307,16 @@ def _unequal(found, size):
     yield size == 1, "A single rank is rank 0, so nothing should change. Your function changes its weights."
     for other in range(1, size):
         same = all(np.array_equal(a, b) for _, after, _ in found for a, b in zip(after, found[other][0], strict=True))
-        yield same, f"{how} all have the weights of rank {other} afterwards, not those of rank 0."
+        yield same, f"{how} all ranks have the weights of rank {other} afterwards, not those of rank 0."
     yield (
         not any(trained for _, _, trained, _ in wrong),
         (f"{how} the trained weights are equal, but those of a frozen layer, or moving means, are not."),
     )
     rank, number, _, before = wrong[0]
-    yield before, f"{how} weights of rank {rank} have not changed."
+    yield before, f"{how} some weights of rank {rank} have not changed."
     equal = all(np.array_equal(after[number], found[0][1][number]) for _, after, _ in found)
-    yield equal, f"{how} all have equal weights afterwards, but they are not those of rank 0."
-    return f"{how} weights of rank {rank} are neither its own nor those of rank 0."
+    yield equal, f"{how} all ranks have equal weights afterwards, but they are not those of rank 0."
+    return f"{how} some weights of rank {rank} are neither its own nor those of rank 0."
 
 
 def _begun(world, function):
@@ -363,8 +361,8 @@ def distributed(path):
                 if not _equal(after, wanted):
                     how = f"With {size} rank{'s' * (size > 1)} and {name}, "
                     return how + _what_it_does(found, rank, make, size, sent / whole)
-            times = f"{sent / whole:.3g} times as many values as the gradients have are exchanged in a step"
-            yield size > 1 and sent > 1.01 * whole, f"With {size} ranks the weights are right, but {times}."
+            times = f"each step exchanges {sent / whole:.3g} times as many values as the gradients contain"
+            yield size > 1 and sent > 1.01 * whole, f"With {size} ranks, the weights are right, but {times}."
 
 
 def _gradients_of(rank, number):
@@ -422,10 +420,10 @@ def _what_it_does(found, rank, make, size, sent):
     if _equal(got, [np.ones(shape) for shape in _SHAPES]):
         return f"no weight of rank {rank} has changed after {_STEPS} steps."
     if size == 1:
-        return "the steps are not those of the optimizer that was given: was it made from its settings?"
+        return "the steps are not those of the optimizer that was given: was yours made from its settings?"
     own = [_alone(make, size, ranks=[other]) for other in range(size)]
     if all(_equal(each, own[0]) for each in found):
-        return "all ranks use the gradient of rank 0, and those of the others are lost."
+        return "all ranks use the gradient of rank 0, and the gradients of the others are lost."
     if _equal(got, own[rank]):
         return f"rank {rank} uses its own gradient: nothing that was exchanged has reached its weights."
     if _equal(got, _alone(make, size, factor=size)):
@@ -435,13 +433,13 @@ def _what_it_does(found, rank, make, size, sent):
     if all(map(_equal, found, _momentum_averaged(make, size))):
         return "each rank uses its own gradient, and you average the *momentum*. The weights drift apart all the same."
     if 0 < sent < 0.99:
-        return f"only {sent:.0%} of the gradients' values are exchanged: for the others each rank uses its own."
+        return f"only {sent:.0%} of the gradients' values are exchanged: for the rest, each rank uses its own."
     if any(not _equal(got, other) for other in found):
-        return f"rank {rank} has other weights than the others after {_STEPS} steps."
+        return f"rank {rank} has different weights from the others after {_STEPS} steps."
     mean = [np.mean(each, axis=0) for each in zip(*own, strict=True)]
     if _equal(got, mean):
         return (
-            "each rank makes its own step, and then you average the *weights*. Average the gradients, before the step."
+            "each rank takes its own step, and then you average the *weights*. Average the gradients before the step."
         )
     return "all ranks agree, but their step is not that of the mean gradient: what do you average, and when?"
 
@@ -460,6 +458,4 @@ def clipnorm(bound, changes):
         return (
             "W would stay within the bound, but the steps would be shorter than necessary. Give the largest clipnorm."
         )
-    return (
-        f"On 4 replicas W changed {farther:.3g} times as far as on 1 above. How much of the bound may each replica use?"
-    )
+    return f"On 4 replicas, W changed {farther:.3g} times as much as on 1. How much of the bound may each replica use?"

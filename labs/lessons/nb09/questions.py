@@ -11,15 +11,15 @@ from labs.lessons.nb09 import equal_ranks
 @judges("09.1")
 def times_as_long(ratio):
     yield near(ratio, 443 / 73, 0.02), None
-    yield near(ratio, 73 / 443, 0.02), "Upside down: this is below 1, and four processes took longer."
+    yield near(ratio, 73 / 443, 0.02), "This is upside down: it is below 1, although four processes took longer."
     yield near(ratio, 443 - 73, 0.01), "This is a difference in seconds. How many *times* as long is it?"
     yield (
         near(ratio, 370 / 73, 0.02),
-        "This is the extra time, divided by 73 s. How many times as long did it take in all?",
+        "This is the extra time, divided by 73 s. How many times as long did they take in total?",
     )
     yield near(ratio, 8, 0.06), "This is what the text says. Divide the two times yourself."
     yield near(ratio, 4, 0.01), "This is the number of processes. Divide the two times."
-    return "Divide the seconds of four processes by the seconds of one."
+    return "Divide the time that four processes take by the time that one takes."
 
 
 @judges("09.3")
@@ -33,10 +33,10 @@ def speedup(function):
     yield are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e)), None
     yield (
         are(lambda s, c, e, k: (s + 32 * c / k + e) / (s + 32 * c)),
-        "Upside down: a faster step must give more than 1.",
+        "This is upside down: a faster step must give more than 1.",
     )
     if are(lambda s, c, e, k: (s + 32 * c) / ((s + 32 * c) / k + e)):
-        return "Here the start of operations is divided by the ranks. But each rank starts all operations."
+        return "Here the start of operations is divided by the number of ranks. But each rank starts them all."
     yield (
         are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k)),
         "The exchange is missing. Every rank has to wait for it.",
@@ -46,71 +46,72 @@ def speedup(function):
         "The start of operations is missing. It is part of both steps.",
     )
     if are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c + e)):
-        return "Each rank computes all 32 images here. How many are left for it if the batch of all stays the same?"
+        return "Here each rank computes all 32 images. How many does each one get if the global batch is fixed?"
     if are(lambda s, c, e, k: k * (s + 32 * c) / (s + 32 * c + e)):
         return (
-            "Here the whole step is divided by the ranks, including start and exchange, or the batch grows with them."
+            "Here the whole step is divided by the number of ranks, including the start and the exchange, or else the "
+            "batch grows with the ranks."
         )
     if are(lambda s, c, e, k: (s + 32 * k * c) / (s + 32 * c + e)):
-        return "This is for a batch that grows with the ranks. Here all ranks together have 32 images."
+        return "This holds for a batch that grows with the ranks. Here all the ranks together have 32 images."
     if are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e / k)):
-        return "Here the exchange is divided by the ranks. Does it get shorter when there are more of them?"
+        return "Here the exchange is divided by the number of ranks. Does it get shorter when there are more of them?"
     yield are(lambda s, c, e, k: (s + c) / (s + c / k + e)), "`per_image` is for one image, and a step has 32 of them."
     if are(lambda s, c, e, k: (s + 32 * c + e) / (s + 32 * c / k + e)):
-        return "Here the exchange is in both steps. With which rank would a single rank exchange?"
+        return "Here the exchange is part of both steps. With whom would a single rank exchange anything?"
     if any(are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e * n(k))) for n in (lambda k: k, lambda k: k - 1)):  # noqa: B023
-        return "`exchange` is already all that the exchange adds to a step. Here it is counted several times."
+        return "`exchange` is already everything that the exchange adds to a step. Here it is counted several times."
     if are(lambda s, c, e, k: (s + 32 * c) / (32 * c / k + e)) or are(lambda s, c, e, k: 32 * c / (s + 32 * c / k + e)):
-        return "Here the start of operations is in one of the two steps only. It is part of both."
+        return "Here the start of operations is in only one of the two steps. It is part of both."
     yield (
         are(lambda s, c, e, k: s + 32 * c - (s + 32 * c / k + e)),
         "This is a difference in time. A speedup is a ratio.",
     )
     yield (
         are(lambda s, c, e, k: s + 32 * c / k + e),
-        "This is the step of several ranks. A speedup compares it with the step of one.",
+        "This is the step time of several ranks. A speedup compares it with the step time of one.",
     )
     yield (
         are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e) / k),
-        "Divided by the ranks, this is the efficiency.",
+        "This is divided by the number of ranks, which gives the efficiency.",
     )
     yield (
         are(lambda s, c, e, k: s + 32 * c / (s + 32 * c / k + e)),
         "Only the computing is divided by the step of several ranks. Put the whole step of one rank in brackets.",
     )
     return (
-        "Divide a step of one rank by a step of several. What does each consist of: start, computing for how many "
-        "images, exchange?"
+        "Divide the step time of one rank by that of several. What does each consist of: start, computing for how "
+        "many images, exchange?"
     )
 
 
 _LIKE = {
     "nothing": "The weights do not change: no step is taken. Go through the batches and take a step for each.",
-    "never": "The ranks' weights are never brought together: each trains a network of its own.",
+    "never": "The ranks' weights are never averaged: each rank trains a network of its own.",
     "every step": "With k = 3 the ranks exchange at every step: that is synchronous SGD, whatever k is.",
-    "early": "The mean is taken after the steps 1, 1 + k, ...: with which number does your count of the batches begin?",
-    "one early": "The mean is taken one step before each k-th. With which number does your count of the batches begin?",
-    "not at k": "The mean is taken after every step except each k-th. Look at the condition again.",
+    "early": "The mean is taken after steps 1, 1 + k, ...: with what number does your count of the batches begin?",
+    "one early": "The mean is taken one step before each k-th one. With what number does your count begin?",
+    "not at k": "The mean is taken after every step except each k-th one. Look at the condition again.",
     "at the end": "The mean is taken only once, at the end. It must be taken after every k-th step.",
     "first mean": "The training ends after its first mean, although there are more batches.",
-    "only k-th": "Only one of k batches is used. Each rank takes a step for every batch, and the mean after k steps.",
+    "only k-th": "Only one batch in k is used. Each rank takes a step for every batch, and the mean after k steps.",
     "repeated": "Each batch is used k times before the mean is taken. Use each batch for one step.",
     "collected": "There is one step for k batches, with the mean of their gradients. Take a step for each batch.",
     "collected sum": "There is one step for k batches, with the sum of their gradients. Take a step for each batch.",
     "sum": "The weights are added up over the ranks, but the sum is not divided by the number of ranks.",
     "by k": "The sum over the ranks is divided by k. How many numbers were added?",
-    "by all": "The sum over the ranks is divided by ranks and k. How many numbers were added?",
+    "by all": "The sum over the ranks is divided by the number of ranks and by k. How many numbers were added?",
     "twice": "The mean over the ranks is divided by their number once more.",
     "gradients at k": "At every k-th step the gradients are averaged. By then the weights differ: average the weights.",
     "rank 0": "After every k-th step all ranks have the weights of rank 0. What the other rank has learned is lost.",
     "weights alone": "With momentum, only the weights are averaged: each rank continues with its own velocity.",
     "momentum alone": "The velocities are averaged, but the weights are not: each rank keeps its own.",
     "momentum sum": "The weights are averaged, but the velocities are added up and not divided by the number of ranks.",
-    "momentum of rank 0": "At every mean all ranks get the velocities of rank 0. Take the mean of these as well.",
-    "momentum lost": "The velocities are set to 0 at every mean. A step changes them, so take their mean, too.",
+    "momentum of rank 0": "At every exchange all ranks get the velocities of rank 0. Take the mean of these as well.",
+    "momentum lost": "The velocities are set to 0 at every exchange. A step changes them, so take their mean, too.",
     "no momentum": "The steps ignore the momentum of the optimizer. Let the optimizer make the update.",
     "before": "At every k-th step the mean is taken before the update, so the ranks end with different weights.",
-    "rate": "The steps are too long: the learning rate is multiplied by the number of ranks. Leave it as it is.",
+    "rate": "The steps are too large: the learning rate is multiplied by the number of ranks. Leave it as it is.",
     "uphill": "The steps increase the loss. Does the gradient get the wrong sign before the update?",
 }
 
@@ -141,7 +142,7 @@ def local_sgd(path):
     after = "are equal" if first["equal"] else "differ"
     return (
         f"With k = {first['k']}{momentum} the weights are not those of local SGD; those of the two ranks {after} after "
-        "the last step. Each step is the gradient of this rank's batch and an update. After every k-th comes the mean."
+        "the last step. Each step is a gradient of this rank's batch and an update. The mean follows every k-th step."
     )
 
 
@@ -158,4 +159,4 @@ def exchanges(count, size, parameters):
     yield close(size, 4 * parameters / 4), "This is the number of weights. How many bytes does each take up?"
     yield close(size, 512 * whole), "This is right for k = 1, with an exchange after each of the 512 steps."
     yield any(close(size, 4 * whole / unit) for unit in (1e6, 2**20)), "Give the bytes, not megabytes."
-    return "The number of exchanges is right. Each one contains all weights, and a float32 takes up 4 bytes."
+    return "The number of exchanges is right. Each one contains all the weights, and a float32 takes up 4 bytes."

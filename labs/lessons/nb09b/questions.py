@@ -22,30 +22,30 @@ def updates(function):
         return np.allclose(got, [formula(*case) for case in cases])
 
     yield are(lambda n, b, e: n // b * e), None
-    yield are(lambda n, b, e: n // b), "These are the updates of one epoch."
-    yield are(lambda n, b, e: n * e), "These are the images of all epochs. How many of them are in one update?"
-    yield are(lambda n, b, e: -(-n // b) * e), "This counts a last batch that is not full. Here it is left out."
+    yield are(lambda n, b, e: n // b), "This is the number of updates in one epoch."
+    yield are(lambda n, b, e: n * e), "This is the number of images in all epochs. How many of them are in one update?"
+    yield (are(lambda n, b, e: -(-n // b) * e), "This counts a last batch that is not full. Here it must be left out.")
     yield (
         are(lambda n, b, e: n * e // b),
         "The images that do not fill a batch are left out at the end of *each* epoch.",
     )
     yield (
         are(lambda n, b, e: (n // b + 1) * e),
-        "This is one update more per epoch than there are whole batches, even if no images are left over.",
+        "This gives one more update per epoch than there are whole batches, even if no images are left over.",
     )
     yield (
         are(lambda n, b, e: round(n / b) * e),
-        "This rounds to the nearest number, so a batch that is half full counts, too.",
+        "This rounds to the nearest number, so a batch that is more than half full counts, too.",
     )
     yield (
         are(lambda n, b, e: n // b * b * e),
-        "These are the images that are read. How many updates are made with them?",
+        "This is the number of images that are read. How many updates are made with them?",
     )
     if are(lambda n, b, e: n // (b * e)):
-        return "The epochs divide the updates here: does a longer training make fewer of them?"
+        return "Here the updates are divided by the epochs: does a longer run make fewer of them?"
     yield are(lambda n, b, e: n * e / b), "An update takes a whole batch. This gives fractions of updates."
-    yield are(lambda n, b, e: b // n * e), "Upside down: images of an epoch over images of a batch."
-    return "Whole batches in an epoch, times the epochs."
+    yield are(lambda n, b, e: b // n * e), "This is upside down: divide the images of an epoch by those of a batch."
+    return "Multiply the number of whole batches in an epoch by the number of epochs."
 
 
 @judges("09.14")
@@ -63,32 +63,33 @@ def fit(function):
     def are(formula):
         return np.allclose(given, [formula(*row) for row in rows], rtol=1e-3)
 
-    yield are(lambda least, size: (size, least)), "The two are in the wrong order: first S_min, then B_crit."
+    yield are(lambda least, size: (size, least)), "The two numbers are in the wrong order: first S_min, then B_crit."
     yield (
         are(lambda least, size: (least, least * size)),
-        "The second number is the slope over 1 / B, S_min times B_crit.",
+        "The second number is the slope over 1 / B, which is S_min times B_crit.",
     )
     yield are(lambda least, size: (least, 1 / size)), "The second number is upside down. How many images is it?"
     yield are(lambda least, size: (least, -size)), "The second number has the wrong sign."
     if are(lambda least, size: (least * size, 1 / size)) or are(lambda least, size: (least * size, least)):
-        return "The first number is the slope over 1 / B. In which order does your fit return slope and value at 0?"
+        return "The first number is the slope over 1 / B. What does your fit return first: slope or value at 0?"
     if not are(lambda least, size: (least, size)):
         for degree in (1, -1):
             lines = [np.polyfit(np.array(batches, float), steps, 1)[::degree] for steps in asked]
             straight = np.allclose(given, lines, rtol=1e-3) or np.allclose(
                 [v[0] for v in given], [v[-1] for v in lines]
             )
-            yield straight, "This is a line over B. The formula contains 1 / B: over what is it a straight line?"
+            yield straight, "This is a line over B. But the formula contains 1 / B: over what is it straight?"
         powers = [np.polyfit(np.log(batches), np.log(steps), 1) for steps in asked]
         power = np.allclose([value[0] for value in given], [np.exp(v[1]) for v in powers], rtol=1e-3)
         yield (
             power,
-            "This fits a power of B, a line over the logarithm of B. Such a curve does not bend towards a limit.",
+            "This fits a power of B, a straight line in logarithms. Such a curve does not bend towards a limit.",
         )
         smallest = np.allclose([value[0] for value in given], [min(steps) for steps in asked], rtol=1e-3)
         yield (
             smallest,
-            "The first number is the fewest steps that were measured. The limit lies below: what is it at 1 / B = 0?",
+            "The first number is the smallest measured number of steps. The limit lies below it: what is the value at "
+            "1 / B = 0?",
         )
         return "For steps that lie exactly on a curve, your function does not return the parameters of that curve."
     exact = np.array(asked[0])
@@ -97,7 +98,7 @@ def fit(function):
         value, _ = called(function, list(batches), list(exact * (1 + 0.01 * (np.arange(len(batches)) == place))))
         moved = np.array([float(number) for number in value]) / given[0] - 1
         alike = np.allclose(moved, 0, atol=1e-6)
-        yield alike, f"Right for exact steps, but the steps at batch {batch} do not count at all: fit all of them."
+        yield alike, f"Right for exact steps, but those at batch size {batch} do not count at all: fit all of them."
         influence.append(moved)
 
     def weighted(weights):
@@ -113,8 +114,8 @@ def fit(function):
     yield weighs(lambda steps: 1 / steps), None
     yield (
         weighs(np.ones_like),
-        "Right for exact steps. But the scatter of measured steps is proportional to them: without weights, the many "
-        "steps of batch 2 decide nearly alone. Which weights make all batches count alike?",
+        "Right for exact steps. But measured numbers of steps scatter in proportion to their size: without weights, "
+        "the many steps at batch size 2 decide the fit almost alone. Which weights make all batch sizes count equally?",
     )
     yield (
         weighs(lambda steps: steps),
@@ -126,8 +127,8 @@ def fit(function):
         "each deviation by it.",
     )
     return (
-        "Right for exact steps, but 1 % more steps at one batch changes your parameters by more or less than with the "
-        "weights that the text gives."
+        "Right for exact steps, but 1 % more steps at one batch size changes your parameters more or less than it does "
+        "with the weights given in the text."
     )
 
 
@@ -159,11 +160,11 @@ def noise_scale(function):
 
     if are(lambda *a: trace(*a) / signal(*a)):
         return _of_windows(function, lambda *a: trace(*a) / signal(*a))
-    yield are(lambda *a: np.round(trace(*a) / signal(*a))), "Right, but rounded: leave the number as it is."
+    yield are(lambda *a: np.round(trace(*a) / signal(*a))), "This is right, but rounded: leave the number as it is."
     yield max(got) < 0, "This is below 0. Which of the two squares contains more noise and is the larger one?"
     yield (
         are(lambda *a: signal(*a) / trace(*a)),
-        "Upside down: it is noise divided by signal, which is a number of images.",
+        "This is upside down: divide the noise by the signal, which gives a number of images.",
     )
     if are(lambda s, m, b, k: trace(s, m, b, k) / m):
         return (
@@ -172,7 +173,7 @@ def noise_scale(function):
     if are(lambda s, m, b, k: trace(s, m, b, k) / s):
         return "The squares of the local gradients contain the noise of b images: remove it with the two equations."
     yield are(trace), "This is the noise alone. Divide it by the square of the true gradient."
-    yield are(signal), "This is the signal alone, the square of the true gradient. The noise is to be divided by it."
+    yield are(signal), "This is the signal alone, the square of the true gradient. Divide the noise by it."
     if are(lambda s, m, b, k: (s - m) / (1 - 1 / k) / signal(s, m, b, k)):
         return "This is the noise of a batch of b images. The noise of one image is b times as large."
     if are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / ((k * m - b * s) / (k - b)) if k != b else np.nan):
@@ -184,7 +185,7 @@ def noise_scale(function):
     if are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / signal(s, m, b, k) if k != b else np.nan):
         return "The larger batch is not K: all workers together have b K images."
     if any(are(lambda s, m, b, k: n(b, k) * (s - m) / m) for n in (lambda b, k: b, lambda b, k: 1)):  # noqa: B023
-        return "This assumes that the mean gradient has no noise. It has that of b K images: use both equations."
+        return "This assumes that the mean gradient has no noise. It has the noise of b K images: use both equations."
     yield (
         are(lambda *a: np.sqrt(trace(*a) / signal(*a))),
         "This is the square root. The formula already contains squares.",
@@ -202,7 +203,7 @@ def noise_scale(function):
 def _of_windows(function, right):
     """Hint for a function that is right for numbers and not for the arrays that the notebook gives it; else None."""
     rows = np.array([2.5, 4.0, 9.0]), np.array([1.5, 3.0, 6.0])
-    with student_code.tried("arrays, a number for each of 3 windows of steps, as the cell below gives them"):
+    with student_code.tried("arrays with one number for each of 3 windows of steps, as the cell below passes them"):
         found = np.asarray(function(*rows, 4, 2), float)
     if found.shape != (3,) or not np.allclose(found, right(*rows, 4, 2), rtol=1e-4):
         return "Right for numbers, but wrong for arrays. The cell below passes arrays with one number for each window."
@@ -273,58 +274,64 @@ def search(function):
         going = sum(job.going for job in log["jobs"])
         asked = f"With {len(rates)} rates, {at_a_time} at a time,"
         started = [job.rate for job in log["jobs"]]
-        yield not started, f"{asked} no training is started: `start(rate)` starts one."
+        yield not started, f"{asked} no run is started: `start(rate)` starts one."
         several = [rate for rate in started if np.ndim(rate)]
-        yield several, f"{asked} `start` is given {several and several[0]}: it takes one rate, and starts one training."
-        yield len(started) > len(rates), f"{asked} {len(started)} trainings are started: one for each rate is enough."
+        yield several, f"{asked} `start` is given {several and several[0]}: it takes one rate, and starts one run."
+        yield len(started) > len(rates), f"{asked} {len(started)} runs are started: one for each rate is enough."
         missing = [rate for rate in rates if rate not in started]
         yield missing, f"{asked} rate {missing and missing[0]} is never tried."
         all_at_once = log["most"] == len(rates) > at_a_time
-        yield all_at_once, f"{asked} all are started at once: they would share the cores."
-        yield log["most"] > at_a_time, f"{asked} {log['most']} run at the same time."
+        yield all_at_once, f"{asked} all the runs are started at once: they would share the cores."
+        yield log["most"] > at_a_time, f"{asked} {log['most']} runs are active at the same time."
         idle = log["most"] < min(at_a_time, len(rates))
-        yield idle, f"{asked} at most {log['most']} run at a time: if you wait for each one at once, cores are idle."
+        yield idle, f"{asked} at most {log['most']} run at a time: while you wait for each one, cores are idle."
         for of_them, begun in log["waits"]:
             yield (
                 of_them < at_a_time and begun < len(rates),
-                f"{asked} it waits with {of_them} running and {len(rates) - begun} not yet started: cores are idle. As "
-                "soon as one has ended, the next one can start: do you wait for the one that ends first?",
+                f"{asked} your function waits with {of_them} running and {len(rates) - begun} not yet started: cores "
+                "are idle. As soon as one has ended, the next one can start: do you wait for the one that ends first?",
             )
-        yield going, f"{asked} {going} still run when your function returns: wait for all of them."
+        yield going, f"{asked} {going} are still running when your function returns: wait for all of them."
         listed = isinstance(found, Collection) and not isinstance(found, Mapping)
         jobs = list(found) if listed else []
-        given = f"yours has {len(jobs)}" if listed else f"{type(found).__name__} comes back"
+        given = f"yours has {len(jobs)}" if listed else f"yours returns {type(found).__name__}"
         yield len(jobs) != len(rates), f"{asked} return the list of the {len(rates)} jobs: {given}."
         strange = [job for job in jobs if not isinstance(job, _Job)]
         yield (
             strange,
-            f"{asked} your list holds {type(strange[0]).__name__ if strange else ''}: return what `start` gave.",
+            f"{asked} your list contains {type(strange[0]).__name__ if strange else ''}: return what `start` returned.",
         )
-        yield tuple(job.rate for job in jobs) != rates, f"{asked} the jobs come back in another order than the rates."
+        yield (
+            tuple(job.rate for job in jobs) != rates,
+            f"{asked} the jobs are not returned in the order of the rates.",
+        )
 
 
 @judges("09.21")
 def epochs(count):
     yield float(count) == 81, None
-    yield float(count) == 27 * 27, "This holds if no training is stopped."
+    yield float(count) == 27 * 27, "This holds if no run is stopped early."
     yield (
         float(count) == 108,
-        "Here each rung counts from the start. But a training that continues has its first epochs already.",
+        "Here each rung counts from the start. But a run that continues has already completed its first epochs.",
     )
-    yield float(count) == 40, "This is the number of trainings at all rungs. How many epochs does each of them add?"
-    yield float(count) < 40, "27 trainings have one epoch each to begin with. What do the 9 that go on add?"
-    return "For each rung, multiply the trainings that continue by the epochs to the next rung. Add these up."
+    yield float(count) == 40, "This is the number of runs at all the rungs. How many epochs does each of them add?"
+    yield float(count) < 40, "All 27 runs take one epoch each to begin with. How many do the 9 that continue add?"
+    return "For each rung, multiply the runs that continue by the epochs up to the next rung. Add up the products."
 
 
 @judges("09.26")
 def better_search(told, gains):
     low, high = intervals.plain([float(gain) for gain in gains])
     given = str(told).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    yield given not in ("better", "worse", "can't tell"), f"{told!r} is none of the three; spell them as the text does."
+    yield (
+        given not in ("better", "worse", "can't tell"),
+        f"{told!r} is not one of the three; spell it as in the text.",
+    )
     yield given == ("better" if low > 0 else "worse" if high < 0 else "can't tell"), None
-    seen = f"The interval of the mean difference reaches from {low:.3f} to {high:.3f}"
-    yield low <= 0 <= high, f"{seen}, so no difference at all is possible, too."
-    yield given == "can't tell", f"{seen}, and 0 is not in it: the spread of the seeds does not explain that."
+    seen = f"The interval of the mean difference extends from {low:.3f} to {high:.3f}"
+    yield low <= 0 <= high, f"{seen}, so there may also be no difference at all."
+    yield given == "can't tell", f"{seen}, and 0 is not in it: the spread among the seeds does not explain that."
     return f"{seen}: on which side of 0 is that?"
 
 
@@ -335,8 +342,8 @@ def waiting(share):
     yield near(share, 0.99**64, 0.01), "This is the share of the steps in which no rank pauses."
     yield (
         near(share, 0.64, 0.01),
-        "64 x 0.01 counts a step twice if two ranks pause in it. With 200 ranks it would be above 1.",
+        "64 x 0.01 counts a step twice if two ranks pause in it. With 200 ranks, the result would be above 1.",
     )
-    yield near(share, 0.01, 0.01), "This is the share for one rank. All wait if *any* of the 64 pauses."
+    yield near(share, 0.01, 0.01), "This is the share for one rank. All of them wait if *any* of the 64 pauses."
     yield near(share, 0.01**64, 0.01) or float(share) == 0, "That is the share in which all 64 pause at once."
-    return "What is the probability that one rank does not pause? And that all 64 do not, independently?"
+    return "What is the probability that one rank does not pause? And that none of 64 independent ranks does?"

@@ -22,7 +22,7 @@ def share_of_peak(share, watched):
     yield close(share, wanted, 0.02), None
     yield near(share, float(f"{wanted:.1g}"), 1e-9), "This is rounded to one digit. Give two significant digits."
     yield near(share, 100 * wanted, 0.02), PER_CENT
-    yield near(share, wanted / 3, 0.02), "This counts forward alone: how many passes does a training step take?"
+    yield near(share, wanted / 3, 0.02), "This counts only the forward pass: how many passes does a training step take?"
     twice = "A multiply-add is two operations, and `operations_of_an_image` counts both."
     if len(shares) > 1 and near(share, sum(shares), 0.02):
         return "This is the sum over the ranks: rank 0 only is asked for." + f" {twice}" * near(share, 2 * wanted, 0.02)
@@ -31,7 +31,10 @@ def share_of_peak(share, watched):
     yield near(share, 2 * wanted, 0.02), twice
     yield near(share, rank.mean("cores"), 0.02), "This is how busy the core is. How many operations did it complete?"
     yield (near(1 / share if share else 0, wanted, 0.02), "Upside down: divide what was done by what could be done.")
-    return "Multiply images a second by the operations of one image, and divide by the most operations: see `slow[0]`."
+    return (
+        "Multiply the images per second by the operations of one image, and divide by the most operations per second: "
+        "see `slow[0]`."
+    )
 
 
 def _no_number(value):
@@ -39,16 +42,16 @@ def _no_number(value):
 
 
 HINTS = {
-    "input": "its core works hard for a batch of 64, yet does few of the network's operations. Its images grow "
-    "evenly, so nothing happens only now and then",
-    "exchange": "two ranks over MPI, both fully busy, yet they do a small share of the operations. Over MPI a rank "
-    "that waits is busy, and one that pauses is not. What do both do all the time?",
-    "validation": "its images grow in steps, like stairs. What does the core compute while no image is added?",
+    "input": "its core works hard for a batch of 64, yet does few of the network's operations. Its number of "
+    "images grows evenly, so nothing happens only now and then",
+    "exchange": "two ranks over MPI, both fully busy, yet they do only a small share of the operations. Over MPI, a "
+    "waiting rank is busy, and a pausing one is not. What do both of them do all the time?",
+    "validation": "its number of images grows in steps, like stairs. What does the core compute while it stays level?",
     "computation": "its core is busy all the time, and it does the highest share of the operations that it could do",
-    "slow rank": "two ranks over Gloo, where a rank that waits sleeps. Most of the time neither core is in use, but "
+    "slow rank": "two ranks over Gloo, where a waiting rank sleeps. Most of the time neither core is in use, but "
     "sending messages would need a core. Who pauses, and who waits?",
     "small batch": "its core is busy and there is no other rank, yet it does few operations. What does a step cost "
-    "that has next to nothing to compute?",
+    "when it has next to nothing to compute?",
 }
 
 
@@ -58,7 +61,7 @@ def limits(named):
 
     yield (
         not isinstance(named, dict) or not named,
-        'Give a dict, {"A": "...", "B": "...", ...}: a word for each letter.',
+        'Give a dict: {"A": "...", "B": "...", ...}, with a word for each letter.',
     )
     named = {str(case).strip().upper(): str(word).strip().lower() for case, word in named.items()}
     for case in limited.CASES:
@@ -85,10 +88,10 @@ def convolutions(share, rows):
     wanted = sum(row["share"] for row in taken)
     yield close(share, wanted, 0.01), None
     yield near(share, 100 * wanted), PER_CENT
-    yield near(share, sum(row["seconds"] for row in taken)), "These are seconds. Which share of all operations is it?"
+    yield near(share, sum(row["seconds"] for row in taken)), "These are seconds. What share of all operations is it?"
     yield any(near(share, row["share"]) for row in taken), "This is one row. Which other rows are convolutions?"
     yield near(share, 1 - wanted), "This is the share of all the other operations."
-    return "Add up the shares of all rows with Conv2D in their name: the forward pass, and the two gradients."
+    return "Add up the shares of all the rows with Conv2D in their name: the forward pass and the two gradients."
 
 
 # Input pipelines: tried with files that count who reads them
@@ -163,29 +166,29 @@ def _not_the_batches(made, epoch):
     yield not isinstance(made, tf.data.Dataset), f"Your function returns {kind}, not a tf.data.Dataset."
     pairs = all(isinstance(each, tuple) and len(each) == 2 for each in epoch)
     yield not pairs, "Each element must be a pair: images and labels."
-    yield len(epoch) >= 2 * FILES, "The pipeline never ends. An epoch has each file once."
+    yield len(epoch) >= 2 * FILES, "The pipeline never ends. An epoch contains each file once."
     exchanged = epoch and all(np.ndim(images) == 1 and np.ndim(labels) == 4 for images, labels in epoch)
-    yield exchanged, "Labels come first, then images: the network asks for images and labels."
+    yield exchanged, "The labels come first, and then the images: the network expects images and labels."
     flat = all(np.ndim(labels) == 1 for _, labels in epoch)
     yield not flat, "The labels are not a batch: call `batch` exactly once."
     labels = [int(label) for _, batch in epoch for label in batch]
-    yield len(set(labels)) < len(labels), "A file comes twice in one epoch."
-    yield sorted(labels) != list(range(FILES)), f"An epoch has {len(labels)} of the {FILES} files."
+    yield len(set(labels)) < len(labels), "A file appears twice in one epoch."
+    yield sorted(labels) != list(range(FILES)), f"An epoch contains {len(labels)} of the {FILES} files."
     yield from _other_sizes(epoch, BATCH)
     for images, batch in epoch:
         yield images.shape[1:] == (SIDE // 4, SIDE // 4, 3), "Each image is made small twice."
         yield (
             images.shape[1:] != (SIDE // 2, SIDE // 2, 3),
-            f"Images have the shape {images.shape[1:]}: are they small?",
+            f"The images have the shape {images.shape[1:]}: are they small?",
         )
         other = (images != batch[:, None, None, None]).any() and images.dtype != np.uint8
-        yield other, f"The images are {images.dtype}, with other values. Leave them as `small` returns them."
+        yield other, f"The images are {images.dtype}, with different values. Leave them as `small` returns them."
         yield (images != batch[:, None, None, None]).any(), "The labels no longer belong to their images."
 
 
 def _other_sizes(epoch, batch):
     sizes = {len(labels) for _, labels in epoch}
-    yield sizes != {batch}, f"Batches have {' or '.join(map(str, sorted(sizes)))} images; `batch` is {batch}."
+    yield sizes != {batch}, f"The batches have {' or '.join(map(str, sorted(sizes)))} images; `batch` is {batch}."
 
 
 def _fixed_batch(function):
@@ -208,7 +211,7 @@ def parallel(function):
     probe, made, epoch = yield from _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
-    yield (probe.ranks == {4}, "That comes next. Still make each image small by itself here: one change at a time.")
+    yield (probe.ranks == {4}, "That comes next. Here, still make each image small by itself: one change at a time.")
     yield from _fixed_batch(function)
 
 
@@ -216,7 +219,10 @@ def parallel(function):
 def by_batch(function):
     probe, made, epoch = yield from _tried(function)
     yield from _not_the_batches(made, epoch)
-    yield probe.ranks == {3}, "`small` got single images. It takes whole batches, too: after which stage must it come?"
+    yield (
+        probe.ranks == {3},
+        "`small` gets single images. It takes whole batches, too: after which stage must it come?",
+    )
     yield probe.ranks != {4}, "You call `small` on single images and on batches: once is enough."
     yield from _read_otherwise(probe)
     yield from _fixed_batch(function)
@@ -238,19 +244,19 @@ def fed(function):
         )
     if probe.small_in_all > small:
         return (
-            "The second epoch made the images small again: what you keep are the large ones, with 64 times the memory. "
-            "Which stage must come before the one that keeps?"
+            "The second epoch made the images small again: you keep the large ones, which take up 64 times as much "
+            "memory. Which stage must come before the one that keeps?"
         )
     more = [list(made.as_numpy_iterator()) for _ in range(5)]  # a few batches may come in one order twice by chance
     epochs = [epoch, again, *more]
     labels = [[label for _, batch in each for label in batch] for each in epochs]
     in_order = all(each == list(range(FILES)) for each in labels)
-    yield in_order, "Every epoch has the order of the files: no stage shuffles."
+    yield in_order, "Every epoch has the images in the order of the files: no stage shuffles."
     alike = all(each == labels[0] for each in labels)
     yield alike, "All epochs have the same order: do you shuffle before the images are kept?"
     together = [{frozenset(map(int, batch)) for _, batch in each} for each in epochs]
     same = all(each == together[0] for each in together)
-    yield same, "All epochs have the same batches, in another order: shuffle images, not batches."
+    yield same, "All epochs have the same batches, in a different order: shuffle images, not batches."
     early = max(number - place for each in labels for place, number in enumerate(map(int, each)))
     moved = f"The order changes, but of {FILES} images none comes more than {early} places early."
     yield early < FILES // 2, f"{moved} How many must the buffer of `shuffle` hold, to mix all of them?"
@@ -259,7 +265,7 @@ def fed(function):
     while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are no stage
         (made,) = made._inputs()
     ahead = isinstance(made, type(some.prefetch(1)))
-    yield not ahead, "No batch is ready ahead of time: your last stage makes one only when it is asked for."
+    yield not ahead, "No batch is ready ahead of time: your last stage makes one only when asked for it."
 
 
 @judges("10.20")
@@ -282,10 +288,10 @@ def ladder(steps, gains=None):
         yield same, f"{name!r} is the same program with the same options as {before!r}. What did you change?"
         for what in ("dataset", "image_size"):
             one, other = (getattr(run.configuration, what) for run in (first, new))
-            yield one != other, f"{name!r} trains with another {what} than {given!r}: {other} and {one}."
-        yield new.dataset_images != first.dataset_images, f"{name!r} trains on another number of images than {given!r}."
+            yield one != other, f"{name!r} trains with a different {what} from {given!r}: {other} and {one}."
+        yield new.dataset_images != first.dataset_images, f"{name!r} has a different number of images from {given!r}."
         parameters = [run.observed.get("parameters") for run in (first, new)]
-        yield parameters[0] != parameters[1], f"{name!r} trains another network than {given!r}."
+        yield parameters[0] != parameters[1], f"{name!r} trains a different network from {given!r}."
     accuracy = {name: run.epochs[-1].metrics.get("val_accuracy") for name, run in steps.items()}
     yield None in accuracy.values(), "A run has no val_accuracy. On which images would you compare the accuracy?"
     found = {name: (gains or {}).get(name) or (speed(run) / speed(first), None) for name, run in others}
@@ -303,7 +309,7 @@ def ladder(steps, gains=None):
     times = f"Your fastest run, {best!r}, is {gain:.4g} times as fast as the given training"
     yield gain < 2, f"{times}, which is less than twice. What limits it now?"
     learns = f"its accuracy is {accuracy[best]:.3f} instead of {accuracy[given]:.3f}"
-    return f"{times}, but {learns}. How must the rate, or the number of epochs, follow a larger batch?"
+    return f"{times}, but {learns}. How must the rate, or the number of epochs, change with a larger batch?"
 
 
 def speed(run):

@@ -18,10 +18,13 @@ def loss_scale(scale):
     yield near(scale, wanted, 1e-9), None
     yield scale <= 0, "A scale is a factor above 0."
     power = np.log2(float(scale))
-    yield not near(power, round(power), 1e-9), f"{scale:g} is not a power of two. Only such a factor changes no digit."
+    yield (
+        not near(power, round(power), 1e-9),
+        f"{scale:g} is not a power of two. Only such a factor keeps all digits.",
+    )
     if np.float16(gradient * float(scale)) == 0:
         return f"np.float16({gradient:g} * {scale:g}) is still 0. Try the next powers of two."
-    return f"With {scale:g} it is not 0. Is there a smaller factor that does as well?"
+    return f"With {scale:g} it is not 0. Is there a smaller factor that works as well?"
 
 
 @judges("10.14", as_written=True)
@@ -33,16 +36,16 @@ def block(size):
     yield size in kept and kept[size] == min(kept.values()), None
     yield (
         size == 1,
-        "Blocks of 1 layer keep the input of every layer, which is nearly everything. Your own run shows it.",
+        "Blocks of 1 layer keep the input of every layer, which is nearly everything. Your own run shows this.",
     )
     yield (
         size == layers,
-        "One block keeps a single input, but backward then holds the activations of all layers at once.",
+        "A single block keeps only one input, but the backward pass then holds the activations of all layers at once.",
     )
     yield size not in kept, f"There are {layers} layers, so a block has 1 to {layers} of them."
     return (
-        f"Blocks of {size}: memory holds {ceil(layers / size)} inputs, and {size} activations while backward is in a "
-        "block. Is there a size with a smaller sum?"
+        f"With blocks of {size}, memory holds {ceil(layers / size)} inputs, and {size} activations while the backward "
+        "pass is in a block. Is there a size with a smaller sum?"
     )
 
 
@@ -167,9 +170,9 @@ def _what_it_is(values, whole, rank, size, passes):
     if times(size * passes):
         return f"the gradient is {size * passes} times too large: you sum over both passes and ranks."
     if times(1 / passes) or times(1 / size):
-        return "the gradient is too small by a factor of the passes or of the ranks: you divide twice."
+        return "the gradient is too small: you divide twice by the number of passes or of ranks."
     if times(passes / _IMAGES):
-        return "you divide the gradient by the number of images, but `gradient` returns a mean over images already."
+        return "you divide the gradient by the number of images, but `gradient` already returns a mean over images."
     if not _far(values[:1], [by_pass[-1]]):
         return "the gradient is that of the last pass: those before it are lost."
     if not _far(values[:1], [by_pass[0]]):
@@ -180,7 +183,7 @@ def _what_it_is(values, whole, rank, size, passes):
     for each in by_pass[1:]:
         running = (running + each) / 2
     if not _far(values[:1], [running]):
-        return "the last pass counts for half of the gradient, the one before for a quarter. All should count the same."
+        return "the last pass counts for half of the gradient, the one before it for a quarter. All must count equally."
     return "the gradient is not that of the mean loss over all images."
 
 
@@ -266,12 +269,12 @@ def _sharded_wrong(found, world):
     keeps = f"{how} the weights are right, but a rank keeps {most} numbers for {_COUNT} weights ({where})"
     largest = max((size for _, kept in found for sizes in kept.values() for size in sizes), default=0)
     yield largest >= _COUNT, keeps + ", which saves nothing."
-    yield most > least + _COPIES * len(_SHAPES), f"{keeps}, and another {least}. Are the shares as equal as possible?"
+    yield (most > least + _COPIES * len(_SHAPES), f"{keeps}, another {least}. Are the shares as equal as they can be?")
     yield most > _COPIES * ceil(_COUNT / size) + len(_SHAPES), keeps + ". What does it keep besides its share?"
     yield (
         {exchange.kind for exchange in world.exchanges} <= {"allreduce", "grouped_allreduce"} and most < _COUNT // size,
         f"{how} the weights are right, but each rank gets the whole gradient, and no weights from the others. So each "
-        "rank updates all weights, and must keep the whole of v somewhere.",
+        "rank updates all the weights, and must keep the whole of v somewhere.",
     )
     sent = sum(exchange.sent() for exchange in world.exchanges) / (2 * (size - 1) / size * _COUNT * _STEPS)
     yield (
@@ -285,16 +288,16 @@ def _what_differs(found, wanted, rank, step, size):
     """The mistake that wrong weights show."""
     got = found[rank][0][step]
     if any(_far(got, after[step]) for after, _ in found):
-        return f"rank {rank} has other weights than the rest. Do all ranks get all parts, in the same order?"
+        return f"rank {rank} has different weights from the rest. Do all ranks get all parts, in the same order?"
     same = {
-        "the weights follow the sum of all gradients, but need their mean.": _sgd(size, reduce=np.sum),
+        "the weights follow the sum of all gradients, but should follow their mean.": _sgd(size, reduce=np.sum),
         "the weights are those without momentum: the velocity is lost.": _sgd(size, momentum=0.0),
-        "the weights are those of a rate of 1. Where do you apply the rate?": _sgd(size, rate=1.0),
+        "the weights are those for a rate of 1. Where do you apply the rate?": _sgd(size, rate=1.0),
         "no weight has changed. Do you assign what the ranks gathered?": _sgd(size, rate=0.0),
         "the weights move in the opposite direction: look at the signs of v and of the gradient.": _sgd(
             size, rate=-_RATE
         ),
-        "the steps are too short by a factor of the number of ranks: the collective returns a mean already.": _sgd(
+        "the steps are too small: you divide by the number of ranks, but the collective returns a mean.": _sgd(
             size, rate=_RATE / size
         ),
     }
@@ -312,18 +315,21 @@ def _what_differs(found, wanted, rank, step, size):
     if np.any([equal(flat, own) for own in alone], axis=0).all():
         return "each weight follows the gradient of one rank alone: the ranks average nothing."
     if step == 0 and equal((flat - right + start)[:, None], start).any(1).mean() > 0.8:
-        return "the update is right, but you add it to other weights. Where does the share of a rank begin?"
+        return "the update is right, but you add it to the wrong weights. Where does the share of a rank begin?"
     if equal(flat * size, right).all():
-        return "the new weights are divided by the number of ranks. Which collective puts parts one behind the other?"
+        return "the new weights are divided by the number of ranks. Which collective puts parts one after the other?"
     if step == 0 and equal(flat, start - _RATE * _mean_of_other_parts(size)).all():
-        return "each rank brings a different part of its gradient to the mean, which needs the same part of every rank."
+        return (
+            "each rank contributes a different part of its gradient to the mean, which needs the same part from every "
+            "rank."
+        )
     wrong = np.flatnonzero(~equal(flat, right))
     if len(wrong) < _COUNT:
         return (
             f"{len(wrong)} of {_COUNT} weights are wrong, numbers {wrong[0]} to {wrong[-1]}. Whose share are they, and "
             "where do you put them back?"
         )
-    return "no weight is what the formula gives. Do you multiply v by the momentum, and apply the rate once?"
+    return "no weight has the value that the formula gives. Do you multiply v by the momentum, and apply the rate once?"
 
 
 def _mean_of_other_parts(size):
@@ -341,8 +347,11 @@ def zero_1(size):
     if any(near(size, weights * (4 + 4 + 8 / devices) / unit) for unit in (1e9, 2**30)):
         return "This is in GB or GiB. Give bytes."
     yield near(size, weights * 16), "Here nothing is sharded. What does a device keep 1/8 of?"
-    yield near(size, weights * 16 / devices), "Here everything is divided, as ZeRO-3 does. ZeRO-1 shards one part only."
-    yield near(size, weights * (4 + 12 / devices)), "Here gradients are divided, too, as ZeRO-2 does."
+    yield near(size, weights * 16 / devices), "Here everything is divided, as in ZeRO-3. ZeRO-1 shards only one part."
+    yield near(size, weights * (4 + 12 / devices)), "Here the gradients are divided, too, as in ZeRO-2."
     yield near(size, weights * (8 + 4 / devices)), "Adam keeps two numbers for each weight."
-    yield near(size, weights * 8 / devices), "This is the optimizer's share alone, without weights and gradients."
-    return "A weight, its gradient and the optimizer's two numbers take 4 bytes each. Which of them are divided by 8?"
+    yield (
+        near(size, weights * 8 / devices),
+        "This is the share of the optimizer's state alone, without weights and gradients.",
+    )
+    return "A weight, its gradient and Adam's two numbers take up 4 bytes each. Which of them are divided by 8?"
