@@ -376,8 +376,8 @@ def repaired(path):
     steps = [len(fit["batches"]) for fit in fits]
     yield len(set(steps)) > 1, f"{where}, they take {', '.join(map(str, steps))} steps: some would wait for others."
     last = [len(fit["batches"][-1]) for fit in fits]
-    cut = f"{where}, they take {', '.join(map(str, last))} samples in the last step. To what must the order be cut?"
-    yield set(last) != {batch // ranks}, cut
+    held = f"{where}, their last steps hold {', '.join(map(str, last))} samples."
+    yield set(last) != {batch // ranks}, f"{held} The order is cut to whole batches: of which size must these be?"
 
 
 _SIGNS = {"<": "<", "lower": "<", "=": "=", "==": "=", "same": "=", ">": ">", "higher": ">"}
