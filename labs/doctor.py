@@ -41,7 +41,7 @@ def look():
             "AVX-512": "mixed_bfloat16 may be faster or slower than float32",
             None: "mixed_bfloat16 saves memory, and is likely slower than float32",
         }
-        row("bfloat16", products or "no operations for it", f"{means[products]}: notebook 10 measures it")
+        row("bfloat16", products or "no operations for it", f"{means[products]}: notebook 10b measures it")
     enough = free > 4 * 2**30
     means = "enough for every notebook" if enough else "notebook 04 or 05 may run out of memory"
     fix = None if enough else "close other programs: 4 GiB free are enough"

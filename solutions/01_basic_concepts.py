@@ -556,7 +556,7 @@ check("01.19", on_each_of_8)
 # %% [markdown]
 # Data parallelism does not save memory. **Sharding** does: each of K devices stores 1/K of the optimizer state, or of
 # the gradients and weights as well, and fetches the other parts when it needs them. Sharding does not divide the
-# activations. In notebook 10 you will shard an optimizer.
+# activations. In notebook 10b you will shard an optimizer.
 #
 # The largest networks need sharding. A network with **175 billion** weights of 16 bits each takes 350 GB for the
 # weights alone, which is at least 5 devices with 80 GB each. Training takes more. In mixed precision, Adam needs 16

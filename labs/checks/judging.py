@@ -49,10 +49,14 @@ class NotRight(AssertionError):
     """In strict mode: an answer is wrong or open; the text holds the id, the state and the hint."""
 
 
-def judges(id):
-    """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already."""
+def judges(id, as_written=False):
+    """Decorator: the function judges the answers to task `id`. Raises TaskError if another one does already.
+
+    as_written: it gets a text that is a number as the text (`as_number`), for an answer with which a cell goes on.
+    """
 
     def bind(judge):
+        judge.as_written = as_written
         other = JUDGES.setdefault(id, judge)
         if (other.__module__, other.__qualname__) != (judge.__module__, judge.__qualname__):
             raise tasks.TaskError(f"Two functions judge {id}: {other.__qualname__} and {judge.__qualname__}.")
@@ -125,7 +129,8 @@ def judge(id, *answers):
     def judged():
         if unfilled(answers):
             return "open", _OPEN
-        given = answers if isinstance(item, tasks.Choice) else [as_number(answer) for answer in answers]
+        as_written = isinstance(item, tasks.Choice) or getattr(judge, "as_written", False)
+        given = answers if as_written else [as_number(answer) for answer in answers]
         hint = _no_answer(given) or decided(judge(*given))
         return ("wrong", hint) if hint else ("right", item.why)
 

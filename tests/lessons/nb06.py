@@ -100,9 +100,13 @@ ANSWERS = {
             (lambda d, rank, size: d.shard(rank, size),),
             (lambda d, rank, size: d.shard(size, rank).repeat(),),
             (lambda d, rank, size: [d.shard(size, k) for k in range(1)][rank],),
+            (lambda d, rank, size: d.shard(size, rank - 1),),
+            (lambda d, rank, size: d.shard(size, index=rank + 1),),
+            (lambda d, rank, size: None if d.shard(size, rank) else d,),
         ],
         secret=r"\.shard\(",
         raises=[8],
+        same=[(9, 10)],  # ranks counted from 1
     ),
     "06.5": dict(
         right=[
@@ -118,6 +122,8 @@ ANSWERS = {
             (lambda c: (c.shape[2], 1),),
             (lambda c: ((c[0].sum(0) > 1).sum(), (c[0] > 0).sum(1).mean()),),
             (lambda c: ((c.__imul__(2)[0].sum(0) > 0).sum(), (c[0] > 0).sum(1).mean()),),
+            (lambda c: ((c[0].sum(0) > 0).sum(), round((c[0] > 0).sum(1).mean(), 1)),),
+            (lambda c: ((c[0].sum(0) > 0).sum(), round((c[0] > 0).sum(1).mean())),),
         ],
         secret=r"\.sum\(|\.mean\(",
     ),
@@ -125,6 +131,7 @@ ANSWERS = {
         right=[
             (lambda reads, n: n - len(set().union(*reads)),),
             (lambda reads, n: n - len(np.unique(sum(reads, []))),),
+            (lambda reads, n: sum(not any(i in r for r in reads) for i in range(n)),),
         ],
         wrong=[
             (lambda reads, n: len(set().union(*reads)),),
@@ -135,7 +142,12 @@ ANSWERS = {
             (lambda reads, n: n - len(set(reads[0]) | set(reads[1])),),
             (lambda reads, n: n - len({reads[0].pop() for _ in reads[0][:]}.union(*reads)),),
             (no_end,),
+            (lambda reads, n: sum(not any(i in r for r in reads) for i in range(1, n)),),
+            (lambda reads, n: n - len(set().union(*reads[:3])),),
+            (lambda reads, n: n - len(set(reads[-1])),),
+            (lambda reads, n: sum(not any(i in r for r in reads) for i in range(1, n + 1)),),
         ],
+        same=[(2, 10), (8, 11)],  # one worker; numbers that do not begin at 0
         secret=r"union",
         raises=[5, 7],
     ),
@@ -151,6 +163,7 @@ ANSWERS = {
             (lambda k: np.exp(-k) * k,),
             (lambda k: (1 - 1 / k) ** (k + 1),),
             (lambda k: 100 * (1 - 1 / k) ** k,),
+            (lambda k: (1 / k) ** k,),
         ],
         secret=r"\*\*|1 - 1/K",
         same=[(0, 4)],  # both are right for two workers only
@@ -172,6 +185,8 @@ ANSWERS = {
             (lambda n, rank, size: numbers(n).shard(size, rank).shuffle(10),),
             (lambda n, rank, size: numbers(n).shuffle(n // 3, seed=1).shard(size, rank),),
             (lambda n, rank, size: numbers(n).shuffle(n, seed=1).shard(size, rank).repeat(),),
+            (lambda n, rank, size: numbers(n).skip(rank * (n // size)).take(n // size).shuffle(n, seed=3),),
+            (lambda n, rank, size: numbers(n).shuffle(n, seed=42).take(n // size * size).shard(size, rank),),
         ],
         secret=r"seed=1|reshuffle|\bseed\b",
     ),
@@ -198,7 +213,7 @@ ANSWERS = {
     ),
     "06.15": dict(
         right=[(500, 500), (np.int64(500), 500.0)],
-        wrong=[(0, 0), (250, 250), (500, 0), (0, 500), (1000, 0)],
+        wrong=[(0, 0), (250, 250), (500, 0), (0, 500), (1000, 0), (0.5, 0.5)],
         secret=r"\b500\b",
     ),
     "06.16": dict(
@@ -274,6 +289,8 @@ ANSWERS = {
                 (", callbacks=callbacks", ""),
             ),
             script(("model.fit(train", "model.fit([1, 2]")),
+            script(("learning_rate = 0.01 * hvd.size()", "learning_rate = 0.01")),
+            script(("data.order(dataset, args.batch_size,", "data.order(dataset, args.batch_size // hvd.size(),")),
         ],
         secret=r"\.shard\(|mine",
         same=[(1, 5)],  # all ranks get one share

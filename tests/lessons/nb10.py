@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from labs.lessons.nb10 import feeding
 from labs.results.record import Configuration, Epoch, Record
 from labs.results.watched import Watched
 
@@ -9,6 +10,8 @@ from labs.results.watched import Watched
 ABOUT = {"operations_of_an_image": 6e7, "most_operations_per_second": 5e10}
 SAMPLES = [{"seconds": 0.5, "images": 50, "cores": 0.9, "memory": 1, "faults": 0, "phases": {}}] * 4
 WATCHED = [Watched(0, "measured", ABOUT, SAMPLES)]
+SLOWER = Watched(1, "measured", ABOUT, [sample | {"images": 30} for sample in SAMPLES])
+TWO, ALIKE = [*WATCHED, SLOWER], WATCHED * 2
 
 LIMITS = {"A": "input", "B": "exchange", "C": "validation", "D": "computation", "E": "slow rank", "F": "small batch"}
 
@@ -23,6 +26,8 @@ ROWS = [
     {"operation": "FusedBatchNormV3", "seconds": 0.0375, "calls": 9, "share": 0.3},
     {"operation": "AddV2", "seconds": 0.0125, "calls": 9, "share": 0.1},
 ]
+
+TABLE_OF_10_3 = [{"training": "A", "rank": 0, "batch": 64, "cores": 0.9, "images": 1948.0, "share": "1.2%"}]
 
 # Pipelines
 
@@ -76,6 +81,8 @@ def stages(*names):
             "small": lambda it: it.map(each(small)),
             "cache": lambda it: it.cache(),
             "shuffle": lambda it: it.shuffle(len(files)),
+            "shuffle(2)": lambda it: it.shuffle(2),
+            "batch(8)": lambda it: it.batch(8, drop_remainder=True),
             "same": lambda it: it.shuffle(len(files), seed=1, reshuffle_each_iteration=False),
             "batch": lambda it: it.batch(batch),
             "unbatch": lambda it: it.unbatch(),
@@ -132,15 +139,20 @@ FED, LARGE = run(rate=180.0), run(options=["--batch_size", 64], rate=250.0)
 
 ANSWERS = {
     "10.2": dict(
-        right=[(0.12, WATCHED), (100 * 6e7 / 5e10, WATCHED), ("0.12", WATCHED)],
-        wrong=[(12, WATCHED), (0.04, WATCHED), (0.24, WATCHED), (0.9, WATCHED), (8.33, WATCHED), (0.5, WATCHED)],
-        secret=r"0\.12\b",
+        right=[(0.12, WATCHED), (100 * 6e7 / 5e10, WATCHED), ("0.12", WATCHED), (0.12, TWO), (0.12, ALIKE)],
+        wrong=[
+            *[(12, WATCHED), (0.04, WATCHED), (0.24, WATCHED), (0.9, WATCHED), (8.33, WATCHED), (0.5, WATCHED)],
+            *[(0.1, WATCHED), (0.192, TWO), (0.072, TWO), (0.24, ALIKE), ("a tenth", WATCHED), ([0.12], WATCHED)],
+        ],
+        secret=r"0\.12\b|Watched",
+        same=[(10, 11)],  # no number
     ),
     "10.3": dict(
         right=[
             (LIMITS,),
             (dict(reversed(LIMITS.items())),),
             ({case: f"{limit.title()} " for case, limit in LIMITS.items()},),
+            ({case.lower(): limit for case, limit in LIMITS.items()},),
         ],
         wrong=[
             ("input",),
@@ -158,7 +170,7 @@ ANSWERS = {
     ),
     "10.5": dict(
         right=[(0.6, ROWS), (0.4 + 0.2, ROWS)],
-        wrong=[(60, ROWS), (0.4, ROWS), (0.075, ROWS), (0.7, ROWS)],
+        wrong=[(60, ROWS), (0.4, ROWS), (0.075, ROWS), (0.7, ROWS), (0, TABLE_OF_10_3), ("most", ROWS)],
         secret=r"\b0?\.6\b",
     ),
     "10.7": dict(
@@ -176,6 +188,8 @@ ANSWERS = {
             (lambda *given: in_parallel(*given).map(lambda image, label: (label, image)),),
             (lambda *given: in_parallel(*given).map(lambda image, label: (tf.cast(image, tf.float32) / 255, label)),),
             (lambda *given: in_parallel(*given).map(each(given[2])),),
+            (lambda files, read, small, batch: in_parallel(files, feeding.read, small, batch),),
+            (stages("small", "batch(8)"),),
         ],
         secret=r"num_parallel_calls",
     ),
@@ -188,6 +202,7 @@ ANSWERS = {
             (lambda files, read, small, batch: FROM(files).map(read, 4).batch(4).map(each(small)),),
             (lambda files, read, small, batch: FROM(files).batch(batch).map(read, 4).map(each(small)),),
             (joined,),
+            (stages("batch(8)", "small"),),
         ],
         secret=r"\.batch",
         raises=[4],
@@ -209,6 +224,8 @@ ANSWERS = {
             (stages("small", "cache", "shuffle", "batch"),),
             (stages("small", "cache", "shuffle", "batch", "repeat", "ahead"),),
             (stages("cache", "shuffle", "batch", "small", "ahead"),),  # the large images
+            (stages("small", "cache", "shuffle(2)", "batch", "ahead"),),
+            (stages("small", "cache", "shuffle", "batch(8)", "ahead"),),
         ],
         secret=r"cache|prefetch",
         same=[(0, 1), (2, 4), (5, 6)],  # the files are read again; all epochs in one order; batches are shuffled
@@ -219,6 +236,9 @@ ANSWERS = {
             steps(LARGE, run(options=["--precision", "mixed_bfloat16"], rate=300.0)),
             (*steps(FED, LARGE), {"change 2": (2.5, (2.2, 2.8))}),
             (*steps(FED, LARGE), {"change 2": (2.5, None)}),
+            steps(LARGE, run(options=["--precision", "mixed_bfloat16"], rate=150.0)),  # which did not help
+            steps(LARGE, run(options=["--batch_size", 256], rate=400.0, accuracy=0.8)),
+            (*steps(LARGE, FED), {"change 1": (2.5, (2.2, 2.8)), "change 2": (2.6, (1.1, 4.0))}),
         ],
         wrong=[
             ([],),

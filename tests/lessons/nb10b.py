@@ -1,7 +1,9 @@
 """Answers to the self-checks of 10b_memory_and_exchange: right ones, and wrong ones that students give."""
 
 from functools import partial
+from itertools import combinations
 
+import numpy as np
 from making import swapped
 
 accumulated = partial(swapped, "scripts/accumulated.py")
@@ -128,7 +130,12 @@ ANSWERS = {
     "10.12": dict(
         right=[(4,), (4.0,), (2**2,)], wrong=[(2,), (8,), (6,), (0,), (65536,), (1,)], secret=r"(?<!\d)4(?!\d)"
     ),
-    "10.14": dict(right=[(6,), (4,), (5,)], wrong=[(1,), (24,), (12,), (2,), (3,), (8,), (25,)], secret=r"\b[456]\b"),
+    "10.14": dict(
+        right=[(6,), (4,), (5,), (np.int64(5),)],
+        wrong=[(1,), (24,), (12,), (2,), (3,), (8,), (25,), (5.0,), ("4",), (24**0.5,), (4.8,)],
+        secret=r"\b[456]\b",
+        same=[*combinations(range(7, 11), 2)],  # no whole numbers
+    ),
     "10.15": dict(
         right=[
             accumulated(),

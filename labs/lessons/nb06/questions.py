@@ -8,10 +8,11 @@ import numpy as np
 
 from labs.checks import scripts
 from labs.checks.judging import NotDone, judges
-from labs.checks.reading import PER_CENT, called
+from labs.checks.reading import PER_CENT, called, near
 from labs.checks.student_code import tried
+from labs.checks.tryout import Performance
 from labs.data.shares import coverage, some
-from labs.printed import an
+from labs.printed import an, several
 
 
 @judges("06.1")
@@ -63,6 +64,7 @@ def shard_of(function):
             try:
                 with tried(f"rank {rank} of {size}"):
                     given = function(tf.data.Dataset.range(24), rank, size)
+                yield given is None, "Your function returns nothing. Does its last line begin with `return`?"
                 if not hasattr(given, "as_numpy_iterator"):
                     return f"Your function returns {an(type(given).__name__)}: return a tf.data.Dataset of `numbers`."
                 shares.setdefault(size, []).append(_numbers(given, 24))
@@ -73,6 +75,7 @@ def shard_of(function):
                 )
             except tf.errors.OpError as problem:
                 stops = f"For rank {rank} of {size} TensorFlow stops with {type(problem).__name__}."
+                yield "Index must be" in str(problem), f"{stops} `index` counts from 0, and so do the ranks."
                 return f"{stops} Are the arguments in the order that the method expects?"
     for size, reads in shares.items():
         found = coverage(reads, 24)
@@ -83,7 +86,8 @@ def shard_of(function):
         if len(found.repeated):
             return f"With {size} ranks, {some(found.repeated)} are read more than once. What tells a rank its share?"
         if len(found.unseen):
-            return f"With {size} ranks, nobody reads {some(found.unseen)}. Into how many shares must you divide?"
+            lost = f"With {several(size, 'rank')}, nobody reads {some(found.unseen)}."
+            return f"{lost} Into how many shares must you divide?"
     if shares[3] != [list(range(rank, 24, 3)) for rank in range(3)]:
         return (
             "Every sample is read once, but neighbours stay together, or ranks are swapped. Take every size-th sample."
@@ -103,6 +107,8 @@ def classes(function):
     if np.isclose(seen, 3) and np.isclose(per_batch, 4):
         return "The second number counts samples. In a batch, count the classes with at least one sample."
     yield np.isclose(seen, 3) and np.isclose(per_batch, 5), "The second number is a sum over batches: take the mean."
+    rounded = np.isclose(seen, 3) and np.isclose(per_batch, [1, 1.2, 1.3]).any()
+    yield rounded, f"The second number is rounded to {per_batch:g}: do not round a mean."
     yield seen == 16, "The first number counts samples of worker 0. How many classes have at least one sample?"
     if np.isclose(seen, 4) or np.isclose(per_batch, 9 / 8):
         return "This counts both workers. `counts[0]` belongs to worker 0, with one row for each batch."
@@ -117,7 +123,13 @@ def classes(function):
 
 @judges("06.8")
 def never_read(function):
-    trials = [([[0, 1, 2], [2, 3]], 6), ([[0, 0, 1, 1]], 4), ([[5, 4], [3], [2, 1, 0]], 6)]
+    trials = [
+        ([[0, 1, 2], [2, 3]], 6),
+        ([[0, 0, 1, 1]], 4),
+        ([[5, 4], [3], [2, 1, 0]], 6),
+        ([[1], [3, 5], [3], [6]], 7),
+    ]
+    wanted, read = [2, 2, 0, 3], [4, 2, 6, 4]
     got = []
     for reads, n in trials:
         with tried(f"{n} samples and reads = {reads}"):
@@ -126,13 +138,17 @@ def never_read(function):
     if any(isinstance(value, (list, set, tuple, np.ndarray)) for value in got):
         return "These are the samples themselves: return how many there are."
     got = [float(value) for value in got]
-    yield got == [2, 2, 0], changed
-    yield np.allclose(got, [2 / 6, 2 / 4, 0]), "This is the share that was not read. How many samples is that?"
-    yield got == [4, 2, 6], "This counts the samples that were read. How many were not?"
-    if got == [1, 0, 0]:
+    yield got == wanted, changed
+    yield np.allclose(got, [2 / 6, 2 / 4, 0, 3 / 7]), "This is the share that was not read. How many samples is that?"
+    yield got == read, "This counts the samples that were read. How many were not?"
+    if got == [1, 0, 0, 2]:
         return "A sample that is read twice counts only once, so it is not enough to subtract the lengths of the lists."
-    yield got[0] == 3, "This looks at one worker only. A sample counts as read if any of the workers has read it."
-    return f"For the reads [0, 1, 2] and [2, 3] of 6 samples, your function gives {got[0]:g}. Which does nobody read?"
+    if got in ([3, 2, 4, 6], [4, 2, 3, 6]):
+        return "This looks at one worker only. A sample counts as read if any of the workers has read it."
+    yield got in ([2, 2, 0, 2], [3, 3, 1, 3]), "Do you go through all n samples? Their numbers are 0 to n-1."
+    (reads, n), value, _ = next(row for row in zip(trials, got, wanted, strict=True) if row[1] != row[2])
+    lists = ", ".join(map(str, reads))
+    return f"For the reads {lists} of {n} samples, your function gives {value:g}. Which does nobody read?"
 
 
 @judges("06.9")
@@ -146,10 +162,12 @@ def expected(function):
         return "This matches your count for two workers. But for four workers your count grows, and this does not."
     yield are(1 - 1 / k), "One worker leaves out the sample with this probability. All of them must leave it out."
     yield are(1 / k), "One worker reads the sample with this probability. With what probability does it not?"
+    yield are((1 / k) ** k), "All workers read the sample with this probability. When do all of them leave it out?"
     yield are(np.exp(-1)), "This is the limit for many workers. Your count for two is below it."
     yield np.allclose(got[:2], [0, 0.75]), "This is the share that is read. What share is not?"
     alone = got[0]
-    yield not abs(alone) <= 1e-8, f"A single worker reads everything, but your formula leaves out {alone:.3g} of it."
+    of = "all" if np.isclose(alone, 1) else f"{alone:.3g}"
+    yield not abs(alone) <= 1e-8, f"A single worker reads everything, but your formula leaves out {of} of it."
     return (
         "Begin with one worker and one sample. How probable is it that its share lacks the sample? Then consider all K."
     )
@@ -157,7 +175,7 @@ def expected(function):
 
 @judges("06.11")
 def fair(function):
-    n, made = 300, {}
+    n, made = 301, {}  # not a multiple of 2 or 3
     for size in (2, 3):
         with tried(f"n={n} and size={size}"):
             datasets = [function(n, rank, size) for rank in range(size)]
@@ -180,6 +198,8 @@ def fair(function):
             yield len(found.foreign), f"With n={n}, your dataset must not contain {some(found.foreign)}."
             if epoch > 1:
                 return f"Epoch 1 is right, but in epoch {epoch} with {size} ranks nobody reads {some(found.unseen)}."
+            lost = f"In epoch 1 with n={n} and {size} ranks, nobody reads {some(found.unseen)}."
+            yield not len(found.repeated), f"{lost} Has every sample a share, also where {size} does not divide n?"
             read = f"{some(found.repeated)} are read more than once and {some(found.unseen)} by nobody"
             return f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide the samples?"
     first, second, _ = made[2]
@@ -240,6 +260,7 @@ def plan(function):
 @judges("06.15")
 def equal_generators(never, twice):
     yield (never, twice) == (500, 500), None
+    yield 0 < never < 1 or 0 < twice < 1, "These are shares: numbers of samples are wanted, of the 1000."
     if (never, twice) == (0, 0):
         return "The ranks would have to read different halves. Does anything make the generator of rank 1 different?"
     yield (never, twice) == (250, 250), "Different orders would give this. Here both generators have the same seed."
@@ -340,7 +361,23 @@ def repaired(path):
                 f"{path.name} still does what your colleague's script does. Repair it, save it and run this cell again."
             )
     groups = (1, 1), (3, 3), (2, 1)  # ranks, and of these on a node
-    yield from scripts.unfair(scripts.ranks(path, groups), groups)
+    plays = scripts.ranks(path, groups)
+    yield from scripts.unfair(plays, groups)
+    for by_rank in plays:
+        rate, wanted = scripts.first_rate(by_rank[0]["fits"][0]), scripts.RATE * len(by_rank)
+        was = f"With {several(len(by_rank), 'rank')} the learning rate was {wanted:.4g}, and now it is {rate:.4g}."
+        yield not near(rate, wanted), f"{was} Leave the rate as it is: the repair is about which samples a rank reads."
+    # A number of samples that is not a multiple of the global batch
+    ranks, images, batch = 3, 52, 12
+    options = "--batch_size", str(batch), "--epochs", "2", "--image_size", "40"
+    asked = [Performance(options, images, rank, ranks, ranks) for rank in range(ranks)]
+    (fits,) = yield from scripts.fits([scripts.tried(path, asked)])
+    where = f"With {images} samples, --batch_size {batch} and {ranks} ranks"
+    steps = [len(fit["batches"]) for fit in fits]
+    yield len(set(steps)) > 1, f"{where}, they take {', '.join(map(str, steps))} steps: some would wait for others."
+    last = [len(fit["batches"][-1]) for fit in fits]
+    held = f"{where}, their last steps hold {', '.join(map(str, last))} samples."
+    yield set(last) != {batch // ranks}, f"{held} The order is cut to whole batches: of which size must these be?"
 
 
 _SIGNS = {"<": "<", "lower": "<", "=": "=", "==": "=", "same": "=", ">": ">", "higher": ">"}

@@ -13,19 +13,32 @@ from labs.printed import an
 
 @judges("10.2")
 def share_of_peak(share, watched):
-    rank = watched[0]
-    image, most = rank.about["operations_of_an_image"], rank.about["most_operations_per_second"]
-    wanted = rank.images_per_second * image / most
+    yield _no_number(share), "Give one number, from 0 to 1."
+    shares = [
+        rank.images_per_second * rank.about["operations_of_an_image"] / rank.about["most_operations_per_second"]
+        for rank in watched
+    ]
+    rank, wanted = watched[0], shares[0]
     yield close(share, wanted, 0.02), None
+    yield near(share, float(f"{wanted:.1g}"), 1e-9), "This is rounded to one digit. Give two significant digits."
     yield near(share, 100 * wanted, 0.02), PER_CENT
     yield near(share, wanted / 3, 0.02), "This counts only the forward pass: how many passes does a training step take?"
-    yield near(share, 2 * wanted, 0.02), "A multiply-add is two operations, and `operations_of_an_image` counts both."
+    twice = "A multiply-add is two operations, and `operations_of_an_image` counts both."
+    if len(shares) > 1 and near(share, sum(shares), 0.02):
+        return "This is the sum over the ranks: rank 0 only is asked for." + f" {twice}" * near(share, 2 * wanted, 0.02)
+    if any(near(share, other, 0.02) for other in shares[1:]):
+        return "This is the share of another rank: rank 0 only is asked for. Which element of `slow` is it?"
+    yield near(share, 2 * wanted, 0.02), twice
     yield near(share, rank.mean("cores"), 0.02), "This is how busy the core is. How many operations did it complete?"
     yield (near(1 / share if share else 0, wanted, 0.02), "Upside down: divide what was done by what could be done.")
     return (
         "Multiply the images per second by the operations of one image, and divide by the most operations per second: "
         "see `slow[0]`."
     )
+
+
+def _no_number(value):
+    return not isinstance(value, int | float | np.number)
 
 
 HINTS = {
@@ -46,8 +59,11 @@ HINTS = {
 def limits(named):
     from labs.lessons.nb10 import limited
 
-    yield not isinstance(named, dict) or not named, 'Give a dict: {"A": "input", ...}, with a word for each letter.'
-    named = {case: str(word).strip().lower() for case, word in named.items()}
+    yield (
+        not isinstance(named, dict) or not named,
+        'Give a dict: {"A": "...", "B": "...", ...}, with a word for each letter.',
+    )
+    named = {str(case).strip().upper(): str(word).strip().lower() for case, word in named.items()}
     for case in limited.CASES:
         yield case not in named, f"There is no answer for training {case} yet."
         word = named[case]
@@ -62,6 +78,12 @@ def limits(named):
 
 @judges("10.5")
 def convolutions(share, rows):
+    yield _no_number(share), "Give one number, from 0 to 1."
+    of_10_3 = any("training" in row for row in rows)
+    yield (
+        of_10_3,
+        "`rows` is still the table above 10.3. Run the profile first (the two cells above), then this cell again.",
+    )
     taken = [row for row in rows if "Conv2D" in row["operation"]]
     wanted = sum(row["share"] for row in taken)
     yield close(share, wanted, 0.01), None
@@ -74,7 +96,7 @@ def convolutions(share, rows):
 
 # Input pipelines: tried with files that count who reads them
 
-FILES, SIDE, BATCH, PAUSE = 24, 8, 8, 0.02
+FILES, SIDE, BATCH, OTHER_BATCH, PAUSE = 24, 8, 8, 6, 0.02
 
 
 class Probe:
@@ -116,16 +138,23 @@ class Probe:
         return tf.ensure_shape(tf.numpy_function(count, [made], made.dtype), made.shape)
 
 
-def _tried(function):
-    """(Probe, what the function returns, its first epoch as [(images, labels)], empty unless it is a dataset)."""
+def _tried(function, batch=BATCH):
+    """(Probe, what the function returns, its first epoch as [(images, labels)], empty unless it is a dataset).
+
+    Yields a case where it reads in its own way.
+    """
     import tensorflow as tf
 
     probe = Probe()
-    with tried(f"{FILES} files and batch {BATCH}"):
-        made = function(probe.files, probe.read, probe.small, BATCH)
-        epoch = []
-        if isinstance(made, tf.data.Dataset):
-            epoch = list(made.take(2 * FILES).as_numpy_iterator())
+    try:
+        with tried(f"{FILES} files and batch {batch}"):
+            made = function(probe.files, probe.read, probe.small, batch)
+            epoch = []
+            if isinstance(made, tf.data.Dataset):
+                epoch = list(made.take(2 * FILES).as_numpy_iterator())
+    except tf.errors.NotFoundError:
+        yield not probe.read_in_all, "No file is read by the argument `read`. Do you call `feeding.read` instead?"
+        raise
     return probe, made, epoch
 
 
@@ -145,8 +174,7 @@ def _not_the_batches(made, epoch):
     labels = [int(label) for _, batch in epoch for label in batch]
     yield len(set(labels)) < len(labels), "A file appears twice in one epoch."
     yield sorted(labels) != list(range(FILES)), f"An epoch contains {len(labels)} of the {FILES} files."
-    sizes = {len(batch) for _, batch in epoch}
-    yield (sizes != {BATCH}, f"The batches have {' or '.join(map(str, sorted(sizes)))} images; `batch` is {BATCH}.")
+    yield from _other_sizes(epoch, BATCH)
     for images, batch in epoch:
         yield images.shape[1:] == (SIDE // 4, SIDE // 4, 3), "Each image is made small twice."
         yield (
@@ -156,6 +184,17 @@ def _not_the_batches(made, epoch):
         other = (images != batch[:, None, None, None]).any() and images.dtype != np.uint8
         yield other, f"The images are {images.dtype}, with different values. Leave them as `small` returns them."
         yield (images != batch[:, None, None, None]).any(), "The labels no longer belong to their images."
+
+
+def _other_sizes(epoch, batch):
+    sizes = {len(labels) for _, labels in epoch}
+    yield sizes != {batch}, f"The batches have {' or '.join(map(str, sorted(sizes)))} images; `batch` is {batch}."
+
+
+def _fixed_batch(function):
+    """Cases of a pipeline whose batches do not follow its argument."""
+    _, _, epoch = yield from _tried(function, OTHER_BATCH)
+    yield from _other_sizes(epoch, OTHER_BATCH)
 
 
 def _read_otherwise(probe):
@@ -169,15 +208,16 @@ def _read_otherwise(probe):
 
 @judges("10.7")
 def parallel(function):
-    probe, made, epoch = _tried(function)
+    probe, made, epoch = yield from _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
     yield (probe.ranks == {4}, "That comes next. Here, still make each image small by itself: one change at a time.")
+    yield from _fixed_batch(function)
 
 
 @judges("10.8")
 def by_batch(function):
-    probe, made, epoch = _tried(function)
+    probe, made, epoch = yield from _tried(function)
     yield from _not_the_batches(made, epoch)
     yield (
         probe.ranks == {3},
@@ -185,13 +225,14 @@ def by_batch(function):
     )
     yield probe.ranks != {4}, "You call `small` on single images and on batches: once is enough."
     yield from _read_otherwise(probe)
+    yield from _fixed_batch(function)
 
 
 @judges("10.9")
 def fed(function):
     import tensorflow as tf
 
-    probe, made, epoch = _tried(function)
+    probe, made, epoch = yield from _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
     first, small = probe.read_in_all, probe.small_in_all
@@ -216,6 +257,10 @@ def fed(function):
     together = [{frozenset(map(int, batch)) for _, batch in each} for each in epochs]
     same = all(each == together[0] for each in together)
     yield same, "All epochs have the same batches, in a different order: shuffle images, not batches."
+    early = max(number - place for each in labels for place, number in enumerate(map(int, each)))
+    moved = f"The order changes, but of {FILES} images none comes more than {early} places early."
+    yield early < FILES // 2, f"{moved} How many must the buffer of `shuffle` hold, to mix all of them?"
+    yield from _fixed_batch(function)
     some = tf.data.Dataset.range(1)
     while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are no stage
         (made,) = made._inputs()
@@ -247,22 +292,24 @@ def ladder(steps, gains=None):
         yield new.dataset_images != first.dataset_images, f"{name!r} has a different number of images from {given!r}."
         parameters = [run.observed.get("parameters") for run in (first, new)]
         yield parameters[0] != parameters[1], f"{name!r} trains a different network from {given!r}."
-    last, run = others[-1]
-    accuracies = [each.epochs[-1].metrics.get("val_accuracy") for each in (first, run)]
-    yield None in accuracies, "A run has no val_accuracy. On which images would you compare the accuracy?"
-    gain, interval = (gains or {}).get(last) or (speed(run) / speed(first), None)
-    yield gain < 2, f"{last!r} is {gain:.4g} times as fast as {given!r}, which is less than twice. What limits it now?"
-    if interval and interval[0] < 2:
+    accuracy = {name: run.epochs[-1].metrics.get("val_accuracy") for name, run in steps.items()}
+    yield None in accuracy.values(), "A run has no val_accuracy. On which images would you compare the accuracy?"
+    found = {name: (gains or {}).get(name) or (speed(run) / speed(first), None) for name, run in others}
+    equal = [name for name in found if accuracy[name] >= accuracy[given] - 0.03]  # not where it is NaN
+    fast = sorted((name for name in equal if found[name][0] >= 2), key=lambda name: -found[name][0])
+    yield any(found[name][1] is None or found[name][1][0] >= 2 for name in fast), None
+    best = (fast or sorted(found, key=lambda name: -found[name][0]))[0]
+    gain, interval = found[best]
+    if fast:
         low, high = interval
         raise TooNoisy(
-            f"{last!r} is {gain:.3g} times as fast as {given!r}, with an interval of {low:.3g} to {high:.3g}. So you "
-            "cannot tell whether it is twice as fast. Run it again on a quiet machine, or make it faster."
+            f"{best!r} is {gain:.3g} times as fast as the given training, with an interval of {low:.3g} to {high:.3g}. "
+            "So you cannot tell whether it is twice as fast. Run it again on a quiet machine, or make it faster."
         )
-    if not accuracies[1] >= accuracies[0] - 0.03:  # also where it is NaN
-        return (
-            f"{last!r} is {gain:.1f} times as fast, but its accuracy is {accuracies[1]:.3f} instead of "
-            f"{accuracies[0]:.3f}. How must the rate, or the number of epochs, change with a larger batch?"
-        )
+    times = f"Your fastest run, {best!r}, is {gain:.4g} times as fast as the given training"
+    yield gain < 2, f"{times}, which is less than twice. What limits it now?"
+    learns = f"its accuracy is {accuracy[best]:.3f} instead of {accuracy[given]:.3f}"
+    return f"{times}, but {learns}. How must the rate, or the number of epochs, change with a larger batch?"
 
 
 def speed(run):

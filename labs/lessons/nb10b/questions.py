@@ -27,9 +27,11 @@ def loss_scale(scale):
     return f"With {scale:g} it is not 0. Is there a smaller factor that works as well?"
 
 
-@judges("10.14")
+@judges("10.14", as_written=True)
 def block(size):
     layers = 24
+    whole = isinstance(size, int | np.integer)
+    yield not whole, "Give a whole number: a block has whole layers, and the next cell builds blocks of this size."
     kept = {each: ceil(layers / each) + each for each in range(1, layers + 1)}
     yield size in kept and kept[size] == min(kept.values()), None
     yield (
