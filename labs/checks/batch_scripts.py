@@ -35,7 +35,7 @@ def judge(path, trains, nodes=()):
     errors = [one for one in found if one.severity == "error" and one.name not in _JUDGED_HERE]
     done, untried = subject.tried, subject.untried
     if done.error and not any(one.line_number <= (done.line_number or 0) for one in errors):
-        return _tried(done, subject.trainings, trains, site) + _TRIED
+        return _tried(done, subject.trainings, trains, site) + _assigned(subject.text, done) + _TRIED
     if errors:
         first, more = errors[0], f" ({len(errors) - 1} more after this one.)" if len(errors) > 1 else ""
         how = f" (The script was read, and not tried out: {untried}.)" if untried else " (The script was read.)"
@@ -46,6 +46,19 @@ def judge(path, trains, nodes=()):
         raise NotTried(f"{untried}: what {path.name} starts was not checked. Its directives follow the site's rules.")
     hint = _tried(done, subject.trainings, trains, site) or _elsewhere(subject, trains, nodes)
     return hint and hint + _TRIED
+
+
+def _assigned(text, done):
+    """A sentence on how bash reads the assignment in which a script (trial.Tried) ended, or ""."""
+    line = text.splitlines()[(done.line_number or 1) - 1].strip()
+    name, equals, value = line.partition("=")
+    if not equals or not name.strip().isidentifier() or "command not found" not in done.error:
+        return ""
+    if name != name.rstrip() or value != value.lstrip():
+        return " Bash takes no space beside the `=`."
+    if "$(" in value and "$((" not in value:
+        return " `$( )` runs a command; `$(( ))` calculates."
+    return " Bash calculates only inside `$(( ))`: elsewhere a space ends the value, and `*` means all files here."
 
 
 def _tried(done, started, trains, site):

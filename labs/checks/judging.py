@@ -89,7 +89,7 @@ def _choose(item, answer):
 
 
 def _is_blank(value):
-    """True for `...`, None, and a function whose body, as it is written, is still `...`."""
+    """True for `...`, None, and a function whose body, as it is written, is still `...` or gives a name `...`."""
     if value is ... or value is None:
         return True
     if not inspect.isfunction(value):
@@ -101,6 +101,8 @@ def _is_blank(value):
     body = getattr(written, "body", None)
     if not isinstance(body, list):
         return False
+    if any(isinstance(node, ast.Assign) and getattr(node.value, "value", None) is ... for node in ast.walk(written)):
+        return True
     *before, last = [getattr(getattr(statement, "value", None), "value", None) for statement in body]
     return last is ... and all(isinstance(value, str) for value in before)  # a docstring may stand before
 
@@ -185,7 +187,10 @@ def _unfit(answers, said):
         given = " and ".join(f"{kept.shown(answer)[:40]} ({type(answer).__name__})" for answer in odd)
         return f"{given} {UNFIT}: a number, a text, a list? The question says which."
     if "'generator'" in said:
-        return "Your function holds a `yield`, so it returns a generator instead of a value: use `return`."
+        return (
+            "Your function returns a generator, which holds no values yet: put it into `list(...)`. If your function "
+            "holds a `yield`, use `return` instead."
+        )
     if "NoneType" in said:
         return "Your function returns nothing (None). Does every path through it end in a `return`?"
     return f"What your function returns {UNFIT} ({said.rstrip('.')}): its description says what to return."

@@ -51,7 +51,9 @@ def stops(facts, how):
     error = facts["error"]
     if error:
         place = f"line {error['line']}: `{error['code']}`: " if error["line"] else "outside your script: "
-        yield True, f"{how}, {place}{sentence(error['says'])}"
+        a_class = "missing 1 required positional argument: 'self'" in error["says"]
+        says = "a class stands here, and no object of it. Where it is named, the parentheses `()` are missing."
+        yield True, f"{how}, {place}{says if a_class else sentence(error['says'])}"
 
 
 def sentence(text):
@@ -106,8 +108,10 @@ def _networks(facts, workers, wanted):
         if network["include_top"]:
             yield from _top(network, facts["fits"])
         size = [IMAGE_SIZE, IMAGE_SIZE, 3]
-        if network["input_shape"] != size:
-            asked = f"With --image_size {IMAGE_SIZE} the network takes images of {network['input_shape']}"
+        if (shape := network["input_shape"]) != size:
+            asked = f"With --image_size {IMAGE_SIZE} the network takes images of {shape}"
+            yield shape == size[:2], f"{asked}: the 3 colours are missing in its `input_shape`."
+            yield shape == size[::-1], f"{asked}: the 3 colours come last."
             yield True, f"{asked}: does its `input_shape` follow `args.image_size`?"
 
 
@@ -118,8 +122,9 @@ def _top(network, fits):
     for fit in fits:
         logits = network["activation"] == "linear"
         if logits != fit["from_logits"]:
-            says = "no probabilities" if logits else "probabilities"
-            yield True, f"The network's last layer gives {says}, and the loss is computed as if it gave the other."
+            says = "probabilities, but the loss is told `from_logits=True`"
+            says = "no probabilities (`classifier_activation`), but the loss expects them" if logits else says
+            yield True, f"The network's last layer gives {says}."
 
 
 def _strategies(facts, workers, network):
@@ -128,6 +133,10 @@ def _strategies(facts, workers, network):
     yield came and not facts["strategies"], "No MirroredStrategy is created: the model would live on one device."
     given = facts["devices"]
     for devices in facts["strategies"][-1:]:
+        kinds = {device.partition(":")[0] for device in given}
+        others = [device for device in devices if given and device.partition(":")[0] not in kinds]
+        named = f"MirroredStrategy is given {', '.join(others)}, and this machine's workers are {', '.join(given)}"
+        yield others, f"{named}. Name no devices yourself: give it the `workers`."
         asked = f"With --n_gpus {workers} MirroredStrategy has {several(len(devices), 'replica')}"
         if len(devices) > len(given):
             yield True, f"{asked}: without arguments it takes every device it finds. Tell it the `workers`."

@@ -99,6 +99,7 @@ class Turns:
         self.study, self.show, self.explain, self.jobs = secrets.token_hex(8), show, explain, []
         self.seed, self._orders = secrets.randbelow(2**31) if seed is None else seed, None
         self.patience, self.waited = _patience() if patience is None else patience, 0.0
+        self._at = {}  # what `progress` said last
         self._seen, self._disturbed = None, False  # (busy seconds, moment) of the last look; others were busy at it
         self._token, self._trainings = secrets.token_hex(16), {}
         self._listener = socket.create_server(("" if os.environ.get("SLURM_JOB_ID") else "127.0.0.1", 0))
@@ -236,14 +237,16 @@ class Turns:
         return next((s for s in ("running", "waiting", "failed", "stopped", "unknown") if s in states), "finished")
 
     def progress(self):
-        """Where the trainings are together, as `Job.progress` says it of the one whose turn it is; or {}."""
+        """Where the trainings are together, as `Job.progress` says it of the one whose turn it is or was; or {}."""
         every = [training.job.progress() for training in self._trainings.values()]
         turn = self._turn  # of another thread's: it may have changed on the next line
         now = turn.job.progress() if turn else {}
         done = [
             1.0 if job.state == "finished" else p.get("fraction", 0.0) for job, p in zip(self.jobs, every, strict=True)
         ]
-        return now | {"fraction": sum(done) / len(done), "name": turn.job.name} if now else {}
+        if now:  # between two turns nobody says anything
+            self._at = now | {"fraction": sum(done) / len(done), "name": turn.job.name}
+        return self._at
 
     def stop(self):
         """End all trainings that are not over, and wait for that; what they have measured is on record."""

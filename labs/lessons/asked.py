@@ -1,6 +1,7 @@
 """What a measured speedup makes one ask, and which one cannot be: the same words in every lesson that measures one."""
 
 import math
+import re
 
 from labs.checks.judging import TooNoisy
 
@@ -16,6 +17,12 @@ def question(speedup, interval, workers=2):
     if low <= 1:
         return "Faster or slower? These rounds cannot tell."
     return f"Why not {times} as fast?" if high < workers else f"Is it {times} as fast?"
+
+
+def told(sentence):
+    """One of the answers of a question about an interval, as the kit spells it: "cannot tell" is "can't tell"."""
+    given = str(sentence).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return "can't tell" if re.fullmatch(r"can(not|\s+not|'?t)\s+tell", given) else given
 
 
 def refuse_noise(*rows):

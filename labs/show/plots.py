@@ -199,7 +199,11 @@ def steps(*runs):
     _logarithmic(shares, "x")
     times.legend(fontsize=8)
     figure.legend(*shares.get_legend_handles_labels(), fontsize=9, loc="outside lower left")
-    note = "the dashed curve is computed from the steps of 1 worker" if any("slowest" in text for text in sentences) else None
+    note = (
+        "the dashed curve is computed from the steps of 1 worker"
+        if any("slowest" in text for text in sentences)
+        else None
+    )
     alt = "Seconds of each step in time, and their distribution. " + " ".join(sentences)
     return finished(figure, alt, *(run.kind for run in runs), note=note, runs=runs)
 

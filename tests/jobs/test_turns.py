@@ -344,6 +344,21 @@ def test_before_a_step_is_reported_it_says_whose_turn_it_is():
         assert repr(turns) == "<a: running; between two turns>"
 
 
+def test_between_two_turns_the_progress_stays_where_it_was():
+    def training(name, fraction):
+        said = {"epochs_done": 1, "fraction": fraction} if fraction else {}
+        return SimpleNamespace(job=SimpleNamespace(name=name, state="running", progress=lambda: dict(said)))
+
+    turns, a, b = jobs.Turns(show=False), training("a", 0.5), training("b", None)
+    turns.jobs, turns._trainings = [a.job, b.job], {"a": a, "b": b}
+    assert turns.progress() == {}
+    turns._turn = a
+    there = {"epochs_done": 1, "fraction": 0.25, "name": "a"}
+    assert turns.progress() == there
+    for turns._turn in (None, b):  # b has reported no step yet
+        assert turns.progress() == there
+
+
 @pytest.mark.parametrize("end", ["stop", "timeout", "interrupt"])
 def test_in_the_background_all_are_stopped(tmp_path, end):
     turns = start(tmp_path, [900], [900]).begin()

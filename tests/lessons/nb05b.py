@@ -5,9 +5,12 @@ from functools import partial
 import numpy as np
 from making import swapped, tried_out
 
+from labs import sandbox
+
 batch = partial(swapped, "slurm/local/ResNet50.sh")
 BATCHES = ("batch=64*$workers", "batch=64 * workers", "batch = $((64 * workers))", "batch=$((32 * workers))")
 BATCHES += ("batch=$((128 * workers))", "batch=64*workers", "batch=$((64 * worker))", "batch=$(64 * workers)")
+BATCHES += ("batch=workers * 64", "batch= $((workers * 64))")
 
 ANSWERS = {
     "05.13": dict(
@@ -30,6 +33,7 @@ ANSWERS = {
             *tried_out(batch, "batch=$((64 * workers))", *BATCHES),
         ],
         secret=r"64 \* workers",
+        same=[] if sandbox.missing() else [(9, 16)],  # what stands left and right of the `*`
     ),
     "05.16": dict(right=[(0,), ("0",), (0.0,)], wrong=[(4,), (1,), ("none",), (2,)], secret=r"\b0\b|\bnone\b"),
 }

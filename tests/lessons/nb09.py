@@ -1,5 +1,7 @@
 """Answers to the self-checks of 09_why_scaling_fails: right ones, and wrong ones that students give."""
 
+import math
+
 import numpy as np
 from making import swapped
 
@@ -13,6 +15,8 @@ MEAN = """            for variable in [*weights, *optimizer.momentums]:
                 variable.assign(horovod.allreduce(variable.value, op=horovod.Average))
 """
 APPLY = "        optimizer.apply(tape.gradient(value, weights), weights)\n"
+VALUE_OF_LOSS = "            value = loss(labels, model(images, training=True))\n"
+PREDICTED_ONLY = "            scores = model(images, training=True)\n        value = loss(labels, scores)\n"
 AVERAGED = """        gradients = [horovod.allreduce(gradient) for gradient in tape.gradient(value, weights)]
         optimizer.apply(gradients, weights)
 """
@@ -121,9 +125,13 @@ ANSWERS = {
             (lambda s, c, e, k: s + 32 * c / k + e,),
             (lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e) / k,),
             (lambda s, c, e, k: s + 32 * c / (s + 32 * c / k + e),),
+            (lambda s, c, e, k: f"{(s + 32 * c) / (s + 32 * c / k + e):.3f}",),
+            (lambda s, c, e, k: (s + 32 * c) / (s + 32 // k * c + e),),
+            (lambda s, c, e, k: (s + 32 * c) / (s + max(1, round(32 / k)) * c + e),),
+            (lambda s, c, e, k: (s + 32 * c) / (s + math.ceil(32 / k) * c + e),),
         ],
         secret=r"32 \*|/ ranks",
-        same=[(11, 12)],  # the exchange is counted several times
+        same=[(11, 12), (20, 21)],  # the exchange is counted several times; the share is rounded
     ),
     "09.7": dict(
         right=[(4, 16000, PARAMETERS), (4.0, 16e3, PARAMETERS), ("4", "16000", PARAMETERS)],
@@ -161,9 +169,14 @@ ANSWERS = {
             loop(ALL_TAKEN),
             script((APPLY, APPLY.replace("weights)\n", "weihts)\n"))),
             script((LOOP, LOOP.replace("(images, labels)\n", "(images)\n"))),
+            script((VALUE_OF_LOSS, PREDICTED_ONLY)),
+            script(
+                (APPLY, APPLY.replace("tape.gradient(value, weights)", "[tape.gradient(value, w) for w in weights]"))
+            ),
+            script((LOOP, LOOP.replace("number % k == 0", "number == k"))),
             loop("    optimizer = hvd.DistributedOptimizer(optimizer)\n" + LOOP.partition("        if")[0]),
         ],
-        same=[(4, 18)],  # both average the gradients of every step
+        same=[(4, 21)],  # both average the gradients of every step
         secret=r"momentums|Average|number % k",
     ),
 }

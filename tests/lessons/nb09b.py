@@ -217,9 +217,11 @@ ANSWERS = {
             (lambda b, s: (lambda v: (v[1], v[0] / v[1]))(line(b, s, w=1 / np.array(s) ** 2)),),
             (over_batches,),
             (curve,),
+            (lambda b, s: (lambda v: (v[1], v[0] / v[1]))(line(b, s, w=1 / np.array(b))),),
+            (lambda b, s: (lambda v: (v[1], v[0] / v[1]))(line(b, s, lambda x: x, w=1 / np.array(s))),),
         ],
         secret=r"1 ?/ ?(np\.array\()?steps",
-        same=[(6, 12), (8, 9), (13, 17)],  # not two numbers; the slope stands first; no weights
+        same=[(6, 12), (8, 9), (13, 17), (3, 19)],  # not two numbers; the slope stands first; no weights; over B
     ),
     "09.15": dict(
         right=[(2, 2), (2.0, 2.0)], wrong=[(1, 2), (4, 2), (2, 1), (2, 4), (2, 3)], secret=r"\btwice\b|\bis 2\b"
@@ -250,10 +252,11 @@ ANSWERS = {
             (lambda s, m, b, k: b * (s - m) / m,),
             (lambda s, m, b, k: np.sqrt(trace(s, m, b, k) / signal(s, m, b, k)),),
             (if_there_is_a_signal,),
+            (lambda s, m, b, k: int(trace(s, m, b, k) / signal(s, m, b, k)),),
             (lambda s, m, b, k: np.mean(trace(s, m, b, k) / signal(s, m, b, k)),),
         ],
         secret=r"local_square - mean_square|/ \(",
-        same=[(6, 12)],  # the larger batch is taken for K
+        same=[(6, 12), (9, 16)],  # the larger batch is taken for K; rounded
         raises=[15],
     ),
     "09.20": dict(
@@ -297,6 +300,7 @@ ANSWERS = {
             ("can't tell", [0.01, -0.02, 0.004, 0.02, 0.012]),
             ("Better ", [0.01, 0.012, 0.009]),
             ("worse", [-0.01, -0.012, -0.009]),
+            ("cannot tell", [0.01, -0.02, 0.004, 0.02, 0.012]),
         ],
         wrong=[
             ("better", [0.01, -0.02, 0.004, 0.02, 0.012]),

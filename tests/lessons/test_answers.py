@@ -175,9 +175,10 @@ def test_a_speedup_above_the_workers_is_never_right_but_to_be_measured_again(sen
 def test_a_step_that_is_shorter_beside_another_one_is_too_noisy():
     steps = {"alone": 0.8, "together": 0.79, "exchange": 1.0, "input": 1.0}
     state, text = checks.judge("05.10", 2 * 0.8 / 0.79, steps)
-    assert state == "open" and text.startswith("too noisy: measure again. A step next to another one")
+    assert state == "open" and text.startswith("too noisy: measure again. Your formula is right. But a step beside")
     assert grader._of_judge(state, "inside", text).how == "person"  # not as if nothing had been done
     assert checks.judge("05.10", 2.0, steps | {"together": 0.8})[0] == "right"
+    assert checks.judge("05.10", 0.79 / 0.8, steps)[1].startswith("Upside down")  # the formula is judged first
 
 
 def test_twice_as_fast_with_half_of_the_interval_below_is_too_noisy():
@@ -202,6 +203,16 @@ def test_blank_function_is_open_and_names_its_own_line(tmp_path, id, name):
     begin = next(number for number, line in enumerate(lines, 1) if line.startswith(f"def {name}"))
     own = min(number for number, _ in blanks.blanks(path) if number > begin)
     assert state == "open" and f"Line {own} of own_optimizer.py is still blank" in text
+
+
+def test_function_that_gives_a_name_a_blank_is_open():
+    def fit(batches, steps):
+        """S_min and B_crit."""
+        slope = ...
+        return slope, steps[-1]
+
+    state, text = checks.judge("09.14", fit)
+    assert state == "open" and text.startswith("not done yet.")
 
 
 def test_exception_in_a_students_function_is_shown_with_its_line():

@@ -81,6 +81,16 @@ def test_what_raises_in_the_first_step_is_told_with_the_innermost_line_of_the_sc
     assert error["code"].startswith("optimizer.apply(") and "'weihts' is not defined" in error["says"]
 
 
+def test_a_step_that_is_checked_again_and_again_brings_no_warning_of_tensorflow(monkeypatch):
+    import tensorflow as tf
+
+    logger, said = tf.get_logger(), []
+    monkeypatch.setattr(logger, "handle", said.append)
+    for _ in range(7):  # it would warn at the fifth
+        assert equal_ranks.first_step(str(SOLUTIONS / "scripts/local_sgd.py")) is None
+    assert said == []
+
+
 # The small network
 
 

@@ -5,7 +5,8 @@ import math
 from labs.checks import reading, scripts
 from labs.checks.judging import TooNoisy, judges
 from labs.checks.reading import CUT, called, close, near
-from labs.lessons.asked import refuse_noise
+from labs.lessons.asked import refuse_noise, told
+from labs.printed import an
 
 
 @judges("05.3")
@@ -24,14 +25,25 @@ def epoch_time(seconds, run):
     yield abs(seconds - epochs[0]) <= tolerance, "This is the first epoch, with tracing and warm-up."
     if abs(seconds - sum(epochs)) <= tolerance or (len(epochs) > 2 and abs(seconds - sum(epochs[1:])) <= tolerance):
         return "This is a sum over epochs. Divide it by the number of epochs."
+    whole = sum(map(round, epochs[1:])) / len(epochs[1:])
+    if not (float(seconds).is_integer() or near(seconds, steady, 0.02) or near(seconds, whole)):
+        alike = any(close(seconds, sum(epochs[-last:]) / last) for last in (1, 2))
+        yield alike, "These are the last epochs only. Which others come after the first one?"
     yield abs(seconds - steady) <= tolerance, None
-    return "Take the seconds given in the lines after `Epoch 2/..`, and average them."
+    yield near(seconds, 1000 * steady, 0.05), "These are milliseconds. Give seconds."
+    if run.steps:
+        step = steady / run.steps
+        yield near(seconds, step, 0.05), "These are the seconds of a step. How many steps does an epoch have?"
+        yield near(seconds, 1000 * step, 0.05), "These are the milliseconds of a step. Give the seconds of an epoch."
+    return "Take the seconds that the lines after `Epoch 2/..` give, and average them."
 
 
 @judges("05.5")
 def round_speedups(function):
-    value, changed = called(function, [4.0, 5.0, 8.0], [2.5, 2.5, 5.0])
+    value, changed = called(function, [4.0, 5.0, 8.0, 3.0], [2.5, 2.5, 5.0, 4.0])
     yield changed, changed
+    lazy = hasattr(value, "__next__")
+    yield lazy, f"Your function returns {an(type(value).__name__)} object and no list yet: put it into `list(...)`."
     yield (
         not hasattr(value, "__len__"),
         "One number hides how much the rounds differ. Return a list with a speedup for each round.",
@@ -39,18 +51,16 @@ def round_speedups(function):
     value = [float(each) for each in value]
 
     def is_(*wanted):
-        return len(value) == 3 and all(near(a, b, 1e-3) for a, b in zip(value, wanted, strict=True))
+        return len(value) == 4 and all(near(a, b, 1e-3) for a, b in zip(value, wanted, strict=True))
 
-    yield is_(1.6, 2.0, 1.6), None
-    yield len(value) != 3, f"3 rounds were given, so return a list of length 3. Yours has length {len(value)}."
-    yield is_(2.5 / 4, 0.5, 5 / 8), "Upside down: a speedup above 1 means faster."
-    yield is_(1.5, 2.5, 3), "A difference in seconds is not a speedup: divide."
-    yield is_(1, 2, 1), CUT
-    yield (
-        is_(1.6, 1.6, 1.6) or len({round(each, 6) for each in value}) == 1,
-        "Are all the values the same? Each round has its own two times.",
-    )
-    return "Divide the time on 1 worker by the time on p workers in the same round."
+    yield is_(1.6, 2.0, 1.6, 0.75), None
+    yield len(value) != 4, f"4 rounds were given, so a list of length 4 is asked for. Yours has length {len(value)}."
+    yield is_(2.5 / 4, 0.5, 5 / 8, 4 / 3), "Upside down: a speedup above 1 means faster."
+    yield is_(1.5, 2.5, 3, -1), "A difference in seconds is not a speedup: divide."
+    yield is_(1, 2, 1, 0), CUT
+    yield is_(1.6, 2.0, 1.6, 1), "In one of these rounds p workers are slower. Its speedup is below 1: leave it so."
+    yield (len({round(each, 6) for each in value}) == 1, "All the same? Each round has its own two times.")
+    return "Divide the time on 1 worker by the time on p workers of the same round."
 
 
 @judges("05.6")
@@ -70,6 +80,9 @@ def usual_step(function):
         near(value, 1.225, 1e-3),
         "This uses the median of each epoch. First put the steps of all steady epochs together.",
     )
+    yield near(value, 1.3, 1e-3), "The first step of each steady epoch is missing here: those steps count, too."
+    if near(value, 1.4, 1e-3):
+        return "The first *step* of each epoch is left out here. Leave out the first *epoch*, and nothing else."
     yield near(value, 1.0, 1e-3), "The step in the middle of a list is its median only if the list is sorted."
     return "Leave out the first epoch, sort all the other steps, and take the step in the middle."
 
@@ -101,8 +114,8 @@ def own_study(sentence, rows):
     yield from reading.not_yours(rows, rows)
     of = {row["workers"]: row for row in rows}
     yield 1 not in of, "There is no run with 1 worker. Without this baseline you cannot call anything faster."
-    yield 2 not in of, "There is no run with 2 workers. You need runs with at least 1 and 2 workers."
-    given = str(sentence).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    yield 2 not in of, "There is no run with 2 workers: run at least 1 and 2."
+    given = told(sentence)
     yield (
         given not in ("faster", "slower", "can't tell"),
         f"{sentence!r} is not one of the three answers. Spell your answer as in the text.",
@@ -132,28 +145,32 @@ def plots(figure, rows):
 def unconnected(speedup, steps):
     alone, together, exchange = (steps[kind] for kind in ("alone", "together", "exchange"))
 
-    def is_(value):
-        return close(speedup, value, 2e-3)
-
-    if together < alone:
-        raise TooNoisy(
-            "A step next to another one came out shorter than a step alone, so the speedup would be above 2. When the "
-            "machine is quiet, run the cell that measures the steps again."
-        )
-    yield is_(2 * alone / together), None
-    yield (
-        is_(alone / together),
-        "This is the efficiency: it counts only one worker's images. How many images do both process in that step?",
-    )
-    yield is_(together / alone), "Upside down: this is how much longer a step takes next to another one."
-    yield is_(2 * together / alone), "Upside down: the longer a step takes together, the smaller the speedup."
-    if is_(2 * alone / exchange) or is_(2 * alone / steps["input"]):
-        return "This one includes the exchange. Which kind of step has two training runs but no exchange?"
-    yield (
-        is_(alone / exchange),
-        "This counts only one worker's images, and it includes the exchange. Take the kind of step without it.",
-    )
-    return "In a step together, the two process twice as many images as one alone. Divide images by seconds each time."
+    exchanged = "This one includes the exchange. Which kind of step has two training runs but no exchange?"
+    formulas = [
+        (2 * alone / together, None),
+        (
+            alone / together,
+            "This is the efficiency: it counts the images of one worker. How many images do both train in that step?",
+        ),
+        (together / alone, "Upside down: this is how much longer a step takes beside another one."),
+        (2 * together / alone, "Upside down: the longer the steps together, the smaller the speedup must be."),
+        (2 * alone / exchange, exchanged),
+        (2 * alone / steps["input"], exchanged),
+        (
+            alone / exchange,
+            "This counts one worker's images only, and the exchange is part of it. Take the kind without exchange.",
+        ),
+    ]
+    for tolerance in (1e-9, 0.01):  # as Python computes it; else by hand from the rounded numbers that are printed
+        for value, hint in formulas:
+            is_it = near(speedup, value, tolerance) or (tolerance > 1e-9 and close(speedup, value))
+            if is_it and hint is None and together < alone:
+                raise TooNoisy(
+                    "Your formula is right. But a step beside another one came out shorter than a step alone, so the "
+                    "speedup would be above 2. When the machine is quiet, run the cell that measures the steps again."
+                )
+            yield is_it, hint
+    return "In a step together, both train twice as many images as one alone. Divide images by seconds in both cases."
 
 
 @judges("05.12")

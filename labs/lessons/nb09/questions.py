@@ -1,10 +1,12 @@
 """Judges of 09_why_scaling_fails."""
 
+import math
+
 import numpy as np
 
 from labs.checks import scripts
 from labs.checks.judging import judges
-from labs.checks.reading import close, near
+from labs.checks.reading import CUT, close, near
 from labs.lessons.nb09 import equal_ranks
 
 
@@ -24,13 +26,19 @@ def times_as_long(ratio):
 
 @judges("09.3")
 def speedup(function):
-    cases = ((2.0, 0.5, 3.0, 2), (1.0, 0.25, 4.0, 8), (0.5, 1.0, 0.0, 1))
-    got = [float(function(*case)) for case in cases]
+    cases = ((2.0, 0.5, 3.0, 2), (1.0, 0.25, 4.0, 8), (0.5, 1.0, 0.0, 1), (1.5, 0.3, 2.0, 3), (0.7, 0.6, 1.0, 5))
+    got = [function(*case) for case in cases]
+    text = isinstance(got[0], str)
+    yield text, f"Your function returns the text {got[0]!r:.40}. The cell below computes with a number."
+    got = [float(value) for value in got]
 
     def are(formula):
         return np.allclose(got, [formula(*case) for case in cases], rtol=1e-6)
 
     yield are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e)), None
+    yield are(lambda s, c, e, k: (s + 32 * c) / (s + 32 // k * c + e)), CUT
+    if any(are(lambda s, c, e, k: (s + 32 * c) / (s + whole(32 / k) * c + e)) for whole in (round, math.ceil)):  # noqa: B023
+        return "Right where the ranks divide the images evenly. With 3 or 5 ranks you round the share: do not."
     yield (
         are(lambda s, c, e, k: (s + 32 * c / k + e) / (s + 32 * c)),
         "This is upside down: a faster step must give more than 1.",
@@ -89,9 +97,10 @@ _LIKE = {
     "nothing": "The weights do not change: no step is taken. Go through the batches and take a step for each.",
     "never": "The ranks' weights are never averaged: each rank trains a network of its own.",
     "every step": "With k = 3 the ranks exchange at every step: that is synchronous SGD, whatever k is.",
-    "early": "The mean is taken after steps 1, 1 + k, ...: with what number does your count of the batches begin?",
-    "one early": "The mean is taken one step before each k-th one. With what number does your count begin?",
-    "not at k": "The mean is taken after every step except each k-th one. Look at the condition again.",
+    "early": "The mean is taken after the steps 1, 1 + k, ...: with which number does your count of the batches begin?",
+    "one early": "The mean is taken one step before each k-th. With which number does your count of the batches begin?",
+    "once": "The mean is taken only after step k, and never again. It must be taken after every k-th step.",
+    "not at k": "The mean is taken after every step except each k-th. Look at the condition again.",
     "at the end": "The mean is taken only once, at the end. It must be taken after every k-th step.",
     "first mean": "The training ends after its first mean, although there are more batches.",
     "only k-th": "Only one batch in k is used. Each rank takes a step for every batch, and the mean after k steps.",
@@ -116,12 +125,23 @@ _LIKE = {
 }
 
 
+_OF_THE_TAPE = {  # TensorFlow's words: what they mean here
+    "No gradients provided": "the tape saw nothing that leads from the weights to this loss. Compute both the "
+    "predictions and the loss inside of `with tf.GradientTape() as tape:`.",
+    "non-persistent GradientTape": "a tape gives gradients once only, and here it is asked again. Ask for those of all "
+    "weights in one call.",
+}
+
+
 @judges("09.5")
 def local_sgd(path):
     yield from scripts.no_script(path)
     scripts.refuse_blanks(path)
     facts = equal_ranks.facts(path)
-    if "local_sgd" in str((facts["error"] or {}).get("says")) and not facts["error"]["line"]:
+    says, line = str((facts["error"] or {}).get("says")), (facts["error"] or {}).get("line")
+    for words, hint in _OF_THE_TAPE.items():
+        yield words in says, f"{facts['where']}, line {line}: {hint}"
+    if "local_sgd" in says and not line:
         return "The script no longer has a function `local_sgd`. Keep its name and its arguments."
     yield from scripts.stops(facts, facts["where"])
     cases = facts["cases"]

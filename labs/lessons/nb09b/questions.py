@@ -10,6 +10,7 @@ import numpy as np
 from labs.checks import student_code
 from labs.checks.judging import judges
 from labs.checks.reading import PER_CENT, called, near
+from labs.lessons.asked import told
 from labs.results import intervals
 
 
@@ -73,12 +74,12 @@ def fit(function):
     if are(lambda least, size: (least * size, 1 / size)) or are(lambda least, size: (least * size, least)):
         return "The first number is the slope over 1 / B. What does your fit return first: slope or value at 0?"
     if not are(lambda least, size: (least, size)):
-        for degree in (1, -1):
-            lines = [np.polyfit(np.array(batches, float), steps, 1)[::degree] for steps in asked]
+        for degree, weights in ((1, np.ones_like), (-1, np.ones_like), (1, np.reciprocal), (-1, np.reciprocal)):
+            lines = [np.polyfit(batches, steps, 1, w=weights(np.array(steps)))[::degree] for steps in asked]
             straight = np.allclose(given, lines, rtol=1e-3) or np.allclose(
                 [v[0] for v in given], [v[-1] for v in lines]
             )
-            yield straight, "This is a line over B. But the formula contains 1 / B: over what is it straight?"
+            yield straight, "Your line is over B. Over what is S a straight line?"
         powers = [np.polyfit(np.log(batches), np.log(steps), 1) for steps in asked]
         power = np.allclose([value[0] for value in given], [np.exp(v[1]) for v in powers], rtol=1e-3)
         yield (
@@ -94,11 +95,9 @@ def fit(function):
         return "For steps that lie exactly on a curve, your function does not return the parameters of that curve."
     exact = np.array(asked[0])
     influence = []  # of 1 % more steps at each batch, as shares of S_min and of B_crit
-    for place, batch in enumerate(batches):
+    for place in range(len(batches)):
         value, _ = called(function, list(batches), list(exact * (1 + 0.01 * (np.arange(len(batches)) == place))))
         moved = np.array([float(number) for number in value]) / given[0] - 1
-        alike = np.allclose(moved, 0, atol=1e-6)
-        yield alike, f"Right for exact steps, but those at batch size {batch} do not count at all: fit all of them."
         influence.append(moved)
 
     def weighted(weights):
@@ -112,6 +111,13 @@ def fit(function):
         return np.allclose(influence, list(weighted(weights)), atol=5e-4)
 
     yield weighs(lambda steps: 1 / steps), None
+    yield (
+        weighs(lambda steps: 1 / np.array(batches)),
+        "Right for exact steps, but your weights are not 1 / steps: the largest batches hardly count.",
+    )
+    for batch, moved in zip(batches, influence, strict=True):
+        alike = np.allclose(moved, 0, atol=1e-6)
+        yield alike, f"Right for exact steps, but the steps at batch {batch} do not count at all: fit all of them."
     yield (
         weighs(np.ones_like),
         "Right for exact steps. But measured numbers of steps scatter in proportion to their size: without weights, "
@@ -138,9 +144,9 @@ def at_critical(steps, examples):
     yield got == (2, 2), None
     yield got[0] == 1, "This holds for an infinite batch. Put B = B_crit into S = S_min (1 + B_crit / B)."
     yield got[0] != 2, "Put B = B_crit into S = S_min (1 + B_crit / B). What is the value in brackets?"
-    yield got[1] == 1, "The steps are right. Only the smallest batches need so few examples."
-    yield got[1] == 4, "The steps are right. Examples are S x B = S_min (B + B_crit): fewest where B is near 0."
-    return "The steps are right. Examples are S x B: divide those at B_crit by those where B is near 0."
+    yield got[1] == 1, "The steps are right. Only the smallest batches need so few images."
+    yield got[1] == 4, "The steps are right. The images are S x B = S_min (B + B_crit): fewest where B is near 0."
+    return "The steps are right. The images are S x B: divide those at B_crit by those where B is near 0."
 
 
 @judges("09.17")
@@ -160,7 +166,9 @@ def noise_scale(function):
 
     if are(lambda *a: trace(*a) / signal(*a)):
         return _of_windows(function, lambda *a: trace(*a) / signal(*a))
-    yield are(lambda *a: np.round(trace(*a) / signal(*a))), "This is right, but rounded: leave the number as it is."
+    wanted = [trace(*arguments) / signal(*arguments) for arguments in asked]
+    rounded = all(number.is_integer() and abs(number - other) < 1 for number, other in zip(got, wanted, strict=True))
+    yield rounded, "Only the rounding is wrong: leave the number as it is."
     yield max(got) < 0, "This is below 0. Which of the two squares contains more noise and is the larger one?"
     yield (
         are(lambda *a: signal(*a) / trace(*a)),
@@ -321,13 +329,11 @@ def epochs(count):
 
 
 @judges("09.26")
-def better_search(told, gains):
+def better_search(sentence, gains):
     low, high = intervals.plain([float(gain) for gain in gains])
-    given = str(told).strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    yield (
-        given not in ("better", "worse", "can't tell"),
-        f"{told!r} is not one of the three; spell it as in the text.",
-    )
+    given = told(sentence)
+    unknown = given not in ("better", "worse", "can't tell")
+    yield unknown, f"{sentence!r} is not one of the three; spell it as in the text."
     yield given == ("better" if low > 0 else "worse" if high < 0 else "can't tell"), None
     seen = f"The interval of the mean difference extends from {low:.3f} to {high:.3f}"
     yield low <= 0 <= high, f"{seen}, so there may also be no difference at all."
