@@ -108,7 +108,7 @@ def test_pinning_does_not_make_the_machine_smaller(second):
 def test_more_workers_than_set_up_is_an_error_that_says_what_to_do(second):
     text = second["later three"]["names"]
     assert isinstance(text, str) and "\n" not in text
-    assert "3 workers" in text and "already with 2" in text and "Restart" in text
+    assert "3 workers" in text and "already runs with 2" in text and "Restart" in text
     assert second["later one"]["names"] == ["CPU:0"]  # fewer are a subset
 
 

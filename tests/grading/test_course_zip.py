@@ -45,6 +45,7 @@ def test_a_part_of_the_course_is_the_same_bytes_each_time(tmp_path):
     for name in ("one", "two"):
         given = release.release(ROOT, tmp_path / name, site="juwels-booster", notebooks="00-01,02b,05", criteria=False)
     stems = ("00_start_here", "01_basic_concepts", "02b_ring_all_reduce", "05_resnet50_scaling")
+    stems += ("05b_script_for_a_cluster",)
     assert given == [f"notebooks/{name}.ipynb" for name in stems]
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     files = course_release.load(tmp_path / "one").files
@@ -55,8 +56,9 @@ def test_a_part_of_the_course_is_the_same_bytes_each_time(tmp_path):
         "nb01",
         "nb02b",
         "nb05",
+        "nb05b",
     }
-    assert b'holds = ["..."' in files["labs/lessons/nb05/tasks.toml"]
+    assert b'holds = ["..."' in files["labs/lessons/nb05b/tasks.toml"]
 
 
 @pytest.mark.parametrize("asked", ["99", "5", "00-", "08-00", ""])
@@ -105,7 +107,7 @@ def test_what_was_given_works_where_it_is_unpacked(part, tmp_path):
     code = "from labs.checks import progress; print(*sorted({row['notebook'][:3] for row in progress('notebooks')}))"
     code += "; from labs.slurm import sites; print(*sites.names())"
     done = subprocess.run([sys.executable, "-c", code], **settings)
-    assert done.stdout == "00_ 01_ 02_ 02b 03_ 04_ 05_ 11_\nlocal\n", done.stderr
+    assert done.stdout == "00_ 01_ 02_ 02b 03_ 04_ 05_ 05b 11_\nlocal\n", done.stderr
     made = subprocess.run(["make", "-n", "lab"], **settings)
     assert made.returncode == 0 and "notebooks/00_start_here.ipynb" in made.stdout, made.stderr
 
@@ -154,4 +156,5 @@ def test_what_was_given_is_read_from_the_stamp_or_else_from_the_report(said, giv
     contents = {name: json.dumps(content).encode() for name, content in said.items()}
     lessons = {lesson.notebook for lesson in handed.Submission("001", contents, tmp_path).course.lessons}
     every = {lesson.notebook for lesson in tasks.lessons().values() if not lesson.optional}
-    assert lessons == (every if given is None else given)
+    parts = {part for name in given or () for part in tasks.parts(name)}
+    assert lessons == (every if given is None else parts)

@@ -122,7 +122,7 @@ def test_an_answer_that_was_taken_from_another_is_found_in_both_and_in_nobody_el
 
 
 def test_other_machine_log_only_and_forged_progress_are_for_a_person(found):
-    assert {("versions", "ResNet50_w1, ResNet50_w2"), ("different machines", "T5")} <= accused(
+    assert {("versions", "ResNet50_w1, ResNet50_w2"), ("different machines", "T6")} <= accused(
         found["Other Machine"], "look"
     )
     assert {("no record", "ResNet50_w1"), ("no record", "ResNet50_w2")} <= accused(found["Log Only"], "note")
