@@ -85,8 +85,8 @@ def carry(base, mine, new, others=(), first=True):
 
 
 def filled(mine, new):
-    """The newer form of a part, as bytes, with a student's text in those of its cells that a notebook of before, whose
-    fresh form is not known, holds otherwise: in items and blanks. None where there is none. Raises ValueError."""
+    """The newer form of a part, as bytes, with a student's text in its items and blanks where the student's notebook,
+    whose own fresh form is not known, has another one; None if it has none. Raises ValueError."""
     form = _read(new)
     theirs, found = _keyed(_read(mine)["cells"], form["cells"]), []
     for place, cell in enumerate(form["cells"]):

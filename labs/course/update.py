@@ -63,7 +63,7 @@ class _Plan:
         self.write, self.remove, self.aside, self.said = {}, [], {}, []
         self.kit, self.lessons, self.scripts = {}, {}, {}  # {what happened to them: names}
         renamed, self.first = _renamed(now, new.stamp), _parts(new)
-        # Parts come before the notebook that they were cut from, whose cells are still there where this is interrupted.
+        # Parts come first: if this is interrupted, the notebook that they were cut from still has their cells.
         for name, content in sorted(new.files.items(), key=lambda file: file[0] not in self.first):
             if not filled_in(name):
                 self._kit(name, content)

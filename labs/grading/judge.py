@@ -259,7 +259,7 @@ def _student(submission, root, notebook):
         if name.startswith("notebooks/scripts/")
     ]
     complete, form = reference.forms(root, notebook)
-    for part in tasks.parts(notebook):  # which one from before it was cut holds, too
+    for part in tasks.parts(notebook):  # a notebook from before it was cut holds their cells, too
         form = form | reference.forms(root, part)[1]
     typed = {id for id, each in reference.asked(root, notebook).items() if all(each.own)}
     student = plain.Plain(form, reference.blanks(root, notebook), text, scripts, tuple(complete.values()), typed)
