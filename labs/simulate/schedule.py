@@ -227,7 +227,9 @@ class _Play:
             except _Wrong as wrong:
                 raise _Wrong(f"Rank {place}, operation {step + 1}, {word} ({line}): {wrong}") from None
             except (TypeError, ValueError):
-                raise _Wrong(f"Rank {place}, operation {step + 1} is none: use the words of the course alone.") from None
+                raise _Wrong(
+                    f"Rank {place}, operation {step + 1} is none: use the words of the course alone."
+                ) from None
             if word == "wait":
                 if open_.pop(arguments[0], None) is None:
                     raise _Wrong(f"Rank {place}, operation {step + 1} ({line}) waits for what was not started.")
@@ -369,7 +371,9 @@ class _Play:
         if word == "load":
             made["activation", -1, batch], time = dict.fromkeys(self.every, full), case.load
         elif word == "update":
-            parts = tuple(set(self._need(rank, slope, tuple(rank.store.get(slope, ())))) & set(rank.store.get(state, ())))
+            parts = tuple(
+                set(self._need(rank, slope, tuple(rank.store.get(slope, ())))) & set(rank.store.get(state, ()))
+            )
             self._need(rank, state, parts)
             self._sum(rank, slope, parts)
             time = case.update * len(parts) / case.ranks
@@ -491,7 +495,9 @@ class _Play:
         else:
             exchange.gets = {rank.number: (name, parts or self.every, add)}
             rank.change(rank.now, name, size)
-            rank.busy |= dict.fromkeys([(name, part) for part in parts or self.every], written(word, (tensor, other, add)))
+            rank.busy |= dict.fromkeys(
+                [(name, part) for part in parts or self.every], written(word, (tensor, other, add))
+            )
         return exchange
 
     def _meeting(self, rank, word, tensors):
@@ -536,7 +542,9 @@ class _Play:
     def _arrive(self, rank, exchange):
         """A rank has waited for an exchange whose end is known: it has what came."""
         word, arguments, _ = rank.operations[rank.step]
-        self._event(rank, exchange.end, "wait", written(word, arguments) if word != "wait" else f"wait for {exchange.text}")
+        self._event(
+            rank, exchange.end, "wait", written(word, arguments) if word != "wait" else f"wait for {exchange.text}"
+        )
         rank.now = max(rank.now, exchange.end)
         if exchange.word in COLLECTIVES:
             for name in exchange.names:
@@ -591,7 +599,11 @@ class _Play:
         while rank in stuck and rank.number not in [place for place, _, _ in chain]:
             other = next(place for place in rank.waits.ranks if place not in rank.waits.came)
             word, arguments, line = rank.operations[rank.step]
-            text = written(word, arguments) if word != "wait" else f"wait for {written(*rank.operations[arguments[0]][:2])}"
+            text = (
+                written(word, arguments)
+                if word != "wait"
+                else f"wait for {written(*rank.operations[arguments[0]][:2])}"
+            )
             chain.append((rank.number, f"`{text}` ({line})", other))
             rank = self.ranks[other]
         places = [place for place, _, _ in chain]

@@ -1,0 +1,133 @@
+"""Playing the puzzles: a student's program on all ranks, its picture and its verdict, and the table of one's best."""
+
+import json
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from labs import files, jobs
+from labs.checks import student_code
+from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, measured
+from labs.show import tables
+from labs.simulate.schedule import play
+
+DRAWN = 3  # cases beside the example
+
+
+def recorded(program, case):
+    """The operations of each rank, a list of lists."""
+    found = []
+    for rank in range(case.ranks):
+        with student_code.tried(f"rank {rank}, {sizes(case)}"):
+            found.append(program(rank, case.ranks, case.layers, case.batches))
+    return found
+
+
+def sizes(case):
+    """The arguments of a program besides its rank, in words."""
+    return f"K = {case.ranks}, L = {case.layers}, M = {case.batches}"
+
+
+def judged(id, program):
+    """Cases of a program that does not solve a puzzle: with the example first, then with cases drawn anew."""
+    puzzle, draw = PUZZLES[id], random.Random()
+    example = None
+    for case in (puzzle.case, *(puzzle.drawn(draw) for _ in range(DRAWN))):
+        operations = recorded(program, case)
+        played = play(case, operations)
+        yield played.problem, f"With {sizes(case)}: {played.problem}"
+        values = measured(played)
+        for measure, bar in bars(puzzle, case).items():
+            over = (
+                f"With {sizes(case)} the schedule is right, but its {_amount(measure, values[measure])}: the bar is at "
+            )
+            yield values[measure] > bar, f"{over}{bar:.4g} {MEASURES[measure]}. {puzzle.beyond[measure]}"
+        example = example or (values, operations)
+    _keep(id, *example)
+
+
+def _amount(measure, value):
+    what = {"time": "time is", "memory": "peak memory is", "bytes": "busiest link carries"}[measure]
+    return f"{what} {value:.4g} {MEASURES[measure]}"
+
+
+def show(id, program, **changes):
+    """Play a program on the example of a puzzle: its verdict as a table, and its picture, whose slider moves the time.
+
+    changes: of the case, as ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (labs.simulate.schedule.Case): the
+    game becomes one's own. Nothing is judged here.
+    """
+    from labs.lessons.nb13 import pictures
+    from labs.show import widgets
+
+    puzzle = PUZZLES[id]
+    case = replace(puzzle.case, **changes)
+    played = student_code.limited(lambda: play(case, recorded(program, case)))
+    print(
+        f"{puzzle.title}: {sizes(case)}.", f"Not right: {played.problem}" if played.problem else "The sums are right."
+    )
+    if not played.problem:
+        rows = list(_rows(puzzle, case, measured(played)))
+        tables.show(rows, ("measure", "yours", "bar", "best known", "bound"))
+    draw, moments = pictures.moving(played, puzzle.title)
+    return widgets.explore(draw, time=moments)
+
+
+def _rows(puzzle, case, values):
+    """A row of each measure; without a bar where it does not count."""
+    best, limit = puzzle.best(case), bars(puzzle, case)
+    for measure, unit in MEASURES.items():
+        row = {"measure": {"memory": "peak memory", "bytes": "bytes over the busiest link"}.get(measure, measure)}
+        row["measure"] += f" ({unit})"
+        row["yours"] = values[measure]
+        if measure in best:
+            known, bound = best[measure]
+            row |= {"bar": limit[measure], "best known": known, "bound": bound if bound else "not known"}
+        yield row
+
+
+# One's best
+
+
+def _file():
+    return jobs.folder() / "schedules.json"
+
+
+def kept():
+    """{id: {measure: value, "programs": [...], "when": ...}} of one's best schedules; {} where there are none yet."""
+    try:
+        found = json.loads(_file().read_text(encoding="utf-8"))
+        return {id: found[id] for id in PUZZLES if isinstance(found.get(id), dict)}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _keep(id, values, operations):
+    """Keep a right schedule of the example if it comes nearer to the best known than the one before."""
+    puzzle, when = PUZZLES[id], datetime.now(UTC).isoformat(timespec="seconds")
+    best = puzzle.best(puzzle.case)
+
+    def over(row):
+        return sum(row[measure] / known for measure, (known, _) in best.items())
+
+    try:
+        with files.locked(_file()):
+            before = kept()
+            if id not in before or over(values) < over(before[id]):
+                row = values | {"when": when, "programs": operations}
+                files.write(_file(), json.dumps(before | {id: row}))
+    except (OSError, TypeError, ValueError, KeyError):  # what cannot be kept still counts
+        return
+
+
+def best():
+    """Display the table of one's best schedules of the examples, beside the bars."""
+    rows, mine = [], kept()
+    for id, puzzle in PUZZLES.items():
+        for measure, bar in bars(puzzle, puzzle.case).items():
+            known, bound = puzzle.best(puzzle.case)[measure]
+            row = {"puzzle": f"{id} {puzzle.title}", "measure": f"{measure} ({MEASURES[measure]})"}
+            row |= {"bar": bar, "best known": known, "bound": bound or "not known"}
+            yours = mine.get(id, {}).get(measure)
+            rows.append(row | {"yours": yours if isinstance(yours, float) else "not solved yet"})
+    tables.show(rows, ("puzzle", "measure", "yours", "bar", "best known", "bound"))
