@@ -340,7 +340,7 @@ class _Play:
         return {part: held[part] for part in parts}
 
     def _sum(self, rank, tensor, parts=()):
-        """The same of a tensor that must be a sum of which each share is in it once, or of weights before the update."""
+        """The same of a sum, which must hold each share once, or of weights, which must not be updated yet."""
         held = self._need(rank, tensor, parts)
         for content in held.values():
             if tensor[0] == "weights":
@@ -355,7 +355,7 @@ class _Play:
         what = "micro-batch" if tensor[0] == "gradient" else "the share of rank"
         lacks = [str(place) for place, count in enumerate(content) if not count]
         often = [f"{what} {place} {count} times" for place, count in enumerate(content) if count > 1]
-        told = [f"holds {often[0]}"] * bool(often) + [f"lacks {what} {', '.join(lacks[:4])}"] * bool(lacks)
+        told = [f"holds {each}" for each in often[:1]] + [f"lacks {what} {', '.join(lacks[:4])}"] * bool(lacks)
         return f"{' and '.join(told)}."
 
     def _compute(self, rank, word, layer, batch, split):
@@ -611,5 +611,5 @@ class _Play:
             chain = chain[places.index(rank.number) :]
         self.found.cycle = chain
         told = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in chain)
-        ended = "" if rank in stuck else f", which has ended without it"
+        ended = "" if rank in stuck else ", which has ended without it"
         raise _Wrong(f"Deadlock: {told}{ended}.")

@@ -9,7 +9,7 @@ from labs import files, jobs
 from labs.checks import student_code
 from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, measured
 from labs.show import tables
-from labs.simulate.schedule import play
+from labs.simulate.schedule import STARTS, play
 
 DRAWN = 3  # cases beside the example
 
@@ -38,17 +38,41 @@ def judged(id, program):
         yield played.problem, f"With {sizes(case)}: {played.problem}"
         values = measured(played)
         for measure, bar in bars(puzzle, case).items():
-            over = (
-                f"With {sizes(case)} the schedule is right, but its {_amount(measure, values[measure])}: the bar is at "
-            )
-            yield values[measure] > bar, f"{over}{bar:.4g} {MEASURES[measure]}. {puzzle.beyond[measure]}"
+            right = f"With {sizes(case)} the sums are right, but {_said(measure, values[measure])}"
+            yield values[measure] > bar, f"{right}, and the bar is at {bar:.4g}. {puzzle.beyond[measure]}"
         example = example or (values, operations)
     _keep(id, *example)
 
 
-def _amount(measure, value):
-    what = {"time": "time is", "memory": "peak memory is", "bytes": "busiest link carries"}[measure]
-    return f"{what} {value:.4g} {MEASURES[measure]}"
+_WHAT = {"time": "time", "memory": "peak memory of a rank", "bytes": "sent by a rank"}
+
+
+def _said(measure, value):
+    return f"{_WHAT[measure]}: {value:.4g} {MEASURES[measure]}"
+
+
+def puzzle(id):
+    """Say what a puzzle is played with: what each rank holds, words, times and sizes, and the bars of the example."""
+    puzzle, case = PUZZLES[id], PUZZLES[id].case
+    print(f"{id} {puzzle.title}. Example: {sizes(case)}.")
+    print(f"At the start, each rank holds {STARTS[case.start]}.")
+    print(
+        f"Words: {', '.join(word for word in case.words if word != 'wait')}" + ", wait=False." * ("wait" in case.words)
+    )
+    if case.start != "gradients":
+        both = f"backward {case.inputs + case.weights:.4g} ms, update {case.update:.4g} ms"
+        print(f"A layer: forward {case.forward:.4g} ms, {both}. To load a micro-batch takes {case.load:.4g} ms.")
+        held = f"weights {case.parameters:.4g} MB, gradient as much, state {case.slots:.4g} times as much"
+        print(f"A layer: {held}; an activation {case.activation:.4g} MB.")
+    else:
+        print(f"The gradient: {case.parameters:.4g} MB.")
+    print(f"A message: {case.latency:.4g} ms, and 1 ms for each {case.bandwidth:.4g} MB.")
+    for measure, bar in bars(puzzle, case).items():
+        known, bound = puzzle.best(case)[measure]
+        limit = (
+            "; nobody can do better" if bound and bound > 0.9999 * known else f"; bound {bound:.4g}" if bound else ""
+        )
+        print(f"Bar: {_WHAT[measure]} {bar:.4g} {MEASURES[measure]} or less (best known {known:.4g}{limit}).")
 
 
 def show(id, program, **changes):
@@ -77,9 +101,7 @@ def _rows(puzzle, case, values):
     """A row of each measure; without a bar where it does not count."""
     best, limit = puzzle.best(case), bars(puzzle, case)
     for measure, unit in MEASURES.items():
-        row = {"measure": {"memory": "peak memory", "bytes": "bytes over the busiest link"}.get(measure, measure)}
-        row["measure"] += f" ({unit})"
-        row["yours"] = values[measure]
+        row = {"measure": f"{_WHAT[measure]} ({unit})", "yours": values[measure]}
         if measure in best:
             known, bound = best[measure]
             row |= {"bar": limit[measure], "best known": known, "bound": bound if bound else "not known"}
@@ -126,7 +148,7 @@ def best():
     for id, puzzle in PUZZLES.items():
         for measure, bar in bars(puzzle, puzzle.case).items():
             known, bound = puzzle.best(puzzle.case)[measure]
-            row = {"puzzle": f"{id} {puzzle.title}", "measure": f"{measure} ({MEASURES[measure]})"}
+            row = {"puzzle": f"{id} {puzzle.title}", "measure": f"{_WHAT[measure]} ({MEASURES[measure]})"}
             row |= {"bar": bar, "best known": known, "bound": bound or "not known"}
             yours = mine.get(id, {}).get(measure)
             rows.append(row | {"yours": yours if isinstance(yours, float) else "not solved yet"})

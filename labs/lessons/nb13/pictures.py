@@ -34,9 +34,9 @@ def moving(played, title):
     ends = {round(time, 4) for each in (*played.events, *played.transfers) for time in (each.begin, each.end)}
     moments = sorted(ends | {0.0})
     moments = moments[:: 1 + len(moments) // _MOMENTS]
-    picture = _Picture(played, title)
+    picture, first = _Picture(played, title), moments[_first(played, moments)]
 
-    def draw(time=moments[_first(played, moments)]):
+    def draw(time=first):
         return picture.at(time)
 
     return draw, moments if len(moments) > 1 else [0.0, 1.0]
