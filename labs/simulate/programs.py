@@ -35,7 +35,6 @@ all that it has started. `free(tensor, keep=2)` frees all parts but part 2.
 """
 
 import functools
-import inspect
 import linecache
 import re
 import sys
@@ -58,7 +57,7 @@ def program(function):
     def recorded(*arguments, **named):
         _recorded.append([])
         try:
-            if function(*arguments, **named) is not None or inspect.isgeneratorfunction(function):
+            if function(*arguments, **named) is not None:
                 raise ProgramError("A program calls its operations one after the other, without `yield` or `return`.")
             return _recorded[-1]
         finally:
@@ -71,11 +70,12 @@ def _add(word, *arguments):
     """Record an operation with the line that calls it; returns its place in the program."""
     if not _recorded:
         raise ProgramError(f"{word}(...) is called outside of a program. Does @program stand above its function?")
-    if len(_recorded[-1]) == OPERATIONS:
-        raise ProgramError(f"The program has {OPERATIONS} operations and goes on: does every loop end?")
     frame = sys._getframe(2)
     text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-    _recorded[-1].append((word, arguments, f"line {frame.f_lineno}" + (f": `{text[:80]}`" if text else "")))
+    line = f"line {frame.f_lineno}" + (f": `{text[:80]}`" if text else "")
+    if len(_recorded[-1]) == OPERATIONS:
+        raise ProgramError(f"The program has {OPERATIONS} operations and goes on ({line}). Does every loop end?")
+    _recorded[-1].append((word, arguments, line))
     return len(_recorded[-1]) - 1
 
 

@@ -335,7 +335,7 @@ class _Play:
             if text := rank.busy.get((tensor, part)):
                 raise _Wrong(f"{named((*tensor, ()))} is under way in `{text}`: wait for it first.")
         if missing := [part for part in parts if part not in held]:
-            some = f" part {', '.join(map(str, missing))} of" if held else ""
+            some = f" part {', '.join(map(str, missing[:4]))} of" if held else ""
             raise _Wrong(f"rank {rank.number} has not got{some} {named((*tensor, ()))}.")
         return {part: held[part] for part in parts}
 
@@ -353,9 +353,9 @@ class _Play:
     def _unlike(self, tensor, content):
         """What is wrong with a sum."""
         what = "micro-batch" if tensor[0] == "gradient" else "the share of rank"
-        lacks = [str(place) for place, count in enumerate(content) if not count]
-        often = [f"{what} {place} {count} times" for place, count in enumerate(content) if count > 1]
-        told = [f"holds {each}" for each in often[:1]] + [f"lacks {what} {', '.join(lacks[:4])}"] * bool(lacks)
+        lacks = [f"{what} {place}" for place, count in enumerate(content) if not count]
+        often = [f"{count} copies of {what} {place}" for place, count in enumerate(content) if count > 1]
+        told = [f"contains {each}" for each in often[:1]] + [f"lacks {', '.join(lacks[:4])}"] * bool(lacks)
         return f"{' and '.join(told)}."
 
     def _compute(self, rank, word, layer, batch, split):

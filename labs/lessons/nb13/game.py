@@ -9,9 +9,11 @@ from labs import files, jobs
 from labs.checks import student_code
 from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, measured
 from labs.show import tables
+from labs.simulate.programs import ProgramError
 from labs.simulate.schedule import STARTS, play
 
 DRAWN = 3  # cases beside the example
+_LAST = {}  # id: the case in which the newest check found something
 
 
 def recorded(program, case):
@@ -33,22 +35,25 @@ def judged(id, program):
     puzzle, draw = PUZZLES[id], random.Random()
     example = None
     for case in (puzzle.case, *(puzzle.drawn(draw) for _ in range(DRAWN))):
-        operations = recorded(program, case)
+        _LAST[id], how = case, f"With {sizes(case)}"
+        try:
+            operations = recorded(program, case)
+        except ProgramError as problem:
+            yield True, f"{how}: {problem}"
         played = play(case, operations)
-        yield played.problem, f"With {sizes(case)}: {played.problem}"
+        yield played.problem, f"{how}: {played.problem}"
         values = measured(played)
         for measure, bar in bars(puzzle, case).items():
-            right = f"With {sizes(case)} the sums are right, but {_said(measure, values[measure])}"
-            yield values[measure] > bar, f"{right}, and the bar is at {bar:.4g}. {puzzle.beyond[measure]}"
+            over = f"{_OVER[measure]} {values[measure]:.4g} {MEASURES[measure]}; the bar is at {bar:.4g}"
+            hint = f"{how}, the sums are right, but {over} {MEASURES[measure]}. {puzzle.beyond[measure]}"
+            yield values[measure] > bar, hint
         example = example or (values, operations)
+    del _LAST[id]
     _keep(id, *example)
 
 
 _WHAT = {"time": "time", "memory": "peak memory of a rank", "bytes": "sent by a rank"}
-
-
-def _said(measure, value):
-    return f"{_WHAT[measure]}: {value:.4g} {MEASURES[measure]}"
+_OVER = {"time": "the step takes", "memory": "a rank holds up to", "bytes": "a rank sends"}
 
 
 def puzzle(id):
@@ -75,37 +80,38 @@ def puzzle(id):
         print(f"Bar: {_WHAT[measure]} {bar:.4g} {MEASURES[measure]} or less (best known {known:.4g}{limit}).")
 
 
-def show(id, program, **changes):
-    """Play a program on the example of a puzzle: its verdict as a table, and its picture, whose slider moves the time.
+def show(id, program, last=False, **changes):
+    """Play a program on the example of a puzzle: a table of what it takes, and a picture whose slider moves the time.
 
-    changes: of the case, as ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (labs.simulate.schedule.Case): the
-    game becomes one's own. Nothing is judged here.
+    last: on the case in which the newest check has found something, instead of the example; changes: of the case, as
+    ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (labs.simulate.schedule.Case): a game of one's own, without
+    bars. Nothing is judged here.
     """
     from labs.lessons.nb13 import pictures
     from labs.show import widgets
 
     puzzle = PUZZLES[id]
-    case = replace(puzzle.case, **changes)
+    case = replace(_LAST.get(id, puzzle.case) if last else puzzle.case, **changes)
     played = student_code.limited(lambda: play(case, recorded(program, case)))
-    print(
-        f"{puzzle.title}: {sizes(case)}.", f"Not right: {played.problem}" if played.problem else "The sums are right."
-    )
+    said = f"Not right: {played.problem}" if played.problem else "The sums are right."
+    print(f"{puzzle.title}: {sizes(case)}. {said}")
     if not played.problem:
-        rows = list(_rows(puzzle, case, measured(played)))
-        tables.show(rows, ("measure", "yours", "bar", "best known", "bound"))
+        rows = [_row(puzzle, None if changes else case, *each) for each in measured(played).items()]
+        tables.show(rows, ("measure", "yours") if changes else ("measure", "yours", "bar", "best known", "bound"))
     draw, moments = pictures.moving(played, puzzle.title)
     return widgets.explore(draw, time=moments)
 
 
-def _rows(puzzle, case, values):
-    """A row of each measure; without a bar where it does not count."""
-    best, limit = puzzle.best(case), bars(puzzle, case)
-    for measure, unit in MEASURES.items():
-        row = {"measure": f"{_WHAT[measure]} ({unit})", "yours": values[measure]}
-        if measure in best:
-            known, bound = best[measure]
-            row |= {"bar": limit[measure], "best known": known, "bound": bound if bound else "not known"}
-        yield row
+def _row(puzzle, case, measure, value):
+    """A row of a measure; without a bar where it does not count, or case is None."""
+    row, best = (
+        {"measure": f"{_WHAT[measure]} ({MEASURES[measure]})", "yours": value},
+        puzzle.best(case) if case else {},
+    )
+    if measure in best:
+        known, bound = best[measure]
+        row |= {"bar": bars(puzzle, case)[measure], "best known": known, "bound": bound or "not known"}
+    return row
 
 
 # One's best
@@ -146,10 +152,8 @@ def best():
     """Display the table of one's best schedules of the examples, beside the bars."""
     rows, mine = [], kept()
     for id, puzzle in PUZZLES.items():
-        for measure, bar in bars(puzzle, puzzle.case).items():
-            known, bound = puzzle.best(puzzle.case)[measure]
-            row = {"puzzle": f"{id} {puzzle.title}", "measure": f"{_WHAT[measure]} ({MEASURES[measure]})"}
-            row |= {"bar": bar, "best known": known, "bound": bound or "not known"}
-            yours = mine.get(id, {}).get(measure)
-            rows.append(row | {"yours": yours if isinstance(yours, float) else "not solved yet"})
+        for measure in puzzle.best(puzzle.case):
+            value = mine.get(id, {}).get(measure)
+            row = _row(puzzle, puzzle.case, measure, value if isinstance(value, float) else "not solved yet")
+            rows.append({"puzzle": f"{id} {puzzle.title}"} | row)
     tables.show(rows, ("puzzle", "measure", "yours", "bar", "best known", "bound"))

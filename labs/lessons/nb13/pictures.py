@@ -187,12 +187,11 @@ def _font():
 
 def summary(played):
     """A schedule in words: its length, peaks and bytes, and what is wrong with it."""
-    case = played.case
     peaks = ", ".join(f"rank {rank} {peak:.4g} MB" for rank, peak in enumerate(played.peaks))
     text = (
-        f"Schedule of {case.ranks} ranks, {case.layers} layers and {case.batches} micro-batches: {played.time:.4g} ms, "
+        f"Schedule for {game.sizes(played.case)}: {played.time:.4g} ms, idle {played.idle:.0%}. Peak memory: {peaks}. "
     )
-    text += f"idle {played.idle:.0%}. Peak memory: {peaks}. Bytes over the busiest link: {max(played.sent):.4g} MB."
+    text += f"Sent by a rank: {max(played.sent):.4g} MB."
     return text + (f" Not right: {played.problem}" if played.problem else "")
 
 

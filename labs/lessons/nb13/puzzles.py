@@ -145,10 +145,10 @@ def _best_zero_2(case):
 
 
 def _zero_3(ranks=4, layers=6, factor=1.0):
-    size = 0.8 * 8 * ranks / (ranks - 1)  # to gather a layer takes 0.8 of its forward pass
+    size = round(0.8 * 8 * ranks / (ranks - 1))  # to gather a layer takes 0.8 of its forward pass
     case = Case(ranks, layers, ranks, "parts", load=0.1, update=0.2, latency=0.01, parameters=size)
     words = (*_COMPUTING, *_COLLECTIVE, "free", "wait")
-    return _scaled(replace(case, activation=1.2 * size / ranks, words=words), factor)
+    return _scaled(replace(case, activation=round(1.2 * size / ranks, 1), words=words), factor)
 
 
 def _best_zero_3(case):
