@@ -26,7 +26,8 @@ KINDS = {  # word: (colour, pattern, name in the legend)
     "load": ("0.75", "++", "load"),
     "wait": ("white", "////", "idle"),
 }
-_MOMENTS = 400  # of the slider
+_KINDS = ("weights", "optimizer", "gradient", "micro-batch", "activation", "error")
+_MOMENTS, _COLUMNS = 400, 143  # of the slider; characters in a line below the picture
 
 
 def moving(played, title):
@@ -143,7 +144,7 @@ class _Picture:
         for cursor in self.cursors:
             cursor.set_xdata([time, time])
         told = [told_of(self.played, rank, time) for rank in range(self.played.case.ranks)]
-        self.words.set_text(f"at {time:.4g} ms\n" + "\n".join(line[:148] for line in told))
+        self.words.set_text(f"at {time:.4g} ms\n" + "\n".join(line[:_COLUMNS] for line in told))
         done(self.figure, f"{summary(self.played)} At {time:.4g} ms: {'; '.join(told)}.")
         self.figure.png = self._png
         return self.figure
@@ -154,6 +155,7 @@ class _Picture:
 
         if self.base is None:
             self.base = Image.fromarray(self._still()).convert("RGB")
+            self.palette = self.base.quantize(128, method=Image.Quantize.FASTOCTREE)
         image, high = self.base.copy(), self.base.height
         pen, (x, y) = ImageDraw.Draw(image), self.words.get_position()
         for axis, cursor in zip(self.axes, self.cursors, strict=True):
@@ -161,7 +163,7 @@ class _Picture:
             place = axis.transData.transform((cursor.get_xdata()[0], 0))[0]
             pen.line((place, high - box.y1, place, high - box.y0), fill="black", width=2)
         pen.multiline_text((x * image.width, (1 - y) * high), self.words.get_text(), "black", _font(), spacing=3)
-        buffer = io.BytesIO()
+        buffer, image = io.BytesIO(), image.quantize(palette=self.palette, dither=Image.Dither.NONE)
         image.save(buffer, "png", compress_level=1)
         return buffer.getvalue()
 
@@ -205,22 +207,23 @@ def told_of(played, rank, time):
         does = does if event else stuck
     if event and event.word == "wait":
         does = f"waits{event.text.removeprefix('wait')}" if event.text.startswith("wait") else f"waits in {event.text}"
-    held, parts = {}, {}
-    for name, size in played.holds(rank, time).items():
+    held, now = {}, played.holds(rank, time)
+    for name, size in now.items():
         kind, _, inside = name.partition("(")
-        kind, place = (
-            (kind, tuple(map(int, inside[:-1].split(", ")))) if inside else ("micro-batch", (int(name.split()[-1]),))
-        )
-        whole = size > 0.999 * played.case.size("activation" if not inside else kind, place[0] if inside else -1)
-        (held if whole else parts).setdefault(kind, []).append(place)
-    told = [f"{kind} {_ranges(held[kind])}" for kind in held]
-    told += [f"parts of {kind} {_ranges(parts[kind])}" for kind in parts]
-    total = sum(played.holds(rank, time).values())
-    return f"rank {rank} {does}; holds {total:.4g} MB: {', '.join(told) or 'nothing'}"
+        place = tuple(map(int, inside[:-1].split(", "))) if inside else (int(name.split()[-1]),)
+        kind, whole = (kind, played.case.size(kind, place[0])) if inside else (name.split()[0], 0)
+        held.setdefault(kind, ([], []))[size < 0.999 * whole].append(place)
+    told = []
+    for kind in sorted(held, key=_KINDS.index):
+        whole, parts = held[kind]
+        told.append(f"{kind} " + " and ".join(filter(None, (_ranges(whole), parts and f"parts of {_ranges(parts)}"))))
+    return f"rank {rank} {does}; holds {sum(now.values()):.4g} MB: {', '.join(told) or 'nothing'}"
 
 
 def _ranges(places):
     """Places as they are read: 0-5 of layers, (0-5, 2) of layers for a micro-batch, (2, 0-5) of a layer for some."""
+    if not places:
+        return ""
     if len(places[0]) == 1:
         return " ".join(_runs([place for (place,) in places]))
     layers, batches = ({place[k] for place in places} for k in (0, 1))
