@@ -33,7 +33,6 @@ def sizes(case):
 def judged(id, program):
     """Cases of a program that does not solve a puzzle: with the example first, then with cases drawn anew."""
     puzzle, draw = PUZZLES[id], random.Random()
-    example = None
     for case in (puzzle.case, *(puzzle.drawn(draw) for _ in range(DRAWN))):
         _LAST[id], how = case, f"With {sizes(case)}"
         try:
@@ -47,9 +46,7 @@ def judged(id, program):
             over = f"{_OVER[measure]} {values[measure]:.4g} {MEASURES[measure]}; the bar is at {bar:.4g}"
             hint = f"{how}, the sums are right, but {over} {MEASURES[measure]}. {puzzle.beyond[measure]}"
             yield values[measure] > bar, hint
-        example = example or (values, operations)
     del _LAST[id]
-    _keep(id, *example)
 
 
 _WHAT = {"time": "time", "memory": "peak memory of a rank", "bytes": "sent by a rank"}
@@ -85,17 +82,21 @@ def show(id, program, last=False, **changes):
 
     last: on the case in which the newest check has found something, instead of the example; changes: of the case, as
     ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (labs.simulate.schedule.Case): a game of one's own, without
-    bars. Nothing is judged here.
+    bars. Nothing is judged here; one's best schedule of the example is kept.
     """
     from labs.lessons.nb13 import pictures
     from labs.show import widgets
 
     puzzle = PUZZLES[id]
-    case = replace(_LAST.get(id, puzzle.case) if last else puzzle.case, **changes)
-    played = student_code.limited(lambda: play(case, recorded(program, case)))
+    case = _LAST.get(id, puzzle.case) if last else puzzle.case
+    case = replace(case, **changes) if changes else case
+    operations = student_code.limited(lambda: recorded(program, case))
+    played = play(case, operations)
     said = f"Not right: {played.problem}" if played.problem else "The sums are right."
     print(f"{puzzle.title}: {sizes(case)}. {said}")
     if not played.problem:
+        if case is puzzle.case:
+            _keep(id, measured(played), operations)
         rows = [_row(puzzle, None if changes else case, *each) for each in measured(played).items()]
         tables.show(rows, ("measure", "yours") if changes else ("measure", "yours", "bar", "best known", "bound"))
     draw, moments = pictures.moving(played, puzzle.title)

@@ -60,7 +60,8 @@ def run(id, program, ranks=2, **changes):
 
 def measure(case, operations):
     """Play operations on real processes: {"difference": of the weights from those of one process, the largest;
-    "in order": whether each rank did what the engine says in its order, and nothing arrived before it was sent}."""
+    "moved": how far the update has moved these; "in order": whether each rank did what the engine says in its order,
+    and nothing arrived before it was sent}."""
     found, alone = _processes(case, operations), Case(1, case.layers, case.batches)
     (one,) = _processes(alone, game.recorded(_alone, alone))
     difference = 0.0
@@ -68,7 +69,8 @@ def measure(case, operations):
         for layer, parts in row["weights"].items():
             whole = np.array_split(one["weights"][layer][0], case.ranks)
             difference = max(difference, *(float(np.abs(whole[part] - each).max()) for part, each in parts.items()))
-    return {"difference": difference, "in order": _in_order(case, operations, found)}
+    moved = max(float(np.abs(one["weights"][layer][0] - np.ravel(_first(layer))).max()) for layer in range(case.layers))
+    return {"difference": difference, "moved": moved, "in order": _in_order(case, operations, found)}
 
 
 def _in_order(case, operations, found):
