@@ -24,7 +24,7 @@
 # %%
 from labs.checks import check
 from labs.lessons.nb13 import game
-from labs.simulate.programs import (
+from labs.lessons.nb13.programs import (
     all_gather, all_reduce, backward, forward, free, gradient, load, program, reduce_scatter, update, wait, weights,
 )
 

@@ -20,7 +20,7 @@
 # %%
 from labs.checks import answered, check
 from labs.lessons.nb13 import game, real
-from labs.simulate.programs import (
+from labs.lessons.nb13.programs import (
     activation, all_reduce, backward, backward_inputs, backward_weights, error, forward, gradient, load,
     program, receive, send, update,
 )

@@ -1,4 +1,6 @@
-"""Programs of labs.simulate.programs, played on K ranks: who does what when, holds how much, and sends how many bytes.
+"""Programs that a student writes, played on K ranks: who does what when, holds how much, and sends how many bytes.
+
+A program is a list of operations for each rank, as labs.lessons.nb13.programs records them: (word, arguments, line).
 
 Pure Python, so that a browser can run it, too. Times are in ms, sizes in MB, bandwidth in MB/ms (which is GB/s).
 
@@ -16,7 +18,22 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from labs.simulate.given import SimulationError, number, whole
-from labs.simulate.programs import COLLECTIVES, OPERATIONS, named, written
+
+OPERATIONS = 2000  # of one rank: no puzzle needs a tenth of them
+COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather")
+EXCHANGES = ("send", "receive", *COLLECTIVES)
+_ARGUMENTS = {
+    "load": ("batch",),
+    "update": ("layer",),
+    "forward": ("layer", "batch", "split"),
+    "backward": ("layer", "batch", "split"),
+    "backward_inputs": ("layer", "batch"),
+    "backward_weights": ("layer", "batch"),
+    "free": ("tensors", "keep"),
+    "send": ("tensor", "to", "wait"),
+    "receive": ("tensor", "source", "add", "wait"),
+    "wait": ("started",),
+} | dict.fromkeys(COLLECTIVES, ("tensors", "wait"))
 
 STARTS = {  # what each rank holds at the start, and again at the end, updated
     "whole": "all weights and the whole state of the optimizer",
@@ -53,12 +70,11 @@ class Case:
     words: tuple = ()
 
     def __post_init__(self):
-        for name, most in (("ranks", 16), ("layers", 64), ("batches", 256)):
-            whole(name, getattr(self, name), most=most)
-        for name in ("forward", "inputs", "weights", "load", "update", "latency", "parameters", "slots", "activation"):
-            number(name, getattr(self, name))
-        number("bandwidth", self.bandwidth, above=True)
-        number("wide", self.wide, above=True)
+        for name, value in vars(self).items():
+            if name in ("ranks", "layers", "batches"):
+                whole(name, value, most=256)
+            elif name not in ("start", "words"):
+                number(name, value, above=name in ("bandwidth", "wide"))
         if self.start not in STARTS:
             raise SimulationError(f"start is {self.start!r}: it must be one of {', '.join(map(repr, STARTS))}.")
 
@@ -160,32 +176,111 @@ class Played:
         return next((e for e in self.events if e.rank == rank and e.begin <= time + 1e-9 < e.end), None)
 
 
-class _Wrong(Exception):
+def named(tensor):
+    """A tensor as it is written: gradient(3, 0, 1)."""
+    kind, layer, batch, parts = tensor
+    if kind == "activation" and layer == -1:
+        return f"micro-batch {batch}"
+    return f"{kind}({', '.join(map(str, [layer] + [batch] * (batch is not None) + list(parts)))})"
+
+
+def written(word, arguments):
+    """An operation as it is written, without what says how to wait."""
+    if word in (*COLLECTIVES, "free"):
+        names = [named(each) for each in arguments[0]]
+        inside = names if len(names) < 4 else [names[0], "...", names[-1]]
+    elif word in ("send", "receive"):
+        inside = [named(arguments[0]), f"{'to' if word == 'send' else 'source'}={arguments[1]}"]
+        inside += ["add=True"] * (word == "receive" and arguments[2])
+    else:
+        inside = [repr(each) for each in arguments if each is not None]
+    return f"{word}({', '.join(inside)})"
+
+
+class _Wrong(SimulationError):
     """What a rank does is not possible; the text says why."""
 
 
-class _Exchange:
-    """A message or a collective: who takes part, who has come, and when it ends, which is known when all have come."""
+class _Operation(NamedTuple):
+    word: str
+    values: dict
+    line: str
+    text: str
 
-    def __init__(self, word, ranks):
-        self.word, self.ranks, self.came, self.end = word, ranks, {}, None
+
+class _Exchange:
+    """A message or a collective. size: MB that each of `out` sends; brought: {(rank, tensor): {part: what it sums up}};
+    gets: {rank: (tensor, parts, add)} of a message; came: the ranks that have come. When all of them have, its end is
+    known."""
+
+    def __init__(self, word, ranks, out, into, size, time):
+        self.word, self.ranks, self.out, self.into, self.size, self.time = word, ranks, out, into, size, time
+        self.came, self.brought, self.gets, self.text, self.end = set(), {}, {}, "", None
 
 
 class _Rank:
-    """A rank while it is played: what it holds, {tensor: {part: what it sums up}}, and where in its program it is."""
+    """A rank while it is played: what it holds, {tensor: {part: what it sums up}}, and where in its program it is.
+
+    busy: {(tensor, part): the exchange that it is in, as it is written}; started: {operation: _Exchange}; waits: the
+    one that it waits for; meetings: how many collectives it has come to; halves: what backward_inputs was done for.
+    """
 
     def __init__(self, case, place, operations):
-        self.number, self.now, self.step, self.operations = place, 0.0, 0, operations
-        self.waits, self.busy, self.started, self.count, self.sent = None, {}, {}, 0, 0.0
-        self.store, self.changes, self.halves = {}, [], set()
+        self.case, self.number, self.operations, self.step, self.now = case, place, operations, 0, 0.0
+        self.store, self.busy, self.started, self.waits, self.meetings, self.halves = {}, {}, {}, None, 0, set()
+        self.changes, self.sent = [], 0.0
         for tensor, parts in case.held(place).items():
-            content = tuple(int(m == place) for m in range(case.batches)) if tensor[0] == "gradient" else (0,)
-            self.store[tensor] = dict.fromkeys(parts, content)
-            self.change(0.0, tensor, case.size(*tensor[:2]) * len(parts) / case.ranks)
+            own = tuple(int(batch == place) for batch in range(case.batches))
+            self.put(0.0, tensor, dict.fromkeys(parts, own if tensor[0] == "gradient" else (0,)))
 
-    def change(self, time, tensor, size):
-        if size:
+    def change(self, time, tensor, parts):
+        """So many parts more in memory, or fewer."""
+        if size := self.case.size(*tensor[:2]) * parts / self.case.ranks:
             self.changes.append((time, size, named((*tensor, ()))))
+
+    def put(self, time, tensor, content):
+        there = self.store.setdefault(tensor, {})
+        self.change(time, tensor, len(content.keys() - there.keys()))
+        there |= content
+
+    def drop(self, tensor, parts):
+        self.store[tensor] = {part: each for part, each in self.store[tensor].items() if part not in parts}
+        if not self.store[tensor]:
+            del self.store[tensor]
+
+    def need(self, tensor, parts):
+        """{part: what it sums up}. Raises _Wrong where the rank has not got all these parts, or they are under way."""
+        held = self.store.get(tensor, {})
+        for part in parts:
+            if text := self.busy.get((tensor, part)):
+                raise _Wrong(f"{named((*tensor, ()))} is under way in `{text}`: wait for it first.")
+        if missing := [str(part) for part in parts if part not in held]:
+            some = f" part {', '.join(missing[:4])} of" if held else ""
+            raise _Wrong(f"rank {self.number} has not got{some} {named((*tensor, ()))}.")
+        return {part: held[part] for part in parts}
+
+    def summed(self, tensor, parts):
+        """The same of sums, which must hold each share once, and of weights, which must not be updated yet."""
+        held = self.need(tensor, parts)
+        for content in held.values():
+            if text := _unlike(tensor, content, 0):
+                raise _Wrong(f"{named((*tensor, ()))} {text}.")
+        return held
+
+
+def _unlike(tensor, content, updates):
+    """What is wrong with a part: a sum, or weights that must have been updated so many times; "" if nothing is."""
+    if tensor[0] in ("weights", "optimizer"):
+        right = tensor[0] == "optimizer" or content == (updates,)
+        return "" if right else "is updated already" if content[0] > updates else "has not been updated"
+    what = "micro-batch" if tensor[0] == "gradient" else "the share of rank"
+    often = [f"contains {count} copies of {what} {place}" for place, count in enumerate(content) if count > 1]
+    lacks = [f"{what} {place}" for place, count in enumerate(content) if not count]
+    return " and ".join(often[:1] + [f"lacks {', '.join(lacks[:4])}"] * bool(lacks))
+
+
+def _added(contents):
+    return tuple(map(sum, zip(*contents, strict=True)))
 
 
 def play(case, programs):
@@ -195,12 +290,11 @@ def play(case, programs):
 
 class _Play:
     def __init__(self, case):
-        self.case, self.every = case, tuple(range(case.ranks))
-        self.found, self.messages, self.meetings = Played(case), {}, []
-        self.out, self.into = [0.0] * case.ranks, [0.0] * case.ranks  # when each link is free again
+        self.case, self.every, self.found, self.ranks = case, tuple(range(case.ranks)), Played(case), []
+        self.messages, self.meetings = {}, []
+        self.free_out, self.free_into = [0.0] * case.ranks, [0.0] * case.ranks  # when each link is free again
 
     def played(self, programs):
-        self.ranks = []
         try:
             for place, operations in enumerate(programs):
                 self.ranks.append(_Rank(self.case, place, self._read(place, operations)))
@@ -209,368 +303,254 @@ class _Play:
             self._ended()
         except _Wrong as wrong:
             self.found.problem = str(wrong)
-        self.found.changes = [rank.changes for rank in self.ranks]
-        self.found.sent = [rank.sent for rank in self.ranks]
+        self.found.changes, self.found.sent = ([getattr(r, k) for r in self.ranks] for k in ("changes", "sent"))
         return self.found
 
     # Reading: a program may hold anything
 
     def _read(self, place, operations):
-        """The operations of a rank, each [word, arguments, line], with a wait at the end for all that was started."""
+        """The operations of a rank, with a wait at the end for all that was started."""
         found, open_ = [], {}
         if not isinstance(operations, list | tuple) or len(operations) > OPERATIONS:
             raise _Wrong(f"Rank {place} gives no list of operations: put @program above your function.")
         for step, each in enumerate(operations):
             try:
-                word, arguments, line = each
-                found.append((word, self._arguments(word, *arguments), str(line)[:120]))
-            except _Wrong as wrong:
+                word, arguments, line = each[0], each[1], str(each[2])[:120]
+                values = {name: self._value(name, v) for name, v in zip(_ARGUMENTS[word], arguments, strict=True)}
+                if self.case.words and word not in self.case.words:
+                    raise _Wrong(f"this puzzle is to be solved without `{word}`.")
+                if word == "wait" and open_.pop(values["started"], None) is None:
+                    raise _Wrong("it waits for what was not started.")
+            except SimulationError as wrong:
                 raise _Wrong(f"Rank {place}, operation {step + 1}, {word} ({line}): {wrong}") from None
-            except (TypeError, ValueError):
-                raise _Wrong(
-                    f"Rank {place}, operation {step + 1} is none: use the words of the course alone."
-                ) from None
-            if word == "wait":
-                if open_.pop(arguments[0], None) is None:
-                    raise _Wrong(f"Rank {place}, operation {step + 1} ({line}) waits for what was not started.")
-            elif word in ("send", "receive", *COLLECTIVES) and not arguments[-1]:
-                open_[step] = str(line)
-        return found + [("wait", (step,), line) for step, line in open_.items()]
+            except (TypeError, ValueError, LookupError):
+                raise _Wrong(f"Rank {place}, operation {step + 1} is none: use the words of the course.") from None
+            text = f"wait for {found[arguments[0]].text}" if word == "wait" else written(word, arguments)
+            found.append(_Operation(word, values, line, text))
+            if not values.get("wait", True):
+                open_[step] = found[-1]
+        return found + [_Operation("wait", {"started": n}, o.line, f"wait for {o.text}") for n, o in open_.items()]
 
-    def _arguments(self, word, *arguments):
-        """The arguments as they must be. Raises _Wrong, and ValueError or TypeError for too many or too few."""
-        if self.case.words and word not in self.case.words:
-            raise _Wrong(f"this puzzle is to be solved without `{word}`.")
-        if word == "wait":
-            (step,) = arguments
-            return (self._whole("what is waited for", step, OPERATIONS),)
-        if word in ("send", "receive"):
-            tensor, other, *options = arguments
-            add, wait = options if word == "receive" else (False, *options)
-            other = self._whole("the other rank", other, self.case.ranks)
-            return self._tensor(tensor), other, self._yes(add), self._waits(wait)
-        if word in COLLECTIVES:
-            tensors, wait = arguments
-            return self._tensors(tensors), self._waits(wait)
-        if word == "free":
-            tensors, keep = arguments
-            return self._tensors(tensors), keep if keep is None else self._whole("keep", keep, self.case.ranks)
-        if word == "load":
-            (batch,) = arguments
-            return None, self._whole("the micro-batch", batch, self.case.batches), None
-        if word == "update":
-            (layer,) = arguments
-            return self._whole("the layer", layer, self.case.layers), None, None
-        if word not in ("forward", "backward", "backward_inputs", "backward_weights"):
-            raise TypeError(word)
-        layer, batch, split = (*arguments, None)[:3] if word.startswith("backward_") else arguments
-        if split not in (None, "columns", "rows"):
-            raise _Wrong("split must be 'columns' or 'rows'.")
-        layer = self._whole("the layer", layer, self.case.layers)
-        return layer, self._whole("the micro-batch", batch, self.case.batches), split
-
-    def _whole(self, what, value, count, least=0):
-        if type(value) is not int or not least <= value < count:
-            raise _Wrong(f"{what} is {value!r:.40}: it must be a whole number from {least} to {count - 1}.")
+    def _value(self, name, value):
+        """An argument as it must be. Raises SimulationError."""
+        case, counts = self.case, {"layer": self.case.layers, "batch": self.case.batches, "started": OPERATIONS}
+        if name in ("tensor", "tensors"):
+            return self._tensor(value) if name == "tensor" else self._tensors(value)
+        if name in ("add", "wait"):
+            if type(value) is not bool:
+                raise _Wrong(f"{name} is {value!r:.40}: it must be True or False.")
+            if name == "wait" and not value and case.words and "wait" not in case.words:
+                raise _Wrong("this puzzle is to be solved without `wait=False`.")
+        elif name == "split":
+            if value not in (None, "columns", "rows"):
+                raise _Wrong("split must be 'columns' or 'rows'.")
+        elif value is not None or name != "keep":
+            return whole(name, value, 0, counts.get(name, case.ranks) - 1)
         return value
-
-    def _yes(self, value):
-        if type(value) is not bool:
-            raise _Wrong(f"{value!r:.40} stands where True or False must.")
-        return value
-
-    def _waits(self, value):
-        if self.case.words and "wait" not in self.case.words and not self._yes(value):
-            raise _Wrong("this puzzle is to be solved without `wait=False`.")
-        return self._yes(value)
 
     def _tensors(self, tensors):
-        if not isinstance(tensors, list | tuple) or not tensors:
-            raise _Wrong("name one tensor or more, as gradient(0).")
         made = [self._tensor(each) for each in tensors]
-        if len({each[:3] for each in made}) < len(made):
-            raise _Wrong("a tensor is named twice.")
+        if not made or len({each[:3] for each in made}) < len(made):
+            raise _Wrong("name one tensor or more, as gradient(0), and each of them once.")
         return made
 
     def _tensor(self, tensor):
-        """(kind, layer, batch, parts) of a tensor; it has no parts where it is whole."""
-        if not isinstance(tensor, list | tuple) or len(tensor) != 4 or not isinstance(tensor[3], list | tuple):
-            raise _Wrong(f"{tensor!r:.40} is no tensor: write one as gradient(0) or activation(0, 1).")
+        """(kind, layer, batch, parts) of a tensor; all parts where none are named."""
         kind, layer, batch, parts = tensor
         of_batch = kind in ("activation", "error")
         if kind not in ("weights", "gradient", "optimizer", "activation", "error") or (batch is None) == of_batch:
-            raise _Wrong(f"{tensor!r:.40} is no tensor: write one as gradient(0) or activation(0, 1).")
-        self._whole("the layer", layer, self.case.layers, -of_batch)
-        if of_batch:
-            self._whole("the micro-batch", batch, self.case.batches)
-        parts = tuple(sorted({self._whole("a part", part, self.case.ranks) for part in parts}))
-        return kind, layer, batch, () if len(parts) == self.case.ranks else parts
+            raise ValueError(kind)
+        layer = whole("layer", layer, -of_batch, self.case.layers - 1)
+        batch = self._value("batch", batch) if of_batch else None
+        return kind, layer, batch, tuple(sorted({self._value("a part", part) for part in parts})) or self.every
 
     # Playing
 
     def _do(self, rank):
-        word, arguments, line = rank.operations[rank.step]
+        word, values, line, text = rank.operations[rank.step]
         try:
-            if word in ("send", "receive", *COLLECTIVES):
-                exchange = self._come(rank, word, *arguments)
-                rank.started[rank.step] = exchange
-                if arguments[-1]:
-                    self._wait(rank, exchange)
-            elif word == "wait":
-                self._wait(rank, rank.started[arguments[0]])
+            if word in EXCHANGES:
+                rank.started[rank.step] = self._come(rank, word, text, **values)
             elif word == "free":
-                self._free(rank, *arguments)
-            else:
-                self._compute(rank, word, *arguments)
+                self._free(rank, **values)
+            elif word != "wait":
+                self._compute(rank, word, text, **values)
+            if word == "wait" or values.get("wait"):
+                rank.waits = rank.started[values.get("started", rank.step)]
+                if rank.waits.end is not None:
+                    self._arrive(rank)
         except _Wrong as wrong:
-            text = written(word, arguments)
             raise _Wrong(f"Rank {rank.number}, operation {rank.step + 1}, `{text}` ({line}): {wrong}") from None
-        if rank.waits is None:
-            rank.step += 1
+        rank.step += rank.waits is None
 
-    def _need(self, rank, tensor, parts=()):
-        """{part: what it sums up} of a tensor, or of some parts. Raises _Wrong where the rank has not got all of it."""
-        parts, held = parts or self.every, rank.store.get(tensor, {})
-        for part in parts:
-            if text := rank.busy.get((tensor, part)):
-                raise _Wrong(f"{named((*tensor, ()))} is under way in `{text}`: wait for it first.")
-        if missing := [part for part in parts if part not in held]:
-            some = f" part {', '.join(map(str, missing[:4]))} of" if held else ""
-            raise _Wrong(f"rank {rank.number} has not got{some} {named((*tensor, ()))}.")
-        return {part: held[part] for part in parts}
-
-    def _sum(self, rank, tensor, parts=()):
-        """The same of a sum, which must hold each share once, or of weights, which must not be updated yet."""
-        held = self._need(rank, tensor, parts)
-        for content in held.values():
-            if tensor[0] == "weights":
-                if content != (0,):
-                    raise _Wrong(f"{named((*tensor, ()))} is updated already.")
-            elif tensor[0] != "optimizer" and set(content) != {1}:
-                raise _Wrong(f"{named((*tensor, ()))} {self._unlike(tensor, content)}")
-        return held
-
-    def _unlike(self, tensor, content):
-        """What is wrong with a sum."""
-        what = "micro-batch" if tensor[0] == "gradient" else "the share of rank"
-        lacks = [f"{what} {place}" for place, count in enumerate(content) if not count]
-        often = [f"{count} copies of {what} {place}" for place, count in enumerate(content) if count > 1]
-        told = [f"contains {each}" for each in often[:1]] + [f"lacks {', '.join(lacks[:4])}"] * bool(lacks)
-        return f"{' and '.join(told)}."
-
-    def _compute(self, rank, word, layer, batch, split):
-        case, own = self.case, (rank.number,)
-        weight, slope, state = (("weights", layer, None), ("gradient", layer, None), ("optimizer", layer, None))
-        last = layer is not None and layer == case.layers - 1
-        before = None if layer is None else ("activation", layer - 1, batch)
-        after = ("activation" if last else "error", layer, batch)
-        made, gone, time = {}, [], 0.0
-        share = tuple(int(place == rank.number) for place in self.every)
-        full, part = (1,) * case.ranks, own if split else ()
-        columns, rows = split == "columns", split == "rows"
+    def _compute(self, rank, word, text, layer=None, batch=None, split=None):
+        """One operation of the rank alone: what it needs must be there, what it makes is there from its begin on."""
+        case, own, every = self.case, (rank.number,), self.every
+        weight, slope = ("weights", layer, None), ("gradient", layer, None)
+        part = own if split else every
+        made, gone = {}, []
         if word == "load":
-            made["activation", -1, batch], time = dict.fromkeys(self.every, full), case.load
+            made["activation", -1, batch], time = dict.fromkeys(every, (1,) * case.ranks), case.load
         elif word == "update":
-            parts = tuple(
-                set(self._need(rank, slope, tuple(rank.store.get(slope, ())))) & set(rank.store.get(state, ()))
-            )
-            self._need(rank, state, parts)
-            self._sum(rank, slope, parts)
-            time = case.update * len(parts) / case.ranks
-            made[weight] = {place: (old[0] + 1,) for place, old in self._sum(rank, weight, parts).items()}
-            gone.append(slope)
+            state = ("optimizer", layer, None)
+            parts = set(rank.store.get(slope, every)) & set(rank.store.get(state, every))
+            rank.need(state, parts)
+            rank.summed(slope, parts)
+            made[weight] = {place: (old[0] + 1,) for place, old in rank.summed(weight, parts).items()}
+            time, gone = case.update * len(parts) / case.ranks, [slope]
         else:
             if word != "backward_weights":
-                self._sum(rank, weight, part)
-            elif (layer, batch) not in rank.halves:
-                raise _Wrong(f"backward_inputs({layer}, {batch}) comes first.")
-            if word == "backward_inputs":
-                rank.halves.add((layer, batch))
-            given = self._sum(rank, before, own if rows else ())
-        if word == "forward":
-            content = share if rows else full
-            made["activation", layer, batch] = dict.fromkeys(own if columns else self.every, content)
-            time = case.forward
-        elif word.startswith("backward"):
-            self._sum(rank, after, own if columns else ())
-            if word != "backward_weights":
-                time += case.inputs
-                if layer:
-                    content = dict.fromkeys(given, share if columns else full)
-                    made["error", layer - 1, batch] = content
-            if word != "backward_inputs":
-                time += case.weights
-                new = tuple(int(place == batch) for place in range(case.batches))
-                there = rank.store.get(slope, {})
-                self._need(rank, slope, tuple(there) if there else ()) if there else None
-                made[slope] = {
-                    place: tuple(map(sum, zip(new, there.get(place, (0,) * case.batches), strict=True)))
-                    for place in part or self.every
-                }
-                gone += [before, after]
-        time /= case.ranks if split else 1
-        self._event(rank, rank.now + time, word, written(word, rank.operations[rank.step][1]), batch)
+                rank.summed(weight, part)
+            before = ("activation", layer - 1, batch)
+            given = rank.summed(before, own if split == "rows" else every)
+            share = tuple(int(place == rank.number) for place in every)  # of a sum over the ranks
+            if word == "forward":
+                content = share if split == "rows" else (1,) * case.ranks
+                made["activation", layer, batch] = dict.fromkeys(own if split == "columns" else every, content)
+                time = case.forward
+            else:
+                after = ("activation" if layer == case.layers - 1 else "error", layer, batch)
+                rank.summed(after, own if split == "columns" else every)
+                time = case.inputs * (word != "backward_weights") + case.weights * (word != "backward_inputs")
+                if word != "backward_weights" and layer:
+                    made["error", layer - 1, batch] = dict.fromkeys(
+                        given, share if split == "columns" else (1,) * case.ranks
+                    )
+                if word == "backward_inputs":
+                    rank.halves.add((layer, batch))
+                else:
+                    if word == "backward_weights" and (layer, batch) not in rank.halves:
+                        raise _Wrong(f"backward_inputs({layer}, {batch}) comes first.")
+                    there = rank.need(slope, rank.store.get(slope, ()))
+                    new = tuple(int(place == batch) for place in range(case.batches))
+                    made[slope] = {p: _added([new, there[p]]) if p in there else new for p in part}
+                    gone = [before, after]
+            time /= case.ranks if split else 1
+        self._event(rank, rank.now + time, word, text, batch)
         for tensor, content in made.items():
-            self._put(rank, rank.now, tensor, content)
+            rank.put(rank.now, tensor, content)
         rank.now += time
         for tensor in gone:
-            self._drop(rank, rank.now, tensor, rank.store[tensor])
+            rank.change(rank.now, tensor, -len(rank.store[tensor]))
+            del rank.store[tensor]
 
     def _event(self, rank, end, word, text, batch=None):
         if end > rank.now:
             self.found.events.append(Event(rank.number, rank.now, end, word, text, batch))
 
-    def _put(self, rank, time, tensor, content):
-        """A rank holds parts of a tensor from a time on."""
-        there = rank.store.setdefault(tensor, {})
-        new = len(content.keys() - there.keys())
-        rank.change(time, tensor, self.case.size(*tensor[:2]) * new / self.case.ranks)
-        there |= content
-
-    def _drop(self, rank, time, tensor, parts, leave=False):
-        """A rank does not hold parts of a tensor any more. leave: their memory is freed later."""
-        left = {part: content for part, content in rank.store[tensor].items() if part not in parts}
-        gone = len(rank.store[tensor]) - len(left)
-        rank.store[tensor] = left
-        if not left:
-            del rank.store[tensor]
-        if not leave:
-            rank.change(time, tensor, -self.case.size(*tensor[:2]) * gone / self.case.ranks)
-
     def _free(self, rank, tensors, keep):
         for *tensor, parts in tensors:
-            held = self._need(rank, tuple(tensor), parts or tuple(rank.store.get(tuple(tensor), self.every)))
-            self._drop(rank, rank.now, tuple(tensor), held.keys() - {keep})
+            held = rank.store.get(tuple(tensor), {})
+            parts = rank.need(tuple(tensor), [p for p in parts if p in held or not held]).keys() - {keep}
+            rank.drop(tuple(tensor), parts)
+            rank.change(rank.now, tensor, -len(parts))
 
     # Exchanging
 
-    def _come(self, rank, word, *arguments):
+    def _come(self, rank, word, text, tensors=None, tensor=None, wait=True, **of_message):
         """The exchange to which a rank comes, with what it brings; it begins when the last one has come."""
         if word in COLLECTIVES:
-            exchange = self._meeting(rank, word, arguments[0])
+            exchange = self._meeting(rank, word, text, tensors)
         else:
-            exchange = self._message(rank, word, *arguments[:3])
-        exchange.came[rank.number] = rank.step
+            exchange = self._message(rank, word, text, tensor[:3], tensor[3], **of_message)
+        exchange.came.add(rank.number)
         if len(exchange.came) == len(exchange.ranks):
-            begin = max(rank.now, *(self.out[r] for r in exchange.out), *(self.into[r] for r in exchange.into))
+            free = [self.free_out[r] for r in exchange.out] + [self.free_into[r] for r in exchange.into]
+            begin = max([rank.now, *free])
             exchange.end = begin + exchange.time
             for r in exchange.out:
-                self.out[r] = exchange.end
-                self.ranks[r].sent += exchange.size
+                self.free_out[r], self.ranks[r].sent = exchange.end, self.ranks[r].sent + exchange.size
             for r in exchange.into:
-                self.into[r] = exchange.end
-            for r, (name, size) in exchange.gives.items():
-                self.ranks[r].change(exchange.end, name, -size)
-            ends = exchange.ranks if word not in COLLECTIVES else (None, None)
-            text = exchange.text.replace(", add=True", "")
-            self.found.transfers.append(Transfer(exchange.word, *ends, begin, exchange.end, text, exchange.size))
+                self.free_into[r] = exchange.end
+            ends = exchange.ranks if exchange.word == "send" else (None, None)
+            self.found.transfers.append(
+                Transfer(exchange.word, *ends, begin, exchange.end, exchange.text, exchange.size)
+            )
+            for (r, name), parts in exchange.brought.items():
+                if exchange.word == "send" and name[2] is not None:  # an activation or an error leaves its rank
+                    self.ranks[r].change(exchange.end, name, -len(parts))
             for other in self.ranks:
                 if other.waits is exchange:
-                    other.waits = None
-                    self._arrive(other, exchange)
-                    other.step += other is not rank
+                    self._arrive(other)
+                    other.step += 1
         return exchange
 
-    def _message(self, rank, word, tensor, other, add):
+    def _message(self, rank, word, text, tensor, parts, to=None, source=None, add=False):
+        other = source if to is None else to
         if other == rank.number:
             raise _Wrong("a rank cannot send to itself: what it holds is there already.")
-        pair = (rank.number, other) if word == "send" else (other, rank.number)
-        *name, parts = tensor
-        name, size = tuple(name), self.case.size(*tensor[:2]) * len(parts or self.every) / self.case.ranks
-        content = self._need(rank, name, parts) if word == "send" or add else None
-        waiting = self.messages.setdefault((pair, tensor), [])
+        if add and tensor[0] in ("weights", "optimizer"):
+            raise _Wrong(f"{named((*tensor, ()))} is not a sum of what the ranks hold.")
+        pair = (other, rank.number) if to is None else (rank.number, other)
+        waiting = self.messages.setdefault((pair, tensor, parts), [])
         exchange = next((each for each in waiting if rank.number not in each.came), None)
         if exchange is None:
-            exchange = _Exchange("send", pair)
-            exchange.out, exchange.into, exchange.gets, exchange.gives = pair[:1], pair[1:], {}, {}
-            exchange.size, exchange.time = size, self.case.message(size)
+            size = self.case.size(*tensor[:2]) * len(parts) / self.case.ranks
+            exchange = _Exchange("send", pair, pair[:1], pair[1:], size, self.case.message(size))
             waiting.append(exchange)
-        else:
-            waiting.remove(exchange)
+        held = rank.need(tensor, parts) if word == "send" or add else {}
         if word == "send":
-            exchange.brought, exchange.text = content, written(word, (tensor, other))
-            if name[0] in ("activation", "error"):
-                self._drop(rank, rank.now, name, content, leave=True)
-                exchange.gives = {rank.number: (name, size)}
+            exchange.brought[rank.number, tensor], exchange.text = held, text
+            if tensor[2] is not None:
+                rank.drop(tensor, parts)
         else:
-            exchange.gets = {rank.number: (name, parts or self.every, add)}
-            rank.change(rank.now, name, size)
-            rank.busy |= dict.fromkeys(
-                [(name, part) for part in parts or self.every], written(word, (tensor, other, add))
-            )
+            exchange.gets[rank.number] = tensor, parts, add
+            rank.change(rank.now, tensor, len(parts))
+            rank.busy |= {(tensor, part): text for part in parts}
         return exchange
 
-    def _meeting(self, rank, word, tensors):
-        text, names = written(word, (tensors,)), [each[:3] for each in tensors]
-        if any(each[3] for each in tensors):
+    def _meeting(self, rank, word, text, tensors):
+        names, K = [each[:3] for each in tensors], self.case.ranks
+        if any(each[3] != self.every for each in tensors):
             raise _Wrong(f"{word} takes whole tensors: the parts follow from the ranks.")
-        if rank.count == len(self.meetings):
-            self.meetings.append(_Exchange(word, self.every))
-            exchange = self.meetings[-1]
-            exchange.out = exchange.into = self.every if self.case.ranks > 1 else ()
-            exchange.text, exchange.names, exchange.brought, exchange.gives = text, names, {}, {}
-            share = sum(self.case.size(*name[:2]) for name in names)
-            times = 2 if word == "all_reduce" else 1
-            exchange.size = times * (self.case.ranks - 1) / self.case.ranks * share
-            exchange.time, exchange.step = self.case.ring(share, times), rank.step
-        exchange = self.meetings[rank.count]
+        if any(name[0] in ("weights", "optimizer") for name in names) and word != "all_gather":
+            raise _Wrong(f"weights and state are not sums of what the ranks hold, and `{word}` adds up.")
+        if rank.meetings == len(self.meetings):
+            size, times = sum(self.case.size(*name[:2]) for name in names), 1 + (word == "all_reduce")
+            links = self.every if K > 1 else ()
+            sent = times * (K - 1) / K * size
+            self.meetings.append(_Exchange(word, self.every, links, links, sent, self.case.ring(size, times)))
+            self.meetings[-1].names, self.meetings[-1].text = names, text
+        exchange = self.meetings[rank.meetings]
         if (exchange.word, exchange.names) != (word, names):
-            first = min(exchange.came)
-            raise _Wrong(
-                f"this is exchange {rank.count + 1} of all ranks, and rank {first} comes to it with "
-                f"`{exchange.text}`. All must call the same ones in the same order."
-            )
-        rank.count += 1
+            first = f"this is exchange {rank.meetings + 1} of all ranks, and rank {min(exchange.came)} comes to it with"
+            raise _Wrong(f"{first} `{exchange.text}`. All must call the same ones in the same order.")
+        rank.meetings += 1
         for name in names:
-            if name[0] in ("weights", "optimizer") and word != "all_gather":
-                raise _Wrong(f"{named((*name, ()))} is not a sum of what the ranks hold: `{word}` adds up.")
-            parts = (rank.number,) if word == "all_gather" else ()
-            exchange.brought[rank.number, name] = self._need(rank, name, parts)
-            there = rank.store[name]
-            rank.busy |= {(name, part): text for part in self.every}
+            exchange.brought[rank.number, name] = rank.need(
+                name, (rank.number,) if word == "all_gather" else self.every
+            )
+            rank.busy |= {(name, part): exchange.text for part in self.every}
             if word == "all_gather":
-                new = self.case.ranks - len(there)
-                rank.change(rank.now, name, self.case.size(*name[:2]) * new / self.case.ranks)
+                rank.change(rank.now, name, K - len(rank.store[name]))
         return exchange
 
-    def _wait(self, rank, exchange):
-        if exchange.end is None:
-            rank.waits = exchange
-        else:
-            self._arrive(rank, exchange)
-
-    def _arrive(self, rank, exchange):
+    def _arrive(self, rank):
         """A rank has waited for an exchange whose end is known: it has what came."""
-        word, arguments, _ = rank.operations[rank.step]
-        self._event(
-            rank, exchange.end, "wait", written(word, arguments) if word != "wait" else f"wait for {exchange.text}"
-        )
+        exchange, rank.waits = rank.waits, None
+        self._event(rank, exchange.end, "wait", rank.operations[rank.step].text)
         rank.now = max(rank.now, exchange.end)
-        if exchange.word in COLLECTIVES:
-            for name in exchange.names:
-                self._met(rank, exchange, name)
-        elif rank.number in exchange.gets:
+        if exchange.word == "send":
+            if rank.number not in exchange.gets:
+                return
             name, parts, add = exchange.gets[rank.number]
-            there = rank.store.setdefault(name, {})
-            size = self.case.size(*name[:2]) / self.case.ranks
-            rank.change(exchange.end, name, -size * sum(part in there for part in parts))
+            came, there = exchange.brought[exchange.ranks[0], name], rank.store.setdefault(name, {})
+            rank.change(exchange.end, name, -sum(part in there for part in parts))
+            there |= {part: _added([came[part], there[part]]) if add else came[part] for part in parts}
+            names = [name]
+        else:
+            names, parts = exchange.names, self.every
+            for name in names:
+                brought = [exchange.brought[other, name] for other in self.every]
+                if exchange.word == "all_gather":
+                    rank.store[name] = {part: brought[part][part] for part in parts}
+                else:
+                    kept = parts if exchange.word == "all_reduce" else (rank.number,)
+                    rank.store[name] = {part: _added([each[part] for each in brought]) for part in kept}
+                    rank.change(exchange.end, name, len(kept) - self.case.ranks)
+        for name in names:
             for part in parts:
-                came = exchange.brought[part]
-                there[part] = tuple(map(sum, zip(came, there[part], strict=True))) if add else came
                 rank.busy.pop((name, part), None)
-
-    def _met(self, rank, exchange, name):
-        """What a collective has made of one tensor."""
-        size, own = self.case.size(*name[:2]) / self.case.ranks, rank.number
-        brought = [exchange.brought[other, name] for other in self.every]
-        for part in self.every:
-            rank.busy.pop((name, part), None)
-        if exchange.word == "all_gather":
-            rank.store[name] = {part: brought[part][part] for part in self.every}
-            return
-        parts = self.every if exchange.word == "all_reduce" else (own,)
-        rank.store[name] = {p: tuple(map(sum, zip(*(each[p] for each in brought), strict=True))) for p in parts}
-        rank.change(exchange.end, name, -size * (self.case.ranks - len(parts)))
 
     # The end
 
@@ -580,36 +560,24 @@ class _Play:
             self._deadlock(stuck)
         for rank in self.ranks:
             for tensor, parts in self.case.held(rank.number).items():
-                if tensor[0] == "optimizer":
-                    continue
                 try:
-                    held = self._need(rank, tensor, parts)
+                    held = rank.need(tensor, parts) if tensor[0] != "optimizer" else {}
                 except _Wrong as wrong:
                     raise _Wrong(f"At the end, {wrong}") from None
                 for part, content in held.items():
-                    whose = f"At the end, part {part} of {named((*tensor, ()))} on rank {rank.number}"
-                    if tensor[0] == "gradient" and set(content) != {1}:
-                        raise _Wrong(f"{whose} {self._unlike(tensor, content)}")
-                    if tensor[0] == "weights" and content != (1,):
-                        raise _Wrong(f"{whose} {'has been updated twice' if content[0] else 'has not been updated'}.")
+                    if text := _unlike(tensor, content, 1):
+                        where = f"part {part} of {named((*tensor, ()))} on rank {rank.number}"
+                        raise _Wrong(f"At the end, {where} {text}.")
 
     def _deadlock(self, stuck):
         """Who waits for whom: from the first rank that waits, until one comes again or has ended."""
-        rank, chain = stuck[0], []
-        while rank in stuck and rank.number not in [place for place, _, _ in chain]:
+        rank, chain = stuck[0], {}
+        while rank in stuck and rank.number not in chain:
             other = next(place for place in rank.waits.ranks if place not in rank.waits.came)
-            word, arguments, line = rank.operations[rank.step]
-            text = (
-                written(word, arguments)
-                if word != "wait"
-                else f"wait for {written(*rank.operations[arguments[0]][:2])}"
-            )
-            chain.append((rank.number, f"`{text}` ({line})", other))
+            _, _, line, text = rank.operations[rank.step]
+            chain[rank.number] = (rank.number, f"`{text}` ({line})", other)
             rank = self.ranks[other]
-        places = [place for place, _, _ in chain]
-        if rank.number in places:
-            chain = chain[places.index(rank.number) :]
-        self.found.cycle = chain
-        told = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in chain)
-        ended = "" if rank in stuck else ", which has ended without it"
-        raise _Wrong(f"Deadlock: {told}{ended}.")
+        links = list(chain.values())
+        self.found.cycle = links[[*chain].index(rank.number) :] if rank in stuck else links
+        told = "; ".join(f"rank {place} waits in {text} for rank {other}" for place, text, other in self.found.cycle)
+        raise _Wrong(f"Deadlock: {told}{'' if rank in stuck else ', which has ended without it'}.")

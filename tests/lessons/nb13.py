@@ -1,6 +1,6 @@
 """Answers to the self-checks of 13_write_the_schedule: right ones, and wrong ones that students give."""
 
-from labs.simulate.programs import (
+from labs.lessons.nb13.programs import (
     all_gather,
     all_reduce,
     backward,

@@ -9,10 +9,7 @@ from dataclasses import replace
 import pytest
 from tree import ROOT
 
-from labs.simulate import memory
-from labs.simulate.given import SimulationError
-from labs.simulate.programs import (
-    OPERATIONS,
+from labs.lessons.nb13.programs import (
     ProgramError,
     activation,
     all_gather,
@@ -32,7 +29,9 @@ from labs.simulate.programs import (
     wait,
     weights,
 )
-from labs.simulate.schedule import Case, play
+from labs.simulate import memory
+from labs.simulate.given import SimulationError
+from labs.simulate.schedule import OPERATIONS, Case, play
 
 GRID = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 5, 12)))
 
@@ -283,6 +282,10 @@ def adds_to_nothing(rank, K, L, M):
     receive(gradient(0), 1 - rank, add=True)
 
 
+def weights_come_twice(rank, K, L, M):
+    receive(weights(0), 1 - rank, add=True)
+
+
 def state_is_gone(rank, K, L, M):
     computed(rank, L)
     all_reduce(gradient(0), gradient(1))
@@ -313,16 +316,17 @@ def waits_twice(rank, K, L, M):
         (forward_after_the_update, r"`forward\(0, 0\)` .*: weights\(0\) is updated already\."),
         (freed_too_early, r"`forward\(0, 0\)` .*: rank 0 has not got weights\(0\)\."),
         (twice_updated, r"operation 8, `update\(0\)` .*: rank 0 has not got gradient\(0\)\."),
-        (weights_are_added, r"weights\(0\) is not a sum of what the ranks hold: `all_reduce` adds up\."),
+        (weights_are_added, r"weights and state are not sums of what the ranks hold"),
         (other_words, r"Rank 1, .*: this is exchange 1 of all ranks, and rank 0 comes to it with `all_gather"),
         (one_comes_never, r"Deadlock: rank 1 waits in `all_gather.* for rank 0, which has ended without it\."),
         (no_parts_here, r"takes whole tensors"),
-        (the_same_twice, r"a tensor is named twice\."),
+        (the_same_twice, r"and each of them once\."),
         (adds_to_nothing, r"rank 0 has not got gradient\(0\)\."),
+        (weights_come_twice, r"weights\(0\) is not a sum of what the ranks hold\."),
         (state_is_gone, r"rank 0 has not got optimizer\(0\)\."),
         (split_by_nothing, r"split must be 'columns' or 'rows'\."),
-        (keeps_what_is_not, r"keep is 2: it must be a whole number from 0 to 1\."),
-        (waits_twice, r"operation 3 \(line \d+: `wait\(started\)`\) waits for what was not started\."),
+        (keeps_what_is_not, r"keep is 2: it must be a whole number, from 0 to 1\."),
+        (waits_twice, r"operation 3, wait \(line \d+: `wait\(started\)`\): it waits for what was not started\."),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_rank_operation_and_line(function, text):

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 from labs import files, jobs
 from labs.checks import student_code
-from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, measured
+from labs.lessons.nb13 import pictures
+from labs.lessons.nb13.programs import ProgramError
+from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, measured, sizes
 from labs.show import tables
-from labs.simulate.programs import ProgramError
 from labs.simulate.schedule import STARTS, play
 
 DRAWN = 3  # cases beside the example
@@ -23,11 +24,6 @@ def recorded(program, case):
         with student_code.tried(f"rank {rank}, {sizes(case)}"):
             found.append(program(rank, case.ranks, case.layers, case.batches))
     return found
-
-
-def sizes(case):
-    """The arguments of a program besides its rank, in words."""
-    return f"K = {case.ranks}, L = {case.layers}, M = {case.batches}"
 
 
 def judged(id, program):
@@ -84,7 +80,6 @@ def show(id, program, last=False, **changes):
     ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (labs.simulate.schedule.Case): a game of one's own, without
     bars. Nothing is judged here; one's best schedule of the example is kept.
     """
-    from labs.lessons.nb13 import pictures
     from labs.show import widgets
 
     puzzle = PUZZLES[id]
@@ -147,6 +142,16 @@ def _keep(id, values, operations):
                 files.write(_file(), json.dumps(before | {id: row}))
     except (OSError, TypeError, ValueError, KeyError):  # what cannot be kept still counts
         return
+
+
+def picture(id):
+    """The picture of one's best schedule of a puzzle; None where none is kept, or it cannot be played."""
+    programs, case = kept().get(id, {}).get("programs"), PUZZLES[id].case
+    played = play(case, programs) if isinstance(programs, list) and len(programs) == case.ranks else None
+    if played is None or played.problem:
+        return None
+    draw, _ = pictures.moving(played, PUZZLES[id].title)
+    return draw()
 
 
 def best():

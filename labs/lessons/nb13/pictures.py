@@ -10,12 +10,10 @@ from itertools import groupby
 
 import numpy as np
 
-from labs.lessons.nb13 import game
-from labs.lessons.nb13.puzzles import PUZZLES
+from labs.lessons.nb13.puzzles import sizes
 from labs.show.canvas import boxes, canvas, done
 from labs.show.figure import COLOURS, MARKERS
-from labs.simulate.programs import COLLECTIVES
-from labs.simulate.schedule import Event, play
+from labs.simulate.schedule import COLLECTIVES, Event
 
 KINDS = {  # word: (colour, pattern, name in the legend)
     "forward": (COLOURS[5], "", "forward"),
@@ -48,16 +46,6 @@ def _first(played, moments):
     rank = int(np.argmax(played.peaks))
     peak = max(played.memory(rank), key=lambda each: each[1], default=(0.0, 0.0))[0]
     return int(np.argmin([abs(moment - peak) for moment in moments]))
-
-
-def schedule(id, time=None):
-    """The picture of one's best schedule of a puzzle, at a time; None where none is kept, or it cannot be played."""
-    mine = game.kept().get(id, {}).get("programs")
-    played = play(PUZZLES[id].case, mine) if isinstance(mine, list) and len(mine) == PUZZLES[id].case.ranks else None
-    if played is None or played.problem:
-        return None
-    draw, moments = moving(played, PUZZLES[id].title)
-    return draw() if time is None else draw(time)
 
 
 class _Picture:
@@ -190,9 +178,7 @@ def _font():
 def summary(played):
     """A schedule in words: its length, peaks and bytes, and what is wrong with it."""
     peaks = ", ".join(f"rank {rank} {peak:.4g} MB" for rank, peak in enumerate(played.peaks))
-    text = (
-        f"Schedule for {game.sizes(played.case)}: {played.time:.4g} ms, idle {played.idle:.0%}. Peak memory: {peaks}. "
-    )
+    text = f"Schedule for {sizes(played.case)}: {played.time:.4g} ms, idle {played.idle:.0%}. Peak memory: {peaks}. "
     text += f"Sent by a rank: {max(played.sent):.4g} MB."
     return text + (f" Not right: {played.problem}" if played.problem else "")
 

@@ -29,6 +29,11 @@ class Puzzle:
     beyond: dict
 
 
+def sizes(case):
+    """The arguments of a program besides its rank, in words."""
+    return f"K = {case.ranks}, L = {case.layers}, M = {case.batches}"
+
+
 def measured(played):
     """What a played schedule takes: its time, the peak of the rank that holds most, the most that a rank sends."""
     return {"time": played.time, "memory": max(played.peaks), "bytes": max(played.sent)}

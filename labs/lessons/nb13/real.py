@@ -20,9 +20,9 @@ import numpy as np
 from labs import files, jobs
 from labs.errors import LabsError
 from labs.lessons.nb13 import game
-from labs.lessons.nb13.puzzles import PUZZLES
-from labs.simulate.programs import backward, forward, load, program, update, written
-from labs.simulate.schedule import Case, play
+from labs.lessons.nb13.programs import backward, forward, load, program, update
+from labs.lessons.nb13.puzzles import PUZZLES, sizes
+from labs.simulate.schedule import Case, play, written
 
 WIDTH, SAMPLES, RATE, MOMENTUM = 16, 8, 0.1, 0.9  # of a layer, of a micro-batch, of the update
 
@@ -51,9 +51,7 @@ def run(id, program, ranks=2, **changes):
     if jobs.run("-m", "labs.lessons.nb13.real", json.dumps(options), name=name).state != "finished":
         return None
     found = json.loads(result.read_text(encoding="utf-8"))
-    print(
-        f"{ranks} processes, {game.sizes(case)}: the weights differ by at most {found['difference']:.1e} from those of"
-    )
+    print(f"{ranks} processes, {sizes(case)}: the weights differ by at most {found['difference']:.1e} from those of")
     print("one process. Order of operations as in the engine:", "yes." if found["in order"] else "no.")
     return found
 

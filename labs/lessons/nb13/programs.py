@@ -36,13 +36,11 @@ all that it has started. `free(tensor, keep=2)` frees all parts but part 2.
 
 import functools
 import linecache
-import re
 import sys
 
 from labs.simulate.given import SimulationError
+from labs.simulate.schedule import OPERATIONS
 
-OPERATIONS = 2000  # of one rank: no puzzle needs a tenth of them
-COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather")
 _recorded = []  # the operations of each program that runs now: one may call another
 
 
@@ -149,24 +147,3 @@ def all_gather(*tensors, wait=True):
 
 def wait(started):
     _add("wait", started)
-
-
-def named(tensor):
-    """A tensor as it is written: gradient(3, 0, 1)."""
-    kind, layer, batch, parts = tensor
-    if kind == "activation" and layer == -1:
-        return f"micro-batch {batch}"
-    return f"{kind}({', '.join(map(str, [layer] + [batch] * (batch is not None) + list(parts)))})"
-
-
-def written(word, arguments):
-    """An operation as it is written, without what says how to wait."""
-    if word in (*COLLECTIVES, "free"):
-        names = [named(each) for each in arguments[0]]
-        inside = ", ".join(names if len(names) < 4 else [names[0], "...", names[-1]])
-    elif word in ("send", "receive"):
-        inside = f"{named(arguments[0])}, {'to' if word == 'send' else 'source'}={arguments[1]}"
-        inside += ", add=True" * (word == "receive" and arguments[2] is True)
-    else:
-        inside = ", ".join(repr(each) for each in arguments if each is not None)
-    return re.sub(r"\s+", " ", f"{word}({inside})")
