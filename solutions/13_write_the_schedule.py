@@ -13,8 +13,7 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**: it has no task to hand in, and no other notebook depends on it. It needs no cluster and
-# trains nothing. In six puzzles, you write the program that each rank runs in one training step. The kit plays it on
+# This notebook is **optional**, and no other notebook depends on it. It needs no cluster and trains nothing. In six puzzles, you write the program that each rank runs in one training step. The kit plays it on
 # all ranks and says whether the sums are right, how long the step takes, how much memory each rank needs, and how many
 # bytes it sends. Each puzzle has a bar to beat. You can play each puzzle without having solved the ones before.
 #
@@ -386,6 +385,23 @@ game.show("13.6", zero_3, ranks=8, layers=8, batches=8, bandwidth=40.0)
 
 # %%
 game.best()
+
+# %% [markdown]
+# ## P1
+#
+# Choose one of your schedules. In 3 to 5 sentences: what still shows in its picture as idle time, why can no other order of the operations
+# hide it, and what would you measure on a real machine before you chose this schedule? The report shows your best
+# schedules beside your answer.
+
+# %% [markdown] labs={"id": "P1", "kind": "answer"}
+# ### P1: your answer
+# ### BEGIN SOLUTION
+# In my schedule for ZeRO-3, the ranks are idle twice. At the start, they wait for the weights of layer 0, because no
+# operation can run without them. At the end, they wait for the sum of the gradient of layer 0, because its backward pass is the last
+# one. All other exchanges run while something is computed, so no other order can save more. Before I chose it on a real machine, I
+# would measure how long a layer computes, and how long it takes to gather its weights: prefetching one layer ahead is
+# only enough if gathering is faster than computing. I would also measure the peak memory, because two layers are gathered at the same time.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## Summary

@@ -4,6 +4,7 @@ import json
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from labs import files, jobs
 from labs.checks import student_code
@@ -113,14 +114,14 @@ def _row(puzzle, case, measure, value):
 # One's best
 
 
-def _file():
-    return jobs.folder() / "schedules.json"
+def _file(runs=None):
+    return Path(runs or jobs.folder()) / "schedules.json"
 
 
-def kept():
+def kept(runs=None):
     """{id: {measure: value, "programs": [...], "when": ...}} of one's best schedules; {} where there are none yet."""
     try:
-        found = json.loads(_file().read_text(encoding="utf-8"))
+        found = json.loads(_file(runs).read_text(encoding="utf-8"))
         return {id: found[id] for id in PUZZLES if isinstance(found.get(id), dict)}
     except (OSError, ValueError, AttributeError):
         return {}
@@ -144,14 +145,14 @@ def _keep(id, values, operations):
         return
 
 
-def picture(id):
-    """The picture of one's best schedule of a puzzle; None where none is kept, or it cannot be played."""
-    programs, case = kept().get(id, {}).get("programs"), PUZZLES[id].case
-    played = play(case, programs) if isinstance(programs, list) and len(programs) == case.ranks else None
-    if played is None or played.problem:
-        return None
-    draw, _ = pictures.moving(played, PUZZLES[id].title)
-    return draw()
+def pictured(runs=None):
+    """(caption, picture) of each of one's best schedules in a folder of runs; of those that can be played."""
+    for id, mine in kept(runs).items():
+        programs, case = mine.get("programs"), PUZZLES[id].case
+        played = play(case, programs) if isinstance(programs, list) and len(programs) == case.ranks else None
+        if played and not played.problem:
+            draw, _ = pictures.moving(played, PUZZLES[id].title)
+            yield f"{id} {PUZZLES[id].title}: one's best schedule of the example", draw()
 
 
 def best():

@@ -54,11 +54,11 @@ class _Picture:
     def __init__(self, played, title):
         self.played, ranks = played, played.case.ranks
         self.length = played.time or 1.0
-        rows, words, memory, left, right = 0.42 * ranks + 0.2, 0.17 * ranks + 0.3, 1.0, 0.75, 0.2
-        wide, high = 9.6, 0.8 + rows + 0.2 + memory + 0.55 + words + 0.2
+        rows, words, memory, left, right = min(0.42 * ranks, 1.9) + 0.15, 0.145 * ranks + 0.25, 0.8, 0.75, 0.2
+        wide, high = 9.6, 0.7 + rows + 0.15 + memory + 0.5 + words + 0.2
         self.figure, self.axes = canvas(rows=2, width=wide, height=high / 2)
-        low, inner = high - 0.8 - rows, (wide - left - right) / wide
-        for axis, (begin, tall) in zip(self.axes, ((low, rows), (low - 0.2 - memory, memory)), strict=True):
+        low, inner = high - 0.7 - rows, (wide - left - right) / wide
+        for axis, (begin, tall) in zip(self.axes, ((low, rows), (low - 0.15 - memory, memory)), strict=True):
             axis.set_position((left / wide, begin / high, inner, tall / high))
             axis.xaxis.set_label_coords(0.5, -0.32 / tall)
             axis.yaxis.set_label_coords(-0.5 / wide, 0.5)
@@ -150,7 +150,7 @@ class _Picture:
             box = axis.get_window_extent()
             place = axis.transData.transform((cursor.get_xdata()[0], 0))[0]
             pen.line((place, high - box.y1, place, high - box.y0), fill="black", width=2)
-        pen.multiline_text((x * image.width, (1 - y) * high), self.words.get_text(), "black", _font(), spacing=3)
+        pen.multiline_text((x * image.width, (1 - y) * high), self.words.get_text(), "black", _font(), spacing=2)
         buffer, image = io.BytesIO(), image.quantize(palette=self.palette, dither=Image.Dither.NONE)
         image.save(buffer, "png", compress_level=1)
         return buffer.getvalue()
