@@ -309,9 +309,9 @@ game.show("13.11", one_forward_one_backward)
 game.puzzle("13.12")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>Start from your 1F1B program, with <code>backward_inputs</code> instead of <code>backward</code>, and <code>backward_weights</code> directly after the forward part. Which ranks still wait too often at the start?</details>
+# <details><summary>Hint 1</summary>Start from your 1F1B program, with <code>backward_inputs</code> instead of <code>backward</code>, and <code>backward_weights</code> after it. Which ranks still wait too often at the start?</details>
 # <details><summary>Hint 2</summary>The last rank has the most work at the start: errors that the others are waiting for. It should put off its second halves; rank 0 need not.</details>
-# <details><summary>Hint 3</summary>Let rank r lag r micro-batches behind with its second halves: after micro-batch b, compute the one of b - r. Do the rest at the end.</details>
+# <details><summary>Hint 3</summary>Let rank r lag r micro-batches behind with its second halves: after micro-batch b, compute the one of b - r, before the next forward part needs memory. Do the rest at the end.</details>
 
 
 # %% labs={"id": "13.12"}
@@ -336,10 +336,10 @@ def zero_bubble(rank, K, L, M):
         backward_inputs(rank, batch)
         if rank > 0:
             send(error(rank - 1, batch), rank - 1, wait=False)
-        if batch + ahead < M:
-            forward_part(batch + ahead)
         if batch >= behind:
             backward_weights(rank, batch - behind)
+        if batch + ahead < M:
+            forward_part(batch + ahead)
     for batch in range(M - behind, M):
         backward_weights(rank, batch)
     update(rank)

@@ -166,8 +166,9 @@ def into(rank, batch):
         receive(activation(rank - 1, batch), rank - 1)
 
 
-def pipeline(ahead=lambda rank, K, M: K - rank, waits=False, halves=None, last=True):
-    """13.10 to 13.12: forward passes before the first backward pass; by how many micro-batches second halves lag."""
+def pipeline(ahead=lambda rank, K, M: K - rank, waits=False, halves=None, last=True, after=False):
+    """13.10 to 13.12: forward passes before the first backward pass; by how many micro-batches second halves lag, and
+    whether they come after the next forward pass."""
 
     @program
     def stages(rank, K, L, M):
@@ -186,10 +187,12 @@ def pipeline(ahead=lambda rank, K, M: K - rank, waits=False, halves=None, last=T
             (backward_inputs if halves else backward)(rank, batch)
             if rank > 0:
                 send(error(rank - 1, batch), rank - 1, wait=waits)
-            if batch + first < M:
+            if batch + first < M and after:
                 forward_part(batch + first)
             if halves and batch >= halves(rank, K):
                 backward_weights(rank, batch - halves(rank, K))
+            if batch + first < M and not after:
+                forward_part(batch + first)
         for batch in range(max(0, M - halves(rank, K)), M) if halves and last else ():
             backward_weights(rank, batch)
         update(rank)
@@ -318,6 +321,7 @@ ANSWERS = {
             pipeline(halves=lambda rank, K: rank, last=False),
             (second_half_first,),
             pipeline(halves=lambda rank, K: 99),
+            pipeline(halves=lambda rank, K: rank, after=True),
             pipeline(halves=lambda rank, K: rank + 2),
         ],
         "secret": None,

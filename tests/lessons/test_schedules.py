@@ -126,7 +126,7 @@ def test_the_picture_moves_and_says_what_each_rank_does_and_holds():
     found = solved("13.12", PUZZLES["13.12"].case)
     draw, moments = pictures.moving(found, "Zero bubble")
     first, last = draw(0.0).alt, draw(moments[-1]).alt
-    assert "K = 4, L = 4, M = 8: 27.35 ms, idle 12%" in first and "rank 3 54 MB" in first
+    assert "K = 4, L = 4, M = 8: 27.35 ms, idle 12%" in first and "rank 3 50 MB" in first
     assert "At 0 ms: rank 0 load(0); holds 26 MB: weights 0, optimizer 0, micro-batch 0; rank 1 waits in rec" in first
     assert "rank 1 has ended; holds 24 MB" in last and draw(5.0).png() != draw(6.0).png()
     (ranks, memory) = draw(5.0).axes

@@ -240,11 +240,11 @@ def _zero_bubble(ranks=4, rounds=2, factor=1.0):
 
 
 def _best_zero_bubble(case):
-    """Bound: the last rank can begin after K - 1 forward passes, and computes M times. Memory: rank r still holds input
-    and error of r micro-batches whose second half waits."""
+    """Bound: the last rank can begin after K - 1 forward passes, and computes M times. Memory: of the fastest schedule
+    that is known, in which second halves wait on rank r until r more errors have been handed on."""
     first = case.load + (case.ranks - 1) * (case.forward + case.message(case.activation))
     time = first + case.batches * _layer(case) + case.update
-    memory = (2 + case.slots) * case.parameters + (2 * case.ranks + 3) * case.activation
+    memory = (2 + case.slots) * case.parameters + (2 * case.ranks + 1) * case.activation
     return {"time": (time, time), "memory": (memory, None)}
 
 
