@@ -225,8 +225,8 @@ class _Rank:
     one that it waits for; meetings: how many collectives it has come to; halves: what backward_inputs was done for.
     """
 
-    def __init__(self, case, place, operations):
-        self.case, self.number, self.operations, self.step, self.now = case, place, operations, 0, 0.0
+    def __init__(self, case, place):
+        self.case, self.number, self.operations, self.step, self.now = case, place, [], 0, 0.0
         self.store, self.busy, self.started, self.waits, self.meetings, self.halves = {}, {}, {}, None, 0, set()
         self.changes, self.sent = [], 0.0
         for tensor, parts in case.held(place).items():
@@ -290,14 +290,14 @@ def play(case, programs):
 
 class _Play:
     def __init__(self, case):
-        self.case, self.every, self.found, self.ranks = case, tuple(range(case.ranks)), Played(case), []
-        self.messages, self.meetings = {}, []
+        self.case, self.every, self.found = case, tuple(range(case.ranks)), Played(case)
+        self.ranks, self.messages, self.meetings = [_Rank(case, place) for place in self.every], {}, []
         self.free_out, self.free_into = [0.0] * case.ranks, [0.0] * case.ranks  # when each link is free again
 
     def played(self, programs):
         try:
-            for place, operations in enumerate(programs):
-                self.ranks.append(_Rank(self.case, place, self._read(place, operations)))
+            for rank, operations in zip(self.ranks, programs, strict=True):
+                rank.operations = self._read(rank.number, operations)
             while ready := [r for r in self.ranks if r.waits is None and r.step < len(r.operations)]:
                 self._do(min(ready, key=lambda rank: (rank.now, rank.number)))
             self._ended()

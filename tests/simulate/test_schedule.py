@@ -369,7 +369,8 @@ def test_a_deadlock_names_its_cycle_and_leaves_out_who_only_waits_for_it():
     ],
 )
 def test_operations_that_no_program_gives_are_a_problem_and_no_error(operations):
-    assert play(Case(2, 2, 2), [operations, operations]).problem
+    found = play(Case(2, 2, 2), [operations, operations])
+    assert found.problem and len(found.peaks) == len(found.sent) == 2
 
 
 def test_a_program_is_recorded_and_no_more():
