@@ -13,9 +13,10 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**, and no other notebook depends on it. It needs no cluster and trains nothing. In six puzzles, you write the program that each rank runs in one training step. The kit plays it on
-# all ranks and says whether the sums are right, how long the step takes, how much memory each rank needs, and how many
-# bytes it sends. Each puzzle has a bar to beat. You can play each puzzle without having solved the ones before.
+# This notebook is **optional**, and no other notebook depends on it. It needs no cluster and trains nothing. In six
+# puzzles, you write the program that each rank runs in one training step. The kit plays it on all ranks and says
+# whether the sums are right, how long the step takes, how much memory each rank needs, and how many bytes it sends.
+# Each puzzle has a bar to beat. The puzzles do not depend on each other.
 #
 # The idea of such puzzles comes from Sasha Rush's
 # [LLM Training Puzzles](https://github.com/srush/LLM-Training-Puzzles).
@@ -57,12 +58,12 @@ def alone(rank, K, L, M):
 game.show("13.1", alone, ranks=1, layers=3, batches=2)
 
 # %% [markdown]
-# Each box is one operation. The number in it is the micro-batch or, where all ranks do the same with different
-# micro-batches, the layer. Hatched in white: the rank is idle. Below you see the memory of each rank. Move the `time` slider
-# with the mouse or with the arrow keys: the lines below the picture say what each rank does and holds at that moment.
+# Each box is one operation, and the number in it is the layer. A white box with stripes means that the rank is idle.
+# Below the boxes you see the memory of each rank. Move the `time` slider with the mouse or with the arrow keys: the
+# lines below the picture say what each rank does and holds at that moment.
 #
-# The engine follows which micro-batches each gradient contains. So it notices when something is missing. In this
-# program, rank 1 never adds its gradient:
+# The kit keeps track of the micro-batches in each gradient, so it notices when one is missing. In the next program, two
+# ranks share the micro-batches, but they never add up their gradients:
 
 
 # %%
@@ -93,7 +94,8 @@ game.show("13.1", nobody_adds, ranks=2, batches=2)
 # | `all_gather(weights(0))` | rank r contributes part r, and all ranks get all parts |
 # | `free(weights(0), keep=rank)` | frees all parts but part `rank`; without `keep`, it frees everything |
 #
-# A tensor is written `weights(layer)`, `gradient(layer)` or `optimizer(layer)` (the state of the optimizer). It has K parts of equal size.
+# A tensor is written `weights(layer)`, `gradient(layer)` or `optimizer(layer)` (the state of the optimizer). It has K
+# parts of equal size.
 #
 # Exchanges involve all ranks, so every rank must call the same ones in the same order. A call returns when the exchange
 # is complete. With `wait=False`, it returns at once and the exchange runs while the rank computes:
@@ -104,20 +106,21 @@ game.show("13.1", nobody_adds, ranks=2, batches=2)
 # wait(sum_of_5)
 # ```
 #
-# Until you have waited for it, nobody may use what is being exchanged. At its end, a program waits for everything that it has
-# started.
+# Before you use a tensor that is being exchanged, you must wait for the exchange. At its end, a program waits for
+# every exchange that it has started.
 #
 # A rank computes one operation at a time. An all-reduce of n MB is a ring: 2 (K - 1) messages, one after another, of
-# n / K MB each. Every message costs the latency, and then its size divided by the bandwidth.
+# n / K MB each. A message takes the latency plus its size divided by the bandwidth.
 #
-# Each check plays your program on the example, and then on other numbers of ranks, layers and micro-batches, and with other times, which
-# are drawn anew. The bar is always 5 % above the best schedule that is known.
+# A check first plays your program on the example. Then it draws other numbers of ranks, layers and micro-batches, and
+# other times, and plays it again. If it finds something there, `game.show("13.1", your_program, last=True)` shows that
+# case. The bar is always 5 % above the best schedule that is known.
 
 # %% [markdown]
 # ## Puzzle 1: plain data parallelism
 #
-# There are as many micro-batches as ranks. Every rank holds all weights. At the end, all weights must be updated on
-# every rank. In this puzzle, every exchange is waited for.
+# There are as many micro-batches as ranks, and every rank holds all the weights. At the end, all the weights must be
+# updated on every rank. In this puzzle, you cannot write `wait=False`.
 
 # %%
 game.puzzle("13.1")
@@ -199,16 +202,16 @@ game.show("13.2", in_buckets)
 #
 # ## Puzzle 3: accumulation
 #
-# Now there are several micro-batches for each rank: M is a multiple of K. You choose which rank computes which of them.
-# `backward` adds to the gradient that is already there. There are two bars: the activations of *all* micro-batches of a
-# rank need too much memory, and the exchange must be hidden as well as possible.
+# Now M is a multiple of K: there are several micro-batches for each rank. You choose which rank computes which of them.
+# `backward` adds to the gradient that is already there. There are two bars. The bar for the memory is too low to keep
+# the activations of two micro-batches. The bar for the time is too low for an exchange that nothing hides.
 
 # %%
 game.puzzle("13.3")
 
 # %% [markdown]
 # <details><summary>Hint 1</summary><code>range(rank, M, K)</code> gives each rank its micro-batches. Finish one micro-batch, forward and backward, before you begin with the next.</details>
-# <details><summary>Hint 2</summary>What does a gradient contain if you exchange it after every micro-batch? Try it: the message says what is in it how many times.</details>
+# <details><summary>Hint 2</summary>What does a gradient contain if you exchange it after every micro-batch? Try it: the message counts the copies of each micro-batch.</details>
 # <details><summary>Hint 3</summary>During the last micro-batch, the gradient of a layer is complete as soon as its backward pass is done. Start its exchange then. Here the latency is low.</details>
 
 
@@ -246,7 +249,7 @@ game.show("13.3", accumulated)
 #
 # Adam keeps two numbers for each weight, on every rank. With ZeRO-1, each rank keeps only its part of this state: at
 # the start, rank r holds all weights, but only part r of `optimizer(layer)`. So rank r can update only part r of the
-# weights. At the end, every rank must hold all updated weights. The bar is the number of bytes.
+# weights. At the end, every rank must hold all the updated weights. The bar is for the bytes that a rank sends.
 
 # %%
 game.puzzle("13.4")
@@ -281,9 +284,8 @@ game.show("13.4", zero_1)
 # %% [markdown]
 # ## Puzzle 5: ZeRO-2, sharded gradients
 #
-# The start is the same as in puzzle 4. Look at the memory in the picture above: at the end of the backward pass, every
-# rank holds the whole gradients of all layers. But each rank needs only its part. Now there is a bar for the memory,
-# too.
+# The start is the same as in puzzle 4. In the picture above, every rank holds the whole gradients of all layers at the
+# end of the backward pass, although it needs only its own part of each. Now there is also a bar for the memory.
 
 # %%
 game.puzzle("13.5")
@@ -319,17 +321,17 @@ game.show("13.5", zero_2)
 # ## Puzzle 6: ZeRO-3 with prefetch
 #
 # Now the weights are sharded, too: at the start and at the end, rank r holds only part r of everything. Before a rank
-# can compute with a layer, it must gather the layer's weights. Afterwards it frees what is not its own. If every rank
-# waits for each layer, it computes for little more than half of the time. So let the weights of the next layer arrive while the current layer computes. To
-# gather all of them at the start would need too much memory.
+# can compute with a layer, it must gather the layer's weights. Afterwards, it frees the parts that are not its own. A
+# program that waits for each layer computes for little more than half of the time. So let the weights of the next layer
+# arrive while the current layer computes. If you gather all the weights at the start, they need too much memory.
 
 # %%
 game.puzzle("13.6")
 
 # %% [markdown]
 # <details><summary>Hint 1</summary>Write it without <code>wait=False</code> first: gather, compute, free, for each layer forward and backward, and a <code>reduce_scatter</code> after each backward pass.</details>
-# <details><summary>Hint 2</summary>Keep the number of the exchange under way in a variable, as <code>arriving</code>. In each round: wait for it, start the next one, compute, free.</details>
-# <details><summary>Hint 3</summary>After the last layer, the backward pass begins with the same layer: do not free it in between. The reduce-scatter can be started, too; wait for it one layer later, so that no two whole gradients pile up.</details>
+# <details><summary>Hint 2</summary><code>all_gather(..., wait=False)</code> returns a number for <code>wait</code>. Keep it in a variable, such as <code>arriving</code>. In each round: wait for it, start the next one, compute, free.</details>
+# <details><summary>Hint 3</summary>After the last layer, the backward pass begins with the same layer: do not free it in between. The reduce-scatter can be started, too; wait for it one layer later, so that whole gradients do not pile up.</details>
 
 
 # %% labs={"id": "13.6"}
@@ -374,14 +376,15 @@ game.show("13.6", zero_3)
 #
 # ## Your own games
 #
-# The case of each puzzle can be changed: the numbers of ranks, layers and micro-batches, every time, the latency, the
-# bandwidth (MB/ms), and the sizes. With a link that is four times as fast, does the prefetch of puzzle 6 still save time?
+# You can change everything in the example of a puzzle: the numbers of ranks, layers and micro-batches, the times, the
+# latency, the bandwidth (in MB/ms), and the sizes. With links that are four times as fast, how much time does the
+# prefetch of puzzle 6 still save? Compare it with a version without `wait=False`.
 
 # %%
-game.show("13.6", zero_3, ranks=8, layers=8, batches=8, bandwidth=40.0)
+game.show("13.6", zero_3, bandwidth=32.0)
 
 # %% [markdown]
-# Your best schedules so far, for the examples:
+# These are your best schedules of the examples so far:
 
 # %%
 game.best()
@@ -389,18 +392,19 @@ game.best()
 # %% [markdown]
 # ## P1
 #
-# Choose one of your schedules. In 3 to 5 sentences: what still shows in its picture as idle time, why can no other order of the operations
-# hide it, and what would you measure on a real machine before you chose this schedule? The report shows your best
-# schedules beside your answer.
+# Choose one of your schedules, and write 3 to 5 sentences. When are the ranks still idle, and why can no other order of
+# the operations prevent it? What would you measure on a real machine before you chose this schedule? The report shows
+# the pictures of your best schedules beside your answer.
 
 # %% [markdown] labs={"id": "P1", "kind": "answer"}
 # ### P1: your answer
 # ### BEGIN SOLUTION
 # In my schedule for ZeRO-3, the ranks are idle twice. At the start, they wait for the weights of layer 0, because no
-# operation can run without them. At the end, they wait for the sum of the gradient of layer 0, because its backward pass is the last
-# one. All other exchanges run while something is computed, so no other order can save more. Before I chose it on a real machine, I
-# would measure how long a layer computes, and how long it takes to gather its weights: prefetching one layer ahead is
-# only enough if gathering is faster than computing. I would also measure the peak memory, because two layers are gathered at the same time.
+# operation can run without them. At the end, they wait for the sum of the gradient of layer 0, because its backward
+# pass is the last one. All other exchanges run while something is computed, so no other order can save more. Before I
+# chose it on a real machine, I would measure how long a layer computes, and how long it takes to gather its weights:
+# prefetching one layer ahead is only enough if gathering is faster than computing. I would also measure the peak
+# memory, because two layers are gathered at the same time.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -409,8 +413,8 @@ game.best()
 # - A schedule is judged by four things: its sums, its time, its peak memory, and its bytes. Improving one of them can
 #   cost another.
 # - Overlap hides an exchange behind computation, but only what is ready early enough. The last message stays visible.
-# - Fewer messages cost less latency, and more messages can be hidden better. Buckets are the compromise.
-# - A reduce-scatter and an all-gather send as much as an all-reduce. So ZeRO-1 and ZeRO-2 save memory at no cost in bytes.
-#   ZeRO-3 sends the weights twice, and saves the most memory.
+# - A few large messages cost less latency; many small ones can be hidden better. Buckets are the compromise.
+# - A reduce-scatter and an all-gather together send as many bytes as an all-reduce. So ZeRO-1 and ZeRO-2 save memory
+#   without sending more. ZeRO-3 gathers the weights twice, and saves the most memory.
 #
 # Next: `13b_harder_schedules`.

@@ -13,9 +13,9 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**, and so is each of its six puzzles: they take about 20 minutes each, in any order. You
-# write programs as in notebook 13, whose first section explains how. New here: single messages from one rank to another,
-# layers that are split over the ranks, and the two halves of a backward pass.
+# This notebook is **optional**. Each of its six puzzles takes about 20 minutes, and you can choose any order. You write
+# programs as in notebook 13; its first section explains how. Three things are new here: single messages from one rank
+# to another, layers that are split over the ranks, and backward passes in two halves.
 
 # %%
 from labs.checks import answered, check
@@ -34,11 +34,17 @@ from labs.lessons.nb13.programs import (
 # | `receive(tensor, source)` | waits for this tensor from rank `source`; it replaces what is there |
 # | `receive(tensor, source, add=True)` | adds the tensor to what is there |
 #
-# A message begins as soon as one rank sends *and* the other receives. It is the tensor that counts: `receive` must name
-# the same tensor as `send`. A rank can send one message and receive another one at the same time. With `wait=False`, both calls return at
-# once. `gradient(0, 2)` is part 2 of a gradient, and `gradient(0, 2, 3)` is its parts 2 and 3.
+# A message begins when one rank has called `send` *and* the other has called `receive` with the same tensor. A rank can
+# send one message and receive another at the same time. With `wait=False`, both calls return at once.
 #
-# Two ranks that swap their gradients could write:
+# These tensors can be sent:
+#
+# - `gradient(layer)`, or parts of it: `gradient(0, 2)` is part 2, and `gradient(0, 2, 3)` is parts 2 and 3
+# - `activation(layer, batch)`: what a layer hands to the next layer
+# - `error(layer, batch)`: the gradient of the loss with respect to this activation; in the backward pass, each layer
+#   computes it for the layer before
+#
+# This program is meant to add up the gradients of two ranks:
 
 
 # %%
@@ -52,8 +58,9 @@ def swap(rank, K, L, M):
 game.show("13.7", swap, ranks=2, batches=2)
 
 # %% [markdown]
-# This is a **deadlock**: each of the two ranks waits until the other one receives. The arrows show who waits for whom. Real MPI programs
-# hang in the same way when their messages are large. Start the message, or let one rank receive first:
+# This is a **deadlock**: each of the two ranks waits until the other one receives. The arrows show who waits for whom.
+# Real MPI programs with large messages hang in the same way. Start the message with `wait=False`, or let one rank
+# receive first:
 
 
 # %%
@@ -69,9 +76,9 @@ game.show("13.7", swap, ranks=2, batches=2)
 # %% [markdown]
 # ## Puzzle 7: a ring
 #
-# Every rank holds the gradient of its own micro-batch. At the end, every rank must hold the sum. There are no collectives, only
-# messages. In the plain solution, the sum travels round the ring once, and then the result does the same. At any moment only one
-# link is in use.
+# Every rank holds the gradient of its own micro-batch. At the end, every rank must hold the sum. You may use only `send`
+# and `receive`. In the plain solution, each rank adds its gradient to what arrives and passes the sum on; then the
+# result travels round the ring. That is slow, because only one link is in use at a time.
 
 # %%
 game.puzzle("13.7")
@@ -102,13 +109,13 @@ check("13.7", ring)
 game.show("13.7", ring)
 
 # %% [markdown]
-# NCCL and Horovod use such rings for large messages. The proof that no all-reduce sends fewer bytes over its busiest link is by
-# [P. Patarasuk and X. Yuan, 2009](https://doi.org/10.1016/j.jpdc.2008.09.002).
+# NCCL uses such rings for large messages. [P. Patarasuk and X. Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002)
+# proved that no all-reduce sends fewer bytes over its busiest link.
 #
 # ## Puzzle 8: reduce-scatter, then all-gather, in few messages
 #
-# The same task, but the latency is high, and K is a power of two. The ring sends 2 (K - 1) messages, one after another. That is too many. But
-# the bytes have a bar, too: to exchange whole gradients is no solution either.
+# The task is the same, but now the latency is high, and K is a power of two. The 2 (K - 1) successive messages of the
+# ring take too long. There is also a bar for the bytes, which whole gradients do not meet.
 
 # %%
 game.puzzle("13.8")
@@ -157,9 +164,9 @@ game.show("13.8", by_halves)
 # | `split="columns"` | the whole activation before | part r of its own activation | part r of its error | a share of the whole error before |
 # | `split="rows"` | part r of the activation before | a share of its whole activation | its whole error | part r of the error before |
 #
-# Shares must be added up before anybody uses them: `all_reduce(activation(layer, 0))` or `all_reduce(error(layer, 0))`. Parts can
-# be put together: `all_gather(activation(layer, 0))`. The activations of layers 0, 2, 4, ... are four times as wide as
-# the others, as in the feed-forward layers of a transformer.
+# A *share* is one summand of the result. Add up the shares before you use them: `all_reduce(activation(layer, 0))` or
+# `all_reduce(error(layer, 0))`. To put parts together, call `all_gather(activation(layer, 0))`. The activations of layers 0, 2, 4, ... are four times
+# as wide as the others, as in the feed-forward layers of a transformer.
 
 # %%
 game.puzzle("13.9")
@@ -200,9 +207,9 @@ game.show("13.9", tensor_parallel)
 #
 # ## Puzzle 10: GPipe
 #
-# Rank r holds layer r alone, so K equals L. Micro-batches go through the ranks as through a production line. Send
-# `activation(rank, batch)` to the next rank and, in the backward pass, `error(rank - 1, batch)` to the rank before. What is sent
-# of these leaves the rank.
+# Rank r holds only layer r, so K equals L. Micro-batches pass through the ranks as on a production line. Send
+# `activation(rank, batch)` to the next rank and, in the backward pass, `error(rank - 1, batch)` to the previous one.
+# Activations and errors that you send leave the rank; it does not keep a copy.
 
 # %%
 game.puzzle("13.10")
@@ -245,8 +252,9 @@ game.show("13.10", gpipe)
 #
 # ## Puzzle 11: 1F1B
 #
-# GPipe keeps the activations of all M micro-batches until the backward passes begin. *One forward, one backward* (1F1B) is as fast
-# and keeps far fewer: once the first error arrives, a rank takes turns between a backward pass and a forward pass.
+# GPipe keeps the activations of all M micro-batches until the backward passes begin. *One forward, one backward* (1F1B)
+# is just as fast and keeps far fewer: after the first error has arrived, a rank alternates between backward and forward
+# passes.
 
 # %%
 game.puzzle("13.11")
@@ -297,13 +305,14 @@ game.show("13.11", one_forward_one_backward)
 #
 # ## Puzzle 12: zero bubble
 #
-# A backward pass computes two things. The rank before waits for the error. Nobody waits for the gradient of the
-# weights. So split the pass:
+# A backward pass computes two things: the error, for which the previous rank is waiting, and the gradient of the
+# weights, for which nobody is waiting. So you can split the pass:
 #
 # - `backward_inputs(layer, batch)` gives the error of the layer before, and frees nothing yet.
 # - `backward_weights(layer, batch)` comes later. It adds to the gradient, and frees the activation and the error.
 #
-# Fill the bubbles of 1F1B with the second half. But what waits for it stays in memory, and that has a bar.
+# Fill the idle times of 1F1B with second halves. But the activation and the error stay in memory until then, and there
+# is a bar for the memory, too.
 
 # %%
 game.puzzle("13.12")
@@ -311,7 +320,7 @@ game.puzzle("13.12")
 # %% [markdown]
 # <details><summary>Hint 1</summary>Start from your 1F1B program, with <code>backward_inputs</code> instead of <code>backward</code>, and <code>backward_weights</code> after it. Which ranks still wait too often at the start?</details>
 # <details><summary>Hint 2</summary>The last rank has the most work at the start: errors that the others are waiting for. It should put off its second halves; rank 0 need not.</details>
-# <details><summary>Hint 3</summary>Let rank r lag r micro-batches behind with its second halves: after micro-batch b, compute the one of b - r, before the next forward part needs memory. Do the rest at the end.</details>
+# <details><summary>Hint 3</summary>Let the second halves of rank r lag r micro-batches behind: after micro-batch b, compute the one of b - r, before the next forward part needs memory. Do the rest at the end.</details>
 
 
 # %% labs={"id": "13.12"}
@@ -352,12 +361,12 @@ check("13.12", zero_bubble)
 game.show("13.12", zero_bubble)
 
 # %% [markdown]
-# This is the schedule ZB-H1 of [P. Qi and others, 2024](https://arxiv.org/abs/2401.10241).
+# The idea is that of the schedule ZB-H1 by [P. Qi and others, 2024](https://arxiv.org/abs/2401.10241).
 #
 # ## On real processes
 #
-# Are these schedules more than pictures? The next cell runs your pipelines on 2 and on 4 processes, with a small network
-# and with real numbers. It compares the weights after the update with those of a single process.
+# Do these programs compute the right thing outside the simulation? The next cell runs your pipelines on 2 and on 4
+# processes, with a small network and real numbers. It compares the updated weights with those of a single process.
 
 # %%
 for id, pipeline in (("13.11", one_forward_one_backward), ("13.12", zero_bubble)):
@@ -366,7 +375,7 @@ for id, pipeline in (("13.11", one_forward_one_backward), ("13.12", zero_bubble)
             real.run(id, pipeline, ranks)
 
 # %% [markdown]
-# Your best schedules so far, for the examples:
+# These are your best schedules of the examples so far:
 
 # %%
 game.best()
@@ -374,7 +383,9 @@ game.best()
 # %% [markdown]
 # ## Summary
 #
-# - A ring keeps all links busy. Few messages matter as soon as the latency does.
-# - Tensor parallelism pays when the wide activations stay where they are.
-# - In a pipeline, the bubble depends on how many micro-batches there are. The memory depends on the order of the operations.
-# - A blocking message in the wrong place is a deadlock. Start messages, and wait where you need what comes.
+# - A ring keeps all links busy. Where the latency is high, the number of messages matters more.
+# - In tensor parallelism, the wide activations should never leave their ranks.
+# - In a pipeline, the number of micro-batches determines the idle share, and the order of the operations determines the
+#   memory.
+# - A blocking message in the wrong place leads to a deadlock. Start messages early, and wait only where you need the
+#   result.
