@@ -2,13 +2,13 @@
 labs.simulate.schedule.
 
     @program
-    def data_parallel(rank, K, L, M):
-        load(rank)
-        for layer in range(L):
-            forward(layer, rank)
-        for layer in reversed(range(L)):
-            backward(layer, rank)
-        all_reduce(*[gradient(layer) for layer in range(L)])
+    def alone(rank, K, L, M):
+        for batch in range(M):
+            load(batch)
+            for layer in range(L):
+                forward(layer, batch)
+            for layer in reversed(range(L)):
+                backward(layer, batch)
         for layer in range(L):
             update(layer)
 
