@@ -28,18 +28,22 @@ from labs.show import plots, tables
 # Suppose somebody hands in the 14 lines below. All the numbers are made up, but every sentence could be true. That is
 # not enough: a line **misleads** if it makes the reader believe something that was not measured.
 #
-# > **Scaling of ResNet50V2 on our machines** > > 1. We trained ResNet50V2 in float32 on images of 32x32 pixels, using
-# MirroredStrategy and SGD. > 2. According to the log, an epoch takes 9 s on 1 worker and 3 s on 4 workers, so the
-# speedup is 3.00. > 3. We trained once with each number of workers, since the program and its seed are always the same.
-# > 4. A worker is one GPU. The images per second are the total over all workers. > 5. On 4 GPUs, an epoch runs 75 times
-# as fast as on the laptop's processor: a speedup of 75. > 6. All other speedups are relative to the usual baseline. >
-# 7. On 2 workers the batch was 64 per worker, and on 4 workers it was 64 in total. One curve shows both. > 8. The mean
-# epoch time covers all 5 epochs, so nothing is left out. > 9. The data set is the 1797 digits from scikit-learn. Each
-# epoch reads 1792 of them. > 10. On a machine with 2 cores, 8 workers are 1.9 times as fast as 1, so the method
-# saturates at an efficiency of 0.24. > 11. As Figure 1 shows, the speedup follows the ideal line closely. > 12. On 64
-# workers the speedup is 41. We obtained it from the cost model with our own parameters. > 13. Every training run was
-# complete after 5 epochs, so 4 workers reach the goal 3 times as fast. > 14. The table at the end lists the versions of
-# TensorFlow, Keras and the driver.
+# > **Scaling of ResNet50V2 on our machines**
+# >
+# > 1. We trained ResNet50V2 in float32 on images of 32x32 pixels, using MirroredStrategy and SGD.
+# > 2. According to the log, an epoch takes 9 s on 1 worker and 3 s on 4 workers, so the speedup is 3.00.
+# > 3. We trained once with each number of workers, since the program and its seed are always the same.
+# > 4. A worker is one GPU. The images per second are the total over all workers.
+# > 5. On 4 GPUs, an epoch runs 75 times as fast as on the laptop's processor: a speedup of 75.
+# > 6. All other speedups are relative to the usual baseline.
+# > 7. On 2 workers the batch was 64 per worker, and on 4 workers it was 64 in total. One curve shows both.
+# > 8. The mean epoch time covers all 5 epochs, so nothing is left out.
+# > 9. The data set is the 1797 digits from scikit-learn. Each epoch reads 1792 of them.
+# > 10. On a machine with 2 cores, 8 workers are 1.9 times as fast as 1, so the method saturates at an efficiency of 0.24.
+# > 11. As Figure 1 shows, the speedup follows the ideal line closely.
+# > 12. On 64 workers the speedup is 41. We obtained it from the cost model with our own parameters.
+# > 13. Every training run was complete after 5 epochs, so 4 workers reach the goal 3 times as fast.
+# > 14. The table at the end lists the versions of TensorFlow, Keras and the driver.
 
 # %%
 plots.show(pictures.flawed())

@@ -68,6 +68,12 @@ def test_intervals_of_seconds_and_images_hold_in_these_minutes_only(file):
                 assert "these minutes" in sentence, sentence
 
 
+@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
+def test_a_quotation_has_its_mark_at_each_line_and_nowhere_else(file):
+    for block in re.findall(r"(?m)^# > .*\n(?:# .*\n)*", file.read_text(encoding="utf-8")):
+        assert all(re.match(r"# >(?!.* > )", line) for line in block.splitlines()), f"wrapped as a paragraph: {block}"
+
+
 def test_a_text_that_names_the_strategy_of_several_machines_says_that_it_fails():
     readme = (ROOT / "docs/students/horovod.md").read_text(encoding="utf-8")
     named = [text for text in (readme, *(text for file in LESSONS for text in texts(file))) if "MultiWorker" in text]
