@@ -77,6 +77,14 @@ def test_picture_has_units_a_stamp_and_its_numbers_in_words(name):
     assert all(axis.get_xlabel() for axis in last) and any(axis.get_title() or axis.texts for axis in figure.axes)
 
 
+def test_each_picture_of_a_notebook_is_drawn_by_a_test():
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    shown = r"(?:plots\.show|widgets\.explore)\(\s*pictures\.(\w+)"
+    for source in (ROOT / "solutions").glob("[0-9]*.py"):
+        for name in re.findall(shown, source.read_text(encoding="utf-8")):
+            assert re.search(rf"\w\.{name}\b", tests), f"{source.stem}: give pictures.{name} a line in PICTURES"
+
+
 # Notebook 00: the course, the first measurement, the predictions
 
 

@@ -98,7 +98,8 @@ def path_line(lesson):
 @pytest.mark.parametrize("lesson", tasks.lessons().values(), ids=lambda lesson: lesson.notebook)
 def test_a_notebook_says_on_which_paths_it_lies(lesson):
     text = (ROOT / f"solutions/{lesson.notebook}.py").read_text(encoding="utf-8")
-    assert text.count(f"\n# {path_line(lesson)}\n") == 1
+    assert text.count(f"\n# {path_line(lesson)}\n") == 1, f"its first cell lacks: {path_line(lesson)}"
     lessons = list(tasks.lessons().values())
     for later in lessons[lessons.index(lesson) + 1 :][:1]:
-        assert later.optional or f"`{later.notebook}`" in text.rpartition("Next: ")[2].partition("# %%")[0]
+        told = text.rpartition("Next: ")[2].partition("# %%")[0]
+        assert later.optional or f"`{later.notebook}`" in told, f"ends without: Next: `{later.notebook}`"
