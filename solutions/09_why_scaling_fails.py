@@ -42,8 +42,8 @@ print(f"preset {plan.name}; a rank computes on one CPU core, and this machine ha
 # ## 1. The exchange may cost more than it saves
 #
 # A published lesson on Horovod trains a small network on images of digits. With the same global batch size, one process
-# takes 73 s and four processes take 443 s. The lesson says that four processes are "almost eight times slower". How many
-# times as long do they actually take?
+# takes 73 s and four processes take 443 s. The lesson says that four processes are "almost eight times slower". How
+# many times as long do they actually take?
 
 # %% labs={"id": "09.1"}
 ### BEGIN SOLUTION
@@ -52,9 +52,9 @@ times_as_long = 443 / 73
 check("09.1", times_as_long)
 
 # %% [markdown]
-# The factor is wrong, but the effect is real: four processes are far slower than one. You now reproduce it with networks
-# that differ only in size. Each has three convolutions and a dense layer; the number of filters in the first convolution
-# sets its size:
+# The factor is wrong, but the effect is real: four processes are far slower than one. You now reproduce it with
+# networks that differ only in size. Each has three convolutions and a dense layer; the number of filters in the first
+# convolution sets its size:
 
 # %%
 sizes = [2, 16, 64] if quick else [2, 8, 16, 32, 64]
@@ -69,8 +69,8 @@ tables.show(rows, ("filters", "tensors", "weights", "bytes"), {"bytes": "bytes t
 
 # %% [markdown]
 # The global batch size is fixed: all the ranks together process 32 images per step. One rank processes all 32, two
-# ranks process 16 each, and four ranks process 8 each. (In notebooks 05 and 07, the batch size per worker was fixed, and
-# the global batch grew with the number of workers. A fixed global batch is harder to scale. It is called **strong
+# ranks process 16 each, and four ranks process 8 each. (In notebooks 05 and 07, the batch size per worker was fixed,
+# and the global batch grew with the number of workers. A fixed global batch is harder to scale. It is called **strong
 # scaling**.)
 #
 # **Predict** for the smallest network: how many times as long does a step take on two ranks as on one? Give a number;
@@ -111,8 +111,8 @@ tables.show(rows, ("filters", "one", "two", "ratio"), headers)
 # - all the ranks at the same time, each with its share, without an exchange;
 # - all the ranks at the same time, each with its share, with the exchange.
 #
-# Two ranks exchange over MPI, and so do four ranks if each has a core of its own. Otherwise four ranks use Gloo, because
-# a rank that waits in MPI occupies a core that another rank needs.
+# Two ranks exchange over MPI, and so do four ranks if each has a core of its own. Otherwise four ranks use Gloo,
+# because a rank that waits in MPI occupies a core that another rank needs.
 
 # %%
 if devices.has("horovod"):
@@ -130,8 +130,9 @@ if devices.has("horovod"):
 # which direction? The model includes the computing and the links, but not that two processes on one machine slow each
 # other down.
 #
-# The steps behind one curve took turns, so you can compare its points. The two curves were measured one after the other,
-# and four ranks may use Gloo where two use MPI. So the gap between the curves does not show what two more ranks cost.
+# The steps behind one curve took turns, so you can compare its points. The two curves were measured one after the
+# other, and four ranks may use Gloo where two use MPI. So the gap between the curves does not show what two more ranks
+# cost.
 #
 # The next figure divides a step into four parts:
 #
@@ -142,17 +143,17 @@ if devices.has("horovod"):
 #   exchange, than when one rank computes alone;
 # - **exchange and waiting**: how much the exchange lengthens the step.
 #
-# The figure shows each part as a share of the step with the exchange in the same round. The parts are differences between
-# measured step times. A real part cannot be below 0, so a network with a negative part is marked as too noisy.
+# The figure shows each part as a share of the step with the exchange in the same round. The parts are differences
+# between measured step times. A real part cannot be below 0, so a network with a negative part is marked as too noisy.
 
 # %%
 if devices.has("horovod"):
     plots.show(pictures.step_parts(found))
 
 # %% [markdown]
-# Write a function that computes the speedup of a step from its parts, which all have the same unit. `start` is the start
-# of operations, `per_image` is the computing for one image, and `exchange` is the time that all other parts add on
-# several ranks: sharing the machine, the exchange and waiting. The global batch size is 32.
+# Write a function that computes the speedup of a step from its parts, which all have the same unit. `start` is the
+# start of operations, `per_image` is the computing for one image, and `exchange` is the time that all other parts add
+# on several ranks: sharing the machine, the exchange and waiting. The global batch size is 32.
 
 
 # %% labs={"id": "09.3"}
@@ -176,9 +177,9 @@ if answered("09.3") and devices.has("horovod"):
 # function would return the same number, because the parts are differences between the same step times. That agreement
 # would prove nothing.
 #
-# For 8 and 32 ranks, your function assumes the best case: the exchange takes no longer with more ranks, and each rank has
-# a core of its own. Even then the speedup has a limit, because the ranks do not divide the start of operations and the
-# exchange.
+# For 8 and 32 ranks, your function assumes the best case: the exchange takes no longer with more ranks, and each rank
+# has a core of its own. Even then the speedup has a limit, because the ranks do not divide the start of operations and
+# the exchange.
 #
 # Why does a second rank not help the *smallest* network?
 #
@@ -196,8 +197,8 @@ check("09.4", why_it_loses)
 # %% [markdown]
 # ## 2. Exchange less often
 #
-# If exchanging in every step costs too much, exchange only after every k-th step. In between, each worker trains its own
-# copy of the network. At each exchange, all the workers average their *weights*. This is **local SGD**:
+# If exchanging in every step costs too much, exchange only after every k-th step. In between, each worker trains its
+# own copy of the network. At each exchange, all the workers average their *weights*. This is **local SGD**:
 #
 # $$ w_i \leftarrow w_i - \eta\, g_i(w_i) \quad\text{at every step,}\qquad w_i \leftarrow \frac{1}{K} \sum_{j=1}^{K} w_j
 # \quad\text{after every } k\text{-th.} $$
@@ -210,10 +211,10 @@ check("09.4", why_it_loses)
 # with the same weights but different velocities.
 #
 # Open `scripts/local_sgd.py` and complete the function `local_sgd`, a training loop that does not use `fit`. Two parts
-# are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches with the
-# averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, and
-# `variable.assign(...)` stores it. The check plays 2 ranks in one process, with and without momentum, and compares their
-# weights. It does not need Horovod.
+# are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches with
+# the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, and
+# `variable.assign(...)` stores it. The check plays 2 ranks in one process, with and without momentum, and compares
+# their weights. It does not need Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"
@@ -259,11 +260,11 @@ headers = {"step": "step (ms), measured", "gain": "steps/s against k = 1", "iden
 tables.show(rows, ("k", "means", "step", "gain", "accuracy", "identical"), headers)
 
 # %% [markdown]
-# On average, a step now costs its computing plus 1/k of an exchange. After the last exchange, all the ranks have the same
-# weights.
+# On average, a step now costs its computing plus 1/k of an exchange. After the last exchange, all the ranks have the
+# same weights.
 #
-# A network with `parameters` float32 weights is trained for 512 steps with k = 128. How many times do the ranks exchange
-# their weights, and how many bytes of weights does each rank contribute in total?
+# A network with `parameters` float32 weights is trained for 512 steps with k = 128. How many times do the ranks
+# exchange their weights, and how many bytes of weights does each rank contribute in total?
 
 # %% labs={"id": "09.7"}
 parameters = 394_634
@@ -280,8 +281,8 @@ check("09.7", exchanges, bytes_in_all, parameters)
 # digits are shuffled before they are divided into shards. In the other, they are sorted by label, so the first worker
 # gets the zeros and the last one gets the nines. The eight workers take turns in one process, but they really train.
 #
-# With shuffled shards, you will see the same accuracy for k = 1 and k = 128. **Predict** the test accuracy with *sorted*
-# shards and k = 128. (Random guessing gives 0.1.)
+# With shuffled shards, you will see the same accuracy for k = 1 and k = 128. **Predict** the test accuracy with
+# *sorted* shards and k = 128. (Random guessing gives 0.1.)
 
 # %% labs={"id": "09.8"}
 ### BEGIN SOLUTION

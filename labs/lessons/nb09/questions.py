@@ -161,9 +161,9 @@ def local_sgd(path):
     momentum = f" and momentum {first['momentum']}" if first["momentum"] else ""
     after = "are equal" if first["equal"] else "differ"
     return (
-        f"With k = {first['k']}{momentum}, the weights are not those of local SGD; the two ranks' weights {after} after "
-        "the last step. A step computes the gradient of this rank's batch and makes an update. The mean follows every "
-        "k-th step."
+        f"With k = {first['k']}{momentum}, the weights are not those of local SGD; the two ranks' weights {after} "
+        "after the last step. A step computes the gradient of this rank's batch and makes an update. Take the mean "
+        "after every k-th step."
     )
 
 
