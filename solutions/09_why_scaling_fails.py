@@ -14,9 +14,9 @@
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
 # So far, more workers have needed less time. Here you see how that can fail: for a small network, exchanging the
-# gradients can take longer than sharing the computing saves. You take the steps of such a network apart to find out
-# why. Then you write local SGD, in which the workers exchange less often, and you measure what this saves and what it
-# costs. Notebook 09b, the second part, deals with large batches and late workers.
+# gradients can cost more time than the workers save by dividing the computing. You take the steps of such a network
+# apart to find out why. Then you write local SGD, in which the workers exchange less often, and you measure what this
+# saves and what it costs. Notebook 09b, the second part, deals with large batches and late workers.
 
 # %%
 import json
@@ -213,8 +213,8 @@ check("09.4", why_it_loses)
 # Open `scripts/local_sgd.py` and complete the function `local_sgd`, a training loop that does not use `fit`. Two parts
 # are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches with
 # the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, and
-# `variable.assign(...)` stores it. The check plays 2 ranks in one process, with and without momentum, and compares
-# their weights. It does not need Horovod.
+# `variable.assign(...)` stores it. The check simulates 2 ranks in one process, with and without momentum, and compares
+# their weights with the right ones. It does not need Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"

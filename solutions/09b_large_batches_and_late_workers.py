@@ -13,10 +13,10 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# In notebook 09, more workers did not help because the exchange took too long. There are other reasons. More workers
-# also mean a larger batch, so you measure up to what size a larger batch saves steps. Then you use the workers in
-# another way, for several training runs at once, and you see what a single late worker costs. At the end you write task
-# **W1**, for which you also need your results from notebook 09.
+# In notebook 09, more workers did not help because the exchange took too long. There are other reasons why they may not
+# help. More workers also mean a larger batch, so you measure up to what size a larger batch saves steps. Then you use
+# the workers in another way, for several training runs at once, and you see what a single late worker costs. At the end
+# you write task **W1**, for which you also need your results from notebook 09.
 
 # %%
 import os
@@ -99,10 +99,10 @@ if answered("09.11"):
     print(*(f"batch {batch}: {updates(small.TRAIN, batch, 10)} updates" for batch in sizes_of_batch), sep="\n")
 
 # %% [markdown]
-# With the same number of epochs and the same rate, batch size 512 made 20 updates and batch size 8 made 1600. There are
-# two ways to make the comparison fairer. The first is the linear rule (notebook 04): the rate grows in proportion to
-# the batch size. The second gives every batch size the same number of *steps*, and the rate that is best for it on the
-# validation images. The test images are used only for the final result.
+# With the same number of epochs and the same rate, the run with batch size 512 made 20 updates, and the run with batch
+# size 8 made 1600. There are two ways to make the comparison fairer. The first is the linear rule (notebook 04): the
+# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, and the rate
+# that is best for it on the validation images. The test images are used only for the final result.
 
 # %%
 linear = {
@@ -158,7 +158,7 @@ check("09.12", what_is_left)
 #
 # ## 2. The critical batch size
 #
-# A larger batch saves time only if training then needs *fewer steps*. Up to what batch size is this so? Here a network
+# A larger batch saves time only if training then needs *fewer steps*. Up to what batch size does it? Here a network
 # is trained with each batch size at several rates, until it recognises 95 % of the validation images. For each batch
 # size, the rate that needs the fewest steps counts. **Predict:** how many times as many steps does batch size 128 need
 # as batch size 512? (If each doubling of the batch size halved the number of steps, the answer would be 4.)
@@ -243,7 +243,7 @@ check("09.15", steps_at_critical, images_at_critical)
 #
 # You have two cores and must find a learning rate. You start four training runs with four different rates. They run
 # either one after the other, each on both cores, or two at a time, each on one core. **Predict:** how many times as
-# long does the first way take as the second?
+# long do the four runs take one after the other as two at a time?
 
 # %% labs={"id": "09.19"}
 ### BEGIN SOLUTION
@@ -297,7 +297,8 @@ if answered("09.20"):
 #
 # A single training run of a small network cannot make good use of two cores. Its operations are too short to be
 # divided, and starting, reading and tracing use only one core. Two separate runs exchange nothing, so there is no
-# all-reduce and no barrier. If you need several runs, do them at the same time before you divide one run among workers.
+# all-reduce and no barrier. If you need several runs, let them run side by side rather than dividing each of them among
+# workers.
 
 # %%
 rows = []
@@ -385,26 +386,26 @@ check("09.24", share_of_steps)
 # - Which part of a step do more workers divide, and which parts do they not divide? What would you measure first?
 # - How rarely may the workers exchange, and what does this depend on besides speed?
 # - Up to what batch size do more images save steps, and what does this mean for 64 workers?
-# - Does a large batch by itself do harm? What must be equal in a comparison that shows this?
+# - Does a large batch by itself do harm? What must you keep equal to find out?
 # - What would you rather do with idle cores, and what would slow workers among the 64 cost?
 
 # %% [markdown] labs={"id": "W1", "kind": "answer"}
 # ### W1: your answer
 # ### BEGIN SOLUTION
-# More workers divide the computing, which grows with the number of images. They do not divide the start of operations,
-# and they add an exchange. In notebook 09, with the same 32 images per step, my smallest network was no faster on 2
-# ranks than on 1, and it was much slower on 4 ranks, which shared 2 cores. The largest network was faster on 2 ranks
-# (first figure, with intervals), but the parts of its step limit the speedup computed for 32 ranks. So I would first
-# measure the parts of your step on 1 and 2 workers, with the batch size that you want to use. If the exchange costs too
-# much, average the weights only after every k-th step. With shuffled shards, k = 128 caused no loss of accuracy that
-# the seeds could show, but with shards sorted by label the accuracy fell to about 0.6, so the cost depends on how
-# similar the shards are. At the scale of ImageNet, local SGD did cost accuracy (2110.08133). With 64 workers, the batch
-# becomes 32 times as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. A
-# large batch by itself was no worse: with the same number of steps and tuned rates, no difference was left. With the
-# same number of epochs and the same rate, batch size 512 had made 80 times fewer updates than batch size 8. With
-# workers to spare, I would rather try several rates at the same time, without any exchange. I would also look for slow
-# workers: if each of 64 ranks pauses in one step out of 100, some rank pauses in 47 % of the steps. A rank that is
-# always late must be repaired, because without it the network never learns what only its shard contains.
+# More workers divide the computing, which grows with the number of images, but not the start of operations, and they
+# add an exchange. In notebook 09, with the same 32 images per step, my smallest network was no faster on 2 ranks than
+# on 1, and it was much slower on 4 ranks, which shared 2 cores. The largest network was faster on 2 ranks (first
+# figure, with intervals), but the parts of its step limit the speedup computed for 32 ranks. So I would first measure
+# the parts of your step on 1 and 2 workers, with the batch size that you want to use. If the exchange costs too much,
+# average the weights only after every k-th step. With shuffled shards, k = 128 caused no loss of accuracy that the
+# seeds could show, but with shards sorted by label the accuracy fell to about 0.6, so the cost depends on how similar
+# the shards are. At the scale of ImageNet, local SGD did cost accuracy (2110.08133). With 64 workers, the batch becomes
+# 32 times as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. A large batch
+# by itself was no worse: with the same number of steps and tuned rates, no difference was left, while with the same
+# number of epochs and the same rate, batch size 512 had made only 1/80 as many updates as batch size 8. With workers to
+# spare, I would rather try several rates at the same time, without any exchange. I would also look for slow workers: if
+# each of 64 ranks pauses in one step out of 100, some rank pauses in 47 % of the steps. A rank that is always late must
+# be repaired, because without it the network never learns what only its shard contains.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -421,8 +422,8 @@ check("09.24", share_of_steps)
 # ## Optional: the critical batch size from a single run
 #
 # (About 15 minutes.) Few people can afford to train a large network many times to find one number. McCandlish and
-# others estimate it from a single training run. The gradient of a batch of B images is the true gradient $G$ plus
-# noise. The mean square of the noise is inversely proportional to B:
+# others estimate the critical batch size from a single training run. The gradient of a batch of B images is the true
+# gradient $G$ plus noise. The mean square of the noise is inversely proportional to B:
 #
 # $$ E\,|g_B|^2 = |G|^2 + \frac{\operatorname{tr} \Sigma}{B}, \qquad B_\text{simple} = \frac{\operatorname{tr}
 # \Sigma}{|G|^2} . $$
@@ -513,9 +514,9 @@ check("09.18", what_follows)
 # ## Optional: stop bad runs early
 #
 # (About 10 minutes.) In section 3, you could have stopped most of the four runs after one epoch. **Successive halving**
-# does that. All the runs begin. At each *rung*, a number of epochs after which the runs are compared, only the best
-# third of them continue. Suppose that there are 27 random rates, and rungs after 1, 3, 9 and 27 epochs. How many epochs
-# do all the runs take in total? (A run that continues keeps the epochs that it has already completed.)
+# does that. All the runs begin. After certain numbers of epochs, called *rungs*, they are compared, and only the best
+# third continue. Suppose that there are 27 runs with random rates, and rungs after 1, 3, 9 and 27 epochs. How many
+# epochs do all the runs take in total? (A run that continues keeps the epochs that it has already completed.)
 
 # %% labs={"id": "09.21"}
 ### BEGIN SOLUTION
@@ -524,8 +525,8 @@ epochs_in_all = 27 * 1 + 9 * 2 + 3 * 6 + 1 * 18
 check("09.21", epochs_in_all)
 
 # %% [markdown]
-# Compare this search with two others that stop no run early: one with all the rates, and one with only as many rates as
-# the same number of epochs allows.
+# Compare this search with two others that complete every run: one trains with all the rates, the other with only as
+# many rates as fit into the same number of epochs.
 
 # %%
 rungs, most = ((1, 3, 9), 9) if quick else ((1, 3, 9, 27), 27)
