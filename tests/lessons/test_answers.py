@@ -81,6 +81,11 @@ def test_readme_and_teaching_say_which_notebooks_a_path_has_and_how_long_it_take
         new = ", ".join(number for number in numbers if number not in before)
         assert f"| {name} | {'these, and ' if before else ''}{new} |" in teaching
         before = numbers
+    plan = re.findall(r'\| (\d\d\w?), .* section "(.+?)" \| check ([\d.]+) is right', teaching)
+    assert len(plan) == 2
+    for number, heading, id in plan:
+        (source,) = (ROOT / "solutions").glob(f"{number}_*.py")
+        assert f"\n# ## {heading}\n" in source.read_text() and f'check("{id}"' in source.read_text()
 
 
 @each_lesson
