@@ -15,7 +15,8 @@
 #
 # This notebook is **optional**: you hand nothing in, and no other notebook depends on it. In notebook 08, you found out
 # whether two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the
-# backward pass hide messages, predict step times before you measure them, and try out a machine with 4096 workers.
+# backward pass hide messages, predict step times and compare them with measured ones, and try out a machine with 4096
+# workers.
 
 # %%
 from labs import costs, devices, jobs, presets, recorded
@@ -106,7 +107,7 @@ if devices.has("horovod", "two devices"):
 
 # %% [markdown]
 # Write a function that takes the times of the four kinds of steps, in seconds, and returns the four parts of a step.
-# The parts add up to the last kind of step.
+# The parts add up to the time of the last kind.
 
 
 # %% labs={"id": "12.2"}
@@ -146,8 +147,8 @@ if steps:
 # - **exchange and waiting**: the time that averaging adds to the step.
 # - **input**: the time that the input pipeline adds to the step.
 #
-# The parts add up to the last kind of step because you computed them that way. The real test is a step that was
-# measured separately: a step of a complete training run on 2 workers, from the runs above.
+# The parts add up to the time of the last kind of step because you computed them that way. The real test is a step that
+# was measured separately: a step of a complete training run on 2 workers, from the runs above.
 
 # %%
 compared = experiments.whole_steps(steps, runs)
