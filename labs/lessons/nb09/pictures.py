@@ -155,10 +155,7 @@ def critical(rows, fitted):
     if fitted:
         least, size = fitted
         left.plot(fine, least * (1 + size / fine), color=COLOURS[1], label="your fit")
-        left.axvline(size, color=COLOURS[1], ls=":", lw=1)
-        left.annotate(
-            f"$B_{{crit}}$ = {size:.0f}", (size, max(values)), (4, -4), textcoords="offset points", fontsize=9
-        )
+        left.axvline(size, color=COLOURS[1], ls=":", lw=1, label=f"$B_{{crit}}$ = {size:.0f} images")
         sentences.append(f"Fit: S_min {least:.3g} steps, B_crit {size:.3g} images.")
     rates = [row["rate"] for row in rows]
     right.plot(batches, rates, color=COLOURS[2], marker="s", label="best rate that was tried (measured)")
@@ -240,7 +237,7 @@ def stopping(found):
     logarithmic(axis, spent)
     axis.set_xlim(spent[0] / 1.6, spent[-1] * 1.6)
     axis.set(xlabel="epochs of all runs together", ylabel="best validation accuracy", title="what a search costs")
-    axis.legend(fontsize=9)
+    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(figure, "measured")
     figure.alt = "Best validation accuracy of a search, with 95 % intervals over seeds. " + " ".join(sentences)
     return figure
