@@ -542,8 +542,8 @@ check("12.7", without_fusion)
 #
 # - To take a step apart, run different kinds of whole steps in turn and compare them. Each part is the time that one
 #   thing *adds*, and has an interval.
-# - It proves nothing that differences add up. Compare their sum with a whole step that was measured separately, and
-#   state the residual.
+# - Differences between steps always add up, which proves nothing. Compare their sum with a whole step that was measured
+#   separately, and state the residual.
 # - The backward pass can hide messages if there are not too many of them and they do not come too late. It cannot hide
 #   the last message.
 # - The batch size per worker determines what can be hidden: with a smaller batch, the number of bytes stays the same
