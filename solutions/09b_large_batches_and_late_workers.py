@@ -480,7 +480,7 @@ if answered("09.17"):
     plots.show(pictures.noise(middles, losses, scales, fitted and fitted[1]))
     first, last = (intervals.mean([s for s in scales[place] if s > 0]) for place in (0, -1))
     change = last.value / first.value
-    print(f"B_simple: {first.value:.0f} images at first, {last.value:.0f} at last")
+    print(f"B_simple: {first.value:.0f} images at the start, {last.value:.0f} at the end")
     outcome("09.16", "grows" if change > 1.5 else "falls" if change < 1 / 1.5 else "stays", how="simulated")
 
 # %% [markdown]

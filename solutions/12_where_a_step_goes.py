@@ -293,7 +293,7 @@ check("12.4", what_it_says)
 from labs.costs.stragglers import slowest
 
 rows = [{"workers": f"{n:,}", "slowest": slowest(n, 0.03)} for n in (1, 2, 4, 16, 64, 256, 1024, 4096)]
-tables.show(rows, ("workers", "slowest"), {"slowest": "slowest worker / mean worker, steps that differ by 3 %"})
+tables.show(rows, ("workers", "slowest"), {"slowest": "slowest step / mean step, if steps vary by 3 %"})
 
 # %% [markdown]
 # ## Predict, measure, explain the residual
@@ -323,7 +323,7 @@ for line, row in zip(shown, predicted):
         seconds, (low, high) = row[what]
         line[f"{what} (s) [interval]"] = f"{seconds:.3g} [{low:.3g}, {high:.3g}]"
     line["residual"] = row["measured"][0] - row["predicted"][0]
-    line["of the prediction"] = f"{line['residual'] / row['predicted'][0]:+.1%}"
+    line["residual / prediction"] = f"{line['residual'] / row['predicted'][0]:+.1%}"
 if shown:
     tables.show(shown, tuple(shown[0]), {"residual": "residual (s)"})
     print(
