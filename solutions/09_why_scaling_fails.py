@@ -92,7 +92,9 @@ expected = {2: {}}
 if devices.has("horovod"):
     alone = steps.measure(1, sizes, rounds=rounds, steps=of_round, launcher="mpiexec")
     link = allreduce.measure(2, sizes=(2**10, 2**14, 2**18, 2**22), repeats=8, launcher="mpiexec", runs=jobs.folder())
-    print(f"all-reduce: {1e6 * link['latency']['value']:.0f} us per message, {link['bandwidth']['value'] / 1e6:.0f} MB/s")
+    print(
+        f"all-reduce: {1e6 * link['latency']['value']:.0f} us per message, {link['bandwidth']['value'] / 1e6:.0f} MB/s"
+    )
     expected = {2: steps.predicted(alone, link, ranks=2)}
 
 # %%
