@@ -351,7 +351,7 @@ plots.show(plots.scaling(rows))
 # %% [markdown]
 # These two studies were measured at different times, so do not compare their times in seconds. Each speedup is a ratio
 # within rounds, so you may compare the speedups, with their intervals. To find out whether their difference is real,
-# you need an interval for *their* ratio, as in notebook 08.
+# you need an interval for *their* ratio, as in notebook 08b.
 #
 # You can start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. The ranks then share the
 # cores, the record is marked **oversubscribed**, and its times say nothing about speed. Use `horovodrun --gloo` for

@@ -13,7 +13,7 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**: it has no task to hand in, and no other notebook depends on it. Notebook 08 showed
+# This notebook is **optional**: it has no task to hand in, and no other notebook depends on it. Notebook 08b showed
 # whether two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the
 # backward pass hide messages, predict steps that were not measured, and try out a machine with 4096 workers.
 
