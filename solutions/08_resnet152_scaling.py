@@ -9,7 +9,7 @@
 # %% [markdown]
 # # What changes with a larger network?
 #
-# **Time: 75 minutes, including 9 minutes of computing on 2 cores.**
+# **Time: 85 minutes, including 9 minutes of computing on 2 cores.**
 #
 # **Paths:** *the practical* (next: `08b_both_networks_together`), *everything*; *an afternoon* leaves it out.
 #
@@ -142,7 +142,7 @@ check("08.5", other_way)
 # network, the recorder and the training. Use your own script as a model: only a few lines differ. The check below
 # accepts your script if
 #
-# - it trains ResNet152V2 with random initial weights, with one replica on each of the `workers`;
+# - it trains ResNet152V2 from random weights, with one output for each class, and one replica on each of the `workers`;
 # - the learning rate follows the linear rule;
 # - both the log and the record give the name `ResNet152V2` and the number of workers;
 # - the recorder records every epoch, and the log has one line for each epoch.
@@ -179,8 +179,8 @@ check("T7", script)
 # As in notebook 04, a separate process trains with 1, 2, 4, ... images until memory runs out. Both networks get the
 # same amount of memory for a step.
 #
-# **Predict:** how many times as large is ResNet50V2's largest batch as ResNet152V2's? Which column of the table above
-# grows with the batch size?
+# **Predict:** how many times as large is ResNet50V2's largest batch as ResNet152V2's? Enter a number. (Which column of
+# the first table grows with the batch size?)
 
 # %% labs={"id": "08.7"}
 ### BEGIN SOLUTION
@@ -427,7 +427,7 @@ for file in large_files:
 # model, the number of workers, the global batch size and the learning rate. The lines `N/N - ..s` give the time of
 # each epoch; I left out the first epoch of each run. The .err files contain no errors. The table above gives the
 # speedup and the efficiency with 95 % intervals, alongside the epoch time and images per second measured in these
-# minutes. After the same number of epochs, the accuracy is lower on 2 workers, which make half as many updates. I
+# minutes. It also gives the accuracy after the last epoch, when 2 workers have made half as many updates as 1 worker. I
 # predicted the step time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on
 # 4 workers would be oversubscribed on 2 cores.
 # ### END SOLUTION

@@ -213,7 +213,7 @@ check("08.17", answer)
 # ## Is the difference real?
 #
 # Now apply your two functions to your runs. **Predict** before you look: which of the three answers do your runs
-# give, if a difference of 5 % matters?
+# give, if a difference of 5 % matters? Enter `"yes"`, `"no"` or `"can't tell"`.
 
 # %% labs={"id": "08.18"}
 ### BEGIN SOLUTION
@@ -302,7 +302,8 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # rounds could show. Nothing was measured at each network's own largest batch size. There, ResNet152V2 fits fewer
 # images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table, show how
 # much of its advantage is left. Its workers also have to exchange 514 tensors instead of 174. After the same number
-# of epochs, 2 workers have made half as many updates, and the accuracy is lower, for both networks.
+# of epochs, 2 workers have made half as many updates as 1 worker, for both networks; the first table gives the accuracy
+# of each run.
 # ### END SOLUTION
 
 # %% [markdown]

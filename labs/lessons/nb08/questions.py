@@ -41,7 +41,7 @@ def bytes_per_operation(function):
     yield near(on_16, 120 * 16), "The gradient does not grow with the batch size. Only the computation does."
     yield near(on_8, 8 / 120), "Upside down: this is the number of multiply-adds for each byte."
     if near(on_8, 2 * 15) or near(on_8, 15 / 3):
-        return "This is off by a constant factor: count only the forward pass, and the gradient once, as the text says."
+        return "This is off by a constant factor: count only the forward pass, and each byte of the gradient once."
     return "Divide the bytes of the gradient by the multiply-adds of all images in the batch."
 
 
@@ -98,7 +98,7 @@ def step_by_hand(seconds, small_steps, alone, small, large):
         return "Here, the extra time grows with the computation. Assume that it grows with the bytes."
     yield is_(added * bytes_), "This is only the extra time. Add it to the step time on one worker."
     if is_(alone + two * bytes_):
-        return "You scaled ResNet50V2's whole step. Only the time that 2 workers add to it is for exchange and waiting."
+        return "You scaled ResNet50V2's whole step. Only the time that 2 workers add to it is spent on exchange and waiting."
     return "The step has two parts: the time on one worker, and what the second one adds. Which of the two do you know?"
 
 

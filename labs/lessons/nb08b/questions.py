@@ -125,7 +125,7 @@ def answer(function):
     yield "no" not in told.values(), "Some intervals are narrow enough to say that there is no difference that matters."
     yield (
         told[1.005, 1.02, 0.05] != "yes",
-        "This interval does not contain 1, so the difference is real, though it is small.",
+        "The interval from 1.005 to 1.02 does not contain 1, so the difference is real, though it is small.",
     )
     yield told[0.80, 0.97, 0.05] != "yes", "A ratio can be below 1, too: then the whole interval lies below 1."
     if told[0.97, 1.03, 0.01] == "no" or told[0.90, 1.08, 0.2] != "no":
@@ -147,7 +147,7 @@ def carried_over(expected, mirrored, horovod):
     right = known * other / one
     wrong = {
         "This is ResNet152V2's efficiency with MirroredStrategy. How does Horovod change that of ResNet50V2?": other,
-        "This is ResNet50V2's efficiency with Horovod. Are both equally efficient with MirroredStrategy?": known,
+        "This is ResNet50V2's efficiency with Horovod. Are both networks equally efficient with MirroredStrategy?": known,
         "The ratio of the networks is upside down: which of them is ahead with MirroredStrategy?": known * one / other,
         "You divided by Horovod's effect on ResNet50V2's efficiency. Multiply by it.": other * one / known,
         "You carried over a difference. The text assumes that a *multiple* stays the same.": known + other - one,
