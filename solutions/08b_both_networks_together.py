@@ -62,8 +62,8 @@ tables.scaling(rows)
 # **Draw one figure with three plots**: epoch time, images per second, and speedup, each against the number of workers
 # and with **both networks in each plot**. Use `rows`, a list with one dictionary for each line of the table. Each
 # dictionary has the keys `model`, `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Label the axes, with
-# units, and add a legend that names the networks. Start with `figure = Figure(figsize=(12, 3.2),
-# layout="constrained")`.
+# units, and add a legend that names the networks. Start with
+# `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
 
 # %% labs={"id": "08.14"}
 from matplotlib.figure import Figure

@@ -98,7 +98,7 @@ def step_by_hand(seconds, small_steps, alone, small, large):
         return "Here, the extra time grows with the computation. Assume that it grows with the bytes."
     yield is_(added * bytes_), "This is only the extra time. Add it to the step time on one worker."
     if is_(alone + two * bytes_):
-        return "You scaled ResNet50V2's whole step. Only the time that 2 workers add to it is spent on exchange and waiting."
+        return "You scaled ResNet50V2's whole step. Only the time that 2 workers add is spent on exchange and waiting."
     return "The step has two parts: the time on one worker, and what the second one adds. Which of the two do you know?"
 
 

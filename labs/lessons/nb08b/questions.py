@@ -147,7 +147,7 @@ def carried_over(expected, mirrored, horovod):
     right = known * other / one
     wrong = {
         "This is ResNet152V2's efficiency with MirroredStrategy. How does Horovod change that of ResNet50V2?": other,
-        "This is ResNet50V2's efficiency with Horovod. Are both networks equally efficient with MirroredStrategy?": known,
+        "This is ResNet50V2's efficiency with Horovod. Are the two equally efficient with MirroredStrategy?": known,
         "The ratio of the networks is upside down: which of them is ahead with MirroredStrategy?": known * one / other,
         "You divided by Horovod's effect on ResNet50V2's efficiency. Multiply by it.": other * one / known,
         "You carried over a difference. The text assumes that a *multiple* stays the same.": known + other - one,
