@@ -25,7 +25,7 @@ def by_hand(zero, one):
     if set(zero + one) != set(range(1, 101)):
         return f"{some(sorted(set(zero + one) - set(range(1, 101))))} is not among the numbers from 1 to 100."
     if len(zero) != len(one):
-        return f"One worker reads {len(zero)} numbers and the other {len(one)}. The shares must be as equal as possible."
+        return f"One worker reads {len(zero)} numbers and the other {len(one)}. Shares must be as equal as possible."
     yield zero == list(range(2, 101, 2)), "The two shares are fair, but swapped: worker 0 takes the first number."
     if zero == list(range(1, 51)):
         return "These are two blocks: nothing is missing, but neighbours stay together. Take every second number."
@@ -149,7 +149,6 @@ def never_read(function):
     (reads, n), value, _ = next(row for row in zip(trials, got, wanted, strict=True) if row[1] != row[2])
     lists = ", ".join(map(str, reads))
     return f"For the reads {lists} of {n} samples, your function returns {value:g}. Which samples does nobody read?"
-===
 
 
 @judges("06.9")
@@ -210,8 +209,8 @@ def fair(function):
     early = max(_places_early(reads) for epochs in made.values() for reads in epochs)
     if early < 0.75 * n:
         return (
-            f"Every sample is read once, but neighbours stay close: of {n} sorted samples, each moves forward by at most"
-            f" {early} places. `shuffle` draws from a buffer. How large must the buffer be?"
+            f"Every sample is read once, but neighbours stay close: of {n} sorted samples, each moves forward by at"
+            f" most {early} places. `shuffle` draws from a buffer. How large must the buffer be?"
         )
 
 
