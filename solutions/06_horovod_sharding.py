@@ -353,24 +353,13 @@ unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")
 
 # %% [markdown]
 # The second is **join**: a rank that has no more batches calls `hvd.join()`. Until all ranks have done so, it
-# contributes zeros to every average. This is the recorded output of
-# `unequal("join", [3], [2], "--average_loss", "--repair", "join")` for one epoch. In the third line, the zeros also
-# take the place of rank 1's epoch and step:
+# contributes zeros to every average. So the last update is only half a step: it averages one gradient with zeros. (To
+# see this, put `unequal("join", [3], [2], "--average_loss", "--repair", "join")` into a new cell.) Moreover, in a test
+# with Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
 #
-# ```
-# averaged rank 0: epoch 1 step 1, rank 1: epoch 1 step 1,
-# averaged rank 0: epoch 1 step 2, rank 1: epoch 1 step 2,
-# averaged rank 0: epoch 1 step 3, rank 1: epoch 0 step 0,
-# rank 0: mean loss of epoch 1 2.285
-# rank 0 is done
-# rank 1: mean loss of epoch 1 2.285
-# rank 1 is done
-# ```
-#
-# With `join`, the last update averages one gradient with zeros, so it is only half a step. Moreover, in a test with
-# Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung. This course uses equal steps: it cuts the
-# order to whole *global* batches before it shards. Write `steps_of`: it returns the number of steps that each worker
-# then takes in an epoch, and the number of samples that the cut leaves out.
+# This course uses equal steps: it cuts the order to whole *global* batches before it shards. Write `steps_of`: it
+# returns the number of steps that each worker then takes in an epoch, and the number of samples that the cut leaves
+# out.
 
 
 # %% labs={"id": "06.14"}

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Faster, and watched: what limits a step, and what makes it shorter
 #
-# **Time: 80 minutes, including 5 minutes of computing on 2 cores.** Three optional parts take about 20 minutes more.
+# **Time: 80 minutes, including 5 minutes of computing on 2 cores.** Four optional parts take about 25 minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
@@ -76,26 +76,15 @@ plots.show(show_watched.figure(slow, title=title))
 # too. A GPU utilisation of 100 % says only that *some* kernel was running, even if that kernel used only a hundredth of
 # the GPU.
 #
-# So ask how much was *done*: how many images per second, and how many operations per second? In the next table, the
-# last column shows the most operations per second that the worker can do. This maximum was measured with a large matrix
-# product before training began.
+# So ask how much was *done*: how many images per second, and how many operations per second? The next table shows, for
+# each rank, the images per second, the operations of one image, and the most operations per second that the worker can
+# do. (An image goes through the forward and the backward pass, and a multiply-add counts as two operations. The maximum
+# was measured with a large matrix product before training began.)
 
 # %%
 columns = ("rank", "images", "operations_of_an_image", "most_operations_per_second")
 shown = [rank.about | {"rank": rank.rank, "images": rank.images_per_second} for rank in slow]
 tables.show(shown, columns, {"images": "images/s"})
-
-# %% [markdown]
-# `operations_of_an_image` includes both the forward and the backward pass, and counts a multiply-add as two operations.
-# What share of its maximum did rank 0 reach? Compute a number from 0 to 1 from `slow[0]`: `slow[0].images_per_second`
-# is the number in the column images/s, and `slow[0].about["operations_of_an_image"]` is the one in the next column.
-
-# %% labs={"id": "10.2"}
-### BEGIN SOLUTION
-most = slow[0].about["most_operations_per_second"]
-share = slow[0].images_per_second * slow[0].about["operations_of_an_image"] / most
-### END SOLUTION
-check("10.2", share, slow)
 
 # %% [markdown]
 # ## Six training runs
@@ -106,6 +95,9 @@ check("10.2", share, slow)
 #
 # B and E have two ranks each. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges
 # over Gloo, where a waiting rank sleeps and its core is idle. So a busy core means something different in B and in E.
+#
+# The table below the figures shows how busy the cores of each rank were, and which share of its maximum number of
+# operations it did.
 #
 # Many page faults are a sign of large tensors: in each step, the process gets tens of megabytes of memory from the
 # kernel and gives them back, and each page of 4 kB that it writes to causes a fault.
@@ -276,10 +268,10 @@ outcome("10.6", np.mean(shares), intervals.shares(shares))
 #
 # `scripts/slow.py` trains a small network on the image folder. Its input is slow, its batches have only 8 images, and a
 # callback fetches the loss in each step. (On a GPU, the program then has to wait in each step until the device has
-# finished. An optional part measures what a fetch costs here.) `scripts/faster.py` starts out as a copy of this
-# script, and is yours to change: make it at least **twice as fast at equal accuracy**. Make one change at a time, and
-# run the script after each change: `runs` keeps the evidence. The options are `--batch_size` (the learning rate is
-# scaled with it), `--rate`, `--epochs` and `--precision` (explained in notebook 10b).
+# finished. An optional part measures what a fetch costs here.) `scripts/faster.py` starts out as a copy of this script,
+# and is yours to change: make it at least **twice as fast at equal accuracy**. Make one change at a time, and run the
+# script after each change: `runs` keeps the evidence. The options are `--batch_size` (the learning rate is scaled with
+# it), `--rate`, `--epochs` and `--precision` (explained in notebook 10b).
 #
 # `run` lets your version and `scripts/slow.py` take turns, epoch by epoch. So the same disturbances on the machine
 # affect both, and the ratio of their speeds gets an interval. The first call compares the given script with itself. The
@@ -372,7 +364,21 @@ check("10.20", runs if own else ..., gains)
 # - Name the limit, remove it, and measure again. A remedy for a different limit changes nothing.
 # - Read each file only once, in advance, and several files in parallel. Do not fetch anything inside a step.
 #
-# Next: `10b_memory_and_exchange`. Three optional parts follow.
+# Next: `10b_memory_and_exchange`. Four optional parts follow.
+
+# %% [markdown]
+# ## Optional: a share of the maximum
+#
+# Of the operations that rank 0 could have done in the first section, what share did it do? Compute a number from 0 to 1
+# from `slow[0]`: `slow[0].images_per_second` is the number in the column images/s, and
+# `slow[0].about["operations_of_an_image"]` is the one in the next column.
+
+# %% labs={"id": "10.2"}
+### BEGIN SOLUTION
+most = slow[0].about["most_operations_per_second"]
+share = slow[0].images_per_second * slow[0].about["operations_of_an_image"] / most
+### END SOLUTION
+check("10.2", share, slow)
 
 # %% [markdown]
 # ## Optional: profile
