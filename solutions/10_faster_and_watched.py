@@ -78,7 +78,7 @@ plots.show(show_watched.figure(slow, title=title))
 #
 # So ask how much was *done*: how many images per second, and how many operations per second? The next table shows, for
 # each rank, the images per second, the operations of one image, and the most operations per second that the worker can
-# do. (An image goes through the forward and the backward pass, and a multiply-add counts as two operations. The maximum
+# do. (The operations of an image include the forward and the backward pass, and a multiply-add counts as two. The maximum
 # was measured with a large matrix product before training began.)
 
 # %%
@@ -96,8 +96,8 @@ tables.show(shown, columns, {"images": "images/s"})
 # B and E have two ranks each. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges
 # over Gloo, where a waiting rank sleeps and its core is idle. So a busy core means something different in B and in E.
 #
-# The table below the figures shows how busy the cores of each rank were, and which share of its maximum number of
-# operations it did.
+# The table below the figures shows how many cores each rank used, and what share of its maximum of operations it
+# reached.
 #
 # Many page faults are a sign of large tensors: in each step, the process gets tens of megabytes of memory from the
 # kernel and gives them back, and each page of 4 kB that it writes to causes a fault.
@@ -106,20 +106,20 @@ tables.show(shown, columns, {"images": "images/s"})
 traces = {case: [watched.read(file) for file in files] for case, files in recorded.traces().items()}
 for case, ranks in traces.items():
     over = {"mpiexec": ", over MPI", "horovodrun": ", over Gloo"}.get(limited.SETTINGS[case].launcher, "")
-    plots.show(show_watched.figure(ranks, phases=False, title=f"Training {case}{over}"))
+    plots.show(show_watched.figure(ranks, phases=False, title=f"Run {case}{over}"))
 
 # %%
 rows = []
 for case, ranks in traces.items():
     for rank in ranks:
         done = rank.images_per_second * rank.about["operations_of_an_image"]
-        row = {"training": case, "rank": rank.rank, "batch": rank.about["batch"], "cores": rank.mean("cores")}
+        row = {"run": case, "rank": rank.rank, "batch": rank.about["batch"], "cores": rank.mean("cores")}
         row["images"] = rank.images_per_second
         rows.append(
             row | {"share": f"{done / rank.about['most_operations_per_second']:.1%}", "faults": rank.mean("faults")}
         )
 headers = {"cores": "cores in use", "images": "images/s", "share": "operations, of the most", "faults": "page faults/s"}
-tables.show(rows, ("training", "rank", "batch", *headers), headers)
+tables.show(rows, ("run", "rank", "batch", *headers), headers)
 
 # %% labs={"id": "10.3"}
 ### BEGIN SOLUTION
@@ -155,7 +155,7 @@ for change in (None, remedy) if case in limited.SETTINGS and remedy in limited.R
         break
     ranks = watched.ranks(jobs.folder() / job.name)
     rates[change] = sum(rank.images_per_second for rank in ranks)
-    plots.show(show_watched.figure(ranks, title=f"Training {case}, {change or 'as it was'}"))
+    plots.show(show_watched.figure(ranks, title=f"Run {case}, {change or 'as it was'}"))
 outcome("10.4", rates[remedy] / rates[None] if len(rates) == 2 else None)
 
 # %% [markdown]

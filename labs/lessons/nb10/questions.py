@@ -65,7 +65,7 @@ def limits(named):
     )
     named = {str(case).strip().upper(): str(word).strip().lower() for case, word in named.items()}
     for case in limited.CASES:
-        yield case not in named, f"There is no answer for training {case} yet."
+        yield case not in named, f"There is no answer for run {case} yet."
         word = named[case]
         yield word not in limited.LIMITS, f"{case}: {word!r} is not one of {', '.join(sorted(limited.LIMITS))}."
     if len(set(named.values())) < len(limited.CASES):
@@ -79,7 +79,7 @@ def limits(named):
 @judges("10.5")
 def convolutions(share, rows):
     yield _no_number(share), "Give one number, from 0 to 1."
-    of_10_3 = any("training" in row for row in rows)
+    of_10_3 = any("run" in row for row in rows)
     yield (
         of_10_3,
         "`rows` is still the table above 10.3. Run the profile first (the two cells above), then this cell again.",
