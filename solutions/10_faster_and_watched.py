@@ -317,11 +317,11 @@ if not quick:
 ### END SOLUTION
 own = len(runs) > 1
 if quick and own:
-    files = recorded.faster()
-    runs = {name: run_record.load(file) for name, file in files.items()}
+    ladder = recorded.faster()
+    runs = {name: run_record.load(file) for name, file in ladder.items()}
     print("These short runs learn nothing: what follows uses recorded ones instead.")
-    given, *_ = map(load_record, files.values())
-    steps = {name: rung(load_record(file), given) for name, file in files.items()}
+    given, *_ = map(load_record, ladder.values())
+    steps = {name: rung(load_record(file), given) for name, file in ladder.items()}
 if steps:
     plots.show(pictures.ladder(steps, kind="recorded" if quick and own else "measured"))
 
