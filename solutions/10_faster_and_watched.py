@@ -78,8 +78,8 @@ plots.show(show_watched.figure(slow, title=title))
 #
 # So ask how much was *done*: how many images per second, and how many operations per second? The next table shows, for
 # each rank, the images per second, the operations of one image, and the most operations per second that the worker can
-# do. (The operations of an image include the forward and the backward pass, and a multiply-add counts as two. The maximum
-# was measured with a large matrix product before training began.)
+# do. (The operations of an image include the forward and the backward pass, and a multiply-add counts as two. The
+# maximum was measured with a large matrix product before training began.)
 
 # %%
 columns = ("rank", "images", "operations_of_an_image", "most_operations_per_second")
@@ -96,8 +96,8 @@ tables.show(shown, columns, {"images": "images/s"})
 # B and E have two ranks each. B exchanges over MPI, where a waiting rank keeps its core busy, as above. E exchanges
 # over Gloo, where a waiting rank sleeps and its core is idle. So a busy core means something different in B and in E.
 #
-# The table below the figures shows how many cores each rank used, and what share of its maximum of operations it
-# reached.
+# The table below the figures shows how many cores each rank used, and what share of its maximum operations per second
+# it reached.
 #
 # Many page faults are a sign of large tensors: in each step, the process gets tens of megabytes of memory from the
 # kernel and gives them back, and each page of 4 kB that it writes to causes a fault.
@@ -165,7 +165,7 @@ outcome("10.4", rates[remedy] / rates[None] if len(rates) == 2 else None)
 #
 # ## Feed
 #
-# A folder contains images of 256 x 256 pixels, but the network takes images of 32 x 32. `feeding.read` reads and
+# The images in a folder have 256 x 256 pixels, but the network takes images of 32 x 32. `feeding.read` reads and
 # decodes a file; `feeding.small` shrinks one image, or a whole batch of them. The pipeline below does all this, one
 # file after another, and only when the step asks for a batch. Until the batch is ready, the network waits: it
 # **starves**. (Newer versions of TensorFlow automatically read in parallel and prepare batches in advance. Here this is
@@ -306,8 +306,8 @@ run("as given", "scripts/slow.py")
 # %% [markdown]
 # Now edit `scripts/faster.py` and save it. After each change, add a call such as
 # `run("faster input", "scripts/faster.py")` to the next cell. The check needs three runs or more, including that of the
-# given script. In one of them, the whole interval must be 2 or more, with an accuracy at most 0.03 below that of the
-# given script.
+# given script. In at least one run, the whole interval must lie at 2 or above, and the accuracy may be at most 0.03
+# below that of the given script.
 
 # %%
 ### BEGIN SOLUTION
@@ -336,7 +336,7 @@ check("10.20", runs if own else ..., gains)
 # with your own numbers. Answer these four questions:
 #
 # - What limited the script at first, and which measurement shows it?
-# - After each change, how many times as fast as the given script was yours, and what is the interval?
+# - After each change, how many times as fast was your script as the given one, and with what interval?
 # - What is your evidence that the accuracy is equal? On how many images was it measured, and by how much may it differ
 #   by chance? (Two standard errors of a share p of n images are 2 sqrt(p (1 - p) / n). The script validates on 773
 #   images.)
