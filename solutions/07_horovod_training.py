@@ -580,8 +580,9 @@ if devices.has("horovod"):
 # ## Optional: build it yourself
 #
 # (This takes about 30 minutes, and the last two sections take another 10.) Very little is missing from Horovod's own
-# class. In `scripts/own_optimizer.py`, you write it: two functions are blank, and the loop below them uses both. Each
-# rank starts with different weights, one layer is frozen (it is not trained), and one layer is used twice.
+# class, and you can write it yourself. Open `scripts/own_optimizer.py`: two functions are blank, and the loop below
+# them uses both. Each rank starts with different weights, one layer is frozen (it is not trained), and one layer is
+# used twice.
 #
 # First, write `begin_equal(model)`: it sets all weights to the values of rank 0. `hvd.broadcast(tensor, root_rank=0)`
 # returns rank 0's tensor on every rank.
@@ -641,9 +642,9 @@ if answered("07.24", "07.25") and devices.has("horovod"):
 # With your `distributed`, the bound holds on any number of ranks: it averages the gradients first, and then the
 # optimizer clips the average. Does the bound also hold on 4 replicas of MirroredStrategy?
 #
-# In this experiment, each replica gets the *same* 4 images. So all gradients point in the same direction, and each is
-# far longer than 0.005. **Predict:** by how much does one step change W on one replica (all 16 images), and on 4
-# replicas (4 images each)?
+# In this experiment, the batch contains the *same* 4 images four times: one replica gets all 16, or each of 4 replicas
+# gets the 4 images once. So all gradients point in the same direction, and each is far longer than 0.005. **Predict:**
+# by how much does one step change W on one replica, and on 4 replicas?
 
 # %% labs={"id": "03.10"}
 ### BEGIN SOLUTION

@@ -45,7 +45,8 @@ digits = data.load("digits")
 print(doctor.text([row for row in doctor.look() if row["what"] in ("bfloat16", "GPUs")]))
 
 # %% [markdown]
-# **Predict** for this machine the speed of a step in mixed_bfloat16, divided by the speed of a step in float32.
+# **Predict** a ratio for this machine: the speed of a step in mixed_bfloat16, divided by the speed of a step in
+# float32.
 
 # %% labs={"id": "10.10"}
 ### BEGIN SOLUTION
@@ -104,10 +105,10 @@ check("10.11", in_float32)
 # ## Recompute
 #
 # The backward pass needs the activations, so they are kept, and they take up most of the memory during training
-# (notebook 04). They could be recomputed instead: this is what each layer does that is created inside
-# `keras.RematScope()`. Here you train a network with 24 convolutions. Each run has its own process, which reports how
-# far its memory rose above the level before the first step. **Predict** a ratio: the peak if each layer recomputes its
-# activations, divided by the peak if all activations are kept.
+# (notebook 04). They could be recomputed instead: every layer that is created inside `keras.RematScope()` does this.
+# Here you train a network with 24 convolutions. Each run has its own process, which reports how far its memory rose
+# above the level before the first step. **Predict** a ratio: the peak if each layer recomputes its activations, divided
+# by the peak if all activations are kept.
 
 # %% labs={"id": "10.13"}
 ### BEGIN SOLUTION
@@ -181,8 +182,8 @@ if answered("10.15") and devices.has("horovod"):
 
 # %% [markdown]
 # Apart from rounding, the first three networks end with the same weights as in the single process. **The one with batch
-# normalisation does not**: it uses the mean and variance of each pass, not those of the whole batch. No averaging of
-# gradients can correct this.
+# normalisation does not**: it uses the mean and variance of each pass, not those of the whole batch, and no averaging
+# of gradients can correct this.
 #
 # How much faster is one exchange for 4 passes than one exchange for each pass? Both runs use the same images, with the
 # same number of images in each pass:
