@@ -438,7 +438,7 @@ if answered("06.16"):
 # its own share.
 #
 # Reading many small files is slow on a cluster's file system. So samples are often packed into a few large files, such
-# as TFRecord files, as **records**. If you shard these files, each rank reads only its own ones. That is fair if the
+# as TFRecord files, as **records**. If you shard these files, each rank reads only its own files. That is fair if the
 # samples were shuffled *before* they were written, and if there are many more files than workers. Otherwise, shard the
 # records before they are decoded. An optional part at the end measures the difference.
 #
@@ -622,16 +622,15 @@ if repaired:
 # I shuffle the sample numbers in each epoch with a seed that all ranks share, cut the order to whole global batches,
 # give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K.
 # So every number that is not cut off is in exactly one share. Shuffling with different seeds *before* sharding would
-# leave samples unread in every epoch, a quarter of them on 2 ranks. A sorted source must be shuffled somewhere, or each
-# step sees almost only one class. I shard an image folder by its list of files. I shard TFRecord files only if they
-# were written from shuffled data and there are many more files than ranks; otherwise, I shard the records before they
-# are decoded. Because of the cut, all ranks take the same number of steps. Without it, an extra step would find no
-# partner, be averaged with a step of another epoch, or wait because the others are in another all-reduce. The cut
-# leaves out less than one global batch, and the new order in each epoch leaves out different samples each time. To know
-# that the shards are right, I collect the sample numbers of all ranks for an epoch: no number may appear twice, only
-# those that were cut off may be missing, and all shares must have the same length. In the record, steps x global batch
-# must not exceed the number of images in the data set. With the same local batch, K ranks must take 1/K as many steps
-# as one rank; if they take as many, the data are not sharded.
+# leave samples unread in every epoch, a quarter of them on 2 ranks. I shard an image folder by its list of files. I
+# shard TFRecord files only if they were written from shuffled data and there are many more files than ranks; otherwise,
+# I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps; without it,
+# an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. The cut leaves out
+# less than one global batch, and different samples in each epoch. To know that the shards are right, I collect the
+# sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may be missing, and
+# all shares must have the same length. In the record, steps x global batch must not exceed the number of images in the
+# data set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take as many, the data
+# are not sharded.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -641,7 +640,7 @@ if repaired:
 # - Count the sample numbers that are read, not read, or read twice. A falling loss proves nothing.
 # - All ranks must take the same number of steps. An extra step ends in an error, in a wrong average that nobody
 #   notices, or in waiting.
-# - Check in every record that steps x global batch = images.
+# - Check in every record that steps x global batch does not exceed the number of images.
 #
 # Next: `07_horovod_training`. Six optional parts follow.
 

@@ -553,7 +553,7 @@ if devices.has("horovod"):
 #
 # ## H1
 #
-# Hand in your `ResNet50_horovod.py`, and describe your runs in 5 to 10 sentences:
+# Hand in your `ResNet50_horovod.py`, and describe your runs in 6 to 12 sentences:
 #
 # - how you launched them: the command, the number of ranks and where they ran, the local batch and the rate;
 # - the evidence that all ranks trained the same network, and what would make their weights differ;

@@ -332,7 +332,7 @@ check("10.20", runs if own else ..., gains)
 # %% [markdown]
 # ## F1
 #
-# What limited the speed of this training script, and how much did you gain from each change? Write 5 to 10 sentences,
+# What limited the speed of this training script, and how much did you gain from each change? Write 6 to 12 sentences,
 # with your own numbers. Answer these four questions:
 #
 # - What limited the script at first, and which measurement shows it?
