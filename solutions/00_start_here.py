@@ -124,7 +124,7 @@ outcome("00.2", *first.speedup(runs))
 # | `NAME.err` | what went wrong, if anything |
 # | `NAME.json` | the run record: every step's time, the settings, the machine, the versions |
 #
-# Every result in this course comes from these files. This is the `.out` file of the run on 1 worker:
+# All your measured results come from these files. This is the `.out` file of the run on 1 worker:
 
 # %%
 from labs import jobs
