@@ -133,7 +133,7 @@ plots.show(pictures.imagenet())
 # %% [markdown]
 # The points for 256 and 1024 P100 GPUs lie a little *above* the line. Their remaining factor is below 1, because
 # communication takes time. The points far *below* the line come from faster devices and better programs, so their
-# remaining factors of 5.7 and 7.6 say nothing about scaling. (For the TPU pod, the number of devices was not
+# remaining factors, such as 5.7 or 7.6, say nothing about scaling. (For the TPU pod, the number of devices was not
 # published.)
 #
 # You can compute a speedup only from the three P100 rows, and nobody published a time on 1 device. So take the first
