@@ -485,8 +485,8 @@ if seconds:
 
 # %% [markdown]
 # Look down one column. The synchronous times double with each row, because the slowest worker sets the pace. The
-# asynchronous times hardly change. So at rates 2 and 4, asynchronous SGD takes the lead at some row; at rate 4, that
-# row is further down. At rate 0.5, it is ahead from the start.
+# asynchronous times hardly change. So at rates 2 and 4, asynchronous SGD takes the lead from some row on; at rate 4,
+# this row is further down. At rate 0.5, it is ahead from the start.
 #
 # In the first row nobody is slow, and yet the winner depends on the learning rate. Why? How high did the loss rise
 # along the way?

@@ -305,7 +305,7 @@ if rows and answered("02b.2"):
 #   That makes the ring shorter.
 # - **Larger messages**: put many small tensors into one buffer.
 # - **Fewer bytes**: send gradients in 16 bits.
-# - **Fewer exchanges**: add up the gradients of several batches before you exchange.
+# - **Fewer exchanges**: add up the gradients of several batches before you exchange them.
 #
 # ## T2
 #

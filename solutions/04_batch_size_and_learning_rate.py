@@ -109,8 +109,8 @@ outcome("04.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
 # The limit lies between the largest size that fits and the next size that was tried; both are shown in brackets. A
-# memory budget does not include the weights and gradients, so if you have one, subtract them from the bars. Even
-# then, the bars are only an estimate: they count the output of every layer.
+# memory budget does not include the weights and gradients, so if your search used a budget, subtract them from the
+# bars. Even then, the bars are only an estimate, because they count the output of every layer.
 #
 # At first, the number of images per second rises with the batch size; then it hardly changes. Larger batches keep the
 # device busy, but once it *is* busy, they only cost more memory. (There is only one step per size, so these speeds
