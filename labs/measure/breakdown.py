@@ -259,7 +259,7 @@ def observations(found):
 def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, order_seed):
     """Trace the step of a network with and without exchange, then time all kinds of steps, in turns, in this rank.
 
-    Rank 0 writes `file`. Of several local batches only the first one is taken with all kinds.
+    Rank 0 writes `file`.
     """
     import horovod.tensorflow as horovod
     import keras
@@ -309,47 +309,71 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
     horovod.allreduce(gradient, name="gradient")
     if pipeline:
         next(pipeline)
-    seconds = {size: {kind: [] for kind in (kinds if size == local_batch else EFFICIENCY)} for size in local_batches}
-    together()
-    reading, reducing, moments = [], [], [moment()]
-    for number, turns in zip(range(rounds), drawn(seconds, order_seed), strict=False):
-        say(f"Round {number + 1} of {rounds}")
-        for size, kind in turns:
-            together()
-            rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
-            seconds[size][kind].append(None if rests else steps_of(kind, size))
-            if kind == "input" and reading:
-                time.sleep(AHEAD * reading[-1])  # the pipeline reads ahead again, and would do so in the next kind
+    def take(kind, size, number):
         together()
-        if pipeline:
-            timed(lambda: next(pipeline), AHEAD)
-            reading.append(fmean(timed(lambda: next(pipeline), steps)))
-            together()
-        reducing.append(fmean(timed(lambda: horovod.allreduce(gradient, name="gradient"), 2)))
+        rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
+        return None if rests else steps_of(kind, size)
+
+    def read():
+        together()
+        return read_from(pipeline, steps)
+
+    def reduce():
+        together()
+        return timed(lambda: horovod.allreduce(gradient, name="gradient"), 2)
+
+    def mark():
         together()
         moments.append(moment())
-    gathered, moments = horovod.allgather_object(seconds), horovod.allgather_object(moments)
+
+    moments = []
+    found = in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark)
+    gathered, moments = horovod.allgather_object(found["seconds"]), horovod.allgather_object(moments)
     if hvd.rank() == 0:
-        found = {"version": 2, "kind": "measured", "model": model, "ranks": hvd.size(), "local_batch": local_batch}
-        found |= {"image_size": image_size, "classes": len(dataset.classes), "gradient_bytes": gradient_bytes}
         found["seconds"] = {
             size: {kind: over_ranks([of[size][kind] for of in gathered]) for kind in by_kind}
-            for size, by_kind in seconds.items()
+            for size, by_kind in found["seconds"].items()
         }
-        found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "order_seed": order_seed, "notes": []}
-        found |= {"others": others(moments), "machine": devices.machine(), "versions": devices.versions()}
+        found |= {"model": model, "ranks": hvd.size(), "image_size": image_size, "classes": len(dataset.classes)}
+        found |= {"gradient_bytes": gradient_bytes, "machine": devices.machine(), "others": others(moments)}
         files.write(Path(file), json.dumps(found, indent=1))
+
+
+def in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark):
+    """What `measure` returns of all rounds, as far as it is known here. What the caller gives are functions.
+
+    say(text); take(kind, local batch, number of the round): what is to stand in `seconds` for this round; read(),
+    reduce(): seconds of each batch read alone, and of each message of the gradient's size; mark(): called before the
+    first round and after each. Of several local batches only the first one is taken with all kinds.
+    """
+    seconds = {size: {kind: [] for kind in EFFICIENCY} for size in local_batches}
+    seconds[local_batches[0]] = {kind: [] for kind in kinds}
+    turns = [(size, kind) for size, by_kind in seconds.items() for kind in by_kind]
+    reading, reducing = [], []
+    mark()
+    for number, order in zip(range(rounds), jobs.orders(order_seed, len(turns)), strict=False):
+        say(f"Round {number + 1} of {rounds}")
+        for size, kind in (turns[place] for place in order):
+            seconds[size][kind].append(take(kind, size, number))
+            if kind == "input" and reading:
+                time.sleep(AHEAD * reading[-1])  # the pipeline reads ahead again, and would do so in the next kind
+        reading += [fmean(read())] if "input" in kinds else []
+        reducing.append(fmean(reduce()))
+        mark()
+    found = {"version": 2, "kind": "measured", "local_batch": local_batches[0], "seconds": seconds, "notes": []}
+    found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "order_seed": order_seed}
+    return found | {"versions": devices.versions()}
+
+
+def read_from(pipeline, steps):
+    """Seconds of each of so many batches read alone, behind those that lie ready."""
+    timed(lambda: next(pipeline), AHEAD)
+    return timed(lambda: next(pipeline), steps)
 
 
 def batch_of(kind, size, pipeline, fixed):
     """The batch of a step: the next one of the pipeline, or one that lies in memory. fixed: {local batch: batch}."""
     return next(pipeline) if kind == "input" else fixed[size]
-
-
-def drawn(seconds, seed):
-    """All (batch, kind) of `seconds` for each round, without end, each time in another order."""
-    turns = [(size, kind) for size, by_kind in seconds.items() for kind in by_kind]
-    return ([turns[number] for number in order] for order in jobs.orders(seed, len(turns)))
 
 
 def timed(function, times):

@@ -157,8 +157,9 @@ def _trials(model, image_size, memory, batches):
     else:
         import resource
 
-        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-        size = int(status["VmSize"].split()[0]) * 1024
+        import psutil
+
+        size = psutil.Process().memory_info().vms
         resource.setrlimit(resource.RLIMIT_AS, (size + memory, size + memory))
         print("Device: CPU under a memory budget")
     if memory:
