@@ -13,7 +13,7 @@ from labs.errors import LabsError
 from labs.files import beside, later
 from labs.printed import printable
 from labs.results import log as logs
-from labs.results import metrics
+from labs.results import metrics, text
 from labs.results.record import NoRecordError, RecordError
 from labs.results.run import MetricsError, Run, load_record
 
@@ -147,14 +147,8 @@ def _search(path):
     if path.with_name(re.sub(r"_bisect\d+$", "", path.stem) + ".maxbatch.json").exists():
         return True
     out = path.with_suffix(".out")
-    return out.is_file() and _holds(out, b"\nlargest batch that fits: ")
-
-
-def _holds(path, text):
-    """Whether a file holds a text, at its last 64 KiB."""
-    with path.open("rb") as file:
-        file.seek(max(0, file.seek(0, 2) - 2**16))
-        return text in file.read()
+    lines = text.lines(out) if out.is_file() else ()
+    return any(line.startswith("largest batch that fits: ") for _, line, _ in lines)
 
 
 def _read(stem, files, options):
