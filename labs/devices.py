@@ -4,9 +4,11 @@ import importlib.util
 import os
 import platform
 import re
+import time
 import warnings
 from contextlib import suppress
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 
 from labs.errors import LabsError
@@ -50,6 +52,28 @@ def busy():
         # Without idle and waiting for a disk; what guests of this machine take stands in `user` already.
         return sum(sum(of[:8]) - of.idle - of.iowait for core, of in cores if core in _allowed())
     return None
+
+
+SHORT = 0.25  # seconds: what other programs did in a shorter time is lost in the ticks of the kernel's clock
+
+
+def moment():
+    """This moment in a process, as `others` takes it."""
+    return busy(), time.perf_counter(), time.process_time()
+
+
+def others(moments):
+    """Share of the cores that other programs took between one moment and the next, a list; None where it is not known.
+
+    moments: for each process that is measured its moments, in order, equally many of each.
+    """
+    found = []
+    for begin, end in pairwise(zip(*moments, strict=True)):
+        own = sum(after[2] - before[2] for before, after in zip(begin, end, strict=True))
+        (spent, clock, _), (now, later, _) = begin[0], end[0]
+        known = spent is not None and later - clock >= SHORT
+        found.append(min(1.0, max(0.0, (now - spent - own) / (later - clock) / cores())) if known else None)
+    return found
 
 
 def memory():

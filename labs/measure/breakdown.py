@@ -15,11 +15,11 @@ import secrets
 import sys
 import threading
 import time
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, pstdev
 
 from labs import devices, files, jobs, models
+from labs.devices import moment, others
 from labs.errors import LabsError
 from labs.jobs.local import unwritable
 from labs.results import intervals, metrics
@@ -28,7 +28,6 @@ KINDS = ("alone", "together", "exchange", "input")
 EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
 AHEAD = 3  # batches that lie ready after other steps: prefetched, and one in the making; they say nothing of reading
 PARTS = ("computation", "sharing the machine", "exchange and waiting", "input")
-SHORT = 0.25  # seconds: what other programs did in a shorter round is lost in the ticks of the kernel's clock
 WHOLE = ("sum of the parts", "whole step", "residual")
 
 
@@ -383,25 +382,6 @@ def timed(function, times):
         begin = time.perf_counter()
         function()
         found.append(time.perf_counter() - begin)
-    return found
-
-
-def moment():
-    """This moment in a process, as `others` takes it."""
-    return devices.busy(), time.perf_counter(), time.process_time()
-
-
-def others(moments):
-    """Share of the cores that other programs took in each round; None where it is not known.
-
-    moments: for each process of the measurement its `moment` before the first round and after each.
-    """
-    found = []
-    for begin, end in pairwise(zip(*moments, strict=True)):
-        own = sum(after[2] - before[2] for before, after in zip(begin, end, strict=True))
-        (busy, clock, _), (now, later, _) = begin[0], end[0]
-        known = busy is not None and later - clock >= SHORT
-        found.append(min(1.0, max(0.0, (now - busy - own) / (later - clock) / devices.cores())) if known else None)
     return found
 
 

@@ -120,22 +120,15 @@ class Recorder(keras.callbacks.Callback):
         if epoch == 0:
             self._turn["round"] = None  # warm-up
         self._steps, self._running, self._images = [], False, None
-        self._busy = self._spent()
+        self._begun = devices.moment() if self._gate else None
         self._phase("training")
         self._begin = self._last = time.perf_counter()
 
-    def _spent(self):
-        """(seconds that the node's cores have spent for others, seconds of the wall clock); None without turns."""
-        if not self._gate or (busy := devices.busy()) is None:
-            return None
-        return busy - self._processes * time.process_time(), time.perf_counter()
-
     def _others(self):
-        """Share of the node's cores that other programs took since the epoch began; None where it is not known."""
-        if not self._busy or not (now := self._spent()):
-            return None
-        seconds, wall = (end - begin for begin, end in zip(self._busy, now, strict=True))
-        return min(1.0, max(0.0, seconds / wall / devices.cores()))
+        """Share of the node's cores that other programs took since the epoch began; None where it is not known, and
+        without turns."""
+        span = self._begun, devices.moment()
+        return devices.others([span] * self._processes)[0] if self._gate else None
 
     # Not on_train_batch_end: for a callback that has it, Keras fetches loss and metrics from the device after
     # every step, and the training waits for them.
@@ -196,15 +189,13 @@ class Recorder(keras.callbacks.Callback):
         self._end_step()
         self._phase(None)
         seconds, record = time.perf_counter() - self._begin, self.record
-        others = self._others()
+        done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "others": self._others(), **self._turn}
         record.steps = len(self._steps)
         if self.model is not None:
             record.observed.setdefault("parameters", self.model.count_params())
         images = self._images or self._consumed() or record.steps * record.configuration.global_batch
         images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
-        done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "images": images, **self._turn}
-        done |= {"others": others}
-        record.epochs.append(Epoch(**done, step_seconds=self._steps, metrics=metrics))
+        record.epochs.append(Epoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
         if self.rank:
             return
         try:
