@@ -308,6 +308,7 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
     horovod.allreduce(gradient, name="gradient")
     if pipeline:
         next(pipeline)
+
     def take(kind, size, number):
         together()
         rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn

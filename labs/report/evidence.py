@@ -255,7 +255,7 @@ def _log(course, path):
     if path.suffix == ".out":
         said = list(map(lines_of.read, whole))
         begin = next((n for n, each in enumerate(said) if each and each[0] == "epoch"), len(whole))
-        chosen = whole[: min(begin, 12)] + [line for line, each in zip(whole[begin:], said[begin:], strict=True) if each]
+        chosen = [line for n, line in enumerate(whole) if n < min(begin, 12) or (n >= begin and said[n])]
     else:
         chosen = []
     chosen, left = _cut([line for line in chosen if line], MOST_LINES)

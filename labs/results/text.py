@@ -23,7 +23,8 @@ def lines(path, marks=()):
     """Yield (number from 1, line, whether it is one of an end) of a log; of a small one these are all of its lines.
 
     Of a log above WHOLE, the first PIECE and the last two are its ends; between them only the pieces are given that
-    hold one of `marks` (bytes, in lower case). The last line is "" where the log ends with a line break. Raises OSError.
+    hold one of `marks` (bytes, in lower case). The last line is "" where the log ends with a line break.
+    Raises OSError.
     """
     path, number, piece = Path(path), 1, b""
     size = path.stat().st_size
