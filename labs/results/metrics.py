@@ -317,9 +317,8 @@ def learning(run: Run, name: str) -> tuple[list[float | None], tuple[float, floa
     """(metric `name` after each epoch, mean over repeats; interval of the last); not-a-number is None,
     and so is what is too large to be computed with."""
     curve, values = [], []
-    for number in range(max((len(repeat) for repeat in run.repeats), default=0)):
-        values = [repeat[number].metrics.get(name) for repeat in run.repeats if len(repeat) > number]
-        values = [value for value in values if value is not None]
+    for epochs in itertools.zip_longest(*run.repeats):
+        values = [epoch.metrics[name] for epoch in epochs if epoch and name in epoch.metrics]
         curve.append(fmean(values) if values and all(abs(value) < 1e300 for value in values) else None)
     if all(value is None for value in curve) and not _has(run, name):
         return [], None
