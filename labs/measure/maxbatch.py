@@ -88,10 +88,9 @@ def _attempt(result, batches, name, runs, show):
     arguments = ["labs.measure.maxbatch", json.dumps(options)]
     job = jobs.start("-m", *arguments, name=name, runs=runs, env=_CPU).wait(show=show)
     text = job.out.read_text(errors="replace")
-    device = re.search(r"^Device: (.*)$", text, re.M)
-    budget = re.search(r"^Memory: (\d+) bytes", text, re.M)
-    result["device"] = device[1] if device else None
-    result["memory"] = int(budget[1]) if budget else result["memory"]
+    said = dict(re.findall(r"(?m)^(Device|Memory): (.*?)(?: bytes)?$", text))
+    result["device"] = said.get("Device")
+    result["memory"] = int(said["Memory"]) if "Memory" in said else result["memory"]
     tried, where = {}, {"out": str(job.out), "err": str(job.err)}
     for batch, outcome, seconds in _TRIAL.findall(text):
         fits, seconds = outcome.startswith("fits"), float(seconds) if seconds else None
