@@ -51,24 +51,16 @@ class Recorder(keras.callbacks.Callback):
     def __init__(self, args, *, model, strategy, workers, images, learning_rate):
         super().__init__()
         check(args)
-        self.rank, self._processes, nodes, oversubscribed = 0, 1, 1, devices.oversubscribed(workers)
-        if strategy == "horovod":
-            from labs import hvd
-
-            self._processes = hvd.local_size()  # on this node, all as busy as this one
-            self.rank, nodes, oversubscribed = ranks.place()
-            ranks.agree(**vars(args) | {"workers": workers, "model": model, "learning_rate": learning_rate})
-            ranks.agree("they would not train on the same data", images=images)
+        self.rank, self.repeat, self._processes = 0, 0, 1
         name = run_name(args, model, strategy, workers)
         self.path = Path(args.runs) / f"{name}.json"
         self.progress = self.path.with_suffix(".progress")
-        self.repeat = 0
         asked = {key: getattr(args, key) for key in ("dataset", "images", "image_size", "seed", "repeats")}
         configuration = Configuration(
             model=model,
             strategy=strategy,
             workers=workers,
-            nodes=nodes,
+            nodes=1,
             global_batch=args.batch_size,
             local_batch=args.batch_size // workers,
             learning_rate=learning_rate,
@@ -81,7 +73,7 @@ class Recorder(keras.callbacks.Callback):
             state="running",
             configuration=configuration,
             dataset_images=images,
-            oversubscribed=oversubscribed,
+            oversubscribed=devices.oversubscribed(workers),
             epochs=[],
             machine=devices.machine(),
             versions=devices.versions(),
@@ -90,15 +82,30 @@ class Recorder(keras.callbacks.Callback):
             started=_now(),
             job_id=os.environ.get("SLURM_JOB_ID"),
         )
-        self._gate = waiting.join(self.rank, workers if strategy == "horovod" else 1)
+        self.start(vars(args) | {"workers": workers, "model": model, "learning_rate": learning_rate})
+
+    def start(self, told):
+        """Agree with the other ranks, join those that take turns, and leave the record at its beginning.
+
+        told: the settings that all ranks must have been told alike, {name: value}.
+        """
+        record, ranked = self.record, self.record.configuration.strategy == "horovod"
+        if ranked:
+            from labs import hvd
+
+            self._processes = hvd.local_size()  # on this node, all as busy as this one
+            self.rank, record.configuration.nodes, record.oversubscribed = ranks.place()
+            ranks.agree(**told)
+            ranks.agree("they would not train on the same data", images=record.dataset_images)
+        self._gate = waiting.join(self.rank, told["workers"] if ranked else 1)
         if self._gate:
-            self.record.study, self.record.order_seed = self._gate.study, self._gate.order_seed
-            self.record.sharing = self._gate.sharing
-            self.record.job_id = self.record.job_id or os.environ.get("LABS_WITHIN")  # of the study
+            gate = self._gate
+            record.study, record.order_seed, record.sharing = gate.study, gate.order_seed, gate.sharing
+            record.job_id = record.job_id or os.environ.get("LABS_WITHIN")  # of the study
         if self.rank == 0:
             with contextlib.suppress(OSError):  # a job's start has done this already
-                self.path.rename(self.path.with_name(f"{files.free(self.path.parent, name)}.json"))
-            records.save(self.path, self.record)  # an unwritable folder is found before the training, not after
+                self.path.rename(self.path.with_name(f"{files.free(self.path.parent, record.name)}.json"))
+            records.save(self.path, record)  # an unwritable folder is found before the training, not after
         self._sampler = sampler.beside(self.path, self.rank)
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
