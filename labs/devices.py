@@ -62,16 +62,17 @@ def moment():
     return busy(), time.perf_counter(), time.process_time()
 
 
-def others(moments):
+def others(moments, shortest=SHORT):
     """Share of the cores that other programs took between one moment and the next, a list; None where it is not known.
 
-    moments: for each process that is measured its moments, in order, equally many of each.
+    moments: for each process that is measured its moments, in order, equally many of each; shortest: seconds between
+    two moments below which nothing is told.
     """
     found = []
     for begin, end in pairwise(zip(*moments, strict=True)):
         own = sum(after[2] - before[2] for before, after in zip(begin, end, strict=True))
         (spent, clock, _), (now, later, _) = begin[0], end[0]
-        known = spent is not None and later - clock >= SHORT
+        known = spent is not None and later - clock >= shortest
         found.append(min(1.0, max(0.0, (now - spent - own) / (later - clock) / cores())) if known else None)
     return found
 

@@ -155,18 +155,19 @@ class Baselines:
         if run.workers is None:
             raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give FILE:workers=N.")
         alike, named = _alike(run), run.model is not None and run.hardware is not None
-        near = self.pools.get((alike, origin(run)), {})
-        beside = self.pools.get((alike, ("folder", run.folder)), {}) if named else {}
-        has = run.configuration
-        batches = [batch for batch in dict.fromkeys([*near, *beside]) if batch[0] in (has.strategy, "single")]
-        batches = [batch for batch in batches if batch[0] == has.strategy] or batches
+        near = alike, origin(run)
+        beside = alike, ("folder", run.folder) if named else None
+        pools = [self.pools.get(place, {}) for place in (near, beside)]
+        own = run.configuration.strategy
+        batches = [batch for batch in dict.fromkeys(itertools.chain(*pools)) if batch[0] in (own, "single")]
+        batches = [batch for batch in batches if batch[0] == own] or batches
         for wanted in ("weak", "strong", None):
             if chosen := [batch for batch in batches if _scaling(run, batch[1]) == wanted]:
                 break
         else:
-            self._refuse(run, batches and {**beside, **near}[batches[0]][0][1])
-        pool = near if any(batch in near for batch in chosen) else beside
-        key = id(pool), tuple(chosen)
+            self._refuse(run, batches and (pools[1] | pools[0])[batches[0]][0][1])
+        near_ones = any(batch in pools[0] for batch in chosen)
+        key, pool = (near if near_ones else beside, tuple(chosen)), pools[not near_ones]
         if key not in self._made:
             runs = sorted((one for batch in chosen for one in pool.get(batch, [])), key=lambda one: one[0])
             self._made[key] = _merged([one for _, one in runs])

@@ -135,7 +135,7 @@ class Recorder(keras.callbacks.Callback):
         """Share of the node's cores that other programs took since the epoch began; None where it is not known, and
         without turns."""
         span = self._begun, devices.moment()
-        return devices.others([span] * self._processes)[0] if self._gate else None
+        return devices.others([span] * self._processes, shortest=0.0)[0] if self._gate else None
 
     # Not on_train_batch_end: for a callback that has it, Keras fetches loss and metrics from the device after
     # every step, and the training waits for them.
