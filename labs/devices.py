@@ -11,14 +11,12 @@ from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
-from labs.errors import LabsError
+from labs.errors import UseError
 from labs.printed import several
 
 
-class DeviceError(LabsError):
+class DeviceError(UseError):
     """The devices asked for cannot be had; the text says why and what to do."""
-
-    code = 2
 
 
 _unpinned = None  # the cores that were allowed before `workers` pinned this process to some of them

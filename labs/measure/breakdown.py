@@ -144,15 +144,12 @@ class Measuring:
 
         Raises what `measure` raises.
         """
-        from labs.jobs.bar import Bar
+        from labs.jobs import bar
 
-        bar = Bar("steps") if show else None
-        while not self._over.wait(0.3):
-            if bar:
+        with bar.shown("steps", self, show) as update:
+            while not self._over.wait(0.3):
                 said = f"{len(self._found)} of {len(self._models)} networks measured"
-                bar.update({}, time.monotonic() - self._begun, said)
-        if bar:
-            bar.close(self)
+                update({}, time.monotonic() - self._begun, said)
         if self._problem:
             raise self._problem
         return dict(self._found)
