@@ -48,7 +48,8 @@ def rows(paths, *, images=None, model=None, workers=None, global_batch=None, sam
             runs += _read(stem, files, options | of.get(stem.parent, {}) | of.get(stem, {}))
         except LabsError as error:
             errors.append(error)
-            failed = getattr(error, "runs", []) or [Run(_source(stem, files), truncated=True)]
+            first = stem.name + next((kind for kind in TYPES if kind in files), "")
+            failed = getattr(error, "runs", []) or [Run(first, truncated=True)]
             failed[-1].notes.append(str(error))
             runs += failed
     if errors and len(jobs) == 1:
@@ -119,11 +120,6 @@ def _inside(folder):
             found += of[study]
         found += [] if of[study] else [path]
     return found
-
-
-def _source(stem, files):
-    """The name of the first of a job's files."""
-    return stem.name + next((kind for kind in TYPES if kind in files), "")
 
 
 def _load(path):
