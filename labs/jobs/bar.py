@@ -97,7 +97,8 @@ class Bar:
     def close(self, job):
         """Show how the job, or the jobs that took turns, ended; nothing is updated after this.
 
-        The rates are those of the run records, over all epochs that count; none of a run whose images are not known.
+        The rates are those of the run records, over all epochs that count; a run whose images are not known shows
+        no rate.
         """
         records = [record for each in getattr(job, "jobs", [job]) for record in each.records]
         rates = (

@@ -337,11 +337,11 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
 
 
 def in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark):
-    """What `measure` returns of all rounds, as far as it is known here. What the caller gives are functions.
+    """Take all kinds of steps in each round, with the functions of the caller; returns its part of `measure`'s result.
 
-    say(text); take(kind, local batch, number of the round): what is to stand in `seconds` for this round; read(),
-    reduce(): seconds of each batch read alone, and of each message of the gradient's size; mark(): called before the
-    first round and after each. Of several local batches only the first one is taken with all kinds.
+    say(text): print it; take(kind, local batch, number of the round): what is to stand in `seconds` for this round;
+    read(), reduce(): seconds of each batch read alone, and of each message of the gradient's size; mark(): called
+    before the first round and after each. Of several local batches only the first one is taken with all kinds.
     """
     seconds = {size: {kind: [] for kind in EFFICIENCY} for size in local_batches}
     seconds[local_batches[0]] = {kind: [] for kind in kinds}

@@ -20,8 +20,9 @@ from labs.errors import LabsError, UseError
 from labs.results import failures
 
 GIB = 2**30
-# One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
-# no freed tensor leaves a gap in the heap that the next may or may not fit. So the border is the same in every run.
+# One thread, one arena, no oneDNN, and tensors from 1 MiB on in pages of their own (a threshold that is set stays
+# fixed): so no freed tensor leaves a gap in the heap that the next one may or may not fit, and the border is
+# the same in every run.
 _CPU = {"TF_ENABLE_ONEDNN_OPTS": "0", "OMP_NUM_THREADS": "1"}
 _CPU |= {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
 _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")

@@ -161,7 +161,7 @@ def harmless(problem):
 
 
 def _blame(runs, problem):
-    """Give the failure to the run that did not end. A refused request after which all went well is no failure."""
+    """Give the failure to the run that did not end. If all went well after a refused request, nothing has failed."""
     unfinished = [run for run in runs if run.truncated]
     if problem and runs and (unfinished or not harmless(problem)):
         run = (unfinished or runs)[-1]

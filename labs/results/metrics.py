@@ -180,7 +180,7 @@ class Baselines:
         return first
 
     def _refuse(self, run, other_batch):
-        """Raise the MetricsError that says why none is fit."""
+        """Raise the MetricsError that says why no run can be the baseline."""
         reasons, own = {}, self.kinds.get(run.study, {}).values()
         others = (next(iter(kinds.values())) for study, kinds in self.kinds.items() if study != run.study)
         looked_at = [*itertools.islice(own, self.REASONS), *itertools.islice(others, 1)]

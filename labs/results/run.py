@@ -39,7 +39,8 @@ class Run:
     `steps` are steps per epoch, `samples` those that a log counts in their place; `images` the images of the data set
     or, in the kit's own logs, of an epoch; `hardware` the name of what computed; `index` counts the runs of a file from
     1. `study` is what runs have in common that were measured in turns; `job` SLURM's number of a job; `started` when it
-    began; `folder` where the file lies. `repeats` stay as they are made.
+    began; `folder` where the file lies. `repeats` must not change
+    later: what follows from them is computed once.
     """
 
     source: str

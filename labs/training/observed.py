@@ -1,6 +1,6 @@
 """What the recorder sees of the training itself, and where a script told it something else.
 
-A number that was only declared is no measurement: images per second would follow from a batch size that was never used.
+What was only declared is not measured: images per second would follow from a batch size that was never used.
 """
 
 import math

@@ -37,8 +37,8 @@ class Recorder(keras.callbacks.Callback):
     With "horovod" every rank has a recorder, and they compare: equal settings before the training, equal weights after
     it. Rank 0 alone writes; if it dies, the others mark its record as failed.
 
-    A step's time runs from its begin (the epoch's, for the first) to the begin of the next one (the end of the epoch,
-    or the begin of validation, for the last); so steps add up to the epoch. The recorder never waits for the device: on
+    A step lasts until the next one begins, the first from the beginning of the epoch, the last until the epoch ends or
+    the validation begins; so steps add up to the epoch. The recorder never waits for the device: on
     a GPU single step times are smoothed; their sum is exact, because the end of an epoch waits for the metrics.
 
     What it sees of the training goes into the record: images of each epoch, optimizer, network. If that is not what it

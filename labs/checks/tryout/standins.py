@@ -196,7 +196,7 @@ def _numbers(labels):
 
 
 def _devices(strategy):
-    """Names of the devices of a MirroredStrategy; of another one none."""
+    """Names of the devices of a MirroredStrategy; [] for another strategy."""
     mirrored = isinstance(strategy, tf.distribute.MirroredStrategy)
     return [device.rpartition("device:")[2] for device in strategy.extended.worker_devices] if mirrored else []
 
