@@ -51,14 +51,8 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
     Errors: LogError if the file cannot be read, holds no finished epoch, or mixes ranks without a prefix.
     """
     path, name = Path(path), Path(path).name
-    number, line, empty = 1, "", True
-
-    def count(place, text):
-        nonlocal number, line, empty
-        number, line, empty = place, text, empty and not text.strip()
-
     try:
-        found, ranks = _visible(path, count)
+        found, ranks = _visible(path)
         found = _sections(found, name)
         problem = problem_in(path.with_suffix(".err")) or problem_in(path)
     except OSError as error:
@@ -83,19 +77,18 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
         _complete(run)
     _blame(runs, problem)
     if not any(run.repeats for run in runs):
-        raise LogError(_explain(path, 0 if empty else number - (not line), found, problem), runs)
+        raise LogError(_explain(path, found, problem), runs)
     return runs
 
 
-def _visible(path, count):
+def _visible(path):
     """([(kind, what, whether its line ended with a line break)] of what labs.results.line.read finds in a log, ranks).
 
-    Only what no rank says, and the lowest rank with epochs. ranks: those with epochs. count(number, line) is called for
-    each line. Raises LogError where there are too many for a log.
+    Only what no rank says, and the lowest rank with epochs. ranks: those with epochs. Raises LogError where there are
+    too many for a log.
     """
     found, ranks, last = [], set(), False
-    for number, line, _ in text.lines(path, _MARKS):
-        count(number, line)
+    for _, line, _ in text.lines(path, _MARKS):
         last = False
         if not _MAY.search(line):
             continue
@@ -170,18 +163,19 @@ def _blame(runs, problem):
             run.notes.append("several runs did not finish; the failure may belong to another one")
 
 
-def _explain(path, count, found, problem):
-    name = path.name
+def _explain(path, found, problem):
+    name, numbered = path.name, list(text.lines(path))
+    said = [line for _, line, _ in numbered]
+    count = numbered[-1][0] - (not said[-1])
     if problem:
         return (
             f"{name}: no finished epoch, since the job failed: {problem['kind']} (line {problem['line_number']} of "
             f"{problem['file']}: {problem['line'][:160]}). {problem['advice']}"
         )
-    if not count:
+    if not any(map(str.strip, said)):
         return f"{name}: the file is empty, so there is nothing to measure. Did the job start? Look at its .err."
     if any(section.open for section in found):
         return f"{name}: the first epoch began but did not end. Wait until the job is done, or look at its .err."
-    said = [line for _, line, _ in text.lines(path)]
     known = (who for who, sign in _STRANGERS.items() if any(map(re.compile(sign).search, said)))
     strange = f" They look like those of {who}, which are not read." if (who := next(known, None)) else ""
     return (
