@@ -66,8 +66,8 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
         run.kind, run.name = beside.kind, beside.name
         known = set(Configuration.model_fields) - {"images"}
         run.fill(beside.configuration.model_dump(include=known), "the run record")
-        for key in ("images", "hardware", "oversubscribed", "study", "job"):
-            run.fill({key: getattr(beside, key)}, "the run record")
+        rest = ("images", "hardware", "oversubscribed", "study", "job")
+        run.fill({key: getattr(beside, key) for key in rest}, "the run record")
     elif beside and runs:
         runs[0].notes.append(f"the run record beside this log is not used: the log holds {len(runs)} runs")
     for run in runs:

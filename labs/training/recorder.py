@@ -56,17 +56,16 @@ class Recorder(keras.callbacks.Callback):
         self.path = Path(args.runs) / f"{name}.json"
         self.progress = self.path.with_suffix(".progress")
         asked = {key: getattr(args, key) for key in ("dataset", "images", "image_size", "seed", "repeats")}
+        told = {"model": model, "workers": workers, "learning_rate": learning_rate}
         configuration = Configuration(
-            model=model,
             strategy=strategy,
-            workers=workers,
             nodes=1,
             global_batch=args.batch_size,
             local_batch=args.batch_size // workers,
-            learning_rate=learning_rate,
             precision=keras.config.dtype_policy().name,
             epochs_per_repeat=args.epochs,
             **asked,
+            **told,
         )
         self.record = Record(
             name=name,
@@ -82,7 +81,7 @@ class Recorder(keras.callbacks.Callback):
             started=_now(),
             job_id=os.environ.get("SLURM_JOB_ID"),
         )
-        self.start(vars(args) | {"workers": workers, "model": model, "learning_rate": learning_rate})
+        self.start(vars(args) | told)
 
     def start(self, told):
         """Agree with the other ranks, join those that take turns, and leave the record at its beginning.
