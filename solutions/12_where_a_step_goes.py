@@ -13,7 +13,7 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**: you hand nothing in, and no other notebook depends on it. In notebook 08, you found out
+# This notebook is **optional**: you hand nothing in, and no other notebook depends on it. In notebook 08b, you found out
 # whether two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the
 # backward pass hide messages, predict step times and compare them with measured ones, and try out a machine with 4096
 # workers.
