@@ -190,7 +190,7 @@ predict("08.7", batch_ratio_expected)
 
 # %%
 pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is for tests: it takes smaller networks here
-memory = 2**28 if quick else plan.memory
+memory = 2**27 if quick else plan.memory
 search = {name: maxbatch.search(name, image_size=plan.image_size, memory=memory) for name in pair}
 for result in search.values():
     print(maxbatch.table(result), "\n")

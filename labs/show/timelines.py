@@ -21,7 +21,7 @@ def _bar(axis, row, begin, end, zero, colour, hatch=""):
 
 
 def _colour(rank):
-    return COLOURS[(1, 2, 3, 5)[rank % 4]]  # none of those that stand for phases
+    return COLOURS[(1, 2, 3, 5)[rank % 4]]  # the other colours stand for phases
 
 
 def _mark(rank):
