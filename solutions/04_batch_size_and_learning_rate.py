@@ -284,8 +284,8 @@ check("04.8", answer)
 # allocating tensor with shape[...]` in the search's .err file; the first number in this shape is the batch size that
 # failed. The activations set the limit. Weights, gradients and optimizer state do not depend on the batch size, and the
 # tensor that could not be allocated is an activation or its gradient, of shape batch x height x width x channels.
-# Momentum would add one more number per weight; that would lower the limit only a little. I had predicted 256 in 04.3:
-# the outcome shown below the search is the largest size that fits, with the next size that was tried.
+# Momentum would add one more number per weight; that would lower the limit only a little. My prediction in 04.3 was
+# 256; the outcome is shown below the search, with the next size that was tried.
 # ### END SOLUTION
 
 # %% [markdown]
