@@ -113,7 +113,7 @@ def first(runs):
     if gain is None:
         figure, (axis,) = new_figure(width=8, height=1)
         axis.set_axis_off()
-        figure.alt = "There is no speedup yet: let the cell above run to its end."
+        figure.alt = "There is no speedup yet: run the cell above, and let it finish."
         axis.text(0.5, 0.5, figure.alt, ha="center")
         return figure
     figure = plots.rounds(*runs[::-1])

@@ -45,8 +45,8 @@ def gap(per_year):
     long.set(title=f"one chip alone would get there in {2012 + wait:.0f}", xlim=(2010, 2015 + wait))
     six.legend(fontsize=9, loc="upper left")
     said = [
-        f"In 2018, the largest training runs needed {_rounded(needed)} times as much computation as in 2012.",
-        f"One chip was {chip:.3g} times as fast as in 2012: a gap of a factor of {_rounded(needed / chip)}.",
+        f"In 2018, the largest training runs needed {_rounded(needed)} times as much as in 2012.",
+        f"One chip was {chip:.3g} times as fast as in 2012, which leaves a gap of {_rounded(needed / chip)} times.",
         f"At this pace, one chip alone would get there in {2012 + wait:.0f}.",
     ]
     return done(figure, " ".join(said), "computed")
