@@ -24,21 +24,23 @@ GROUPS = {
 }
 
 
-class NotInThisTreeError(UseError):
-    """A command of the authors, in a tree that does not hold what it works on."""
-
-
 MOST = 10**9  # of anything that is counted here; more is a mistake in typing
 
 
-def option(*names, least=None, **settings):
-    """An option or argument of a command, as argparse's `add_argument` takes it; least: of a number that counts."""
-    return names, settings, least
+def option(*names, **settings):
+    """An option or argument of a command, as argparse's `add_argument` takes it."""
+    return names, settings
 
 
 def count(*names, least=1, **settings):
     """An option that counts something: a whole number from `least` to MOST."""
-    return option(*names, least=least, type=int, **settings)
+
+    def number(text):
+        if not least <= int(text) <= MOST:
+            raise argparse.ArgumentTypeError(f"{text} is not a whole number from {least} to {MOST}")
+        return int(text)
+
+    return option(*names, type=number, **settings)
 
 
 JSON = option("--json", action="store_true", help="print JSON instead of text")
@@ -118,11 +120,13 @@ def _study(args):
     from labs.measure import study
     from labs.results import collect
 
-    sizes = ("repeats", "epochs", "local_batch", "dataset", "images", "image_size")
-    given = {name: getattr(args, name) for name in sizes if getattr(args, name) is not None}
-    plan = dataclasses.replace(presets.choose(args.preset), **given)
-    names = ("models", "workers", "strategy", "launcher", "out", "fresh", "seed", "twice")
-    asked = {name: getattr(args, name) for name in names}
+    sizes = _of(args, "repeats epochs local_batch dataset images image_size")
+    given = {name: value for name, value in sizes.items() if value is not None}
+    plan, asked = (
+        dataclasses.replace(presets.choose(args.preset), **given),
+        _of(args, "models workers strategy launcher"),
+    )
+    asked |= _of(args, "out fresh seed twice")
     paths = study.run(plan, **asked, report=lambda text: print(text, file=sys.stderr if args.json else sys.stdout))
     paths, again = (paths[:-2], paths[-2:]) if args.twice else (paths, [])
     found = again and study.itself(again)
@@ -170,8 +174,7 @@ def _compare(args):
 def _results(args):
     from labs.results import collect
 
-    known = {name: getattr(args, name) for name in ("images", "model", "workers", "global_batch", "same_machine")}
-    rows = collect.rows(args.files, **known)
+    rows = collect.rows(args.files, **_of(args, "images model workers global_batch same_machine"))
     print(as_json({"runs": rows}) if args.json else collect.table(rows))
 
 
@@ -190,8 +193,7 @@ def _results(args):
 def _maxbatch(args):
     from labs.measure import maxbatch
 
-    asked = {name: getattr(args, name) for name in ("image_size", "memory", "bisect", "start", "limit")}
-    result = maxbatch.search(args.model, **asked, runs=args.out)
+    result = maxbatch.search(args.model, **_of(args, "image_size memory bisect start limit"), runs=args.out)
     print(as_json(result) if args.json else maxbatch.table(result))
 
 
@@ -335,10 +337,8 @@ def _report(args):
         print(as_json(made.report.model_dump(mode="json")))
         return
     print(f"Wrote {made.pdf}, {made.json} and {made.zip}. Hand in {made.zip.name}; look at the report first.")
-    for head, lines in (
-        ("Missing:", made.report.missing),
-        ("What the evidence does not carry:", [f"{f.task}, {f.kind}: {f.text}" for f in made.report.findings]),
-    ):
+    found = [f"{each.task}, {each.kind}: {each.text}" for each in made.report.findings]
+    for head, lines in (("Missing:", made.report.missing), ("What the evidence does not carry:", found)):
         if lines:
             print(head, *map(printable, lines), sep="\n- ")
 
@@ -358,10 +358,8 @@ def _dispute(args):
     runs = course.look(".", args.runs).runs
     if args.task is None:
         every = dispute.kept(runs)
-    elif args.withdraw:
-        every = dispute.keep(runs, args.task, None)
     else:
-        every = dispute.keep(runs, args.task, args.reason or "")
+        every = dispute.keep(runs, args.task, None if args.withdraw else args.reason or "")
         print("Kept. Now make the report (`labs report`) and hand in submission.zip: the dispute is in it.")
     print(*(printable(f"{id}: {each.reason}") for id, each in every.items()), sep="\n")
 
@@ -400,7 +398,7 @@ def _build(args):
     option("--no-criteria", action="store_true", help="without what a good answer holds"),
 )
 def _release(args):
-    _needs_sources(".", "solutions", "the course", "notebooks/")
+    _needs_sources()
     from labs.checks import tasks
     from labs.grading import release
 
@@ -441,7 +439,7 @@ def _grade_collect(args):
     option("--no-run", action="store_true", help="run nothing of the students'"),
 )
 def _grade_check(args):
-    _needs_sources(".", "solutions", "the course", "notebooks/")
+    _needs_sources()
     from labs import sandbox
     from labs.grading import check
 
@@ -489,29 +487,24 @@ def _grade_desk(args):
 def _grade_mark(args):
     from labs.grading import check, collect, disputes, marks, rubric
 
-    rules, path = rubric.load(args.out), collect.submission(args.out, args.number)
+    out, number, rules = args.out, args.number, rubric.load(args.out)
+    path, found = collect.submission(out, number), None
     if args.sentence and not args.confirm:
         raise UseError("--sentence says what a student reads of a finding: name the kind with --confirm.")
     if args.answer and not args.item:
         raise UseError("--answer needs the ITEM that the student disputes, as 05.3.")
-    kept = marks.load(args.out).get(args.number, marks.Marks())
-    kinds = (args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)
-    if any(named for named, _ in kinds):
-        found = check.results(args.out).get(args.number)
-        if found is None:
-            raise UseError(f"Submission {args.number} was not looked at yet: run `labs grade check` first.")
-        for named, state in kinds:
-            if named:
-                sentence = args.sentence or "" if state == "confirmed" else ""
-                kept = marks.decide(args.out, args.number, found, named, state, sentence)
+    for kinds, state in ((args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)):
+        if kinds:
+            found = found or check.results(out).get(number)
+            marks.decide(out, number, found, kinds, state, args.sentence or "")
     if args.answer:
-        disputed = disputes.of(collect.contents(path))
-        kept = marks.reply(args.out, args.number, args.item, args.answer, disputed)
+        marks.reply(out, number, args.item, args.answer, disputes.of(collect.contents(path)))
     back = args.item and args.share is None and not (args.answer or args.comment)
     if args.share is not None or args.comment or back:
         item = args.item if args.share is not None or back else None
-        kept = marks.mark(args.out, args.number, rules, item, args.share, args.comment)
-    print(f"Kept of {args.number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
+        marks.mark(out, number, rules, item, args.share, args.comment)
+    kept = marks.load(out).get(number, marks.Marks())
+    print(f"Kept of {number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
 
 
 @command(
@@ -555,10 +548,15 @@ def _grade_out(args):
     option("--seed", default="", metavar="WORD", help="another word gives other questions"),
 )
 def _grade_oral(args):
-    _needs_sources(".", "solutions", "the course", "notebooks/")
+    _needs_sources()
     from labs.grading import oral
 
     print(*oral.write(args.out, ".", args.seed), sep="\n")
+
+
+def _of(args, names):
+    """{name: value} of some options, to hand on."""
+    return {name: getattr(args, name) for name in names.split()}
 
 
 def _say(line):
@@ -566,10 +564,10 @@ def _say(line):
     print(printable(line), flush=True)
 
 
-def _needs_sources(root, folder, what, yours):
-    """Raise NotInThisTreeError in a student's tree, which has neither sources nor the room that builds from them."""
+def _needs_sources(root=".", folder="solutions", what="the course", yours="notebooks/"):
+    """Raise UseError in a student's tree, which has neither sources nor the room that builds from them."""
     if not _has_sources(root, folder):
-        raise NotInThisTreeError(
+        raise UseError(
             f"The sources of {what} are not in this tree ({folder}): yours are ready to be filled in {yours}."
         )
 
@@ -591,7 +589,7 @@ class _Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-\.?\d")  # also -1GiB is a value, and no option
 
     def error(self, message):
-        super().error(printable(message))
+        self.exit(2, f"{self.prog}: error: {printable(message)} (see {self.prog} --help)\n")
 
 
 def parser():
@@ -603,22 +601,12 @@ def parser():
         if tuple(group) not in commands:
             about = GROUPS[group[0]]
             sub = commands[()].add_parser(group[0], help=about, description=about)
-            commands[tuple(group)] = sub.add_subparsers(
-                dest="action", required=True, metavar="ACTION", help="what to do"
-            )
+            commands[tuple(group)] = sub.add_subparsers(dest="action", required=True, metavar="ACTION")
         sub = commands[tuple(group)].add_parser(name, help=text, description=text)
         sub.set_defaults(function=function)
-        least = {sub.add_argument(*names, **settings).dest: least for names, settings, least in options}
-        sub.set_defaults(least={name: value for name, value in least.items() if value is not None})
+        for names, settings in options:
+            sub.add_argument(*names, **settings)
     return top
-
-
-def _check_counts(args):
-    """Raise UseError for the first option that counts something and cannot be."""
-    for name, least in args.least.items():
-        value = getattr(args, name)
-        if value is not None and not least <= value <= MOST:
-            raise UseError(f"--{name} is {value}: it must be a whole number from {least} to {MOST}.")
 
 
 def _drop_output():
@@ -639,9 +627,8 @@ def main(argv=None):
     if argv is None:  # the command itself: told to end, as by scancel, it ends what it has started as at an interrupt
         signal.signal(signal.SIGTERM, _ended)
     try:
-        _check_counts(args)
         if args.name == "grade" and importlib.util.find_spec("labs.grading") is None:
-            raise NotInThisTreeError("Grading is not in this tree: it is in the instructors' own.")
+            raise UseError("Grading is not in this tree: it is in the instructors' own.")
         code = args.function(args) or 0
         if sys.stdout:  # None where it was closed
             sys.stdout.flush()

@@ -35,21 +35,20 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
     for name in sorted(chosen):
         solution, student = every[name]
         path = root / "solutions" / f"{name}.ipynb"
-        if force or differences(root, path, solution, executed=True):
-            label = label_of(root, path)
-            if execute:
-                report(f"executing {label} ({len(solution.cells)} cells)")
-                with computing.Watch() as watch:
-                    made = executed(root, solution, label)
-                why_not = watch.why_not()
-                if not why_not and computing.state(root, name, watch.seconds):
-                    solution, student = pair(root, sources(root)[name])  # with the time that was just taken
-                    made = _with_outputs(solution, made)
-                files.write(path, as_text(made))
-                done.append(f"executed {label}")
-                report(f"{label} took {watch}" + (f": not stated, since {why_not}" if why_not else ""))
-            else:
-                report(f"{label} is out of date and was not executed")
+        label, old = label_of(root, path), force or differences(root, path, solution, executed=True)
+        if old and not execute:
+            report(f"{label} is out of date and was not executed")
+        elif old:
+            report(f"executing {label} ({len(solution.cells)} cells)")
+            with computing.Watch() as watch:
+                made = executed(root, solution, label)
+            why_not = watch.why_not()
+            if not why_not and computing.state(root, name, watch.seconds):
+                solution, student = pair(root, sources(root)[name])  # with the time that was just taken
+                made = _with_outputs(solution, made)
+            files.write(path, as_text(made))
+            done.append(f"executed {label}")
+            report(f"{label} took {watch}" + (f": not stated, since {why_not}" if why_not else ""))
         done += render.write(root, {f"notebooks/{name}.ipynb": as_text(student)}, report)
     return done
 
@@ -68,9 +67,9 @@ def executed(root: Path, notebook, label: str = "notebook"):
     result = copy.deepcopy(notebook)
     run_all(result, root / "solutions", label, env={"LABS_STRICT": "1"})
     clean(result, root)
-    result.metadata = copy.deepcopy(notebook.metadata)
     if wrong := _not_executed(result):
         raise BuildError(f"{label}: {wrong[0]}")
+    result.metadata = copy.deepcopy(notebook.metadata)
     return result
 
 
@@ -152,11 +151,9 @@ def differences(root: Path, path: Path, expected, executed: bool) -> list[str]:
 
 
 def _not_executed(notebook) -> list[str]:
-    wrong, count = [], 0
-    for number, cell in enumerate(notebook.cells, 1):
-        if cell.get("cell_type") != "code" or not cell.get("source", "").strip():
-            continue
-        count += 1
+    code = [(n, cell) for n, cell in enumerate(notebook.cells, 1) if cell.get("cell_type") == "code"]
+    wrong = []
+    for count, (number, cell) in enumerate([each for each in code if each[1].get("source", "").strip()], 1):
         found, which = cell.get("execution_count"), f"cell {number} (id {cell.get('id')})"
         if found != count:
             wrong.append(f"{which} has execution count {found} instead of {count}")

@@ -118,16 +118,13 @@ def _quoted(words):
 
 def _horovod(site):
     """Settings of the Horovod scripts."""
-    lines = []
-    if site.launcher == "srun":  # since SLURM 22.05 srun does not take it from the job
-        lines.append('export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"')
-    if site.interface:
-        lines.append(f"export NCCL_SOCKET_IFNAME={site.interface}")
-    if site.launcher == "horovodrun":
-        lines.append(
-            'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:$SLURM_NTASKS_PER_NODE/" | paste -sd,)'
-        )
-    return "\n".join(lines)
+    hosts = 'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:$SLURM_NTASKS_PER_NODE/" | paste -sd,)'
+    lines = {  # since SLURM 22.05 srun does not take the number of CPUs from the job
+        'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"': site.launcher == "srun",
+        f"export NCCL_SOCKET_IFNAME={site.interface}": site.interface,
+        hosts: site.launcher == "horovodrun",
+    }
+    return "\n".join(line for line, wanted in lines.items() if wanted)
 
 
 def _launch(site, ranks):
@@ -151,13 +148,11 @@ def fill(text, values, name="script"):
     """The text with its fields filled. Raises BuildError for a field that nobody knows."""
     lines = []
     for number, line in enumerate(text.split("\n"), 1):
-        for field in _FIELD.findall(line):
-            if field not in values:
-                raise BuildError(f"{name}:{number}: @{field}@ is not known; known are {', '.join(sorted(values))}")
+        if unknown := [field for field in _FIELD.findall(line) if field not in values]:
+            raise BuildError(f"{name}:{number}: @{unknown[0]}@ is not known; known are {', '.join(sorted(values))}")
         whole = _FIELD.fullmatch(line.strip())
-        if whole and not str(values[whole[1]]):
-            continue
-        lines.append(_FIELD.sub(lambda match: str(values[match[1]]), line))
+        if not whole or str(values[whole[1]]):
+            lines.append(_FIELD.sub(lambda match: str(values[match[1]]), line))
     return "\n".join(lines)
 
 
@@ -182,12 +177,11 @@ def scripts(root):
 def write(root, made, report=print):
     """Write those files of `made`, {path below `root`: text}, that are missing or out of date; returns a line for each,
     which `report` gets, too."""
-    done = []
-    for name, text in made.items():
-        if _text(root, name) != text:
-            files.write(Path(root, name), text)
-            done.append(f"wrote {name}")
-            report(done[-1])
+    done = [f"wrote {name}" for name, text in made.items() if _text(root, name) != text]
+    for line in done:
+        name = line.removeprefix("wrote ")
+        files.write(Path(root, name), made[name])
+        report(line)
     return done
 
 
@@ -207,6 +201,6 @@ def check(root):
     """Problems of the rendered scripts, one line each; [] if they all agree with their sources."""
     root, made = Path(root), scripts(root)
     problem, fix = "differs from what its source and the site say", "run `uv run labs slurm render`"
-    paths = [path for folder in ("slurm", "solutions/slurm") for path in sorted((root / folder).glob("*/*.sh"))]
-    alone = [path.relative_to(root) for path in paths if path.relative_to(root).as_posix() not in made]
-    return differing(root, made, problem, fix) + [f"{path}: has no source or no site; remove it" for path in alone]
+    there = [*sorted(root.glob("slurm/*/*.sh")), *sorted(root.glob("solutions/slurm/*/*.sh"))]
+    alone = [name for path in there if (name := path.relative_to(root).as_posix()) not in made]
+    return differing(root, made, problem, fix) + [f"{name}: has no source or no site; remove it" for name in alone]

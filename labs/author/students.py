@@ -88,9 +88,8 @@ def _listed(root, *options):
 def _git(root, *words, **settings):
     """What git prints. Raises BuildError."""
     try:
-        return subprocess.run(
-            ["git", "-C", str(root), *words], capture_output=True, check=True, text=True, **settings
-        ).stdout
+        command = ["git", "-C", str(root), *words]
+        return subprocess.run(command, capture_output=True, check=True, text=True, **settings).stdout
     except (OSError, subprocess.CalledProcessError) as problem:
         reason = str(getattr(problem, "stderr", "") or problem).strip().splitlines()[-1]
         unknown = f"git cannot say which files belong to the course ({reason}); use a clone of its repository"

@@ -182,6 +182,11 @@ def lessons():
     return found
 
 
+def items():
+    """{id: (Lesson, item)} of all lessons, in order. Raises TaskError."""
+    return {item.id: (lesson, item) for lesson in lessons().values() for item in lesson.task}
+
+
 def on_path(path):
     """The lessons of one of PATHS, in order. Raises TaskError."""
     if path not in PATHS:

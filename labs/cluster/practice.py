@@ -23,6 +23,7 @@ from pathlib import Path
 
 import psutil
 
+from labs.cluster.keeper import job_of
 from labs.errors import LabsError
 from labs.slurm import sites
 
@@ -134,15 +135,11 @@ class Cluster:
         """Processes of its jobs (SLURM's own included), or of one job by its id, as psutil.Process."""
         keeper, found = self.keeper(), []
         for process in keeper.children(recursive=True) if keeper else psutil.process_iter():
-            try:
-                environment = _environment(process)
-                step = re.match(r"slurmstepd: \[(\d+)\.", " ".join(process.cmdline()))
-                of = step[1] if step else environment.get("SLURM_JOB_ID")
-                ours = keeper or environment.get("SLURM_CONF") == self.environment["SLURM_CONF"]
+            with contextlib.suppress(psutil.Error, OSError):  # it has ended
+                of, _, configured = job_of(process)
+                ours = keeper or configured == self.environment["SLURM_CONF"]
                 if ours and of and str(job or of) == of and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
-            except (psutil.Error, OSError):
-                continue  # it has ended
         return found
 
     def stop(self):
@@ -169,12 +166,6 @@ class Cluster:
                     break
                 time.sleep(0.1)
         return keeper is not None
-
-
-def _environment(process):
-    """As psutil's, which reads nothing of a process that has written its title over the first variables."""
-    text = Path(f"/proc/{process.pid}/environ").read_text(errors="replace")
-    return dict(part.split("=", 1) for part in text.split("\0") if "=" in part)
 
 
 def _prepare(folder):
@@ -228,14 +219,12 @@ def _configure(folder, site, nodes):
 def _ports(count):
     """The first of `count` neighbouring free ports, below those that systems hand out by themselves."""
     for first in random.sample(range(20000, 32000), 200):
-        try:
+        with contextlib.suppress(OSError):
             for port in range(first, first + count):
                 with socket.socket() as probe:
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                     probe.bind(("", port))
-        except OSError:
-            continue
-        return first
+            return first
     raise ClusterError("No free ports between 20000 and 32000 on this machine.")
 
 
@@ -249,15 +238,16 @@ def main():
     export = " ".join(f"export {key}={value}" for key, value in cluster.environment.items())
     try:
         if args.command == "stop":
-            return print("The practice cluster has ended." if cluster.stop() else "No practice cluster runs here.")
-        if args.command == "start":
+            print("The practice cluster has ended." if cluster.stop() else "No practice cluster runs here.")
+        elif args.command == "start":
             if not cluster.keeper():
                 cluster = Cluster.start(sites.load(args.site, ROOT), cluster.folder, owned=False)
             nodes = cluster.run("sinfo", "-h", "-o", "%D nodes, each with %c CPUs and %G").stdout.strip()
             print(f"A practice cluster runs ({nodes}). In each terminal that is to use it, also before `make lab`:")
-            return print(f"  {export}\n`make cluster-stop` ends it.")
-        if not cluster.keeper():
+            print(f"  {export}\n`make cluster-stop` ends it.")
+        elif not cluster.keeper():
             sys.exit("No practice cluster runs here: `make cluster` starts one.")
-        print(export if args.command == "env" else cluster.run("sinfo", "-N", "-l").stdout.rstrip())
+        else:
+            print(export if args.command == "env" else cluster.run("sinfo", "-N", "-l").stdout.rstrip())
     except LabsError as problem:
         sys.exit(str(problem))

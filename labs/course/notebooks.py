@@ -3,11 +3,13 @@
 import hashlib
 import json
 import re
-from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from itertools import product
 
 from labs.blanks import parse
+from labs.printed import grouped
 
 
 @dataclass
@@ -132,18 +134,17 @@ def _read(content):
     for cell in notebook["cells"]:
         if not isinstance(cell, dict) or cell.get("cell_type") not in ("code", "markdown", "raw"):
             raise ValueError("a cell of no known kind")
-        if not isinstance(cell.setdefault("metadata", {}), dict) or not isinstance(_text(cell), str):
-            raise ValueError("a cell that cannot be read")
-        if not isinstance(cell["metadata"].get("labs", {}), dict):
+        metadata = cell.setdefault("metadata", {})
+        sound = isinstance(metadata, dict) and isinstance(metadata.get("labs", {}), dict)
+        if not (sound and isinstance(_text(cell), str)):
             raise ValueError("a cell that cannot be read")
     return notebook
 
 
 def _text(cell):
     source = cell.get("source", "")
-    if isinstance(source, list) and all(isinstance(line, str) for line in source):
-        return "".join(source)
-    return source
+    lines = isinstance(source, list) and all(isinstance(line, str) for line in source)
+    return "".join(source) if lines else source
 
 
 def _content(cell):
@@ -154,25 +155,19 @@ def _keyed(cells, *forms):
     """{id: cell} of a student's cells, in order. A cell without an id of the course (an older program saved it, or a
     copy) has that of its task or of the course's cell with the same text, as long as no other cell has it."""
     known = {cell["id"]: cell for form in forms for cell in form}
-    texts = {}
-    for id, cell in known.items():
-        texts.setdefault(_content(cell), []).append(id)
-    count = Counter(cell.get("id") for cell in cells if isinstance(cell.get("id"), str))
-    taken = {id for id in count if id in known}
+    texts = grouped((_content(cell), id) for id, cell in known.items())
+    taken = {id for cell in cells if isinstance(id := cell.get("id"), str) and id in known}
     keyed = {}
     for cell in cells:
         id = cell.get("id")
         if not isinstance(id, str) or id in keyed:
             task = f"labs-{str(cell['metadata'].get('labs', {}).get('id')).replace('.', '-')}"
             same = [task] * (task in known) + texts.get(_content(cell), [])
-            id = next((other for other in same if other not in taken), None) or _new_id(_text(cell), keyed)
+            new = hashlib.sha256(f"{len(keyed)} {_text(cell)}".encode(errors="replace")).hexdigest()[:12]
+            id = next((other for other in same if other not in taken), new)
             taken.add(id)
         keyed[id] = cell | {"id": id}
     return keyed
-
-
-def _new_id(text, keyed):
-    return hashlib.sha256(f"{len(keyed)} {text}".encode(errors="replace")).hexdigest()[:12]
 
 
 def _joined(base, mine, new, kind):
@@ -181,25 +176,21 @@ def _joined(base, mine, new, kind):
     edits = []
     for other in (mine.split("\n"), new.split("\n")):
         codes = SequenceMatcher(None, lines, other, autojunk=False).get_opcodes()
-        edits.append([(i, j, other[k:m]) for tag, i, j, k, m in codes if tag != "equal"])
-    for i, j, one in edits[0]:
-        for k, m, two in edits[1]:
-            same = (i, j, one) == (k, m, two)
-            if not same and ((i < m and k < j) or i == k or (i == j or k == m) and i <= m and k <= j):
-                return None
+        edits.append([(i, j, tuple(other[k:m])) for tag, i, j, k, m in codes if tag != "equal"])
+    for (i, j, one), (k, m, two) in product(*edits):
+        touch = (i < m and k < j) or i == k or (i == j or k == m) and i <= m and k <= j
+        if touch and (i, j, one) != (k, m, two):
+            return None
     merged, position = [], 0
-    for i, j, text in sorted({(i, j, tuple(text)) for side in edits for i, j, text in side}):
-        merged += lines[position:i] + list(text)
+    for i, j, text in sorted({*edits[0], *edits[1]}):
+        merged += [*lines[position:i], *text]
         position = j
     text = "\n".join(merged + lines[position:])
-    if kind == "code" and _parses(mine) and not _parses(text):
-        return None
-    return text
+    return None if kind == "code" and _parses(mine) and not _parses(text) else text
 
 
 def _parses(text):
-    try:
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return True
+    return False

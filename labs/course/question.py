@@ -32,8 +32,8 @@ def question(path=None, start="."):
 
     Raises CourseError for a path that is taken.
     """
+    names = ("labs-question.txt", *(f"labs-question-{number}.txt" for number in range(2, 1000)))
     if path is None:
-        names = ("labs-question.txt", *(f"labs-question-{number}.txt" for number in range(2, 1000)))
         path = next(name for name in names if not Path(name).exists())
     elif Path(path).exists():
         raise CourseError(f"{path} is there already: name another file, or remove it.")
@@ -114,7 +114,10 @@ def _short(value):
 
 
 class Cleaner:
-    """Replaces in a text what tells who and where you are: folders, users, hosts, accounts, addresses."""
+    """Replaces in a text what tells who and where you are: folders, users, hosts, accounts, addresses.
+
+    folders, words: (pattern, what stands in its place), the longest first.
+    """
 
     def __init__(self, root):
         host, users, hosts = socket.gethostname(), set(), set()
@@ -130,26 +133,36 @@ class Cleaner:
         folders = [(str(root), "<course>"), (sys.prefix, "<environment>"), (str(Path.home()), "<home>")]
         folders += [(os.environ.get(name, ""), f"<{name}>") for name in _FOLDERS]
         folders += [(os.path.realpath(folder), instead) for folder, instead in folders if folder]
-        self.folders = sorted({folder for folder in folders if len(folder[0]) > 1}, key=lambda pair: -len(pair[0]))
-        self.words = [(word, "<host>") for word in hosts] + [(word, "<user>") for word in users]
-        self.words += [(os.environ.get(name, ""), "<account>") for name in _NAMES["accounts"]]
-        self.words = sorted({pair for pair in self.words if pair[0].lower() not in _COMMON}, key=lambda p: -len(p[0]))
+        folders = sorted({folder for folder in folders if len(folder[0]) > 1}, key=lambda pair: -len(pair[0]))
+        self.folders = [(re.compile(re.escape(folder) + r"(?![\w-])"), instead) for folder, instead in folders]
+        words = [(word, "<host>") for word in hosts] + [(word, "<user>") for word in users]
+        words += [(os.environ.get(name, ""), "<account>") for name in _NAMES["accounts"]]
+        words = sorted({pair for pair in words if pair[0].lower() not in _COMMON}, key=lambda pair: -len(pair[0]))
+        self.words = [word(*pair) for pair in words]
 
     def __call__(self, text):
         text = _ESCAPE.sub("", text.replace("\r\n", "\n"))
         text = "\n".join(_printable(line.rpartition("\r")[2]) for line in text.rstrip("\r").split("\n"))
-        for folder, instead in self.folders:
-            text = re.sub(re.escape(folder) + r"(?![\w-])", instead, text)
+        text = without(text, self.folders)
         text = re.sub(rf"(<(?:home|{'|'.join(_FOLDERS)})>/)(?:{_PART}+/)+", r"\1", text)
         text = re.sub(r"[\w.+-]+@[\w-]+(\.[\w-]+)+", "<address>", text)
         text = re.sub(rf"(?<![\w.>])(?:~\w*)?/(?:{_PART}+/)+({_PART}*)", _last_part, text)
         text = re.sub(r"\b(?:\d{1,3}\.){3}\d{1,3}\b", "<address>", text)
         text = re.sub(r"(--?(?:account|qos)[= ]|-A )\S+", r"\1<account>", text)
-        text = _HOSTS.sub(r"\1<host>", text)
-        for word, instead in self.words:
-            domain = r"(?:\.[\w-]+)*" if instead == "<host>" else ""
-            text = re.sub(rf"(?<![^\W_]){re.escape(word)}{domain}(?![^\W_])", instead, text, flags=re.IGNORECASE)
-        return text
+        return without(_HOSTS.sub(r"\1<host>", text), self.words)
+
+
+def word(text, instead):
+    """(pattern of a whole word, of a host with its domain; what stands in its place)."""
+    domain = r"(?:\.[\w-]+)*" if instead == "<host>" else ""
+    return re.compile(rf"(?<![^\W_]){re.escape(text)}{domain}(?![^\W_])", re.IGNORECASE), instead
+
+
+def without(text, pairs):
+    """The text with each (pattern, what stands in its place) replaced."""
+    for pattern, instead in pairs:
+        text = pattern.sub(instead, text)
+    return text
 
 
 def _printable(line):

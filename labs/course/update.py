@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from labs import files
 from labs.course import aside, notebooks, release
 from labs.course.release import FOLDER, FRESH, STAMP, CourseError, digest, filled_in
-from labs.printed import few
+from labs.printed import few, grouped
 
 _PACKAGES = {"pyproject.toml", "uv.lock", ".python-version"}
 _NEXT = f"{FOLDER}/next"
@@ -61,7 +61,7 @@ class _Plan:
     def __init__(self, root, now, new):
         self.root, self.now, self.new = root, now, new
         self.write, self.remove, self.aside, self.said = {}, [], {}, []
-        self.kit, self.lessons, self.scripts = {}, {}, {}  # {what happened to them: names}
+        self.kit, self.lessons, self.scripts = [], [], []  # (what happened to it, name)
         renamed, self.first = _renamed(now, new.stamp), _parts(new)
         # Parts come first: if this is interrupted, the notebook that they were cut from still has their cells.
         for name, content in sorted(new.files.items(), key=lambda file: file[0] not in self.first):
@@ -101,7 +101,7 @@ class _Plan:
         old = self._there(name)
         if old == content:
             return
-        self.kit.setdefault("replaced" if old is not None else "new", []).append(name)
+        self.kit.append(("replaced" if old is not None else "new", name))
         if old is not None and digest(old) != self.now.files.get(name):
             self.said.append(f"{name}: you had changed it; now it is the course's, yours is {self._keep(name, old)}.")
         self.write[name] = content
@@ -111,7 +111,7 @@ class _Plan:
         old, before = self._there(name), self.now.files.get(name)
         if old is None or digest(old) == before:
             if old != content:
-                self.scripts.setdefault("new" if old is None else "in another form, not begun by you", []).append(name)
+                self.scripts.append(("new" if old is None else "in another form, not begun by you", name))
                 self.write[name] = content
         elif old != content and before != self.new.stamp.files[name]:
             path = PurePosixPath(name)
@@ -134,7 +134,7 @@ class _Plan:
         result, kept, text, cut = None, None, content, self._cut_from(name)
         parts = [other for other in self.new.files if other != name and before in (other, self._cut_from(other))]
         if cut or old is None:
-            self.lessons.setdefault("new", []).append(name)
+            self.lessons.append(("new", name))
         if cut and there and notebooks.holds(there, content):  # by an update that was interrupted
             text = there
         elif name in self.first and digest(old or b"") == self.now.files.get(name):
@@ -148,7 +148,7 @@ class _Plan:
                 why = f"cannot be read as a notebook ({problem})" if base else "cannot be compared with the course's"
                 self.said.append(f"{name}: replaced by the course's. Yours {why}; it is in {self._keep(before, old)}.")
         if old is not None and not cut and not (base and notebooks.same(base, content)):
-            self.lessons.setdefault("changed", []).append(name)
+            self.lessons.append(("changed", name))
         if result and (result.lossy or name != before) and not (cut and not result.lossy):
             kept = self._keep(before, old)
         if there not in (None, old, text):
@@ -164,12 +164,10 @@ class _Plan:
     def _from_aside(self, name, content):
         """The text of a part that nobody has begun: with the student's work from its notebook as it was before it came
         in parts, where an older kit's update has put that into old/."""
-        first, text = PurePosixPath(self.first[name]), None
-        copies = sorted(
-            (self.root / aside.FOLDER / first.parent).glob(f"{first.stem}_old-*.ipynb"), key=os.path.getmtime
-        )
-        own = PurePosixPath(name).stem
-        if copies and not any((self.root / aside.FOLDER).rglob(f"{own}_old-*")):
+        first, own, text = PurePosixPath(self.first[name]), PurePosixPath(name).stem, None
+        old = self.root / aside.FOLDER
+        copies = sorted((old / first.parent).glob(f"{first.stem}_old-*.ipynb"), key=os.path.getmtime)
+        if copies and not any(old.rglob(f"{own}_old-*")):
             with contextlib.suppress(ValueError, OSError):
                 text = notebooks.filled(copies[-1].read_bytes(), content)
         if text:
@@ -201,17 +199,16 @@ class _Plan:
             self.said.append(f"{name}: no longer part of the course; yours stays.")
             return
         self.remove.append(name)
-        self.kit.setdefault("removed", []).append(name)
+        self.kit.append(("removed", name))
         if not untouched:
             self.said.append(f"{name}: no longer part of the course; your version is in {self._keep(name, old)}.")
 
     def _sum_up(self):
         """The lines on what changed as a whole, in front of those on single files."""
-        lines = [f"Notebooks {what}: {few(names, 6)}." for what, names in self.lessons.items()]
-        lines += [f"Scripts {what}: {few(names, 6)}." for what, names in self.scripts.items()]
-        if self.kit:
-            counts = ", ".join(f"{len(names)} {what}" for what, names in self.kit.items())
-            lines.append(f"The kit's own files: {counts}.")
+        lines = [f"Notebooks {what}: {few(names, 6)}." for what, names in grouped(self.lessons).items()]
+        lines += [f"Scripts {what}: {few(names, 6)}." for what, names in grouped(self.scripts).items()]
+        if kit := ", ".join(f"{len(names)} {what}" for what, names in grouped(self.kit).items()):
+            lines.append(f"The kit's own files: {kit}.")
         self.said = lines + self.said
         if any(name in _PACKAGES or name.startswith("setup/") for name in self.write):
             self.said.append("The packages may have changed: `make lab` installs what is new.")
@@ -259,9 +256,9 @@ def _do(root, plan):
                     if problem.errno != errno.EXDEV:  # a folder of the course may be a link to another disk
                         raise
                     files.write(root / name, content)
+    except files.WriteError:
+        raise
     except OSError as problem:
-        if isinstance(problem, files.WriteError):
-            raise
         raise files.WriteError(problem.errno, problem.strerror or str(problem), str(problem.filename)) from None
     finally:
         shutil.rmtree(ready, ignore_errors=True)

@@ -8,6 +8,7 @@ import re
 
 from labs.errors import UseError
 from labs.grading.table import Sheet, number
+from labs.printed import grouped
 
 # Canvas takes _123_ out of a student's name, so the first two numbers are its own: of the student, and of the file.
 _FILE = r"_(?:(?P<file>\d+)_(?P<rest>[^/]+)|(?P<text>(?:text|link)\.html))"
@@ -57,18 +58,14 @@ def sheet(table, column=None):
     for at in range(first, min(len(head), len(points))):
         if (name := _ASSIGNMENT.fullmatch(head[at])) and number(points[at]) is not None:  # else it is read-only
             found[at] = {head[at].casefold(), name["name"].casefold(), name["id"]}
-    if column is not None:
-        chosen = [at for at, names in found.items() if column.strip().casefold() in names]
-    else:
-        chosen = list(found)
+    chosen = [at for at, names in found.items() if column is None or column.strip().casefold() in names]
     if len(chosen) != 1:
         asked = f"--column {column!r} is {len(chosen)} of them" if column is not None else "name one with --column"
-        raise UseError(
-            f"The gradebook has these assignments; {asked}: {', '.join(head[at] for at in found) or 'none'}."
-        )
-    rows = {}
-    for at, row in enumerate(table.rows):
-        if len(row) > of_id and re.fullmatch(r"\s*[0-9]+\s*", row[of_id]):
-            rows.setdefault(row[of_id].strip().lstrip("0"), []).append(at)
+        every = ", ".join(head[at] for at in found) or "none"
+        raise UseError(f"The gradebook has these assignments; {asked}: {every}.")
+    numbered = [
+        at for at, row in enumerate(table.rows) if re.fullmatch(r"\s*[0-9]+\s*", "".join(row[of_id : of_id + 1]))
+    ]
+    rows = grouped((table.rows[at][of_id].strip().lstrip("0"), at) for at in numbered)
     names = {at: [" ".join(table.rows[at][:of_id])] for of_one in rows.values() for at in of_one}
     return Sheet("canvas", table, rows, names, chosen[0], number(points[chosen[0]]))

@@ -29,7 +29,7 @@ from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, points, rerun, rubric, store, term
 from labs.grading.finding import SEVERITIES, Finding, by_id, looked
-from labs.printed import about
+from labs.printed import about, grouped
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
 AT_ONCE = 2  # notebooks, of one submission or of several
@@ -137,8 +137,8 @@ def results(out):
     ...}. A check that counts and was not judged yet is open for a person, and is no wrong one.
     Raises UseError for a damaged file; `check` looks again at whose it is.
     """
-    kept = {number: store.read(_path(out, number)) for number in collect.submissions(out)}
-    kept = {number: each for number, each in kept.items() if each}
+    paths = ((number, _path(out, number)) for number in collect.submissions(out))
+    kept = {number: each for number, path in paths if (each := store.read(path))}
     counted = rubric.load(out).checks
     series = [
         copies.Series(number, name, kind, started, np.log(steps))
@@ -171,26 +171,20 @@ def _judged(out, number, evidence, counted):
             made["checks"][name], made["seconds"][name] = piece["checks"], piece["seconds"]
             made["told"] += [f"{name}, {line}" for line in piece["told"]]
         elif ids and "notebooks" in evidence:
-            if name in evidence["notebooks"]:
-                said = {"how": "person", "text": points.NOT_JUDGED}
-            else:
-                said = {"how": "outside", "text": judge.NOT_HANDED_IN}
-            made["checks"][name] = {id: {"state": "open", "code": ""} | said for id in ids}
+            there = name in evidence["notebooks"]
+            how, text = ("person", points.NOT_JUDGED) if there else ("outside", judge.NOT_HANDED_IN)
+            made["checks"][name] = {id: {"state": "open", "code": "", "how": how, "text": text} for id in ids}
     return made
 
 
 def left_open(found):
     """Lines on the checks that a person has to decide, and whose they are. found: of `results`."""
-    whose, unrun = {}, Counter()
-    for number, each in found.items():
-        for id, judged in by_id(each["checks"]).items():
-            if judged["text"] == points.NOT_JUDGED:
-                unrun[number] += 1
-            elif judged["how"] == "person":
-                whose.setdefault((id, judged["text"]), []).append(number)
+    judged = [(number, id, of) for number, each in found.items() for id, of in by_id(each["checks"]).items()]
+    left = [(number, id, of["text"]) for number, id, of in judged if of["how"] == "person"]
+    whose = grouped(((id, text), number) for number, id, text in left if text != points.NOT_JUDGED)
     for (id, text), who in sorted(whose.items()):
         yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
-    yield from points.not_run(unrun)
+    yield from points.not_run(Counter(number for number, _, text in left if text == points.NOT_JUDGED))
 
 
 def _path(out, number, notebook=None):
@@ -207,11 +201,8 @@ def _kept(out, number, notebook=None):
 @cache
 def _kit(root):
     """SHA-256 over the files that decide what is found."""
-    digest = hashlib.sha256()
-    folders = [*_KIT.rglob("*.py"), *_KIT.rglob("*.toml"), *Path(root, "solutions").glob("*.py")]
-    for path in sorted(folders):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    paths = [*_KIT.rglob("*.py"), *_KIT.rglob("*.toml"), *Path(root, "solutions").glob("*.py")]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
 
 
 def _look(number, path, root, notebook, kept):
@@ -233,13 +224,12 @@ def _look(number, path, root, notebook, kept):
 
 def _evidence(submission, root):
     """All that is found in a submission without running anything of it, as JSON."""
-    found, asked = [], {item.id for lesson in tasks.lessons().values() for item in lesson.task}
+    found, asked, said = [], tasks.items(), submission.course.progress
     answers = {id: text[:MOST_ANSWER] for id, text in submission.course.answers.items() if id in asked}
     if submission.contents:
         found += looked("evidence", evidence.findings, submission)
         found += looked("report", numbers.findings, submission)
         found += looked("answers", likeness.of_solutions, answers, root)
-    said = submission.course.progress
     result = {
         "claimed": [id for id, each in said.items() if each.get("state") == "right"],
         "notebooks": [Path(name).stem for name in submission.contents if name.endswith(".ipynb")],
@@ -260,8 +250,8 @@ def _of_records(submission, result):
     with suppress(LabsError):
         wanted = ("source", "workers", "speedup", "speedup_interval")
         result["speedups"] = [[row[each] for each in wanted] for row in submission.speedups]
-        for (task, caption), rows in submission.tables.items():
-            result["tables"].setdefault(task, []).append([caption, *rows])
+        tables = ((task, [caption, *rows]) for (task, caption), rows in submission.tables.items())
+        result["tables"] = grouped(tables)
     return ()
 
 
@@ -277,10 +267,10 @@ def _line(out, number):
 def _claims(claimed, checks):
     """A finding where progress.json calls checks right that are not; a function that is right for the notebook's own
     numbers was."""
-
-    def is_wrong(each):
-        return each["state"] != "right" and each["how"] != "person" and each["text"] != judge.OTHER_INPUTS
-
-    judged = by_id(checks)
-    if wrong := [id for id in claimed if id in judged and is_wrong(judged[id])]:
-        yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(wrong)}")
+    wrong = {
+        id
+        for id, each in by_id(checks).items()
+        if each["state"] != "right" and each["how"] != "person" and each["text"] != judge.OTHER_INPUTS
+    }
+    if said := [id for id in claimed if id in wrong]:
+        yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(said)}")

@@ -15,7 +15,7 @@ from labs.errors import LabsError
 from labs.grading import guessing
 from labs.grading.finding import Finding, looked
 from labs.models import counts
-from labs.printed import few
+from labs.printed import few, grouped
 from labs.report.gather import findings_of
 
 LEAST = 8  # steps: fewer say nothing about their spread
@@ -91,9 +91,8 @@ def _log(submission, name, record):
     """The .out says what the record says: epochs, seconds as far as they are printed, loss and accuracy."""
     held = submission.course.held.get(name)
     path = held and held.log(".out")
-    if not path or not record.epochs:
-        return
-    runs = submission.logged(path).get(record.configuration.workers, ())  # none: a script that prints no epochs
+    # No runs: of a script that prints no epochs.
+    runs = submission.logged(path).get(record.configuration.workers, ()) if path and record.epochs else ()
     if len(runs) != 1:
         return
     printed = [epoch for repeat in runs[0].repeats for epoch in repeat]
@@ -101,15 +100,16 @@ def _log(submission, name, record):
         seen = f"{path.name} has {len(printed)} epochs, the record {len(record.epochs)}"
         yield Finding("log", "look", name, seen)
         return
-    off = [abs(a.seconds - b.seconds) for a, b in zip(printed, record.epochs, strict=True)]
-    room = [a.resolution / 2 + 0.02 + 0.002 * b.seconds for a, b in zip(printed, record.epochs, strict=True)]
+    both = list(zip(printed, record.epochs, strict=True))
+    off = [abs(said.seconds - kept.seconds) for said, kept in both]
+    room = [said.resolution / 2 + 0.02 + 0.002 * kept.seconds for said, kept in both]
     ratios = [a / b for a, b in zip(off, room, strict=True)]
-    wild = [d for d, e, b in zip(off, printed, record.epochs, strict=True) if d > e.resolution + 1.5 + 0.1 * b.seconds]
+    wild = any(o > said.resolution + 1.5 + 0.1 * kept.seconds for o, (said, kept) in zip(off, both, strict=True))
     if median(ratios) > 1.2 or wild:
-        worst = max(range(len(ratios)), key=ratios.__getitem__)
-        seen = f"epoch {worst + 1} took {printed[worst].seconds:.4g} s by {path.name} and "
-        yield Finding("log", "serious", name, seen + f"{record.epochs[worst].seconds:.4g} s by the record")
-    for said, kept in zip(printed, record.epochs, strict=True):
+        said, kept = both[worst := max(range(len(ratios)), key=ratios.__getitem__)]
+        seen = f"epoch {worst + 1} took {said.seconds:.4g} s by {path.name} and {kept.seconds:.4g} s by the record"
+        yield Finding("log", "serious", name, seen)
+    for said, kept in both:
         for key, value in kept.metrics.items():
             if key in said.metrics and abs(said.metrics[key] - value) > 1e-4 + 1e-3 * abs(value):
                 seen = f"{key} of epoch {kept.epoch + 1} is {said.metrics[key]:.4g} in {path.name}, {value:.4g} in the"
@@ -179,11 +179,7 @@ def _facts(model, image_size):
 
 def _versions(records):
     """Runs of one study are made with one environment on one machine."""
-    studies = {}
-    for name, record in records.items():
-        if record.study:
-            studies.setdefault(record.study, []).append((name, record))
-    for runs in studies.values():
+    for runs in grouped((each.study, (name, each)) for name, each in records.items() if each.study).values():
         for what in ("versions", "machine"):
             if len({str(sorted(getattr(record, what).items(), key=str)) for _, record in runs}) > 1:
                 names = few([name for name, _ in runs])

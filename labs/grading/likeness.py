@@ -15,6 +15,7 @@ import keyword
 import re
 import tokenize
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 from html import escape
 from itertools import combinations
@@ -24,7 +25,7 @@ from labs.author import regions, sources
 from labs.checks import kept, tasks
 from labs.grading import reference
 from labs.grading.finding import Finding
-from labs.printed import few, printable
+from labs.printed import few, grouped, printable
 
 GRAM, WINDOW = {"script": 10, "answer": 5}, 4
 LEAST, SHARE = 8, 0.5  # fingerprints that two texts share, and of the shorter one's
@@ -44,7 +45,9 @@ def prints(what, text):
     kind = "script" if what.endswith(".py") else "answer"
     tokens = list(_code(text) if kind == "script" else _words(text))
     grams = [tokens[n : n + GRAM[kind]] for n in range(len(tokens) - GRAM[kind] + 1)]
-    hashes = [(_hash(" ".join(token for token, _ in gram)), gram[0][1]) for gram in grams]
+    words = (" ".join(token for token, _ in gram).encode(errors="replace") for gram in grams)
+    marks = (hashlib.blake2b(each, digest_size=6).hexdigest() for each in words)
+    hashes = [(mark, gram[0][1]) for mark, gram in zip(marks, grams, strict=True)]
     windows = [hashes[n : n + WINDOW] for n in range(max(1, len(hashes) - WINDOW + 1))] if hashes else []
     return dict(min(window) for window in windows)
 
@@ -81,8 +84,7 @@ def _of_scripts(root):
 def _of_answers(root):
     """(fingerprints of what students read: what a good answer holds, and the notebooks; {id: those of the solution's
     answer without them})."""
-    items = [item for lesson in tasks.lessons().values() for item in lesson.task]
-    read, model = [" ".join(text for item in items for text in getattr(item, "holds", ()))], {}
+    read, model = [" ".join(text for _, item in tasks.items().values() for text in getattr(item, "holds", ()))], {}
     for name, path in sources.sources(Path(root)).items():
         text = path.read_text(encoding="utf-8")
         for form in (regions.blank, regions.strip_markers):
@@ -117,14 +119,13 @@ def pairs(owned, root=HERE):
 
 def findings(found):
     """{number: findings} of what `pairs` gave: one for each text, which names all others that are like it."""
-    like, made = {}, {}
-    for what, one, other, both, share in found:
-        for here, there in ((one, other), (other, one)):
-            like.setdefault((here, what), []).append(f"{there} ({len(both)}, {share:.0%} of the shorter text's own)")
-    for (number, what), others in like.items():
-        seen = f"it shares fingerprints with submission {few(others)}"
-        made.setdefault(number, []).append(Finding("alike", "look", what, seen))
-    return made
+    both_ways = (pair[:1] + ends + pair[3:] for pair in found for ends in (pair[1:3], pair[2:0:-1]))
+    like = grouped(
+        ((here, what), f"{there} ({len(both)}, {share:.0%} of the shorter text's own)")
+        for what, here, there, both, share in both_ways
+    )
+    said = "it shares fingerprints with submission"
+    return grouped((n, Finding("alike", "look", what, f"{said} {few(others)}")) for (n, what), others in like.items())
 
 
 def page(found, texts):
@@ -151,21 +152,15 @@ def _marked(what, text, both):
 def _code(text):
     """(token, number of its line) of Python, up to where it is broken."""
     kinds = {tokenize.NUMBER: "0", tokenize.STRING: "''"}
-    try:
+    with suppress(tokenize.TokenError, SyntaxError):  # what stands before it counts
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.NAME:
                 yield token.string if keyword.iskeyword(token.string) else "name", token.start[0]
             elif token.type == tokenize.OP or token.type in kinds:
                 yield kinds.get(token.type, token.string), token.start[0]
-    except (tokenize.TokenError, SyntaxError):
-        return  # what stands before it counts
 
 
 def _words(text):
     for number, line in enumerate(text.split("\n"), 1):
         for word in re.findall(r"\w+", line.lower()):
             yield word, number
-
-
-def _hash(gram):
-    return hashlib.blake2b(gram.encode(errors="replace"), digest_size=6).hexdigest()

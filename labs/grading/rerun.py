@@ -26,7 +26,7 @@ from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import collect, handed, plain, reference, store
 from labs.grading.finding import Finding
-from labs.printed import about
+from labs.printed import about, grouped
 from labs.results import intervals, metrics, run
 from labs.results import record as records
 from labs.sandbox.walls import WORK
@@ -94,7 +94,7 @@ def _read(submission, sample, root):
 
 def item_of(task):
     """The item with this id. Raises UseError where there is none, or none that is evident from a script's runs."""
-    item = next((item for lesson in tasks.lessons().values() for item in lesson.task if item.id == task), None)
+    _, item = tasks.items().get(task, (None, None))
     if item is None or not item.evidence.scripts:
         raise UseError(f"{task!r} is no task whose evidence are runs of a script.")
     return item
@@ -102,11 +102,8 @@ def item_of(task):
 
 def findings(out):
     """{number: findings} of all that was trained again."""
-    found = {}
-    for path in sorted(Path(out, "rerun").glob("*.json")):
-        number = path.stem.partition("-")[0]
-        found.setdefault(number, []).extend(Finding(**each) for each in store.read(path)["findings"])
-    return found
+    found = ((path.stem.partition("-")[0], store.read(path)) for path in sorted(Path(out, "rerun").glob("*.json")))
+    return grouped((number, Finding(**each)) for number, kept in found for each in kept["findings"])
 
 
 def _sample(submission, item):
@@ -115,15 +112,12 @@ def _sample(submission, item):
     mine = {}
     for name in course.matching(item.evidence.runs, course.held):
         record = course.held[name].record
-        script = f"notebooks/scripts/{course.script_of(record)[0]}"
-        if record.kind == "measured" and record.epochs and script in submission.contents:
-            workers = record.configuration.workers or 0
-            if 1 <= workers <= cores:
-                mine.setdefault((record.study, script), {}).setdefault(workers, name)
-    for of_study in mine.values():
-        if 1 in of_study and len(of_study) > 1:
-            return [of_study[1], of_study[max(of_study)]]
-    return []
+        script, workers = f"notebooks/scripts/{course.script_of(record)[0]}", record.configuration.workers or 0
+        own = record.kind == "measured" and record.epochs and script in submission.contents
+        if own and 1 <= workers <= cores:
+            mine.setdefault((record.study, script), {}).setdefault(workers, name)
+    each = next((of for of in mine.values() if 1 in of and len(of) > 1), None)
+    return [each[1], each[max(each)]] if each else []
 
 
 def _small(record):
@@ -268,7 +262,7 @@ def _speedups(before, after):
 
 def _losses(before, after):
     """(loss handed in, trained again, 95 % prediction interval of a training like these) after as many epochs."""
-    epochs = min(EPOCHS, *(len(repeat) for repeat in before.repeats), *(len(repeat) for repeat in after.repeats))
+    epochs = min(len(repeat) for repeat in (range(EPOCHS), *before.repeats, *after.repeats))
     theirs, ours = (
         [repeat[epochs - 1].metrics.get("loss", math.nan) for repeat in each.repeats] for each in (before, after)
     )
@@ -276,5 +270,5 @@ def _losses(before, after):
         return fmean(theirs), fmean(ours), None
     logs = [math.log(loss) for loss in ours]
     reach = intervals.t_quantile(len(logs) - 1) * stdev(logs) * math.sqrt(1 / len(ours) + 1 / len(theirs))
-    middle = fmean(logs)
-    return fmean(theirs), math.exp(middle), (math.exp(middle - reach), math.exp(middle + reach))
+    again = math.exp(fmean(logs))
+    return fmean(theirs), again, (again / math.exp(reach), again * math.exp(reach))

@@ -32,10 +32,9 @@ _LEARNING = {
 
 def cell(value, form="{}", interval=None, behind=""):
     """A cell of a table with a number, or an empty one."""
-    if value is None:
-        return Cell(text="")
     number = value if isinstance(value, int | float) else None
-    return Cell(text=form.format(value) + behind, value=number, interval=interval)
+    text = "" if value is None else form.format(value) + behind
+    return Cell(text=text, value=number, interval=None if value is None else interval)
 
 
 def digits(value):
@@ -61,21 +60,21 @@ def tables(course, item, names):
 def _runs(rows, caption, columns, with_notes):
     """Rows of labs.results as a table: the run, its workers, and the columns of which any row has a value."""
     columns = {head: of for head, of in columns.items() if any(row[of[0]] is not None for row in rows)}
-    body = []
+    kinds, notes, body = [], [], []
+    if with_notes:
+        kinds = ["kind"]
+        notes = [f"In brackets: {collect.BRACKETS}.", *dict.fromkeys(note for row in rows for note in row["notes"])]
     for row in rows:
         first = [Cell(text=row["source"].removesuffix(".json")), Cell(text=_workers(row), value=row["workers"])]
-        if with_notes:
-            first.append(Cell(text=_kind(row)))
-        values = [
-            cell(row[key], form, row.get(f"{key}_interval"), collect.span(row, key, form.format))
-            for key, form in columns.values()
-        ]
-        body.append(first + values)
-    heads = ["run", "workers", *(["kind"] if with_notes else []), *columns]
-    notes = list(dict.fromkeys(note for row in rows for note in row["notes"])) if with_notes else []
-    if with_notes:
-        notes.insert(0, f"In brackets: {collect.BRACKETS}.")
-    return Table(caption=caption, columns=heads, rows=body, notes=notes)
+        first += [Cell(text=_kind(row)) for _ in kinds]
+        body.append(
+            first
+            + [
+                cell(row[key], form, row.get(f"{key}_interval"), collect.span(row, key, form.format))
+                for key, form in columns.values()
+            ]
+        )
+    return Table(caption=caption, columns=["run", "workers", *kinds, *columns], rows=body, notes=notes)
 
 
 def _workers(row):
@@ -116,10 +115,9 @@ def _search(data):
 
 
 def _parts(name, data):
-    rows = []
-    parts = breakdown.parts(data)
+    rows, parts = [], breakdown.parts(data)
     for part, (seconds, interval) in parts.items():
-        between = interval and (1e3 * interval[0], 1e3 * interval[1])
+        between = interval and tuple(1e3 * end for end in interval)
         behind = " [{}, {}]".format(*map(digits, between)) if between else ""
         rows.append([Cell(text=part), cell(1e3 * seconds, "{:.4g}", between, behind)])
     caption = f"Parts of a step of {data['model']} ({data['kind']}, {name.split('.')[0]})"
@@ -157,19 +155,17 @@ def _drawn(kinds, held, rows):
     """(caption, figure) of each kind that the runs allow."""
     pairs = _pairs([each.run for each in held])
     for kind in kinds:
-        if kind in ("rounds", "steps"):
-            for one, run in pairs:
-                with suppress(LabsError):  # as of two machines
-                    if kind == "rounds":
-                        yield "Epochs and speedup by round", plots.rounds(run, one)
-                    else:
-                        yield "Every step", plots.steps(one, run)
-        else:
-            for group in _comparable(rows):
-                if kind == "scaling" and len(group) > 1:
-                    yield "Epoch time, images per second and speedup", plots.scaling(group)
-                if kind == "learning" and any(row["loss"] for row in group):
-                    yield "Loss and accuracy by epoch", plots.learning(group)
+        for one, run in pairs if kind in ("rounds", "steps") else ():
+            with suppress(LabsError):  # as of two machines
+                if kind == "rounds":
+                    yield "Epochs and speedup by round", plots.rounds(run, one)
+                else:
+                    yield "Every step", plots.steps(one, run)
+        for group in _comparable(rows):
+            if kind == "scaling" and len(group) > 1:
+                yield "Epoch time, images per second and speedup", plots.scaling(group)
+            if kind == "learning" and any(row["loss"] for row in group):
+                yield "Loss and accuracy by epoch", plots.learning(group)
 
 
 def _pairs(runs):
@@ -249,17 +245,12 @@ def logs(course, names, seen):
 
 def _log(course, path):
     text, _ = excerpt(path)
-    problem = failures.failure(path)
     ranked = map(lines_of.split_rank, content.shown(text).split("\n"))
-    whole = [line.rstrip() for rank, line in ranked if rank in (None, 0)]
-    if path.suffix == ".out":
-        begin = next((n for n, line in enumerate(whole) if lines_of.epoch(line)), len(whole))
-        chosen = whole[: min(begin, 12)] if begin < len(whole) else whole[:12]
-        chosen += [line for line in whole[begin:] if _matters(line)]
-    else:
-        chosen = []
+    whole = [line.rstrip() for rank, line in ranked if rank in (None, 0)] if path.suffix == ".out" else []
+    begin = next((n for n, line in enumerate(whole) if lines_of.epoch(line)), len(whole))
+    chosen = whole[: min(begin, 12)] + [line for line in whole[begin:] if _matters(line)]
     chosen, left = _cut([line for line in chosen if line], MOST_LINES)
-    if problem:
+    if problem := failures.failure(path):
         chosen.append(f"line {problem['line_number']}: {problem['line']}  <- {problem['kind']}")
     kept = [course.private.log(line[:LONGEST] + (" ..." if len(line) > LONGEST else "")) for line in chosen]
     return Lines(file=path.name, lines=kept, left_out=left)
@@ -279,10 +270,6 @@ def _cut(lines, most):
 
 def cited(answer, names):
     """Those of the runs that an answer names; one whose name is a word like others only as runs/NAME."""
-    found = {}
-    for name in names if answer else ():
-        if name not in answer:
-            continue
-        before = r"(?<![\w.-])" if re.search(r"[\d_]", name) else "runs/"
-        found[name] = re.search(rf"{before}{re.escape(name)}(?![\w-])", answer)
-    return [name for name, there in found.items() if there]
+    there = [name for name in names if name in (answer or "")]
+    before = {name: r"(?<![\w.-])" if re.search(r"[\d_]", name) else "runs/" for name in there}
+    return [name for name in there if re.search(rf"{before[name]}{re.escape(name)}(?![\w-])", answer)]
