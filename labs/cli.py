@@ -66,26 +66,17 @@ def command(words, text, *options):
 @command(
     "doctor",
     "what is here, what mode follows, what to fix",
-    option(
-        "--bundle",
-        nargs="?",
-        const="",
-        metavar="FILE",
-        help="write this, versions and the ends of the last logs into one text, without names and paths, to ask the "
-        "instructor (default: labs-question.txt)",
-    ),
+    option("--bundle", nargs="?", const="", metavar="FILE", help="this and the last logs in one text, to ask for help"),
     JSON,
 )
 def _doctor(args):
-    if args.bundle is not None:
-        from labs import course
+    from labs import course, doctor
+    from labs.slurm import sites
 
+    if args.bundle is not None:
         path = course.question(args.bundle or None)
         print(f"Wrote {path}. Names of people and machines and paths are replaced; read it before you send it.")
         return 0
-    from labs import doctor
-    from labs.slurm import sites
-
     rows = doctor.look() + doctor.settings(sites.names())
     print(as_json(rows) if args.json else doctor.text(rows))
     return 1 if any(row["fix"] for row in rows) else 0
@@ -97,11 +88,7 @@ def _doctor(args):
     option("--models", nargs="+", metavar="MODEL", help="default: the preset's"),
     option("--workers", nargs="+", type=int, metavar="N", help="default: the preset's"),
     option("--strategy", default="mirrored", choices=("single", "mirrored", "horovod"), help="default: mirrored"),
-    option(
-        "--launcher",
-        help="of Horovod's ranks, with options of its own: horovodrun, mpiexec, or in a batch script srun (default: "
-        "mpiexec, or horovodrun where ranks share cores)",
-    ),
+    option("--launcher", help="of Horovod's ranks, with its options: horovodrun, mpiexec, or in a batch script srun"),
     option("--preset", help="test, laptop or course (default: $LABS_PRESET, else by what is here)"),
     option("--repeats", type=int, help="trainings per configuration"),
     option("--epochs", type=int, help="epochs per training; the first is warm-up"),
@@ -430,12 +417,7 @@ def _grade_collect(args):
 @command(
     "grade check",
     "looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay",
-    option(
-        "--notebooks",
-        nargs="+",
-        metavar="NAME",
-        help="those given out, as 05_resnet50_scaling (default: those of the last time, or all but optional ones)",
-    ),
+    option("--notebooks", nargs="+", metavar="NAME", help="those given out (default: as before, or all but optional)"),
     option("--no-run", action="store_true", help="run nothing of the students'"),
 )
 def _grade_check(args):
@@ -446,8 +428,7 @@ def _grade_check(args):
     if not args.no_run and (missing := sandbox.missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
     count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=_say)
-    for line in check.left_open(check.results(args.out)):
-        _say(line)
+    print(*map(printable, check.left_open(check.results(args.out))), sep="\n")
     print(f"{count} looked at; the others are as they were.")
 
 
@@ -460,8 +441,7 @@ def _grade_check(args):
 def _grade_rerun(args):
     from labs.grading import rerun
 
-    for line in rerun.rerun(args.out, args.number, args.task, report=_say):
-        _say(line)
+    print(*map(printable, rerun.rerun(args.out, args.number, args.task, report=_say)), sep="\n")
 
 
 @command("grade desk", "writes the notebook in which written answers are graded by keyboard")
@@ -520,14 +500,12 @@ def _grade_pin(args):
 
     rubric.load(args.out)
     found = check.results(args.out)
-    if args.comment is None:
-        for each in pins.mistakes(found):
-            if args.check in (None, each.check):
-                hint = " ".join(each.hint.split())
-                _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {hint}")
-        return
-    made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
-    print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
+    if args.comment is not None:
+        made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
+        print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
+    for each in pins.mistakes(found) if args.comment is None else ():
+        if args.check in (None, each.check):
+            _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}")
 
 
 @command(

@@ -76,6 +76,15 @@ class Task(BaseModel, extra="forbid", frozen=True):
     evidence: Evidence = Evidence()
 
 
+class Given(BaseModel, extra="forbid", frozen=True):
+    """What a notebook computes for a check from its runs, and grading computes again: a run's log, or the mean of each
+    part of a breakdown; otherwise: in place of these where nothing was measured."""
+
+    log: str | None = None
+    means: str | None = None
+    otherwise: dict[str, float] = {}
+
+
 class Check(Task):
     """An item that `check` judges.
 
@@ -86,6 +95,7 @@ class Check(Task):
     points: int = Field(ge=1)
     why: str = Field(min_length=1)
     several: bool = False
+    given: Given = Given()
 
 
 class Choice(Check):

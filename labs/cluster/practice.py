@@ -71,10 +71,10 @@ class Cluster:
         if problem := missing():
             raise ClusterError(problem)
         if folder and len(str(Path(folder).resolve())) > LONGEST:
-            raise ClusterError(
-                f"{folder} has more than {LONGEST} characters: jobs could not be started, since SLURM's sockets lie "
-                "below it and a socket's path is limited. Name a folder with a shorter path."
+            said = (
+                "a socket's path is limited, so SLURM could not start jobs below it. Name a folder with a shorter path."
             )
+            raise ClusterError(f"{folder} has more than {LONGEST} characters: {said}")
         self = cls(folder or tempfile.mkdtemp(prefix="labs-slurm-"))
         if self.keeper():
             raise ClusterError(f"A cluster runs in {self.folder} already; end it, or name another folder.")
@@ -145,26 +145,23 @@ class Cluster:
     def stop(self):
         """End the cluster with all its jobs, and remove its folder; returns whether one ran."""
         keeper = self.keeper()
-        if keeper:
-            try:
+        try:
+            if keeper:
                 keeper.terminate()
                 keeper.wait(30)
-            except psutil.AccessDenied:
-                raise ClusterError("Root has started this cluster, so root must end it: run it with sudo.") from None
-            except psutil.TimeoutExpired:
-                raise ClusterError(f"The cluster's keeper (process {keeper.pid}) does not end.") from None
+        except psutil.AccessDenied:
+            raise ClusterError("Root has started this cluster, so root must end it: run it with sudo.") from None
+        except psutil.TimeoutExpired:
+            raise ClusterError(f"The cluster's keeper (process {keeper.pid}) does not end.") from None
         for process in self.processes():  # nothing, unless somebody killed the keeper
             process.kill()
         if process := getattr(self, "_process", None):
-            process.wait()
-            if process.stdin:
-                process.stdin.close()
-        if (self.folder / KEEPER).exists():
-            for _ in range(100):  # a daemon that is ending still writes its state
-                shutil.rmtree(self.folder, ignore_errors=True)
-                if not self.folder.exists():
-                    break
-                time.sleep(0.1)
+            process.communicate()
+        for _ in range(100 if (self.folder / KEEPER).exists() else 0):  # a daemon that is ending still writes its state
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not self.folder.exists():
+                break
+            time.sleep(0.1)
         return keeper is not None
 
 
@@ -206,14 +203,12 @@ def _configure(folder, site, nodes):
         (folder / file.name).write_text(text)
     names = " ".join(f"node{number}" for number in range(1, nodes + 1))
     (folder / "hosts").write_text(f"{Path('/etc/hosts').read_text().rstrip()}\n127.0.0.1 {names}\n")
-    for number in range(site.gpus):
-        try:
+    try:
+        for number in range(site.gpus):
             os.mknod(folder / f"dev/nvidia{number}", stat.S_IFCHR | 0o666, os.makedev(1, 3))  # as /dev/null
-        except OSError as problem:
-            raise ClusterError(
-                f"No device file can be made for a stand-in GPU in {folder} ({problem.strerror}): "
-                "run it outside of a container, or give the container MKNOD."
-            ) from None
+    except OSError as problem:
+        lacks = f"No device file can be made for a stand-in GPU in {folder} ({problem.strerror})"
+        raise ClusterError(f"{lacks}: run it outside of a container, or give the container MKNOD.") from None
 
 
 def _ports(count):

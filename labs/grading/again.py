@@ -33,10 +33,9 @@ def drawn(right, calls, seed, id=None):
     for vary in [OWN[id]] if id in OWN else [_varied, _one_by_one, _mixed]:
         for arguments in calls[:CALLS]:
             before = _answer(right, arguments)
-            for _ in range(TRIES):
-                found = _one(right, arguments, before, vary, draw)
-                if found:
-                    (other if found[2] else same).append(found)
+            tries = [_one(right, arguments, before, vary, draw) for _ in range(TRIES)]
+            other += [found for found in tries if found and found[2]]
+            same += [found for found in tries if found and not found[2]]
         if other and len(other) >= len(same):
             break
         del same[max(len(other), TRIES) :]
@@ -94,8 +93,7 @@ def _shuffled(value, draw):
         return np.array(flat, value.dtype).reshape(value.shape)
     if type(value) in (list, tuple):
         made = [_shuffled(each, draw) for each in value]
-        draw.shuffle(made)
-        return type(value)(made)
+        return type(value)(draw.sample(made, len(made)))
     return copy.deepcopy(value)
 
 

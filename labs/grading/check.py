@@ -215,10 +215,10 @@ def _look(number, path, root, notebook, kept):
         try:
             found, told = judge.judged(submission, root, notebook, kept["key"])
         except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
-            said = f"{type(problem).__name__}: {problem}"[:200]
-            found, told, kept = judge.unjudged(submission, root, notebook, said), [said], kept | {"key": ""}
-        seconds = round(time.monotonic() - begin, 1)
+            told = [f"{type(problem).__name__}: {problem}"[:200]]
+            found, kept = judge.unjudged(submission, root, notebook, told[0]), kept | {"key": ""}
         checks = {id: asdict(result) for id, result in found.items()}
+        seconds = round(time.monotonic() - begin, 1)
         return number, notebook, kept | {"checks": checks, "told": told, "seconds": seconds}
 
 

@@ -146,19 +146,22 @@ def prints(submission):
 def untouched(contents):
     """Whether nothing was done in a submission, {path: bytes}: no run and no script is there, no answer is written, and
     no cell has run. Two of these are equal, and say nothing about each other."""
+    work = [name for name in contents if name.endswith((".py", ".sh")) or "runs/" in name]
+    if any(not name.endswith("progress.json") for name in work):
+        return False
     for name, content in contents.items():
-        if name.endswith((".py", ".sh")) or ("runs/" in name and not name.endswith("progress.json")):
-            return False
         with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             if name.endswith("progress.json") and json.loads(content)["items"]:
                 return False
-            if name.endswith(".ipynb"):
-                for cell in json.loads(content)["cells"]:
-                    answer = cell.get("metadata", {}).get("labs", {}).get("kind") == "answer"
-                    text = "".join(cell.get("source", ""))
-                    if cell.get("outputs") or (answer and kept.written(text) and kept.PLACEHOLDER not in text):
-                        return False
+            if name.endswith(".ipynb") and any(map(_worked_on, json.loads(content)["cells"])):
+                return False
     return True
+
+
+def _worked_on(cell):
+    answer = cell.get("metadata", {}).get("labs", {}).get("kind") == "answer"
+    text = "".join(cell.get("source", ""))
+    return cell.get("outputs") or (answer and kept.written(text) and kept.PLACEHOLDER not in text)
 
 
 def equal_files(marks):

@@ -6,7 +6,6 @@ Every check compares two things that an honest run cannot let differ, with toler
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
-from itertools import pairwise
 from statistics import fmean, median, pstdev
 
 from labs.costs.computation import BYTES, FLOPS
@@ -52,19 +51,14 @@ def _report(submission):
 
 def _clock(name, record):
     """Steps lie within their epoch, epochs within the run."""
-    for epoch in record.epochs:
-        steps = sum(epoch.step_seconds)
-        if steps > epoch.seconds * (1 + 1e-6) + 1e-6:
-            seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
-            yield Finding("clock", "serious", name, seen)
-            break
-    unfilled = [
-        1 - sum(each.step_seconds) / each.seconds
-        for each in record.epochs  # the time of one with a validation holds that, too
-        if each.step_seconds and not any(key.startswith("val_") for key in each.metrics)
-    ]
-    if unfilled and median(unfilled) > 0.25:
-        yield Finding("clock", "look", name, f"the steps fill only {1 - median(unfilled):.0%} of their epochs")
+    sums = [(epoch, sum(epoch.step_seconds)) for epoch in record.epochs]
+    for epoch, steps in [each for each in sums if each[1] > each[0].seconds * (1 + 1e-6) + 1e-6][:1]:
+        seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
+        yield Finding("clock", "serious", name, seen)
+    # The time of an epoch with a validation holds that, too.
+    plain = [each for each in sums if each[1] and not any(key.startswith("val_") for key in each[0].metrics)]
+    if plain and (filled := median(steps / epoch.seconds for epoch, steps in plain)) < 0.75:
+        yield Finding("clock", "look", name, f"the steps fill only {filled:.0%} of their epochs")
     with suppress(ValueError, TypeError):
         whole = (datetime.fromisoformat(record.finished) - datetime.fromisoformat(record.started)).total_seconds()
         epochs = sum(epoch.seconds for epoch in record.epochs)
@@ -132,14 +126,13 @@ def _spread(name, record):
     steps = [seconds for epoch in record.epochs if epoch.epoch for seconds in epoch.step_seconds]
     if len(steps) < LEAST:
         return
-    second = [b - a for a, b in pairwise([b - a for a, b in pairwise(steps)])]
+    second, mean = [c - 2 * b + a for a, b, c in zip(steps, steps[1:], steps[2:], strict=False)], fmean(steps)
     if len(set(steps)) < len(steps) / 2:
-        seen = f"of {len(steps)} step times only {len(set(steps))} are different"
-        yield Finding("spread", "serious", name, seen)
-    elif pstdev(second) < 1e-5 * fmean(steps):
+        yield Finding("spread", "serious", name, f"of {len(steps)} step times only {len(set(steps))} are different")
+    elif pstdev(second) < 1e-5 * mean:
         yield Finding("spread", "serious", name, f"the {len(steps)} step times lie on a line, without any noise")
-    elif pstdev(steps) < 5e-4 * fmean(steps):
-        seen = f"the {len(steps)} step times differ by {pstdev(steps) / fmean(steps):.2g} of their mean"
+    elif pstdev(steps) < 5e-4 * mean:
+        seen = f"the {len(steps)} step times differ by {pstdev(steps) / mean:.2g} of their mean"
         yield Finding("spread", "look", name, seen)
     if all(seconds == round(seconds, 4) for seconds in steps):
         yield Finding("spread", "look", name, "no step time has more than 4 digits behind the point")
@@ -199,8 +192,6 @@ def _without_record(submission):
     if not submission.records:
         yield Finding("no record", "note", "runs", "no run record was handed in")
     shown = {held.log(".out") for held in submission.course.held.values()}
-    for path in sorted(submission.runs.glob("*.out")):
-        if path in shown or path.with_suffix(".json").exists():
-            continue
-        if submission.logged(path):
+    for path in sorted({*submission.runs.glob("*.out")} - shown):
+        if not path.with_suffix(".json").exists() and submission.logged(path):
             yield Finding("no record", "note", path.stem, "a log without a record: its numbers are Keras' own")

@@ -142,21 +142,19 @@ def _good(made, rules):
 
 def _steps(found, made, rules, pinned, own):
     """What to do next, with what it can bring: [{do, why, points}], the most points first."""
-    steps, blank = [], {}
-    for line in made:
-        lost = line.of - line.points
-        if line.open or not line.of or lost <= 0:
-            continue
+    steps, blank, unwritten = [], {}, {}
+    lost = {line.id: line.of - line.points for line in made if not line.open and line.of and line.of > line.points}
+    for line in (line for line in made if line.id in lost):
         if line.id in rules.checks and line.state == "wrong":
             why = clean(pinned.get(line.id) or line.why)
-            steps.append((lost, f"Correct {_quoted(line.id, rules)}", why))
+            steps.append((lost[line.id], f"Correct {_quoted(line.id, rules)}", why))
         elif line.id in rules.checks:
             blank.setdefault(_course()[line.id][0].notebook if line.id in _course() else "", []).append(line)
         elif line.state != "not done":
+            answer, item = rules.items[line.id]
             given = [rules.comments[each] for each in own.comments if each in rules.comments and each[:-1] == line.id]
-            answer = _quoted(rules.items[line.id][0], rules)
-            steps.append((lost, f"Say more in {answer}", clean(" ".join([rules.items[line.id][1].text, *given]))))
-    unwritten = {}
+            why = clean(" ".join([item.text, *given]))
+            steps.append((lost[line.id], f"Say more in {_quoted(answer, rules)}", why))
     for line in made:
         if line.id in rules.items and line.state == "not done":
             answer = rules.items[line.id][0]
@@ -168,7 +166,7 @@ def _steps(found, made, rules, pinned, own):
     for notebook, lines in blank.items():
         steps.append((sum(line.of for line in lines), *_fill(notebook, lines, found, rules)))
     steps.sort(key=lambda step: -step[0])
-    return [{"points": _count(lost, "point"), "do": do, "why": why} for lost, do, why in steps]
+    return [{"points": _count(points, "point"), "do": do, "why": why} for points, do, why in steps]
 
 
 def _fill(notebook, lines, found, rules):
@@ -181,8 +179,8 @@ def _fill(notebook, lines, found, rules):
     if reasons == {"the notebook was not handed in"}:
         return f"Hand in {where}", f"It was not in your submission; {_count(len(ids), 'question')}: {names}."
     if reasons == {"its cell was not reached"}:
-        told = next((line for line in found["told"] if line.startswith(f"{notebook}, cell")), "")
-        stop = f" The first error: {clean(told.partition(', ')[2])}." if told else ""
+        errors = [clean(line.partition(", ")[2]) for line in found["told"] if line.startswith(f"{notebook}, cell")]
+        stop = "".join(f" The first error: {error}." for error in errors[:1])
         return f"Run {where}, from its first cell to its last", f"It stopped before: {names}.{stop}"
     return f"Go on with {where}", f"It has {_count(len(ids), 'question')} without an answer: {names}."
 

@@ -27,13 +27,8 @@ _AROUND += (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def findings(contents):
     """A finding for each notebook and script of a submission, {path: bytes}, in which this is done."""
     for name, content in contents.items():
-        if name.endswith(".ipynb"):
-            seen = list(tried(plain.written(content)[0]))
-        elif name.endswith(".py"):
-            seen = list(tried([content.decode(errors="replace")]))
-        else:
-            continue
-        if seen:
+        sources = plain.written(content)[0] if name.endswith(".ipynb") else [content.decode(errors="replace")]
+        if name.endswith((".ipynb", ".py")) and (seen := list(tried(sources))):
             more = f"; and {len(seen) - FEW} more places" if len(seen) > FEW else ""
             yield Finding("guessing", "look", name, "; ".join(seen[:FEW]) + more)
 

@@ -16,6 +16,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -61,20 +62,18 @@ def rerun(out, number, task, root=".", report=print):
     """
     if missing := sandbox.missing():
         raise UseError(f"Nothing of the students' is run, since there is no sandbox: {missing}.")
-    path = collect.submission(out, number)
-    item = item_of(task)
+    path, item = collect.submission(out, number), item_of(task)
     with handed.opened(number, path) as submission, tempfile.TemporaryDirectory(prefix="labs-rerun-") as folder:
         sample = _sample(submission, item)
         if not sample:
             raise UseError(f"{number} has no runs for {task} of its own on 1 and more workers, with their script.")
         lines, found = _read(submission, sample, root)
         said, doubts = _train(submission, sample, Path(folder), report)
-        if said or doubts:
-            doubts = [said] if said else [f"{each}: it is not compared with what was handed in" for each in doubts]
-            lines, found = lines + doubts, found + [Finding("rerun", "look", task, each) for each in doubts]
-        else:
+        more = [said] if said else [f"{each}: it is not compared with what was handed in" for each in doubts]
+        compared = (more, [Finding("rerun", "look", task, each) for each in more])
+        if not more:
             compared = _compared(submission, sample, Path(folder))
-            lines, found = lines + compared[0], found + compared[1]
+        lines, found = lines + compared[0], found + compared[1]
     kept = {"lines": lines, "findings": [asdict(each) for each in found]}
     files.write(Path(out, f"rerun/{number}-{task}.json"), json.dumps(kept, indent=1))
     return lines
@@ -135,22 +134,22 @@ class _Clock:
     """Takes the time of each turn: `turns` is {name: [seconds of each of its turns]}."""
 
     def __init__(self, of, report):
-        self.turns, self._rest, self._now, self._of, self._report = {}, b"", None, of, report
+        self.turns, self._rest, self._now, self._of, self._report = defaultdict(list), b"", None, of, report
         self._began = time.monotonic()
 
     def heard(self, piece):
-        *lines, self._rest = (self._rest + piece).split(b"\n")
+        *lines, rest = (self._rest + piece).split(b"\n")
+        self._rest = rest[:1000]
         for line in lines:
             with suppress(ValueError, TypeError):
                 name, _, _ = json.loads(line)
                 self.told(name if isinstance(name, str) else None)
-        self._rest = self._rest[:1000]
 
     def told(self, name):
         now = time.monotonic()
         if self._now:
             before, since = self._now
-            self.turns.setdefault(before, []).append(now - since)
+            self.turns[before].append(now - since)
             done = sum(map(len, self.turns.values()))
             if done < self._of:
                 left = (now - self._began) / done * (self._of - done)
@@ -160,26 +159,20 @@ class _Clock:
 
 def _train(submission, sample, folder, report):
     """Train into the folder. Returns (None or why it did not train, what is doubtful about the records), sentences."""
-    jobs = []
+    jobs, held = [], submission.course.held
     for name in sample:
-        record = submission.course.held[name].record
-        options = {"name": name}
-        if record.configuration.strategy == "horovod":
-            options["ranks"] = record.configuration.workers
+        record = held[name].record
+        ranks = {"ranks": record.configuration.workers} if record.configuration.strategy == "horovod" else {}
         script = f"scripts/{submission.course.script_of(record)[0]}"
-        jobs.append([script, [*record.command[1:], *_small(record)[0]], options])
-    given = {
-        name.removeprefix("notebooks/"): content
-        for name, content in submission.contents.items()
-        if name.startswith("notebooks/scripts/")
-    }
+        jobs.append([script, [*record.command[1:], *_small(record)[0]], {"name": name} | ranks])
+    top = "notebooks/"
+    given = {n.removeprefix(top): of for n, of in submission.contents.items() if n.startswith(f"{top}scripts/")}
     environment = {"PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent), "LABS_RUNS": f"{WORK}/runs"}
     environment["LABS_PATIENCE"] = os.environ.get("LABS_PATIENCE", "")
     words = [sys.executable, "-c", TURNS, json.dumps(jobs)]
     clock = _Clock(len(sample) * EPOCHS * REPEATS, report)
-    done = sandbox.run(
-        words, files=given, read_only=sandbox.interpreter(), env=environment, limits=LIMITS, heard=clock.heard
-    )
+    around = {"read_only": sandbox.interpreter(), "env": environment, "limits": LIMITS}
+    done = sandbox.run(words, files=given, heard=clock.heard, **around)
     clock.told(None)
     for name, content in done.files.items():
         if name.startswith("runs/"):

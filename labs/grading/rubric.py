@@ -109,12 +109,8 @@ def add_comment(out, item, text):
         line = f"{json.dumps(id)} = {json.dumps(printable(text), ensure_ascii=False)}\n"
         text = files.read(path).decode()
         head = re.search(r"^[ \t]*\[[ \t]*comments[ \t]*\].*\n", text, re.MULTILINE)
-        if head:
-            text = text[: head.end()] + line + text[head.end() :]
-        else:
-            text = f"{text}\n[comments]\n{line}"
-        otherwise = f"{path}: no [comments] is found where it could stand; write there {line.strip()}"
-        store.write_toml(path, text, otherwise)
+        text = text[: head.end()] + line + text[head.end() :] if head else f"{text}\n[comments]\n{line}"
+        store.write_toml(path, text, f"{path}: no [comments] is found where it could stand; write there {line.strip()}")
     return id
 
 
@@ -143,17 +139,15 @@ def _first(notebooks):
 
 def _shares(lessons):
     """{kind: points} of the items of some lessons, {folder: Lesson}, in the first form of a rubric."""
-    shares = dict.fromkeys(_KINDS, 0)
+    shares = Counter(dict.fromkeys(_KINDS, 0))
     for folder, lesson in lessons.items():
-        about_scripts, questions = set(), tasks.LESSONS / folder / "questions.py"
-        if questions.exists():
-            for judge in questions.read_text(encoding="utf-8").split('@judges("')[1:]:
-                if re.search(r"\b(batch_)?scripts\.", judge):
-                    about_scripts.add(judge.partition('"')[0])
+        path = tasks.LESSONS / folder / "questions.py"
+        judges = path.read_text(encoding="utf-8").split('@judges("')[1:] if path.exists() else ()
+        about = {each.partition('"')[0] for each in judges if re.search(r"\b(batch_)?scripts\.", each)}
         for item in lesson.task:
             if item.kind == "answer":
                 shares[_KINDS[0]] += WRITTEN * len(item.holds)
             elif isinstance(item, tasks.Check):
-                work = item.id in about_scripts or item.evidence != tasks.Evidence()
+                work = item.id in about or item.evidence != tasks.Evidence()
                 shares[_KINDS[1 if work else 2 if item.kind == "choice" else 3]] += item.points
     return shares

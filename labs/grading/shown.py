@@ -54,16 +54,10 @@ def changes(contents, wanted, code=""):
     own = [name for name in contents if name.startswith("notebooks/scripts/") and name not in names]
     names += [name for name in own if name.removeprefix("notebooks/") in code]
     names += sorted(name for name in contents if name.startswith("slurm/") and Path(name).name in wanted.batch)
-    for name in names:
-        if name in contents:
-            there = contents[name].decode(errors="replace").splitlines()
-            blank = _blank(name)
-            if blank is None:
-                yield name, there
-            elif lines := list(unified_diff(blank, there, n=2, lineterm=""))[2:]:
-                yield name, lines
-            else:
-                yield name, ["(as students get it)"]
+    for name in (name for name in names if name in contents):
+        there, blank = contents[name].decode(errors="replace").splitlines(), _blank(name)
+        changed = there if blank is None else list(unified_diff(blank, there, n=2, lineterm=""))[2:]
+        yield name, changed or ["(as students get it)"]
 
 
 @cache
