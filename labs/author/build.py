@@ -104,9 +104,8 @@ def check(root, names=None) -> list[str]:
     try:
         every = pairs(root)
         for name in sorted(_chosen(every, names)):
-            solution, student = every[name]
-            problems += differences(root, root / "solutions" / f"{name}.ipynb", solution, executed=True)
-            problems += differences(root, root / "notebooks" / f"{name}.ipynb", student, executed=False)
+            for folder, expected in zip(("solutions", "notebooks"), every[name], strict=True):
+                problems += differences(root, root / folder / f"{name}.ipynb", expected, folder == "solutions")
         problems += render.differing(root, student_scripts(root), "is not the blank form of its source", FIX)
     except BuildError as error:
         return [*problems, str(error).splitlines()[0] + f"; then {FIX}"]
@@ -131,18 +130,16 @@ def differences(root: Path, path: Path, expected, executed: bool) -> list[str]:
         labs = metadata.pop("labs", {})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return [f"{label}: is not a notebook ({type(error).__name__}); {FIX}"]
-    wrong = []
+    wrong, keys = [], ("cell_type", "id", "source", "metadata")
     if labs != expected.metadata.labs:
         wrong.append("is out of date: its source, or a file that the source uses, has changed")
     if metadata != {key: value for key, value in expected.metadata.items() if key != "labs"}:
         wrong.append("its metadata are not the generated ones")
     if len(cells) != len(expected.cells):
         wrong.append(f"has {len(cells)} cells, its source {len(expected.cells)}")
-    else:
-        for number, (cell, right) in enumerate(zip(cells, expected.cells, strict=True), 1):
-            keys = ("cell_type", "id", "source", "metadata")
-            if parts := [key for key in keys if cell.get(key) != right.get(key)]:
-                wrong.append(f"cell {number} (id {right.id}) differs from the source in {', '.join(parts)}")
+    for number, (cell, right) in enumerate(zip(cells, expected.cells, strict=False), 1):
+        if len(cells) == len(expected.cells) and (unlike := [key for key in keys if cell.get(key) != right.get(key)]):
+            wrong.append(f"cell {number} (id {right.id}) differs from the source in {', '.join(unlike)}")
     if executed:
         wrong += _not_executed(found)
     elif any(cell.get("outputs") or cell.get("execution_count") for cell in cells):

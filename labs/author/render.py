@@ -14,6 +14,7 @@ from pathlib import Path
 from labs import files, presets
 from labs.author.regions import blank_batch, strip_markers
 from labs.blanks import BuildError
+from labs.printed import several
 from labs.slurm import sites
 from labs.slurm.check.form import syntax
 
@@ -40,37 +41,38 @@ def fields(site, script):
     top = min(max(site.workers), site.gpus or max(site.workers))
     count = site.gpus or top
     spans = {gpus: " to ".join(map(str, dict.fromkeys(site.cpus_for(gpus)))) for gpus in sorted(site.cpus_per_gpus)}
-    rule = ", ".join(f"{gpus} GPU{'s' * (gpus > 1)}: {span}" for gpus, span in spans.items())
+    rule = ", ".join(f"{several(gpus, 'GPU')}: {span}" for gpus, span in spans.items())
     names = [str(count) for count in site.workers]
     contained = len(site.python) > 1  # no step of SLURM's can be started from inside a container
-    study_nodes = 1 if contained else site.nodes
-    personal = [
-        f"# This site wants your {word}, which no script should hold: export SBATCH_{word.upper()}=..."
-        for word, wanted in (("account", site.account), ("QOS", site.qos))
-        if wanted
-    ]
+    study_nodes, more = site.nodes, f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}"
+    if contained:
+        study_nodes, more = (
+            1,
+            "# One node only: Python runs in a container here, which cannot start ranks on other nodes.",
+        )
+    wanted = {"account": site.account, "QOS": site.qos}
+    personal = "# This site wants your {}, which no script should hold: export SBATCH_{}=..."
+    gres = {gpus: f"#SBATCH --gres=gpu:{gpus}" if site.gpus else "" for gpus in (1, top, count)}
     return {
         "SITE": site.name,
         "PATH": f"slurm/{site.id}/{script}",
-        "PERSONAL": "\n".join(personal),
+        "PERSONAL": "\n".join(personal.format(word, word.upper()) for word in wanted if wanted[word]),
         "PARTITION": f"#SBATCH --partition={site.partition}" if site.partition else "",
         "TIME": site.time,
         "RULE": f"{rule}." if rule else "any number.",
         "TASKS": top,
-        "GRES": _gres(site, top),
+        "GRES": gres[top],
         "CPUS": share(site, top),
         "CPUS_PER_RANK": share(site, top) // top,
         "NODE_TASKS": count,
-        "NODE_GRES": _gres(site, count),
+        "NODE_GRES": gres[count],
         "CPUS_PER_TASK": share(site, count) // count,
-        "GRES_ONE": _gres(site, 1),
+        "GRES_ONE": gres[1],
         "CPUS_ONE": share(site, 1),
         "NODES": site.nodes,
         "STUDY_NODES": study_nodes,
-        "STUDY_NODES_TEXT": f"{study_nodes} node{'s' * (study_nodes > 1)}",
-        "MORE_NODES": "# One node only: Python runs in a container here, which cannot start ranks on other nodes."
-        if contained
-        else f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}",
+        "STUDY_NODES_TEXT": several(study_nodes, "node"),
+        "MORE_NODES": more,
         "STUDY_LAUNCHER": "" if contained else _study_launcher(site),
         "PRESET": site.preset,
         "WORKERS": " ".join(names),
@@ -83,10 +85,6 @@ def fields(site, script):
         "LAUNCH": _launch(site, "$SLURM_NTASKS"),
         "LAUNCH_RANKS": _launch(site, "$ranks"),
     }
-
-
-def _gres(site, gpus):
-    return f"#SBATCH --gres=gpu:{gpus}" if site.gpus else ""
 
 
 def _setup(site):
@@ -129,13 +127,13 @@ def _horovod(site):
 
 def _launch(site, ranks):
     """The launcher with its options; `ranks` as bash says it."""
-    options = _quoted(site.launcher_options)
     words = {
-        "srun": f'srun {options} --kill-on-bad-exit=1 --label --ntasks="{ranks}"',
-        "mpiexec": f'mpiexec {options} -n "{ranks}"',
-        "horovodrun": f'horovodrun {options} -np "{ranks}" -H "$hosts"',
+        "srun": ["srun", *site.launcher_options, "--kill-on-bad-exit=1", "--label"],
+        "mpiexec": ["mpiexec", *site.launcher_options, "-n"],
+        "horovodrun": ["horovodrun", *site.launcher_options, "-np"],
     }[site.launcher]
-    return re.sub(r"^(\S+)  ", r"\1 ", words)
+    count = {"srun": f'--ntasks="{ranks}"', "horovodrun": f'"{ranks}" -H "$hosts"'}.get(site.launcher, f'"{ranks}"')
+    return f"{_quoted(words)} {count}"
 
 
 def _study_launcher(site):
@@ -159,18 +157,17 @@ def fill(text, values, name="script"):
 def scripts(root):
     """{path below `root`: text} of all batch scripts, complete and with blanks. Raises BuildError, SiteError."""
     made = {}
-    for id in sites.names(root):
-        site = sites.load(id, root)
+    for site in (sites.load(id, root) for id in sites.names(root)):
         for name, path in sources(root).items():
             label = f"solutions/slurm/{name}"
             text = fill(path.read_text(encoding="utf-8"), fields(site, name), label)
-            made[f"solutions/slurm/{id}/{name}"] = strip_markers(text, label)
-            made[f"slurm/{id}/{name}"] = blank_batch(text, label)
-    for path, text in made.items():
-        if broken := syntax(text):
-            raise BuildError(
-                f"{path}:{broken.line_number}: {broken.problem} Look into slurm/sites/{path.split('/')[-2]}.toml."
-            )
+            both = {f"solutions/slurm/{site.id}/{name}": strip_markers(text, label)}
+            both[f"slurm/{site.id}/{name}"] = blank_batch(text, label)
+            for path, text in both.items():
+                if broken := syntax(text):
+                    said = f"{path}:{broken.line_number}: {broken.problem}"
+                    raise BuildError(f"{said} Look into slurm/sites/{site.id}.toml.")
+            made |= both
     return made
 
 

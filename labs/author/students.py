@@ -34,28 +34,26 @@ def student_tree(root, destination, version=labs.__version__, date=None, holds=T
     git checkout.
     """
     root, destination = Path(root).resolve(), Path(destination).resolve()
-    given, made = _given(root), {name: text.encode() for name, text in generated(root).items()}
+    made = {name: text.encode() for name, text in generated(root).items()}
     made["README.md"] = _ABOUT_TEACHING.sub("", (root / "README.md").read_text(encoding="utf-8")).encode()
-    if not holds:
-        for path in root.glob("labs/lessons/nb*/tasks.toml"):
-            made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
-    made = {name: text for name, text in made.items() if not keeps or keeps(name)}
-    given = [name for name in given if name not in made and (not keeps or keeps(name))]
-    contents = {name: (root / name).read_bytes() for name in given} | made
-    made |= stamped(version, date or _last_commit(root), contents)
+    for path in () if holds else root.glob("labs/lessons/nb*/tasks.toml"):
+        made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
+    contents = {name: (root / name).read_bytes() for name in _given(root) if name not in made} | made
+    contents = {name: content for name, content in contents.items() if not keeps or keeps(name)}
+    contents |= stamped(version, date or _last_commit(root), contents)
     try:
         if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
             raise BuildError(f"{destination} is not an empty folder; name a new folder or empty this one")
         destination.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as partial:
             tree = Path(partial, "tree")
-            for name, content in (contents | made).items():
+            for name, content in contents.items():
                 files.write(tree / name, content, lasting=False)
             os.replace(tree, destination)
     except OSError as problem:
         reason = f"{problem.strerror}; name a folder of yours on a disk with room"
         raise BuildError(f"{destination} cannot be written: {reason}") from None
-    return sorted({*given, *made})
+    return sorted(contents)
 
 
 def generated(root) -> dict[str, str]:

@@ -45,21 +45,19 @@ def carry(base, mine, new, others=(), first=True):
     before = {cell["id"]: cell for cell in old}
     result, kept, cells = Carried(b""), set(), {}
     for cell in new_form["cells"]:
-        id = cell["id"]
+        id, cells[cell["id"]] = cell["id"], cell
         yours, was = theirs.get(id), before.get(id)
         if yours is None or (was and _content(yours) == _content(was) != _content(cell)):
-            cells[id] = cell
             continue
         text = _text(yours)
         if yours.get("cell_type") == cell["cell_type"] and was and _text(was) != _text(cell) != text:
             joined = _joined(_text(was), text, _text(cell), cell["cell_type"])
             (result.both if joined is None else result.joined).append(label(cell))
             text = text if joined is None else joined
+        cells[id] = cell | {"source": text.splitlines(keepends=True)}
         if text == _text(yours):
             cells[id] = yours | {"id": id, "metadata": yours.get("metadata", {}) | cell["metadata"]}
             kept.add(id)
-        else:
-            cells[id] = cell | {"source": text.splitlines(keepends=True)}
     order = list(cells)
     anchor, here = None, first
     for id, cell in theirs.items():
@@ -79,8 +77,9 @@ def carry(base, mine, new, others=(), first=True):
     metadata = notebook.get("metadata")
     metadata = (metadata if isinstance(metadata, dict) else {}) | {"labs": new_form["metadata"].get("labs", {})}
     whole = new_form | {"metadata": new_form["metadata"] | metadata, "cells": [cells[id] for id in order]}
+    text = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     try:
-        result.text = (json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
+        result.text = text.encode()
     except UnicodeEncodeError:  # half a character, which JSON can hold and UTF-8 cannot
         result.text = (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode()
     return result
@@ -102,18 +101,16 @@ def filled(mine, new):
 
 def same(one, other):
     """Do two notebooks, as bytes, hold the same cells, whatever their outputs? False if one is no notebook."""
-    try:
+    with suppress(ValueError):
         return [_content(cell) for cell in _read(one)["cells"]] == [_content(cell) for cell in _read(other)["cells"]]
-    except ValueError:
-        return False
+    return False
 
 
 def holds(one, form):
     """Does a notebook hold each cell of a form, with whatever text? Both as bytes; False if it is no notebook."""
-    try:
+    with suppress(ValueError):
         return {cell["id"] for cell in _read(form)["cells"]} <= {cell.get("id") for cell in _read(one)["cells"]}
-    except ValueError:
-        return False
+    return False
 
 
 def label(cell):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from labs import files
 from labs.course.release import CourseError, find, stamp_of
+from labs.printed import grouped
 
 RUNS, END = 5, 16 * 1024  # the last runs, and bytes of the end of each of their files
 _NAMES = files.beside(__file__)
@@ -72,16 +73,15 @@ def _doctor():
 
 def _last_runs(root):
     """The files of the last runs, the newest run first."""
-    folders = {Path(os.environ[name]) for name in ("LABS_RUNS",) if os.environ.get(name)}
-    folders |= {root / "notebooks/runs", root / "runs", Path("runs")}
-    found = {}
-    for folder in {folder.resolve() for folder in folders if folder.is_dir()}:
-        for log in folder.iterdir():
-            with suppress(OSError):
-                kind = log.stat()
-                if log.suffix in (".out", ".err", ".json") and stat.S_ISREG(kind.st_mode) and log.stem != "progress":
-                    found.setdefault((folder, log.stem), []).append((kind.st_mtime, log))
-    newest = sorted(found.values(), key=max, reverse=True)[:RUNS]
+    own = [Path(os.environ["LABS_RUNS"])] if os.environ.get("LABS_RUNS") else []
+    folders = {folder.resolve() for folder in (*own, root / "notebooks/runs", root / "runs", Path("runs"))}
+    dated = []
+    for log in (log for folder in folders if folder.is_dir() for log in folder.iterdir()):
+        with suppress(OSError):
+            kind = log.stat()
+            if log.suffix in (".out", ".err", ".json") and stat.S_ISREG(kind.st_mode) and log.stem != "progress":
+                dated.append((log.with_suffix(""), (kind.st_mtime, log)))
+    newest = sorted(grouped(dated).values(), key=max, reverse=True)[:RUNS]
     return [log for run in newest for _, log in sorted(run, key=lambda entry: entry[1].suffix, reverse=True)]
 
 

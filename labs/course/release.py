@@ -189,7 +189,7 @@ def unsafe(name):
         return "is an absolute path"
     if ".." in parts:
         return "leads out of the folder"
-    too_long = max(len(part.encode()) for part in parts) > 200  # what a file system counts
+    too_long = max(len(part.encode(errors="replace")) for part in parts) > 200  # what a file system counts
     odd = too_long or "" in parts or "." in parts or "\\" in name or not name.isprintable()
     return "is no plain path" if odd else None
 

@@ -177,16 +177,16 @@ class _Plan:
 
     def _say(self, name, result, kept):
         number = PurePosixPath(name).name.partition("_")[0]
-        if result.gone:
-            self.said.append(f"{name}: there is no longer a place for {', '.join(result.gone)}; {kept} holds it.")
-        if result.joined:
-            joined = f"your work and the course's change stand together in {', '.join(result.joined)}; look at them"
-            self.said.append(f"{name}: {joined}" + (f" (as it was: {kept})." if kept else "."))
-        if result.both:
-            fresh = f"`labs reset {number}` shows its newer form, and keeps yours in {aside.FOLDER}/"
-            self.said.append(f"{name}: the course changed {', '.join(result.both)}, too: yours stays; {fresh}.")
-        if result.lossy and not (result.gone or result.joined or result.both):
-            self.said.append(f"{name}: outputs of cells that changed are in {kept}.")
+        gone, joined, both = (", ".join(of) for of in (result.gone, result.joined, result.both))
+        was = f" (as it was: {kept})" if kept else ""
+        fresh = f"`labs reset {number}` shows its newer form, and keeps yours in {aside.FOLDER}/"
+        told = {
+            f"there is no longer a place for {gone}; {kept} holds it": gone,
+            f"your work and the course's change stand together in {joined}; look at them{was}": joined,
+            f"the course changed {both}, too: yours stays; {fresh}": both,
+            f"outputs of cells that changed are in {kept}": result.lossy and not (gone or joined or both),
+        }
+        self.said += [f"{name}: {said}." for said, holds in told.items() if holds]
 
     def _removed(self, name):
         """A file that is no longer part of the course."""
@@ -194,13 +194,13 @@ class _Plan:
         if old is None:
             return
         base = self._there(FRESH + name) if filled_in(name) else None
-        untouched = digest(old) == self.now.files[name]
-        if filled_in(name) and not untouched and not (base and notebooks.same(base, old)):
+        own = digest(old) != self.now.files[name]
+        if filled_in(name) and own and not (base and notebooks.same(base, old)):
             self.said.append(f"{name}: no longer part of the course; yours stays.")
             return
         self.remove.append(name)
         self.kit.append(("removed", name))
-        if not untouched:
+        if own:
             self.said.append(f"{name}: no longer part of the course; your version is in {self._keep(name, old)}.")
 
     def _sum_up(self):
@@ -229,10 +229,13 @@ def _parts(new):
 
 def _renamed(now, new):
     """{new name: old name} of notebooks that kept their number and got another name."""
-    lost, added = ([name for name in one.files if name.endswith(".ipynb") and name not in other.files]
-                   for one, other in ((now, new), (new, now)))  # fmt: skip
-    number = {name: PurePosixPath(name).name.partition("_")[0] for name in lost + added}
-    pairs = {name: [old for old in lost if number[old] == number[name]] for name in added if filled_in(name)}
+
+    def numbered(one, other):
+        names = [name for name in one.files if name.endswith(".ipynb") and name not in other.files]
+        return grouped((PurePosixPath(name).name.partition("_")[0], name) for name in names)
+
+    lost, added = numbered(now, new), numbered(new, now)
+    pairs = {name: lost.get(number, []) for number, names in added.items() for name in names if filled_in(name)}
     return {name: old[0] for name, old in pairs.items() if len(old) == 1}
 
 

@@ -21,7 +21,7 @@ from labs.errors import LabsError, UseError
 from labs.grading import feedback, handed, marks, overview, points, rubric, shown
 from labs.grading.finding import by_id
 from labs.grading.graded import Graded
-from labs.printed import printable
+from labs.printed import grouped, printable
 
 NEXT = {None: 1.0, 1.0: 0.5, 0.5: 0.0, 0.0: None}  # what a key makes of a mark
 NAMES = {1.0: "all", 0.5: "half", 0.0: "none"}
@@ -184,7 +184,6 @@ class Desk:
         if self._share(id, now) != self._share(id):
             return f"Somebody else has marked {id} meanwhile. Look at it, and mark it again if you want another mark."
         marks.mark(self.out, self.number, self.rules, id, share)
-        return None
 
     def _comment(self, id):
         there = id in self._marks(self.number).comments
@@ -206,7 +205,7 @@ class Desk:
         for _ in self.cards:
             self._go(1)
             if self._open(*self.card):
-                return None
+                return ""
         return f"Every answer to {self.task} is marked."
 
     def _typed(self, change):
@@ -368,21 +367,20 @@ class Desk:
     def _draw_decisions(self, found, own):
         """The findings of this question, each kind with what was decided of it, and the sentence for the student."""
         here = [each for each in found["findings"] if self._is_here(each)]
-        kinds = list(dict.fromkeys(each.kind for each in here))
+        said = grouped(
+            (each.kind, f"{each.severity}, {state}: {each.where}, {each.seen} (honest: {each.honest})")
+            for each, state in overview.states(here, own)
+        )
         self._drawing = True
-        if [(row.number, row.kind) for row in self.decisions.children] != [(self.number, kind) for kind in kinds]:
-            self.decisions.children = [self._decision(kind) for kind in kinds]
+        if [(row.number, row.kind) for row in self.decisions.children] != [(self.number, kind) for kind in said]:
+            self.decisions.children = [self._decision(kind) for kind in said]
         for row in self.decisions.children:
-            lines = [
-                f"<li>{_text(f'{each.severity}, {state}: {each.where}, {each.seen} (honest: {each.honest})')}</li>"
-                for each, state in overview.states(here, own)
-                if each.kind == row.kind
-            ]
-            decision = own.findings.get(row.kind)
-            row.children[0].value = decision.state if decision else None
+            decision, (buttons, sentence, findings) = own.findings.get(row.kind), row.children
+            buttons.value = decision.state if decision else None
             if decision and decision.sentence:
-                row.children[1].value = decision.sentence
-            row.children[2].value = f"<b>{_text(row.kind)}</b><ul {_TIGHT}>{''.join(lines)}</ul>"
+                sentence.value = decision.sentence
+            lines = "".join(f"<li>{_text(line)}</li>" for line in said[row.kind])
+            findings.value = f"<b>{_text(row.kind)}</b><ul {_TIGHT}>{lines}</ul>"
         self._drawing = False
 
     def _decision(self, kind):

@@ -142,19 +142,16 @@ def _possible(name, record):
     """Speed and memory that the cost model allows at most."""
     has, machine = record.configuration, record.machine
     steady = [epoch for epoch in record.epochs if epoch.epoch and epoch.images]
-    cores = machine.get("cores")
-    if not (has.model and steady and has.workers and has.global_batch and isinstance(cores, int)):
-        return
-    pixels = has.image_size or 32
-    if pixels > MOST_PIXELS or not (facts := _facts(has.model, pixels)):
+    cores, pixels = machine.get("cores"), has.image_size or 32
+    known = has.model and steady and has.workers and has.global_batch and isinstance(cores, int)
+    if not known or pixels > MOST_PIXELS or not (facts := _facts(has.model, pixels)):
         return
     gpus, nodes = machine.get("gpus") or [], has.nodes or 1  # the machine is one node
     most = (GPU * has.workers if gpus else CORE * min(has.workers, cores * nodes)) * WINOGRAD
     rate = max(epoch.images / epoch.seconds for epoch in steady)
-    if rate * FLOPS * facts.multiply_adds > most:
-        seen = f"{rate:.4g} images/s are {rate * FLOPS * facts.multiply_adds / 1e12:.3g} Tflop/s"
-        seen += f" on {has.workers} {'GPU' if gpus else 'core'}(s), where {most / 1e12:.3g} would be more than any has"
-        yield Finding("possible", "serious", name, seen)
+    if (speed := rate * FLOPS * facts.multiply_adds) > most:
+        seen = f"{rate:.4g} images/s are {speed / 1e12:.3g} Tflop/s on {has.workers} {'GPU' if gpus else 'core'}(s), "
+        yield Finding("possible", "serious", name, f"{seen}where {most / 1e12:.3g} would be more than any has")
     memory = machine.get("memory")
     needs = has.global_batch * facts.activation_bytes * KEPT[0] * BYTES.get(has.precision, 4) / 4
     if not gpus and isinstance(memory, int) and needs > memory * nodes:

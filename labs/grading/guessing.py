@@ -7,6 +7,7 @@ once. Nothing stops somebody who looks there, and no point is taken; an instruct
 import ast
 import re
 from contextlib import suppress
+from itertools import islice
 
 from labs.blanks import parse
 from labs.grading import magics, plain
@@ -41,8 +42,7 @@ def tried(sources):
         if found := _READS.search(source):
             yield f"{where} reads or imports what judges: {found[0]:.60}"
         with suppress(*magics.UNFIT):
-            if how := next(_ways(parse(source), answers), None):
-                yield f"{where} {how}"
+            yield from (f"{where} {how}" for how in islice(_ways(parse(source), answers), 1))
     often = sorted(id for id, given in answers.items() if len(given) >= TRIES)
     if len(often) >= TRIES:
         yield f"it tries {TRIES} or more answers to each of {few(often, FEW)}"

@@ -83,14 +83,12 @@ class Submission:
     def tables(self):
         """{(task, caption): [columns, *rows]}, in texts, of all tables that the report has, from the records."""
         course, made = self.course, {}
-        for lesson in course.lessons:
-            for item in lesson.task:
-                if item.id[0].isalpha():
-                    names = course.matching(item.evidence.runs, course.held)
-                    names += [n for n in evidence.cited(course.answers.get(item.id), course.held) if n not in names]
-                    for table in evidence.tables(course, item, names):
-                        rows = [[cell.text for cell in row] for row in table.rows]
-                        made[item.id, table.caption] = [table.columns, *rows]
+        for item in (item for lesson in course.lessons for item in lesson.task if item.id[0].isalpha()):
+            names = course.matching(item.evidence.runs, course.held)
+            names += [n for n in evidence.cited(course.answers.get(item.id), course.held) if n not in names]
+            for table in evidence.tables(course, item, names):
+                rows = [[cell.text for cell in row] for row in table.rows]
+                made[item.id, table.caption] = [table.columns, *rows]
         return made
 
     @cached_property
@@ -104,9 +102,8 @@ class Submission:
     def _given(self):
         """The names of the notebooks that the student was given, as the manifest says from the release's stamp, or else
         as the report's tasks show; None where neither says it. What was handed in was given, whatever they say."""
-        named = released(self.contents)
         with suppress(KeyError, TypeError):
-            if named is None:  # of an older kit
+            if (named := released(self.contents)) is None:  # of an older kit
                 report = _json(self.contents, "report.json")
                 named = [each["notebook"] for each in [*report["tasks"], *report["items"]]]
             return frozenset(named) | {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
@@ -132,10 +129,9 @@ def _parts(contents):
     """(path, notebook) of each later part of a notebook that was handed in whole, from before it was cut."""
     for lesson in tasks.lessons().values():
         whole, part = (f"notebooks/{name}.ipynb" for name in (lesson.part_of, lesson.notebook))
-        if whole in contents and part not in contents:
-            with suppress(ValueError, OSError):
-                if text := notebooks.filled(contents[whole], (ROOT / part).read_bytes()):
-                    yield part, text
+        with suppress(KeyError, ValueError, OSError):
+            if part not in contents and (text := notebooks.filled(contents[whole], (ROOT / part).read_bytes())):
+                yield part, text
 
 
 _OPENED = "labs-grading-"

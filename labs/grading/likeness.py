@@ -68,9 +68,9 @@ def of_solutions(answers, root):
     told, model = _of_answers(root)
     for id, text in answers.items():
         mine, theirs = prints("answer", text).keys() - told, model.get(id, set())
-        both, shorter = mine & theirs, min(len(mine), len(theirs))
-        if both and len(both) >= min(LEAST, len(theirs)) and len(both) >= SHARE * shorter:
-            seen = f"{len(both)} of its {len(mine)} fingerprints are those of the solution's answer"
+        both = len(mine & theirs)
+        if both and both >= max(min(LEAST, len(theirs)), SHARE * min(len(mine), len(theirs))):
+            seen = f"{both} of its {len(mine)} fingerprints are those of the solution's answer"
             yield Finding("solution", "look", f"the answer to {id}", seen)
 
 

@@ -146,9 +146,7 @@ def _grade(head, columns, identifier, name):
 
 def _late(row, identifier, grade, submitted):
     """(how late, when, whether the due date was moved), as a row says; None where nothing was handed in."""
-    if row[submitted].strip() in ("-", ""):
-        return None
     said = [part.strip() for cell in row[identifier + 1 : grade] for part in cell.split(" - ")[1:]]
-    moved = any(map(_has_date, said))
     words = next((part for part in said if _LASTS.search(part) and not _has_date(part)), "")
-    return words, when(row[submitted]), moved
+    there = row[submitted].strip() not in ("-", "")
+    return (words, when(row[submitted]), any(map(_has_date, said))) if there else None

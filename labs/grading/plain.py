@@ -117,33 +117,27 @@ class Plain:
         its own whose arguments are written out is plain where a student writes them all, and of another check anyway.
         """
         said, *given = self._given
-        for source in self.sources:
-            try:
-                tree = magics.tree(source)
-            except magics.UNFIT:
-                return "a cell is not Python"
-            for node in tree.body:
-                if ast.dump(node) not in said and (why := _odd(node, *given, set() if id in self.typed else {id})):
-                    return f"{why}, so a person must look"
-        for name, *texts in self.scripts:
-            if why := of_script(*texts):
-                return f"{name}: {why}, so a person must look"
-        return None
+        asked = set() if id in self.typed else {id}
+        try:
+            nodes = [node for source in self.sources for node in magics.tree(source).body if ast.dump(node) not in said]
+        except magics.UNFIT:
+            return "a cell is not Python"
+        odd = [f"{why}, so a person must look" for node in nodes if (why := _odd(node, *given, asked))]
+        odd += [f"{name}: {why}, so a person must look" for name, *of in self.scripts if (why := of_script(*of))]
+        return odd[0] if odd else None
 
 
 def of_script(changed, fresh, complete=""):
     """What is not plain in a script, or None: its text beside those of its fresh and its complete form."""
     try:
-        before, after, whole = magics.tree(fresh), magics.tree(changed), magics.tree(complete)
+        before, after, whole = map(magics.tree, (fresh, changed, complete))
     except magics.UNFIT:
         return "it is not Python"
     said = {ast.dump(node) for node in before.body}
     reaching = REACHING | _LEADING & set(_bound(before))
     reached = (set(_reached(before)) | set(_reached(whole)) | known()) - _WAYS
-    for node in after.body:
-        if ast.dump(node) not in said and (why := _odd(node, set(), reaching, set(_imported(before)), reached)):
-            return why
-    return None
+    rules = (set(), reaching, set(_imported(before)), reached)
+    return next(filter(None, (_odd(node, *rules) for node in after.body if ast.dump(node) not in said)), None)
 
 
 def _imported(tree):

@@ -94,12 +94,9 @@ def _notebook(data, private):
         clean = private.code if cell.get("cell_type") == "code" else private.text
         cell["source"] = private.every(cell.get("source", ""), clean)
         for output in cell.get("outputs", ()):
-            for key in ("text", "traceback", "evalue"):
-                if key in output:
-                    output[key] = _limited(output[key], private)
-            for kind, value in output.get("data", {}).items():
-                if kind.startswith(("text/", "application/json")):
-                    output["data"][kind] = _limited(value, private)
+            for of in (output, output.get("data", {})):
+                texts = ("text/", "application/json") if of is not output else ("text", "traceback", "evalue")
+                of |= {key: _limited(value, private) for key, value in of.items() if key.startswith(texts)}
     return data
 
 

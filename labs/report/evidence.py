@@ -8,6 +8,7 @@ from itertools import groupby
 from labs.course.release import digest
 from labs.errors import LabsError
 from labs.measure import breakdown
+from labs.printed import several
 from labs.report import content
 from labs.report.course import excerpt
 from labs.report.form import Cell, Figure, Lines, Script, Table
@@ -82,8 +83,7 @@ def _workers(row):
 
 
 def _kind(row):
-    number, what = (row["rounds"], "round") if row["rounds"] else (row["repeats"], "repeat")
-    return f"{row['kind']}, {number} {what}{'' if number == 1 else 's'}"
+    return f"{row['kind']}, {several(row['rounds'], 'round') if row['rounds'] else several(row['repeats'], 'repeat')}"
 
 
 def in_words(course, item, task):
@@ -91,11 +91,10 @@ def in_words(course, item, task):
     made = []
     for row in course.rows(task.runs):
         if row["speedup"] and (row["workers"] or 1) > 1:
-            speedup, efficiency = (
-                f"{row[key]:.3g}{collect.span(row, key, '{:.3g}'.format)}" for key in ("speedup", "efficiency")
-            )
+            keys, short = ("speedup", "efficiency"), "{:.3g}".format
+            said = [f"{key} {short(row[key])}{collect.span(row, key, short)}" for key in keys]
             of = f"{row['model']} on {_workers(row)} workers ({row['strategy']}, {_kind(row)})"
-            made.append(f"{of}: speedup {speedup}, efficiency {efficiency}.")
+            made.append(f"{of}: {', '.join(said)}.")
     for table in _verdicts([course.held[name].run for name in task.runs], *item.evidence.networks or ("", "")):
         for strategy, workers, ratio, said in table.rows:
             of = f"{table.caption}, on {workers.text} workers ({strategy.text})"

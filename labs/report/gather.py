@@ -129,18 +129,11 @@ def _said(answer):
 
 def _run(course, held):
     record, has = held.record, held.record.configuration
+    values = {key: getattr(has, key, getattr(record, key, None)) for key in Run.model_fields}
     cores = record.machine.get("cores")
-    of_record = ("kind", "state", "hardware", "versions", "oversubscribed", "study", "job_id")
-    of_record += ("started", "finished", "script_sha256")
-    return Run(
-        name=held.name,
-        sha256=digest(held.content),
-        **{key: getattr(record, key) for key in of_record},
-        **{key: getattr(has, key) for key in ("model", "strategy", "workers", "global_batch")},
-        epochs=len(record.epochs),
-        cores=cores if isinstance(cores, int) else None,
-        script=course.script_of(record)[0],
-    )
+    values |= {"name": held.name, "sha256": digest(held.content), "epochs": len(record.epochs)}
+    values |= {"cores": cores if isinstance(cores, int) else None, "script": course.script_of(record)[0]}
+    return Run(**values)
 
 
 def _missing(course, tasks, items):
