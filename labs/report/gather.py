@@ -129,10 +129,11 @@ def _said(answer):
 
 def _run(course, held):
     record, has = held.record, held.record.configuration
-    values = {key: getattr(has, key, getattr(record, key, None)) for key in Run.model_fields}
-    cores = record.machine.get("cores")
-    values |= {"name": held.name, "sha256": digest(held.content), "epochs": len(record.epochs)}
-    values |= {"cores": cores if isinstance(cores, int) else None, "script": course.script_of(record)[0]}
+    fields, cores = Run.model_fields.keys(), record.machine.get("cores")
+    values = {key: getattr(of, key) for of in (has, record) for key in fields & type(of).model_fields.keys()}
+    values |= {"name": held.name, "sha256": digest(held.content), "hardware": record.hardware}
+    values |= {"epochs": len(record.epochs), "script": course.script_of(record)[0]}
+    values |= {"cores": cores if isinstance(cores, int) else None}
     return Run(**values)
 
 
