@@ -109,11 +109,8 @@ def _study(args):
 
     sizes = _of(args, "repeats epochs local_batch dataset images image_size")
     given = {name: value for name, value in sizes.items() if value is not None}
-    plan, asked = (
-        dataclasses.replace(presets.choose(args.preset), **given),
-        _of(args, "models workers strategy launcher"),
-    )
-    asked |= _of(args, "out fresh seed twice")
+    plan = dataclasses.replace(presets.choose(args.preset), **given)
+    asked = _of(args, "models workers strategy launcher out fresh seed twice")
     paths = study.run(plan, **asked, report=lambda text: print(text, file=sys.stderr if args.json else sys.stdout))
     paths, again = (paths[:-2], paths[-2:]) if args.twice else (paths, [])
     found = again and study.itself(again)
@@ -545,9 +542,7 @@ def _say(line):
 def _needs_sources(root=".", folder="solutions", what="the course", yours="notebooks/"):
     """Raise UseError in a student's tree, which has neither sources nor the room that builds from them."""
     if not _has_sources(root, folder):
-        raise UseError(
-            f"The sources of {what} are not in this tree ({folder}): yours are ready to be filled in {yours}."
-        )
+        raise UseError(f"The sources of {what} are not in this tree ({folder}): yours are ready to fill in {yours}.")
 
 
 def _has_sources(root, folder="solutions"):

@@ -50,10 +50,8 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
 
 def _message(notebook, index: int, error: Exception, name: str, timeout: int) -> str:
     cell, trace = notebook.cells[index], ""
-    reason = {
-        "CellTimeoutError": f"no end after {timeout} s",
-        "DeadKernelError": "the kernel died (out of memory, or a crash in compiled code)",
-    }.get(type(error).__name__, f"{type(error).__name__}: {error}")
+    kind, dead = type(error).__name__, "the kernel died (out of memory, or a crash in compiled code)"
+    reason = {"CellTimeoutError": f"no end after {timeout} s", "DeadKernelError": dead}.get(kind, f"{kind}: {error}")
     if hasattr(error, "ename"):
         reason = f"{error.ename}: {error.evalue}"
         trace = _ESCAPE.sub("", error.traceback or "").split("-" * 60, 1)[-1].strip("- \n")

@@ -44,12 +44,9 @@ def fields(site, script):
     rule = ", ".join(f"{several(gpus, 'GPU')}: {span}" for gpus, span in spans.items())
     names = [str(count) for count in site.workers]
     contained = len(site.python) > 1  # no step of SLURM's can be started from inside a container
-    study_nodes, more = site.nodes, f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}"
-    if contained:
-        study_nodes, more = (
-            1,
-            "# One node only: Python runs in a container here, which cannot start ranks on other nodes.",
-        )
+    alone = "# One node only: Python runs in a container here, which cannot start ranks on other nodes."
+    more = alone if contained else f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}"
+    study_nodes = 1 if contained else site.nodes
     wanted = {"account": site.account, "QOS": site.qos}
     personal = "# This site wants your {}, which no script should hold: export SBATCH_{}=..."
     gres = {gpus: f"#SBATCH --gres=gpu:{gpus}" if site.gpus else "" for gpus in (1, top, count)}

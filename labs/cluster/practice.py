@@ -71,9 +71,7 @@ class Cluster:
         if problem := missing():
             raise ClusterError(problem)
         if folder and len(str(Path(folder).resolve())) > LONGEST:
-            said = (
-                "a socket's path is limited, so SLURM could not start jobs below it. Name a folder with a shorter path."
-            )
+            said = "a socket's path is limited, so SLURM could not start jobs there. Name a folder with a shorter path."
             raise ClusterError(f"{folder} has more than {LONGEST} characters: {said}")
         self = cls(folder or tempfile.mkdtemp(prefix="labs-slurm-"))
         if self.keeper():

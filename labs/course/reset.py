@@ -72,12 +72,9 @@ def _meant(root, name, fresh):
     plain = name.removeprefix("./")
     number = re.fullmatch(r"(\d{1,2})([a-z]?)", name)
     numbered = f"notebooks/{int(number[1]):02}{number[2]}_" if number else "/"
-    looks = (
-        lambda path: path in (here, plain),
-        lambda path: path.startswith(numbered),
-        lambda path: plain and path.endswith((f"/{plain}", f"/{plain}.ipynb")),
-    )
-    found = next(filter(None, ([path for path in fresh if fits(path)] for fits in looks)), [])
+    found = [path for path in fresh if path in (here, plain)]
+    found = found or [path for path in fresh if path.startswith(numbered)]
+    found = found or [path for path in fresh if plain and path.endswith((f"/{plain}", f"/{plain}.ipynb"))]
     if len(found) == 1:
         return found[0]
     if found:

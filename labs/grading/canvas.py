@@ -46,10 +46,8 @@ def sheet(table, column=None):
         return None
     head = [cell.strip() for cell in table.rows[0]]
     if table.encoding != "utf-8" or table.separator == "\t":
-        raise UseError(
-            f"The gradebook is {table.form}, as a spreadsheet saves it; Canvas reads UTF-8 with commas or semicolons. "
-            "Export it again."
-        )
+        reads = "as a spreadsheet saves it; Canvas reads UTF-8 with commas or semicolons"
+        raise UseError(f"The gradebook is {table.form}, {reads}. Export it again.")
     points = next((row for row in table.rows[1:] if row[0].strip() == "Points Possible"), None)
     if points is None:
         raise UseError('The gradebook has no row "Points Possible": export it again from Canvas.')
@@ -63,9 +61,7 @@ def sheet(table, column=None):
         asked = f"--column {column!r} is {len(chosen)} of them" if column is not None else "name one with --column"
         every = ", ".join(head[at] for at in found) or "none"
         raise UseError(f"The gradebook has these assignments; {asked}: {every}.")
-    numbered = [
-        at for at, row in enumerate(table.rows) if re.fullmatch(r"\s*[0-9]+\s*", "".join(row[of_id : of_id + 1]))
-    ]
-    rows = grouped((table.rows[at][of_id].strip().lstrip("0"), at) for at in numbered)
+    ids = [row[of_id].strip() if len(row) > of_id else "" for row in table.rows]
+    rows = grouped((id.lstrip("0"), at) for at, id in enumerate(ids) if re.fullmatch(r"[0-9]+", id))
     names = {at: [" ".join(table.rows[at][:of_id])] for of_one in rows.values() for at in of_one}
     return Sheet("canvas", table, rows, names, chosen[0], number(points[chosen[0]]))

@@ -113,10 +113,8 @@ def _look_at(waiting, out, found, root, at_once, report):
             worker.kill()
             worker.join(2)
         if isinstance(problem, BrokenProcessPool):
-            raise LabsError(
-                "A process that looked at submissions was killed, as where memory runs out. What is finished is kept: "
-                "run it again, with less beside it."
-            ) from None
+            said = "A process that looked at submissions was killed, as where memory runs out. What is finished is kept"
+            raise LabsError(f"{said}: run it again, with less beside it.") from None
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -267,10 +265,6 @@ def _line(out, number):
 def _claims(claimed, checks):
     """A finding where progress.json calls checks right that are not; a function that is right for the notebook's own
     numbers was."""
-    wrong = {
-        id
-        for id, each in by_id(checks).items()
-        if each["state"] != "right" and each["how"] != "person" and each["text"] != judge.OTHER_INPUTS
-    }
-    if said := [id for id in claimed if id in wrong]:
+    left = {id: each for id, each in by_id(checks).items() if each["state"] != "right" and each["how"] != "person"}
+    if said := [id for id in claimed if id in left and left[id]["text"] != judge.OTHER_INPUTS]:
         yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(said)}")

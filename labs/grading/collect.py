@@ -68,10 +68,8 @@ def collect(source, out, due=None, sheet=None):
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
     lines = [f"{number}: {line}" for number in sorted(report) for line in report[number]]
     if unknown and (due or sheet or any(names[number]["platform"] == "moodle" for number in unknown)):
-        lines.append(
-            f"Unknown whether late: {len(unknown)} of {len(found)}. A file has the date of its download; Moodle's "
-            "grading worksheet says when it was handed in: --worksheet."
-        )
+        why = "A file has the date of its download; Moodle's grading worksheet says when it was handed in: --worksheet."
+        lines.append(f"Unknown whether late: {len(unknown)} of {len(found)}. {why}")
     return lines + _to_write(out, names, report)
 
 

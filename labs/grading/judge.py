@@ -140,12 +140,11 @@ def judged(submission, root, notebook, seed):
     except TooLong:
         stopped = "to judge what was sent takes too long"
     told += [stopped] * bool(stopped)
-    rest, unreached = (
-        unjudged(submission, root, notebook, stopped),
-        Result("open", "outside", "its cell was not reached"),
-    )
-    made = {id: found.get(id, each if stopped else unreached) for id, each in rest.items()}
-    return {id: each if each.how != "person" else replace(each, code=rest[id].code) for id, each in made.items()}, told
+    made, unreached = {}, Result("open", "outside", "its cell was not reached")
+    for id, rest in unjudged(submission, root, notebook, stopped).items():
+        each = found.get(id, rest if stopped else unreached)
+        made[id] = each if each.how != "person" else replace(each, code=rest.code)
+    return made, told
 
 
 NOT_HANDED_IN, NOT_DONE = "the notebook was not handed in", "not done"
@@ -249,11 +248,9 @@ def _of_a_blank(error, found):
 def _student(submission, root, notebook):
     """(the Plain of what a student wrote, the sources of the cells to run, lines on what is damaged)."""
     text, fresh = submission.contents[f"notebooks/{notebook}.ipynb"], reference.scripts(root)
-    scripts = [
-        (name, submission.contents[name].decode(errors="replace"), *fresh.get(name, ("", "")))
-        for name in sorted(submission.contents)
-        if name.startswith("notebooks/scripts/")
-    ]
+    names = [name for name in sorted(submission.contents) if name.startswith("notebooks/scripts/")]
+    texts = {name: submission.contents[name].decode(errors="replace") for name in names}
+    scripts = [(name, text, *fresh.get(name, ("", ""))) for name, text in texts.items()]
     complete, form = reference.forms(root, notebook)
     for part in tasks.parts(notebook):  # a notebook from before it was cut holds their cells, too
         form = form | reference.forms(root, part)[1]

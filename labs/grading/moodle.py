@@ -51,10 +51,9 @@ def sheet(table, column=None):
     grade, most = _grade(head, columns, identifier, column)
     dates = [at for at in range(grade + 1, len(head)) if all(_dated(cell) for cell in columns[at])]
     if not dates:
-        raise UseError(
-            f"The worksheet has no column with dates behind {head[grade]!r}: Moodle takes none back without the one "
-            "that says when a grade was changed. Get the worksheet again and leave its columns as they are."
-        )
+        why = "Moodle takes none back without the one that says when a grade was changed. Get the worksheet again"
+        lacks = f"The worksheet has no column with dates behind {head[grade]!r}"
+        raise UseError(f"{lacks}: {why} and leave its columns as they are.")
     filled = [at for at, row in enumerate(table.rows[1:], 1) if any(cell.strip() for cell in row)]
     found = grouped((_IDENTIFIER.fullmatch(table.rows[at][identifier])["id"].lstrip("0"), at) for at in filled)
     named = slice(identifier + 1, min(identifier + 2, grade))  # the full name, or the status where nobody is named
@@ -137,10 +136,10 @@ def _grade(head, columns, identifier, name):
     if len(found) != 1:
         several = ", ".join(head[at] for at in found)
         could = f"{several} could be it" if several else "no column beside it says the maximum"
-        raise UseError(
-            f"Which column of the worksheet takes the points is not clear: {could}. Name it with --column; of "
-            f"{', '.join(head)}. (An assignment that is graded by a scale takes no points.)"
+        asked = (
+            f"Name it with --column; of {', '.join(head)}. (An assignment that is graded by a scale takes no points.)"
         )
+        raise UseError(f"Which column of the worksheet takes the points is not clear: {could}. {asked}")
     return next(iter(found.items()))
 
 

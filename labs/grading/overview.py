@@ -22,12 +22,7 @@ def pdf(graded, made):
         "count": len(found),
         "most": f"{rules.most:g}",
         "rows": [[number, *_row(made[number], found[number]["findings"])] for number in numbers],
-        "tasks": [
-            [feedback.titled(id, rules), f"{of[0].of:g}", f"{share:.2f}", f"{sum(one.open for one in of)}"]
-            for id, of in lines.items()
-            if of[0].of
-            for share in [fmean(one.points / one.of for one in of)]
-        ],
+        "tasks": [[feedback.titled(id, rules), *_task(of)] for id, of in lines.items() if of[0].of],
         "hints": [
             [str(len(each.numbers)), feedback.titled(each.check, rules), each.hint[:LONGEST], _pinned(each, rules)]
             for each in pins.mistakes(found)[:MOST_HINTS]
@@ -56,6 +51,12 @@ def _row(lines, findings):
     """Points, items that are open, findings, and the first of these in words."""
     first = [f"{each.severity}: {each.where}, {each.seen}"[:LONGEST] for each in findings[:1]]
     return f"{points.total(lines):g}", str(sum(line.open for line in lines)), str(len(findings)), "".join(first)
+
+
+def _task(lines):
+    """Points of a check or item, the mean share of them, and how many are open."""
+    mean = fmean(line.points / line.of for line in lines)
+    return f"{lines[0].of:g}", f"{mean:.2f}", f"{sum(line.open for line in lines)}"
 
 
 def _pinned(mistake, rules):
@@ -90,10 +91,8 @@ def still_open(graded, made):
             if kind not in {finding.kind for finding in found[number]["findings"]}:
                 yield f"{number}: {kind} was {each.state}, and is not found any more: look again, or --reopen it."
             elif each.state == "confirmed" and not each.sentence:
-                yield (
-                    f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it: "
-                    f'labs grade mark {number} --confirm "{kind}" --sentence "..."'
-                )
+                command = f'labs grade mark {number} --confirm "{kind}" --sentence "..."'
+                yield f"{number}: {kind} is confirmed without a sentence, so its feedback says nothing of it: {command}"
     for number in graded.disputed:
         if ids := graded.waits(number):
             yield f"{number} disputes {', '.join(ids)}: not answered yet; see the desk."

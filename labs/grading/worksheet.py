@@ -26,10 +26,8 @@ def sheet(path, column=None):
 def of_hand_ins(path, column=None):
     """The Sheet of a worksheet that says when each was handed in. Raises UseError, also for a gradebook of Canvas."""
     if any(map(canvas.is_gradebook, table.read(path))):
-        raise UseError(
-            f"{path} is a gradebook of Canvas, which does not say when something was handed in. Leave it out: Canvas "
-            "marks what is late in the names of its export."
-        )
+        why = "does not say when something was handed in. Leave it out: Canvas marks what is late in its export's names"
+        raise UseError(f"{path} is a gradebook of Canvas, which {why}.")
     return sheet(path, column)
 
 
@@ -77,11 +75,11 @@ def _filled(graded, found, rows, made, path):
                 other += bool(now)
                 cells[row, found.column] = f"{total:.3f}".rstrip("0").rstrip(".").replace(".", sign)
     if high:
-        raise UseError(
-            f"{path.name} takes at most {found.most:g} points in {column!r}, and {', '.join(high)}. It was not filled. "
-            f"The rubric has {most:g} in all; change rubric.toml, or the maximum on the platform and get the file "
-            "again. All else is written."
+        said = (
+            f"{path.name} takes at most {found.most:g} points in {column!r}, and {', '.join(high)}. It was not filled"
         )
+        change = "change rubric.toml, or the maximum on the platform and get the file again. All else is written"
+        raise UseError(f"{said}. The rubric has {most:g} in all; {change}.")
     target = graded.out / f"filled_{path.name}"
     files.write(target, found.table.filled(cells))
     told = [f"{target}: points of {filled} of {len(rows)} in {column!r}. To upload as {found.table.form}."]
@@ -100,18 +98,15 @@ def _filled(graded, found, rows, made, path):
 def _feedback(out, names):
     """Write the zip with feedback; returns lines on it."""
     theirs = {number: each for number, each in names.items() if each["platform"] == "moodle"}
-    times = Counter(each["id"] for each in theirs.values())
-    found = {
-        (each["id"], each["who"]): files.read(path)
-        for number, each in theirs.items()
-        if times[each["id"]] == 1 and (path := out / f"feedback/{number}.pdf").is_file()
-    }
+    times, found = Counter(each["id"] for each in theirs.values()), {}
+    for number, each in theirs.items():
+        path = out / f"feedback/{number}.pdf"
+        if times[each["id"]] == 1 and path.is_file():
+            found[each["id"], each["who"]] = files.read(path)
     target = out / "feedback_moodle.zip"
+    target.unlink(missing_ok=True)
     if not found:
-        target.unlink(missing_ok=True)
         return []
     files.write(target, moodle.packed(found))
-    return [
-        f"{target}: feedback for {len(found)}. Upload the worksheet first: Moodle counts feedback as grading, and "
-        "keeps a grade that is younger than the worksheet."
-    ]
+    why = "Moodle counts feedback as grading, and keeps a grade that is younger than the worksheet"
+    return [f"{target}: feedback for {len(found)}. Upload the worksheet first: {why}."]

@@ -66,15 +66,12 @@ def _runs(rows, caption, columns, with_notes):
         kinds = ["kind"]
         notes = [f"In brackets: {collect.BRACKETS}.", *dict.fromkeys(note for row in rows for note in row["notes"])]
     for row in rows:
-        first = [Cell(text=row["source"].removesuffix(".json")), Cell(text=_workers(row), value=row["workers"])]
-        first += [Cell(text=_kind(row)) for _ in kinds]
-        body.append(
-            first
-            + [
-                cell(row[key], form, row.get(f"{key}_interval"), collect.span(row, key, form.format))
-                for key, form in columns.values()
-            ]
-        )
+        made = [Cell(text=row["source"].removesuffix(".json")), Cell(text=_workers(row), value=row["workers"])]
+        made += [Cell(text=_kind(row)) for _ in kinds]
+        for key, form in columns.values():
+            span = collect.span(row, key, form.format)
+            made.append(cell(row[key], form, row.get(f"{key}_interval"), span))
+        body.append(made)
     return Table(caption=caption, columns=["run", "workers", *kinds, *columns], rows=body, notes=notes)
 
 

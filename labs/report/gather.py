@@ -82,19 +82,14 @@ def _task(course, lesson, item, logs=None):
 
 def _item(course, lesson, item):
     kept = course.progress.get(item.id, {})
-    prediction = item.kind == "prediction"
+    kind, answer, outcome = "check", "", None
     state = kept.get("state", "open")
-    return Item(
-        id=item.id,
-        notebook=lesson.notebook,
-        title=item.title,
-        kind="prediction" if prediction else "check",
-        state=state,
-        points=kept.get("points", 0),
-        attempts=kept.get("attempts", 0),
-        answer=_said(course.private.text(kept.get("answer", ""))) if prediction else "",
-        outcome=_outcome(course, item, kept) if prediction and state != "open" else None,
-    )
+    if item.kind == "prediction":
+        kind, answer = item.kind, _said(course.private.text(kept.get("answer", "")))
+        outcome = _outcome(course, item, kept) if state != "open" else None
+    done = {"state": state, "points": kept.get("points", 0), "attempts": kept.get("attempts", 0)}
+    done |= {"kind": kind, "answer": answer, "outcome": outcome}
+    return Item(id=item.id, notebook=lesson.notebook, title=item.title, **done)
 
 
 def _outcome(course, item, kept):
