@@ -46,10 +46,8 @@ def secrets(root):
         shown |= set(map(normal, blank(text, path.name).split("\n")))
     for name, text in render.scripts(root).items():
         lines = {normal(line): name for line in text.split("\n") if len(line) > _LONGER_THAN}
-        if name.startswith("slurm/"):
-            shown |= set(lines)
-        else:
-            hidden |= lines
+        shown |= lines.keys() if name.startswith("slurm/") else set()
+        hidden |= {} if name.startswith("slurm/") else lines
     return {line: where for line, where in hidden.items() if line not in shown}
 
 

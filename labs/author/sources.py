@@ -48,8 +48,8 @@ def _labs_names(text: str, package: str) -> frozenset[str]:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join(parents + ([node.module] if node.module else []))
+            above = package.split(".")[: 1 - node.level or None] if node.level else []
+            base = ".".join(filter(None, [*above, node.module]))
             names.update([base, *(f"{base}.{alias.name}" for alias in node.names)])
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "labs":
             names.add(f"labs.{node.attr}")
@@ -203,14 +203,12 @@ def _cell_id(name: str, cell, seen: Counter, label: str) -> str:
 
 def pairs(root: Path) -> dict[str, tuple]:
     """`pair` for every source by name; a task's id may stand in one notebook only (else BuildError)."""
-    made, owner = {}, {}
-    for name, source in sources(root).items():
-        made[name] = pair(root, source)
-        for cell in made[name][0].cells:
-            task = cell.metadata.get("labs", {}).get("id")
-            if task is not None and owner.setdefault(task, name) != name:
-                used = f"the id {task} is already used in solutions/{owner[task]}.py; give each task its own"
-                raise BuildError(f"solutions/{name}.py: {used}")
+    made, owner = {name: pair(root, source) for name, source in sources(root).items()}, {}
+    for name, cell in ((name, cell) for name, (solution, _) in made.items() for cell in solution.cells):
+        task = cell.metadata.get("labs", {}).get("id")
+        if task is not None and owner.setdefault(task, name) != name:
+            used = f"the id {task} is already used in solutions/{owner[task]}.py; give each task its own"
+            raise BuildError(f"solutions/{name}.py: {used}")
     return made
 
 

@@ -19,9 +19,8 @@ GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.
 GIVEN += [".jupyter/", "labs/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
-_ABOUT_TEACHING = re.compile(
-    r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. "
-)  # of README.md
+# Of README.md.
+_ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. ")
 
 
 def student_tree(root, destination, version=labs.__version__, date=None, holds=True, keeps=None) -> list[str]:

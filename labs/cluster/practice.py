@@ -90,11 +90,11 @@ class Cluster:
 
     def _start_keeper(self, nodes, owned):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_")}
-        command = [sys.executable, str(HERE / "keeper.py"), str(self.folder), str(nodes), *["--owned"] * owned]
         environment |= self.environment | {"PATH": _path()}
+        command = [sys.executable, str(HERE / "keeper.py"), str(self.folder), str(nodes), *["--owned"] * owned]
+        stdin = subprocess.PIPE if owned else subprocess.DEVNULL  # a pipe closes when this process ends
         with open(self.folder / "log/keeper.log", "ab") as log:
-            # Its standard input closes when this process ends.
-            pipes = {"stdin": subprocess.PIPE if owned else subprocess.DEVNULL, "stdout": log, "stderr": log}
+            pipes = {"stdin": stdin, "stdout": log, "stderr": log}
             self._process = subprocess.Popen(command, env=environment, start_new_session=True, cwd="/", **pipes)
         (self.folder / KEEPER).write_text(str(self._process.pid))
 
@@ -115,19 +115,16 @@ class Cluster:
 
     def run(self, *command, timeout=60, **options):
         """A client command (sbatch, squeue, ...) against this cluster; the finished process, with its text."""
-        environment = {**os.environ, **self.environment, **options.pop("env", {})}
-        return subprocess.run(
-            list(map(str, command)), env=environment, capture_output=True, text=True, timeout=timeout, **options
-        )
+        options |= {"env": {**os.environ, **self.environment, **options.get("env", {})}, "timeout": timeout}
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)
 
     def keeper(self):
         """The cluster's keeper as psutil.Process; None where it does not run."""
-        try:
+        with contextlib.suppress(OSError, ValueError, psutil.Error):
             process = psutil.Process(int((self.folder / KEEPER).read_text()))
-            alive = process.status() != psutil.STATUS_ZOMBIE and str(self.folder) in process.cmdline()
-        except (OSError, ValueError, psutil.Error):
-            return None
-        return process if alive else None
+            if process.status() != psutil.STATUS_ZOMBIE and str(self.folder) in process.cmdline():
+                return process
+        return None
 
     def processes(self, job=None):
         """Processes of its jobs (SLURM's own included), or of one job by its id, as psutil.Process."""

@@ -94,9 +94,7 @@ def find(start="."):
     for folder in (start, *start.parents):
         if (folder / STAMP).is_file() or ((folder / "solutions").is_dir() and (folder / "labs/__init__.py").is_file()):
             return folder
-    copy = (
-        f"If it is the course's folder, copy the hidden folder {FOLDER} into it from the release that you began with."
-    )
+    copy = f"If it is the course's folder, copy the hidden folder {FOLDER} into it from the release you began with."
     lacks = f"{start} is in no course ({STAMP} is not here, nor above)"
     raise CourseError(f"{lacks}: go to the course's folder and try again. {copy}")
 

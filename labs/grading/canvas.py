@@ -24,11 +24,10 @@ def exported(path):
     if not found:
         return None
     parts = found.groupdict()
-    late = "late" if parts["late"] else ""  # Canvas says so of each that is
-    order = int(parts["file"] or 0)  # files get their numbers one after the other
     says = {"platform": "canvas", "who": parts["who"], "id": parts.get("id") or parts["who"]}
     says |= {"rest": parts["rest"] or parts["text"], "beside": parts["text"] is not None}
-    return says | {"late": late, "order": order}
+    # Canvas says so of each that is late; files get their numbers one after the other.
+    return says | {"late": "late" if parts["late"] else "", "order": int(parts["file"] or 0)}
 
 
 def is_gradebook(table):

@@ -77,11 +77,12 @@ def counting(out, notebooks=None):
         raise UseError(f"There is no notebook {min(unknown)}{whose}. Name with --notebooks some of {', '.join(known)}.")
     if notebooks:
         files.write(path, json.dumps(named, indent=1))
-    packed = collect.submissions(out).values() if not named else ()
-    said = [handed.released(collect.contents(path, {"manifest.json"})) for path in packed]
-    given = next((most for most, _ in Counter(filter(None, said)).most_common(1)), known)
-    every = {part for name in named or given for part in tasks.parts(name)}
-    return tuple(each.notebook for each in lessons if each.notebook in every and (named or not each.optional))
+    if named:
+        return tuple(name for name in known if name in named)
+    packed = collect.submissions(out).values()
+    said = Counter(filter(None, (handed.released(collect.contents(path, {"manifest.json"})) for path in packed)))
+    every = {part for name in (said.most_common(1) or [(known, 0)])[0][0] for part in tasks.parts(name)}
+    return tuple(each.notebook for each in lessons if each.notebook in every and not each.optional)
 
 
 def _look_at(waiting, out, found, root, at_once, report):
@@ -255,11 +256,10 @@ def _of_records(submission, result):
 
 def _line(out, number):
     """A line on what was found about a submission."""
-    evidence = _kept(out, number)
     checks = [_kept(out, number, lesson.notebook).get("checks", {}) for lesson in tasks.lessons().values()]
     states = Counter(each["state"] for of_one in checks for each in of_one.values())
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing run"
-    return f"{number}: {len(evidence['findings'])} findings; checks: {said}"
+    return f"{number}: {len(_kept(out, number)['findings'])} findings; checks: {said}"
 
 
 def _claims(claimed, checks):

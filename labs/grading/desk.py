@@ -112,12 +112,11 @@ class Desk:
     def cards(self):
         """(number, id of what is graded) of all that this question deals out, in an order of its own: nobody's who has
         handed in nothing to look at."""
+        found = [(number, self.task) for number, each in self.found.items() if each["answers"].get(self.task)]
         if self.task == DISPUTES:
             found = [(number, id) for number, each in self.disputed.items() for id in each]
         elif self.task in self.rules.checks:
             found = [(number, self.task) for number in self.found if self._left(number, self.task)]
-        else:
-            found = [(number, self.task) for number, each in self.found.items() if each["answers"].get(self.task)]
         return sorted(found, key=lambda card: hashlib.sha256(f"{card[1]} {card[0]}".encode()).hexdigest())
 
     @property
@@ -344,12 +343,13 @@ class Desk:
         if [row.item for row in self.items.children] != self.asked:
             self.items.children = [self._row(item) for item in self.asked]
         for place, row in enumerate(self.items.children, 1):
-            share, by = self._share(row.item.id, own), own.stamps.get(row.item.id)
-            row.children[0].value = share if share in NAMES else None
-            of = "open" if share is None else f"{share * row.item.points:g}"
+            item, (buttons, text) = row.item, row.children
+            share, by = self._share(item.id, own), own.stamps.get(item.id)
+            buttons.value = share if share in NAMES else None
+            of = "open" if share is None else f"{share * item.points:g}"
             who = f" <i>({_text(by)})</i>" if by else ""
-            said = f"<b>{place}</b>: {of} of {row.item.points:g}: {_text(row.item.text)}{who}"
-            row.children[1].value = f'<div style="line-height: 1.3; padding-top: 4px">{said}</div>'
+            said = f"<b>{place}</b>: {of} of {item.points:g}: {_text(item.text)}{who}"
+            text.value = f'<div style="line-height: 1.3; padding-top: 4px">{said}</div>'
         self._drawing = False
 
     def _row(self, item):

@@ -201,19 +201,16 @@ def _handed_by(name, stamp=0.0):
     path = name.strip("/").replace("\\", "/")
     if says := _platform(path):
         return Handed(source=name, stamp=stamp, **says)
-    parts = PurePosixPath(path).parts or ("nobody",)
-    who = parts[0] if len(parts) > 1 else re.sub(r"\.zip$", "", parts[-1])
-    return Handed(who, "", "folder", name, "/".join(parts[1:]), stamp=stamp)
+    who, *rest = PurePosixPath(path).parts or ("nobody",)
+    who = who if rest else re.sub(r"\.zip$", "", who)
+    return Handed(who, "", "folder", name, "/".join(rest), stamp=stamp)
 
 
 def _around(paths):
     """The folder that somebody put around a platform's export; "" where there is none."""
-    first = {path.partition("/")[0] + "/" for path in paths}
-    if len(first) == 1 and not any(map(_platform, paths)):
-        (around,) = first
-        if any(_platform(path.removeprefix(around)) for path in paths):
-            return around
-    return ""
+    around = {path.partition("/")[0] + "/" for path in paths}
+    inside = [path.partition("/")[2] for path in paths]
+    return around.pop() if len(around) == 1 and any(map(_platform, inside)) and not any(map(_platform, paths)) else ""
 
 
 def _base(name):
@@ -299,20 +296,18 @@ def _taken(handed, found):
 def _top(found):
     """The folder in which the files of a submission lie, with / at its end: of its report, else of most notebooks."""
     tops = [name.removesuffix("report.json") for name in found if re.fullmatch(r"([^/]+/){0,3}report\.json", name)]
-    if not tops:
-        counted = Counter(match["top"] for match in map(_WITHIN.fullmatch, found) if match)
-        tops = [top for top, count in counted.items() if count == max(counted.values())]
+    counted = Counter(match["top"] for match in map(_WITHIN.fullmatch, found) if match)
+    tops = tops or [top for top, count in counted.items() if count == max(counted.values())]
     return min(tops, key=len, default="")
 
 
 def _room(place):
     """(what a file shares its room with, how many bytes that is)."""
-    suffix = PurePosixPath(place).suffix
-    if suffix in (".py", ".sh"):
+    what = PurePosixPath(place).suffix
+    if what in (".py", ".sh"):
         return "code", MOST_CODE
-    if suffix in (".json", ".ipynb"):
-        return "records" if "runs/" in place else place, MOST_JSON
-    return place, MOST_BYTES
+    records = what == ".json" and "runs/" in place
+    return "records" if records else place, MOST_JSON if what in (".json", ".ipynb") else MOST_BYTES
 
 
 def _few(said):

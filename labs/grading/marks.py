@@ -71,18 +71,13 @@ class Marks(BaseModel, extra="forbid"):
 
     def lines(self):
         """What is kept, a line each."""
-        for id, share in (self.items | self.checks).items():
-            yield f"{id}: share {share:g}{self._by(id)}"
-        for text in self.comments:
-            yield f"comment: {text}{self._by(text)}"
+        by = {key: f" ({stamp})" for key, stamp in self.stamps.items()}
+        yield from (f"{id}: share {share:g}{by.get(id, '')}" for id, share in (self.items | self.checks).items())
+        yield from (f"comment: {text}{by.get(text, '')}" for text in self.comments)
         for kind, each in self.findings.items():
             said = f': "{each.sentence}"' if each.sentence else ""
             yield f"{kind}: {each.state} ({each}){said}"
-        for id, each in self.replies.items():
-            yield f"dispute on {id}: answered ({each}): {each.text}"
-
-    def _by(self, key):
-        return f" ({self.stamps[key]})" if key in self.stamps else ""
+        yield from (f"dispute on {id}: answered ({each}): {each.text}" for id, each in self.replies.items())
 
 
 class File(BaseModel, extra="forbid"):

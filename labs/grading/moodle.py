@@ -136,9 +136,7 @@ def _grade(head, columns, identifier, name):
     if len(found) != 1:
         several = ", ".join(head[at] for at in found)
         could = f"{several} could be it" if several else "no column beside it says the maximum"
-        asked = (
-            f"Name it with --column; of {', '.join(head)}. (An assignment that is graded by a scale takes no points.)"
-        )
+        asked = f"Name it with --column; of {', '.join(head)}. (An assignment graded by a scale takes no points.)"
         raise UseError(f"Which column of the worksheet takes the points is not clear: {could}. {asked}")
     return next(iter(found.items()))
 

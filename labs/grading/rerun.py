@@ -202,9 +202,9 @@ def _doubts(made, turns, seconds, computed):
         if len(took) < len(epochs):
             yield f"the record of {name} tells of {len(epochs)} epochs, and it took {len(took)} turns for them"
             continue
-        pairs = [(epoch.seconds, turn) for epoch, turn in zip(epochs, took, strict=False) if epoch.epoch > 0]
-        said, passed = map(sum, zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
-        inner = [turn - 1.5 * epoch.seconds for epoch, turn in zip(epochs, took, strict=False) if epoch.epoch == 1]
+        pairs = [(epoch, turn) for epoch, turn in zip(epochs, took, strict=False) if epoch.epoch]
+        said, passed = sum(epoch.seconds for epoch, _ in pairs), sum(turn for _, turn in pairs)
+        inner = [turn - 1.5 * epoch.seconds for epoch, turn in pairs if epoch.epoch == 1]
         if said > passed + LATE or inner and fmean(inner) > AROUND:
             told = f"says {said:.3g} s for all epochs but the first, and {passed:.3g} s passed outside"
             yield f"the record of {name} {told}"

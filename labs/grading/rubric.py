@@ -119,21 +119,19 @@ def _first(notebooks):
     every = tasks.lessons().items()
     lessons = {name: of for name, of in every if (of.notebook in notebooks if notebooks else not of.optional)}
     items = [item for lesson in lessons.values() for item in lesson.task]
-    lines = ["# What counts how much. Points are computed anew from this file each time. As it was written first:", "#"]
     shares = _shares(lessons)
-    for kind, points in shares.items():
-        lines.append(f"# {kind:<30}{points:4g} points, {points / (sum(shares.values()) or 1):.0%}")
+    lines = ["# What counts how much. Points are computed anew from this file each time. As it was written first:", "#"]
+    lines += [f"# {kind:<30}{of:4g} points, {of / (sum(shares.values()) or 1):.0%}" for kind, of in shares.items()]
     lines += ["#", "# What is right in checks and choices lies in the students' tree: they are practice."]
     lines += ["", "[checks]"]
     lines += [f"{json.dumps(item.id)} = {item.points}" for item in items if isinstance(item, tasks.Check)]
     lines += ["", "[findings]", "# copy = 5", "", "[comments]", '# "T5.1a" = "..."']
-    for item in items:
-        if item.kind == "answer":
-            lines += ["", "[[answer]]", f"id = {json.dumps(item.id)}", "items = ["]
-            for number, held in enumerate(item.holds, 1):
-                text = json.dumps(held, ensure_ascii=False)
-                lines.append(f'  {{ id = "{item.id}.{number}", points = {WRITTEN}, text = {text} }},')
-            lines.append("]")
+    for item in (item for item in items if item.kind == "answer"):
+        lines += ["", "[[answer]]", f"id = {json.dumps(item.id)}", "items = ["]
+        for number, held in enumerate(item.holds, 1):
+            text = json.dumps(held, ensure_ascii=False)
+            lines.append(f'  {{ id = "{item.id}.{number}", points = {WRITTEN}, text = {text} }},')
+        lines.append("]")
     return "\n".join(lines) + "\n"
 
 

@@ -30,9 +30,9 @@ def code(packed):
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             cells = list(json.loads(content)["cells"])
         for cell in cells:
-            with suppress(KeyError, TypeError, AttributeError):  # a damaged one hides no other
+            with suppress(KeyError, TypeError, AttributeError, IndexError):  # a damaged one hides no other
                 source = "".join(cell["source"]).strip()
-                id = cell["metadata"].get("labs", {}).get("id") or (_CHECK.findall(source) or [None])[0]
+                id = cell["metadata"].get("labs", {}).get("id") or _CHECK.findall(source)[0]
                 if cell["cell_type"] == "code" and isinstance(id, str) and source not in given:
                     found.setdefault(id, source)
     return found

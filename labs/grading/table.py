@@ -174,5 +174,5 @@ def _same(one, other):
     """Whether two texts are the same name; also where a zip spoiled letters that are not ASCII."""
     if sorted(map(_plain, one.split())) == sorted(map(_plain, other.split())) or _plain(one) == _plain(other):
         return bool(_plain(one))
-    ascii_only = [re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (one, other)]
-    return not (one.isascii() and other.isascii()) and ascii_only[0] == ascii_only[1] != ""
+    ascii_only = {re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (one, other)}
+    return not (one.isascii() and other.isascii()) and len(ascii_only) == 1 and ascii_only != {""}

@@ -37,7 +37,8 @@ def waiting(number, checks, decided=()):
     for id, each in by_id(checks).items():
         if "fell" in each and id not in decided:
             decide = f"labs grade mark {number} {id} 0 takes them, 1 keeps them."
-            yield f"{number}: {id} was right, and this kit says: {each['fell']:.120} Its points stay until you decide: {decide}"
+            said = f"{number}: {id} was right, and this kit says: {each['fell']:.120}"
+            yield f"{said} Its points stay until you decide: {decide}"
 
 
 def _right(result):

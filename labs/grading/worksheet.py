@@ -75,11 +75,9 @@ def _filled(graded, found, rows, made, path):
                 other += bool(now)
                 cells[row, found.column] = f"{total:.3f}".rstrip("0").rstrip(".").replace(".", sign)
     if high:
-        said = (
-            f"{path.name} takes at most {found.most:g} points in {column!r}, and {', '.join(high)}. It was not filled"
-        )
+        said = f"{path.name} takes at most {found.most:g} points in {column!r}, and {', '.join(high)}."
         change = "change rubric.toml, or the maximum on the platform and get the file again. All else is written"
-        raise UseError(f"{said}. The rubric has {most:g} in all; {change}.")
+        raise UseError(f"{said} It was not filled. The rubric has {most:g} in all; {change}.")
     target = graded.out / f"filled_{path.name}"
     files.write(target, found.table.filled(cells))
     told = [f"{target}: points of {filled} of {len(rows)} in {column!r}. To upload as {found.table.form}."]

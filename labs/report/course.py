@@ -38,9 +38,9 @@ class Held:
 
     def log(self, ending):
         """Path of its .out or .err: its own, or that of the batch script whose training it was; None without one."""
-        own = self.path.with_suffix(ending)
-        of_batch = self.path.with_name(re.sub(r"_w\d+$", "", self.name) + ending)
-        return next((path for path in (own, of_batch) if path.is_file()), None)
+        stems = (self.name, re.sub(r"_w\d+$", "", self.name))
+        paths = (self.path.with_name(stem + ending) for stem in stems)
+        return next((path for path in paths if path.is_file()), None)
 
 
 @dataclass
@@ -77,9 +77,9 @@ class Course:
     @cached_property
     def lessons(self):
         """The lessons that were given out; optional ones where something of them was done."""
-        known = tasks.lessons().values()
-        given = known if self.given is None else [e for e in known if {e.notebook, e.part_of} & self.given]
-        return [lesson for lesson in given if not lesson.optional or self._begun(lesson)]
+        known, given = tasks.lessons().values(), self.given
+        known = [each for each in known if given is None or {each.notebook, each.part_of} & given]
+        return [lesson for lesson in known if not lesson.optional or self._begun(lesson)]
 
     def _begun(self, lesson):
         path = self.folder / f"{lesson.notebook}.ipynb"

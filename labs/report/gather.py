@@ -99,9 +99,8 @@ def _outcome(course, item, kept):
         return found
     if isinstance(told, float):
         return evidence.measured(told, kept["interval"] and tuple(kept["interval"]))
-    if isinstance(told, list):
-        return Cell(text=", ".join(map(evidence.digits, told)))
-    return Cell(text=course.private.text(told))
+    words = ", ".join(map(evidence.digits, told)) if isinstance(told, list) else course.private.text(told)
+    return Cell(text=words)
 
 
 def _main(course, tasks):

@@ -49,18 +49,15 @@ def _written(course):
     path, seen = course.runs / SEEN, {}
     with suppress(OSError, ValueError, RecursionError):
         seen = json.loads(files.read(path))
-    seen = seen if isinstance(seen, dict) else {}
     now, found = datetime.now(UTC), {}
-    for lesson in course.lessons:
-        for item in lesson.task:
-            if item.id in course.answers and lesson.notebook in course.notebooks:
-                mark = digest(course.answers[item.id].encode(errors="replace"))
-                saved = datetime.fromtimestamp(course.notebooks[lesson.notebook].stat().st_mtime, UTC)
-                found[item.id] = {"sha256": mark, "when": min(now, saved).isoformat(timespec="seconds")}
-                with suppress(KeyError, TypeError, ValueError):
-                    known = seen[item.id]
-                    if known["sha256"] == mark and _time(known["when"]) < _time(found[item.id]["when"]):
-                        found[item.id] = {key: known[key] for key in ("sha256", "when")}
+    for lesson in (lesson for lesson in course.lessons if lesson.notebook in course.notebooks):
+        for id in (item.id for item in lesson.task if item.id in course.answers):
+            mark = digest(course.answers[id].encode(errors="replace"))
+            when = min(now, datetime.fromtimestamp(course.notebooks[lesson.notebook].stat().st_mtime, UTC))
+            with suppress(KeyError, TypeError, ValueError):
+                if seen[id]["sha256"] == mark:
+                    when = min(when, _time(seen[id]["when"]))
+            found[id] = {"sha256": mark, "when": when.isoformat(timespec="seconds")}
     if found != seen and course.runs.is_dir():
         with suppress(OSError):
             files.write(path, json.dumps(found, indent=1))
