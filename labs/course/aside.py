@@ -35,10 +35,16 @@ def place(root, name, content, taken=()):
 def keep(root, kept, content):
     """Write old content to the path that `place` gave. Raises files.WriteError; nothing is ever overwritten."""
     path = Path(root, kept)
+    if path.is_file() and path.read_bytes() == content:
+        return
+    part = path.with_name(f".{path.name}.part")
+    files.write(part, content)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.is_file() or path.read_bytes() != content:
-            with open(path, "xb") as file:
-                file.write(content)
-    except OSError as problem:
+        path.hardlink_to(part)  # fails where the name is taken, which a rename does not
+    except FileExistsError as problem:
         raise files.WriteError(problem.errno, f"{problem.strerror}; try again", str(path)) from None
+    except OSError:  # a file system without hard links
+        if not path.exists():
+            part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -147,14 +147,14 @@ def _of_folder(folder, name, most):
     try:
         if path.resolve(strict=True) != folder.resolve() / name:
             raise CourseError(f"{path} is a symbolic link, or lies behind one: {_NO_RELEASE}.")
-        if path.is_file() and path.stat().st_size > most:
+        if not path.is_file():
+            raise CourseError(f"{path} is not a plain file: {_NO_RELEASE}.")
+        if path.stat().st_size > most:
             raise CourseError(f"{path}: too large for a release (more than {MOST_BYTES >> 20} MiB in all).")
         return files.read(path)
-    except FileNotFoundError:
-        lacks = f"holds no {STAMP}: {_NO_RELEASE}" if name == STAMP else f"holds no {name}: the release is not complete"
-        raise CourseError(f"{folder} {lacks}.") from None
     except OSError as problem:
-        raise CourseError(f"{path} cannot be read: {problem.strerror}. The release is not complete.") from None
+        lacks = f"{path} cannot be read: {problem.strerror}. The release is not complete."
+        raise CourseError(f"{folder} holds no {STAMP}: {_NO_RELEASE}." if name == STAMP else lacks) from None
 
 
 def _stamp(text, where):
