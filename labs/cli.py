@@ -610,18 +610,18 @@ def main(argv=None):
         _drop_output()
         return 1
     except LabsError as problem:
-        print(f"labs {args.name}: {printable(problem)}", file=sys.stderr)
-        return problem.code
+        said, code = printable(problem), problem.code
     except OSError as problem:
+        full = problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
         if problem.errno == errno.ENAMETOOLONG:
-            name = printable(problem.filename)[:40]
-            print(f"labs {args.name}: {name}...: no file can have a name of that length.", file=sys.stderr)
-            return 2
-        if problem.filename is None and problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            said, code = f"{printable(problem.filename)[:40]}...: no file can have a name of that length.", 2
+        elif problem.filename is None and full:
             _drop_output()
-            print(f"labs {args.name}: the output cannot be written: {problem.strerror}.", file=sys.stderr)
-            return 1
-        raise
+            said, code = f"the output cannot be written: {problem.strerror}.", 1
+        else:
+            raise
     except KeyboardInterrupt as stop:
-        print(f"labs {args.name}: interrupted; what was finished so far is kept.", file=sys.stderr)
-        return 128 + (stop.args or [signal.SIGINT])[0]  # as a shell tells that a signal ended a program
+        said = "interrupted; what was finished so far is kept."
+        code = 128 + (stop.args or [signal.SIGINT])[0]  # as a shell tells that a signal ended a program
+    print(f"labs {args.name}: {said}", file=sys.stderr)
+    return code

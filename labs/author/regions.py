@@ -112,30 +112,26 @@ def statements_of(lines: list[str], region: Region, name: str) -> tuple[list[ast
     """Top-level statements of a region, with line numbers of the source, and their indentation."""
     inside = lines[region.begin + 1 : region.end]
     code = [line for line in inside if line.strip() and not line.lstrip().startswith("#")]
-    first = (code or lines[region.begin :])[0]
-    indent = first[: len(first) - len(first.lstrip())]
+    indent = re.match(r"\s*", (code or lines[region.begin :])[0])[0]
     opener = "if True:" if indent and code else ""  # in the place of the marker
     try:
-        tree = parse("\n".join([""] * region.begin + [opener, *inside]))
+        body = parse("\n".join([""] * region.begin + [opener, *inside])).body
     except SyntaxError as error:
         raise BuildError(f"{name}:{error.lineno}: {_PART} ({error.msg}); move its markers") from None
-    if opener and len(tree.body) > 1:
-        raise BuildError(f"{name}:{tree.body[1].lineno}: {_PART} of one block; move its markers")
-    return (tree.body[0].body if opener else tree.body), indent
+    if opener and len(body) > 1:
+        raise BuildError(f"{name}:{body[1].lineno}: {_PART} of one block; move its markers")
+    return (body[0].body if opener else body), indent
 
 
 def _render(statements: list[ast.stmt], indent: str, lines: list[str]) -> list[str]:
-    shown, seen = [], set()
+    shown = {}  # by name: a name stands once
     for node in statements:
         if isinstance(node, DEFINITION):
-            shown += _definition(node, lines, indent)
-            seen.add(node.name)
+            shown[node.name] = _definition(node, lines, indent)
             continue
         for target, annotation in _assigned(node):
-            if target not in seen:
-                seen.add(target)
-                shown.append(f"{indent}{target}{annotation} = {YOUR_CODE}")
-    return shown or [indent + YOUR_CODE]
+            shown.setdefault(target, [f"{indent}{target}{annotation} = {YOUR_CODE}"])
+    return [line for each in shown.values() for line in each] or [indent + YOUR_CODE]
 
 
 def first_line(node: ast.stmt) -> int:

@@ -99,9 +99,8 @@ def _end(path):
             end = file.read(END).decode(errors="replace")
     except OSError as problem:
         return f"(cannot be read: {problem.strerror})"
-    if size > END:  # the first line is not whole: half a name in it would not be known as one
-        end = f"(the last part of {size} bytes)\n" + end.partition("\n")[2]
-    return end
+    # The first line is not whole: half a name in it would not be known as one.
+    return f"(the last part of {size} bytes)\n" + end.partition("\n")[2] if size > END else end
 
 
 def _short(value):
@@ -166,8 +165,6 @@ def without(text, pairs):
 
 
 def _printable(line):
-    if line.isprintable():
-        return line
     return "".join(sign if sign.isprintable() or sign == "\t" else "\N{REPLACEMENT CHARACTER}" for sign in line)
 
 

@@ -80,11 +80,8 @@ _course = cache(tasks.items)
 
 def titled(id, rules):
     """An id as a student reads it: the title of its task, or what the rubric asks for, with the id behind it."""
-    if id in rules.items:
-        return f"{rules.items[id][1].text.rstrip('.')} ({id})"
-    if id in _course():
-        return f"{_course()[id][1].title} ({id})"
-    return f"A question of your instructor's ({id})"
+    title = _course()[id][1].title if id in _course() else "A question of your instructor's"
+    return f"{rules.items[id][1].text.rstrip('.') if id in rules.items else title} ({id})"
 
 
 def _quoted(id, rules):
@@ -101,12 +98,9 @@ def _lesson(id):
 def clean(text):
     """A text without paths of a machine, without a traceback but for its last line, and not too long."""
     before, trace, after = text.partition("Traceback (most recent call last)")
-    if trace:
-        text = before + after.strip().rpartition("\n")[2]
-    text = _PATH.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], text)
-    text = " ".join(text.split())
-    text = text[:1].upper() + text[1:]
-    return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
+    text = before + after.strip().rpartition("\n")[2] if trace else text
+    text = " ".join(_PATH.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], text).split())
+    return text[:1].upper() + text[1:LONGEST] + (" ..." if len(text) > LONGEST else "")
 
 
 def _cut(code):

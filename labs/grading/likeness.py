@@ -87,13 +87,11 @@ def _of_answers(root):
     read, model = [" ".join(text for _, item in tasks.items().values() for text in getattr(item, "holds", ()))], {}
     for name, path in sources.sources(Path(root)).items():
         text = path.read_text(encoding="utf-8")
-        for form in (regions.blank, regions.strip_markers):
-            for head, _, cell in (each.partition("\n") for each in form(text, name).split("\n# %%")):
-                cell = re.sub(r"(?m)^# ?", "", cell)
-                if form is regions.blank and "[markdown]" in head:
-                    read.append(cell)
-                elif answer := re.search(r'"id": "(\w+)", "kind": "answer"', head):
-                    model[answer[1]] = kept.written(cell)
+        for head, _, cell in (each.partition("\n") for each in regions.blank(text, name).split("\n# %%")):
+            read += [re.sub(r"(?m)^# ?", "", cell)] * ("[markdown]" in head)
+        for head, _, cell in (each.partition("\n") for each in regions.strip_markers(text, name).split("\n# %%")):
+            if answer := re.search(r'"id": "(\w+)", "kind": "answer"', head):
+                model[answer[1]] = kept.written(re.sub(r"(?m)^# ?", "", cell))
     told = {mark for text in read for mark in prints("answer", text)}
     return told, {id: set(prints("answer", text)) - told for id, text in model.items()}
 
@@ -112,7 +110,7 @@ def pairs(owned, root=HERE):
             both, (shorter, longer) = every[one] & every[other], sorted((len(every[one]), len(every[other])))
             if not (len(both) >= least and len(both) >= WHOLE * longer):
                 both, shorter = rare[one] & rare[other], min(len(rare[one]), len(rare[other]))
-            if len(both) >= LEAST and len(both) >= SHARE * shorter:
+            if len(both) >= max(LEAST, SHARE * shorter):
                 found.append((what, one, other, both, len(both) / shorter))
     return sorted(found, key=lambda pair: (-pair[4], pair[:3]))
 

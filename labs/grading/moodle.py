@@ -122,12 +122,11 @@ def _grade(head, columns, identifier, name):
     """(number of the column of the grades, the maximum): it stands before that of the maximum, which is one number
     throughout, and behind that comes text (may the grade be changed?)."""
     found = {}
-    for at in range(identifier + 2, len(head)):
-        grades, most = columns[at - 1], {number(cell) for cell in columns[at]}
-        behind = columns[at + 1] if at + 1 < len(head) else ()
-        if len(most) == 1 and None not in most and all(not c.strip() or number(c) is not None for c in grades):
-            if behind and all(c.strip() and number(c) is None for c in behind):
-                found[at - 1] = most.pop()
+    for at in range(identifier + 2, len(head) - 1):
+        grades, most, behind = columns[at - 1], {number(cell) for cell in columns[at]}, columns[at + 1]
+        of_text = all(c.strip() and number(c) is None for c in behind)
+        if len(most) == 1 and None not in most and of_text and not any(c.strip() and number(c) is None for c in grades):
+            found[at - 1] = most.pop()
     if name is not None:
         named = [at for at, text in enumerate(head) if text.strip().casefold() == name.strip().casefold()]
         if len(named) != 1:

@@ -126,16 +126,15 @@ def _speedups(runs):
         return None
     figure, (axis,) = figures.new_figure(width=7.5)
     said, marked = [], set()
-    for place, (number, of_one) in enumerate(sorted(runs.items())):
-        for source, workers, speedup, interval in of_one[:MOST_SPEEDUPS]:
-            ends = interval or (speedup, speedup)
-            style = {"fmt": figures.MARKERS[workers % 6], "color": figures.COLOURS[workers % 6], "capsize": 2}
-            label = None if workers in marked else f"{workers} workers"
-            marked.add(workers)
-            reach = [[max(0, speedup - ends[0])], [max(0, ends[1] - speedup)]]
-            axis.errorbar(place, speedup, reach, label=label, **style)
-            within = f" [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else ""
-            said.append(f"{number}, {source.removesuffix('.json')}: {speedup:.3g}{within}")
+    shown = [(place, number, row) for place, number in enumerate(sorted(runs)) for row in runs[number][:MOST_SPEEDUPS]]
+    for place, number, (source, workers, speedup, interval) in shown:
+        low, high = interval or (speedup, speedup)
+        style = {"fmt": figures.MARKERS[workers % 6], "color": figures.COLOURS[workers % 6], "capsize": 2}
+        label = None if workers in marked else f"{workers} workers"
+        marked.add(workers)
+        axis.errorbar(place, speedup, [[max(0, speedup - low)], [max(0, high - speedup)]], label=label, **style)
+        within = f" [{low:.3g}, {high:.3g}]" if interval else ""
+        said.append(f"{number}, {source.removesuffix('.json')}: {speedup:.3g}{within}")
     axis.set_xticks(range(len(runs)), sorted(runs), rotation=90)
     axis.set(xlabel="submission", ylabel="speedup (times)", ylim=(0, None))
     axis.legend()

@@ -140,8 +140,8 @@ def _verdicts(runs, first, second):
 def figures(course, item, names):
     """(what report.json says of it, the matplotlib figure) for each figure of a task that its runs allow."""
     held = [course.held[name] for name in names if course.held[name].run.steady]
-    rows = course.rows([each.name for each in held])
-    for number, (caption, figure) in enumerate(_drawn(item.evidence.figures if held else (), held, rows), 1):
+    drawn = _drawn(item.evidence.figures, held, course.rows([each.name for each in held])) if held else ()
+    for number, (caption, figure) in enumerate(drawn, 1):
         runs = [row["source"] if isinstance(row, dict) else row.source for row in figure.runs]
         of = f"{caption} ({', '.join(run.removesuffix('.json') for run in runs)})"
         yield Figure(name=f"{item.id}-{number}", caption=of, alt=figure.alt, runs=runs), figure
