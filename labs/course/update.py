@@ -109,11 +109,12 @@ class _Plan:
     def _script(self, name, content):
         """A student's script stays; its newer form is put beside it if that has changed."""
         old, before = self._there(name), self.now.files.get(name)
+        if old == content:
+            return
         if old is None or digest(old) == before:
-            if old != content:
-                self.scripts.append(("new" if old is None else "in another form, not begun by you", name))
-                self.write[name] = content
-        elif old != content and before != self.new.stamp.files[name]:
+            self.scripts.append(("new" if old is None else "in another form, not begun by you", name))
+            self.write[name] = content
+        elif before != self.new.stamp.files[name]:
             path = PurePosixPath(name)
             beside = path.with_name(f"{path.stem}_new{path.suffix}").as_posix()
             other = self._there(beside)
@@ -223,8 +224,9 @@ def _parts(new):
         if re.fullmatch(r"labs/lessons/nb\w+/tasks\.toml", name):
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 lesson = tomllib.loads(content.decode())
-                found[f"notebooks/{lesson['notebook']}.ipynb"] = f"notebooks/{lesson['part_of']}.ipynb"
-    return {name: first for name, first in found.items() if {name, first} <= new.files.keys()}
+                part, first = (f"notebooks/{lesson[key]}.ipynb" for key in ("notebook", "part_of"))
+                found |= {part: first} if {part, first} <= new.files.keys() else {}
+    return found
 
 
 def _renamed(now, new):

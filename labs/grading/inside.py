@@ -39,7 +39,7 @@ class Outside:
     def say(self, message):
         text = wire.line(message)
         if len(text) > wire.MOST:
-            text = wire.line({"raised": "too large"} | {key: message[key] for key in ("check", "to") if key in message})
+            text = wire.line({"raised": "too large"} | {key: message[key] for key in message.keys() & {"check", "to"}})
         self.said.write(text)
 
     def hear(self):

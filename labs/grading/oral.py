@@ -14,6 +14,7 @@ from statistics import median
 from labs import files
 from labs.errors import UseError
 from labs.grading import collect, handed, reference
+from labs.printed import several
 from labs.report import document
 from labs.report.evidence import digits, other_lines
 
@@ -88,8 +89,7 @@ def _runs(submission):
     """(what to call it, Held) of the first runs that were measured."""
     held = [each for each in submission.course.held.values() if each.record.kind == "measured" and each.run.steady]
     for each in held[:RUNS]:
-        workers = each.run.workers
-        yield f"{each.name}" + (f", on {workers} worker{'' if workers == 1 else 's'}," if workers else ""), each
+        yield each.name + (f", on {several(each.run.workers, 'worker')}," if each.run.workers else ""), each
 
 
 def _steady(held):
@@ -120,8 +120,8 @@ def _steps(submission):
         for seconds, epoch, number in sorted(steps, reverse=True)[:3]:
             text = f"Step {number} of epoch {epoch} of {name} took {digits(seconds)} s, and the median of all steps is "
             text += f"{digits(middle)} s. What can hold up one step, and who waits for it?"
-            of = [f"{digits(s)}" for s, e, _ in steps if e == epoch]
-            yield Question("step", text, record=(f"Seconds of the steps of epoch {epoch}: {', '.join(of[:24])}.",))
+            of = ", ".join([digits(s) for s, e, _ in steps if e == epoch][:24])
+            yield Question("step", text, record=(f"Seconds of the steps of epoch {epoch}: {of}.",))
 
 
 def _warm_up(submission):
@@ -135,11 +135,12 @@ def _warm_up(submission):
 
 def _settings(submission):
     for name, held in _runs(submission):
-        has = held.run.configuration
-        if has.global_batch and has.local_batch and has.learning_rate and (has.workers or 1) > 1:
-            text = f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a "
-            text += f"learning rate of {has.learning_rate:g}. How do they belong together, and what would you take for "
-            text += "8 workers?"
+        has, rate = held.run.configuration, held.run.configuration.learning_rate
+        if has.global_batch and has.local_batch and rate and (has.workers or 1) > 1:
+            text = (
+                f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a learning "
+            )
+            text += f"rate of {rate:g}. How do they belong together, and what would you take for 8 workers?"
             record = f"{held.run.steps or 'unknown'} steps per epoch; {has.strategy}; {has.images or 'all'} images."
             yield Question("settings", text, record=(record,))
 
@@ -156,13 +157,16 @@ def _speedups(submission):
 
 
 def _losses(submission):
-    ends = [(name, held, held.record.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
-    one = next((each for each in ends if each[1].run.workers == 1 and each[2] is not None), None)
+    runs = [(name, held, held.record.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
+    ends = [each for each in runs if each[2] is not None]
+    _, one, loss_of_one = next((each for each in ends if each[1].run.workers == 1), (None, None, None))
     for name, held, loss in ends if one else ():
-        if held.run.workers != 1 and loss is not None:
-            text = f"After the last epoch the loss is {one[2]:.4f} for {one[1].name}, on 1 worker, and {loss:.4f} for "
+        if held.run.workers != 1:
+            text = (
+                f"After the last epoch the loss is {loss_of_one:.4f} for {one.name}, on 1 worker, and {loss:.4f} for "
+            )
             text += f"{name.rstrip(',')}. What is different for the optimizer?"
-            yield Question("loss", text, record=(_updates(one[1]), _updates(held)))
+            yield Question("loss", text, record=(_updates(one), _updates(held)))
 
 
 def _updates(held):

@@ -65,11 +65,11 @@ def _is_blank(node):
 @cache
 def scripts(root):
     """{path below the course: (text, complete text)} of the training scripts: as students get them, and complete."""
-    texts = {name: path.read_text(encoding="utf-8") for name, path in sources.scripts(Path(root)).items()}
-    return {
-        f"notebooks/scripts/{name}": (regions.blank(text, name), regions.strip_markers(text, name))
-        for name, text in texts.items()
-    }
+    found = {}
+    for name, path in sources.scripts(Path(root)).items():
+        text = path.read_text(encoding="utf-8")
+        found[f"notebooks/scripts/{name}"] = regions.blank(text, name), regions.strip_markers(text, name)
+    return found
 
 
 @cache

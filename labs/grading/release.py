@@ -35,10 +35,10 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
     numbers = _chosen(notebooks, [name.partition("_")[0] for name in sources.sources(root)])
 
     def keeps(name):
-        of_lesson, of_site = _LESSON.fullmatch(name), _SITE.fullmatch(name)
-        if of_lesson:
+        if of_lesson := _LESSON.fullmatch(name):
             return (of_lesson[1] or of_lesson[2]) in numbers
-        return not (site and of_site) or (of_site[1] or of_site[2]) in (site, *_EVERYWHERE)
+        of_site = site and _SITE.fullmatch(name)
+        return not of_site or (of_site[1] or of_site[2]) in (site, *_EVERYWHERE)
 
     with tempfile.TemporaryDirectory(prefix="labs-release-") as folder:
         tree = Path(folder, "tree")

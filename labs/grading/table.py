@@ -31,7 +31,7 @@ class Table:
         parts, done = [], 0
         for (row, column), value in sorted(cells.items()):
             start, end = self._places[row][column]
-            if self._text[start:end].startswith('"') or any(c in value for c in f'{self.separator}"\r\n'):
+            if self._text[start:end].startswith('"') or set(value) & {self.separator, *'"\r\n'}:
                 value = '"' + value.replace('"', '""') + '"'
             parts += [self._text[done:start], value]
             done = end

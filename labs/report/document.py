@@ -6,7 +6,7 @@ The same Report and figures give the same bytes.
 import io
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labs.report import content, form
@@ -76,11 +76,10 @@ def _sets(folder, markup):
     import typst
 
     _write(folder / "alone.typ", f"{_HEAD}#set document(title: [alone])\n#show: style\n= A\n== B\n=== C\n{markup}\n")
-    try:
+    with suppress(typst.TypstError):
         compile(folder, main="alone.typ")
-    except typst.TypstError:
-        return False
-    return True
+        return True
+    return False
 
 
 _HEAD = '#import "/parts.typ": *\n'
