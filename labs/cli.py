@@ -1,7 +1,7 @@
 """The `labs` command: a thin layer over the rooms. Exit code 0: done, 1: found a problem, 2: wrong use.
 
-Every command is a function with its options beside it. What it needs is imported when it runs, so that `labs --help`
-is quick and a student's tree works without the author's room.
+Every command is a function with its options beside it; its docstring is its help. What it needs is imported when it
+runs, so that `labs --help` is quick and a student's tree works without the author's room.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from labs.printed import as_json, printable
 
 COMMANDS = {}  # (words of the command, one or two): (function, what it does, options)
 GROUPS = {
-    "slurm": "batch scripts of a site: make, check, sites",
-    "grade": "from what students handed in to points and feedback (for instructors)",
+    "slurm": "Batch scripts of a site: make, check, sites.",
+    "grade": "From what students handed in to points and feedback (for instructors).",
 }
 
 
@@ -49,15 +49,15 @@ JSON = option("--json", action="store_true", help="print JSON instead of text")
 GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
 
 
-def command(words, text, *options):
+def command(words, *options):
     """Decorator: the function, which takes the options and returns the exit code (None is 0), becomes `labs WORDS`.
 
-    All commands `labs grade` have the option GRADES, too.
+    Its docstring is what `--help` says. All commands `labs grade` have the option GRADES, too.
     """
 
     def register(function):
         of_group = (GRADES,) if words.startswith("grade ") else ()
-        COMMANDS[tuple(words.split())] = function, text, options + of_group
+        COMMANDS[tuple(words.split())] = function, " ".join(function.__doc__.split()), options + of_group
         return function
 
     return register
@@ -65,11 +65,11 @@ def command(words, text, *options):
 
 @command(
     "doctor",
-    "what is here, what mode follows, what to fix",
     option("--bundle", nargs="?", const="", metavar="FILE", help="this and the last logs in one text, to ask for help"),
     JSON,
 )
 def _doctor(args):
+    """What is here, what mode follows, what to fix."""
     from labs import course, doctor
     from labs.slurm import sites
 
@@ -84,7 +84,6 @@ def _doctor(args):
 
 @command(
     "study",
-    "measure models on several numbers of workers: records, table, plots",
     option("--models", nargs="+", metavar="MODEL", help="default: the preset's"),
     option("--workers", nargs="+", type=int, metavar="N", help="default: the preset's"),
     option("--strategy", default="mirrored", choices=("single", "mirrored", "horovod"), help="default: mirrored"),
@@ -103,6 +102,7 @@ def _doctor(args):
     JSON,
 )
 def _study(args):
+    """Measure models on several numbers of workers: records, table, plots."""
     from labs import files, presets
     from labs.measure import study
     from labs.results import collect
@@ -132,13 +132,13 @@ def _study(args):
 
 @command(
     "compare",
-    "two commands, or one in two commits of git, in turns: the ratio of their seconds, and whether it is real",
     option("first", metavar="A", help="a command in quotes; with --command, a commit"),
     option("second", metavar="B", help="the same"),
     option("--command", help="to run in work trees of the commits A and B, as 'python -m pytest -q'"),
     count("--rounds", least=2, default=6, help="in which each runs once, after a first one that warms up (default: 6)"),
 )
 def _compare(args):
+    """Two commands, or one in two commits of git, in turns: the ratio of their seconds, and whether it is real."""
     from labs.measure import compare
 
     print(*compare.run(args.first, args.second, args.command, args.rounds, report=_say), sep="\n")
@@ -146,7 +146,6 @@ def _compare(args):
 
 @command(
     "results",
-    "logs and records to epoch time, throughput, speedup, efficiency",
     option("files", nargs="+", metavar="FILE", help=".out, .err, .json, a folder; or FILE:workers=4 for this one"),
     count("--images", help="images per epoch, where the log does not say"),
     option("--model", help="where the log does not say"),
@@ -156,6 +155,7 @@ def _compare(args):
     JSON,
 )
 def _results(args):
+    """Logs and records to epoch time, throughput, speedup, efficiency."""
     from labs.results import collect
 
     rows = collect.rows(args.files, **_of(args, "images model workers global_batch same_machine"))
@@ -164,7 +164,6 @@ def _results(args):
 
 @command(
     "maxbatch",
-    "largest batch size that fits into memory, with evidence",
     option("--model", default="ResNet50V2", help="default: ResNet50V2"),
     count("--image_size", default=32, help="pixels per side (default: 32)"),
     option("--memory", help="for a step, such as 1GiB (default: 1GiB, or the GPU's)"),
@@ -175,6 +174,7 @@ def _results(args):
     JSON,
 )
 def _maxbatch(args):
+    """Largest batch size that fits into memory, with evidence."""
     from labs.measure import maxbatch
 
     result = maxbatch.search(args.model, **_of(args, "image_size memory bisect start limit"), runs=args.out)
@@ -183,7 +183,6 @@ def _maxbatch(args):
 
 @command(
     "allreduce",
-    "latency and bandwidth of this machine's all-reduce, by real ranks",
     option("--ranks", type=int, default=2, help="number of processes on this machine (default: 2)"),
     option("--launcher", help="horovodrun (over Gloo) or mpiexec (over MPI) (default: horovodrun)"),
     count("--repeats", default=15, help="samples for each message size (default: 15)"),
@@ -191,6 +190,7 @@ def _maxbatch(args):
     option("--json", action="store_true", help="print JSON instead of text: `labs predict` reads it"),
 )
 def _allreduce(args):
+    """Latency and bandwidth of this machine's all-reduce, by real ranks."""
     from labs.measure import allreduce
 
     return allreduce.run(args)
@@ -198,7 +198,6 @@ def _allreduce(args):
 
 @command(
     "predict",
-    "what a training would take on another machine, with intervals",
     option("--model", required=True, help="network: a name of keras.applications, as ResNet101, or of a run"),
     count("--workers", required=True, help="number of workers (GPUs, or cores without GPUs)"),
     count("--local_batch", help="images per step and worker (default: 64, or that of the runs)"),
@@ -218,17 +217,15 @@ def _allreduce(args):
     JSON,
 )
 def _predict(args):
+    """What a training would take on another machine, with intervals."""
     from labs.costs import command
 
     return command.run(args)
 
 
-@command(
-    "slurm render",
-    "slurm/<site>/*.sh from solutions/slurm and slurm/sites",
-    option("--check", action="store_true", help="only say whether all of them are up to date"),
-)
+@command("slurm render", option("--check", action="store_true", help="only say whether all of them are up to date"))
 def _slurm_render(args):
+    """Slurm/<site>/*.sh from solutions/slurm and slurm/sites."""
     from labs.slurm import sites
 
     root = sites.find_root()
@@ -243,12 +240,12 @@ def _slurm_render(args):
 
 @command(
     "slurm check",
-    "what sbatch sees in a batch script, and what it does not",
     option("file", metavar="FILE", help="a batch script"),
     option("--site", metavar="SITE", help="default: its folder's, else $LABS_SITE, else local"),
     JSON,
 )
 def _slurm_check(args):
+    """What sbatch sees in a batch script, and what it does not."""
     from labs.slurm import check, sites
 
     folder = Path(args.file).resolve().parent.name
@@ -256,8 +253,9 @@ def _slurm_check(args):
     return check.report(args.file, sites.load(site), args.json)
 
 
-@command("slurm sites", "the sites, one line each", JSON)
+@command("slurm sites", JSON)
 def _slurm_sites(args):
+    """The sites, one line each."""
     from labs.slurm import sites
 
     found = [sites.load(id) for id in sites.names()]
@@ -273,11 +271,11 @@ def _slurm_sites(args):
 
 @command(
     "reset",
-    "a fresh notebook or script; the old one is kept in old/",
     option("names", nargs="+", metavar="NAME", help="such as 05, scripts/ResNet50.py, slurm/local/ResNet50.sh"),
     option("--progress", action="store_true", help="forget also what the progress says of the notebooks' checks"),
 )
 def _reset(args):
+    """A fresh notebook or script; the old one is kept in old/."""
     from labs import course
 
     root = course.find()
@@ -292,12 +290,12 @@ def _reset(args):
 
 @command(
     "update",
-    "a newer release of the course; your answers, scripts and runs stay",
     option("release", metavar="RELEASE", help="the zip that the instructor gave out, or the folder it was unpacked to"),
     option("--older", action="store_true", help="also a release that is older than this course"),
     option("--dry-run", action="store_true", help="only say what would change"),
 )
 def _update(args):
+    """A newer release of the course; your answers, scripts and runs stay."""
     from labs import course
 
     print(*course.update(course.find(), args.release, args.older, args.dry_run), sep="\n")
@@ -305,7 +303,6 @@ def _update(args):
 
 @command(
     "report",
-    "the report on all tasks: report.pdf, report.json, and submission.zip to hand in",
     option("folder", nargs="?", default=".", help="of the course or its notebooks (default: here)"),
     option("--name", help="your name or number, for the first page (default: none)"),
     option("--machine", help="the machine's name, for the first page (default: none)"),
@@ -314,6 +311,7 @@ def _update(args):
     JSON,
 )
 def _report(args):
+    """The report on all tasks: report.pdf, report.json, and submission.zip to hand in."""
     from labs import report
 
     made = report.make(args.out, start=args.folder, runs=args.runs, name=args.name, machine=args.machine)
@@ -329,13 +327,13 @@ def _report(args):
 
 @command(
     "dispute",
-    "says against the points of a question what you have to say; handed in with the next report, a person answers",
     option("task", nargs="?", metavar="TASK", help="as 05.3, or T5; without it, lists what you dispute"),
     option("reason", nargs="?", metavar="REASON", help="in quotes: what you did, and why it is right"),
     option("--withdraw", action="store_true", help="take the dispute about TASK back"),
     option("--runs", metavar="DIR", help="folder of the runs (default: $LABS_RUNS, else runs beside the notebooks)"),
 )
 def _dispute(args):
+    """Says against the points of a question what you have to say; handed in with the next report, a person answers."""
     from labs.checks import dispute
     from labs.report import course
 
@@ -350,7 +348,6 @@ def _dispute(args):
 
 @command(
     "build",
-    "notebooks from their sources in solutions/",
     option("names", nargs="*", help="such as 05_resnet50_scaling (default: all)"),
     option("--check", action="store_true", help="only say whether all generated files are up to date"),
     option("--force", action="store_true", help="execute also what did not change"),
@@ -359,6 +356,7 @@ def _dispute(args):
     option("--no-holds", action="store_true", help="with --student: without what a good answer holds"),
 )
 def _build(args):
+    """Notebooks from their sources in solutions/."""
     _needs_sources(".", "solutions", "the notebooks", "notebooks/")
     from labs.author import build, students
 
@@ -374,7 +372,6 @@ def _build(args):
 
 @command(
     "release",
-    "what students get of the course, in one zip (for instructors)",
     option("--out", required=True, metavar="ZIP", help="the file to write, such as course.zip"),
     option("--site", metavar="ID", help="the one site, besides local, whose files go along (default: all)"),
     option("--notebooks", metavar="NN-NN,NN", help="such as 00-08,11 (default: all)"),
@@ -382,6 +379,7 @@ def _build(args):
     option("--no-criteria", action="store_true", help="without what a good answer holds"),
 )
 def _release(args):
+    """What students get of the course, in one zip (for instructors)."""
     _needs_sources()
     from labs.checks import tasks
     from labs.grading import release
@@ -398,13 +396,13 @@ COLUMN = option("--column", metavar="NAME", help="its column for the points, whe
 
 @command(
     "grade collect",
-    "brings submissions together under numbers; says what was damaged, late, double or left out",
     option("source", metavar="FROM", help="a folder with them, or the zip that Moodle or Canvas exports"),
     option("--due", metavar="WHEN", help="what came later is told, as 2026-12-01T12:00 (UTC, or with +01:00)"),
     option("--worksheet", metavar="FILE", help="Moodle's grading worksheet, which says when each was handed in"),
     COLUMN,
 )
 def _grade_collect(args):
+    """Brings submissions together under numbers; says what was damaged, late, double or left out."""
     from labs.grading import collect, worksheet
 
     due, sheet = collect.moment(args.due), args.worksheet and worksheet.of_hand_ins(args.worksheet, args.column)
@@ -413,11 +411,11 @@ def _grade_collect(args):
 
 @command(
     "grade check",
-    "looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay",
     option("--notebooks", nargs="+", metavar="NAME", help="those given out (default: as before, or all but optional)"),
     option("--no-run", action="store_true", help="run nothing of the students'"),
 )
 def _grade_check(args):
+    """Looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay."""
     _needs_sources()
     from labs import sandbox
     from labs.grading import check
@@ -431,18 +429,19 @@ def _grade_check(args):
 
 @command(
     "grade rerun",
-    "trains a student's script again, small and in the sandbox; compares speedup and loss with what was handed in",
     option("number", metavar="NUMBER", help="of the submission, as 007"),
     option("task", metavar="TASK", help="as T5"),
 )
 def _grade_rerun(args):
+    """Trains a student's script again, small and in the sandbox; compares speedup and loss with what was handed in."""
     from labs.grading import rerun
 
     print(*map(printable, rerun.rerun(args.out, args.number, args.task, report=_say)), sep="\n")
 
 
-@command("grade desk", "writes the notebook in which written answers are graded by keyboard")
+@command("grade desk")
 def _grade_desk(args):
+    """Writes the notebook in which written answers are graded by keyboard."""
     from labs.grading import desk
 
     print(f"Wrote {desk.write(args.out)}: open it in JupyterLab.")
@@ -450,7 +449,6 @@ def _grade_desk(args):
 
 @command(
     "grade mark",
-    "keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student before",
     option("number", metavar="NUMBER", help="of the submission, as 007"),
     option("item", nargs="?", metavar="ITEM", help="of the rubric, as T5.1, or a check, as 05.6"),
     option("share", nargs="?", type=float, metavar="SHARE", help="from 0 to 1; ITEM alone takes the mark back"),
@@ -462,6 +460,8 @@ def _grade_desk(args):
     option("--answer", metavar="TEXT", help="to the student's dispute about ITEM"),
 )
 def _grade_mark(args):
+    """Keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student
+    before."""
     from labs.grading import check, collect, disputes, marks, rubric
 
     out, number, rules = args.out, args.number, rubric.load(args.out)
@@ -486,13 +486,13 @@ def _grade_mark(args):
 
 @command(
     "grade pin",
-    "pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them",
     option("check", nargs="?", metavar="CHECK", help="as 05.5"),
     option("comment", nargs="?", metavar="COMMENT", help="what all who made the mistake read"),
     option("--of", metavar="NUMBER", help="a submission with the mistake that is meant, where there are several"),
     option("--share", type=float, default=0.0, metavar="SHARE", help="of the check's points, for all (default: 0)"),
 )
 def _grade_pin(args):
+    """Pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them."""
     from labs.grading import check, pins, rubric
 
     rubric.load(args.out)
@@ -507,22 +507,21 @@ def _grade_pin(args):
 
 @command(
     "grade out",
-    "grades.csv, feedback for each student, the overview, what Moodle or Canvas takes back; says whose points moved",
     option("--worksheet", metavar="FILE", help="Moodle's worksheet or Canvas' gradebook: a copy gets the points"),
     COLUMN,
 )
 def _grade_out(args):
+    """Grades.csv, feedback for each student, the overview, what Moodle or Canvas takes back; says whose points moved.
+    Grades.csv, feedback for each student, the overview, what Moodle or Canvas takes back; says whose points moved."""
     from labs.grading import results
 
     print(*map(printable, results.write(args.out, args.worksheet, args.column)), sep="\n")
 
 
-@command(
-    "grade oral",
-    "three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by them",
-    option("--seed", default="", metavar="WORD", help="another word gives other questions"),
-)
+@command("grade oral", option("--seed", default="", metavar="WORD", help="another word gives other questions"))
 def _grade_oral(args):
+    """Three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by
+    them."""
     _needs_sources()
     from labs.grading import oral
 
