@@ -511,8 +511,8 @@ def _grade_pin(args):
     COLUMN,
 )
 def _grade_out(args):
-    """Grades.csv, feedback for each student, the overview, what Moodle or Canvas takes back; says whose points moved.
-    Grades.csv, feedback for each student, the overview, what Moodle or Canvas takes back; says whose points moved."""
+    """Writes grades.csv, feedback for each student, the overview, and what Moodle or Canvas takes back; says whose
+    points moved."""
     from labs.grading import results
 
     print(*map(printable, results.write(args.out, args.worksheet, args.column)), sep="\n")
