@@ -306,8 +306,7 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
     def function(number):
         def call(*arguments):
             try:
-                calls.setdefault(number, []).append(copy.deepcopy(arguments))
-                return _called(talk, number, arguments)
+                return _called(talk, number, arguments, calls)
             except (Raised, Untrusted, Gone) as problem:
                 problems.append(problem)  # the judge takes any exception for the student's
                 raise
@@ -338,11 +337,15 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
     return _of_judge(state, "outside", text)
 
 
-def _called(talk, number, arguments):
-    """What a function of the student's returns in the sandbox. Raises Raised, Untrusted and Gone."""
+def _called(talk, number, arguments, calls):
+    """What a function of the student's returns in the sandbox; the arguments are added to `calls`, by its number.
+
+    Raises Raised, Untrusted and Gone.
+    """
     sent = [wire.packed(each, None) for each in arguments]
     if _holds_unfit(sent):
         raise Untrusted
+    calls.setdefault(number, []).append(copy.deepcopy(arguments))
     answer = talk.ask({"call": [number, {"list": sent}]})
     if "value" not in answer:
         raise Raised(str(answer.get("raised", "no answer"))[:300])
