@@ -500,7 +500,8 @@ def _grade_pin(args):
     if args.comment is not None:
         made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
         print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
-    for each in pins.mistakes(found) if args.comment is None else ():
+        return
+    for each in pins.mistakes(found):
         if args.check in (None, each.check):
             _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}")
 
