@@ -4,7 +4,7 @@
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
 .PHONY: help lab setup horovod kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
-  test-versions notebooks check student benchmarks clean
+  test-versions notebooks check format student benchmarks clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
 ifneq ($(shell [ -w "$$HOME" ] && echo yes),yes)
@@ -240,6 +240,11 @@ check: setup ## Check the code's style, which room imports which, and that noteb
 	ruff format --check .
 	lint-imports
 	labs build --check
+
+format: setup ## Correct the style of the code: ruff check --fix, ruff format
+	@$(ACTIVATE)
+	ruff check --fix .
+	ruff format .
 
 student: setup ## Write the tree that students get, without solutions, to build/student
 	@$(ACTIVATE)
