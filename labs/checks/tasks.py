@@ -24,6 +24,7 @@ says what it may be:
                                         # "any": one or more different letters, in any order
 
 `[task.evidence]` names what the report shows beside a task; of a prediction `[task.outcome]` says what was measured.
+`given` names what a notebook computes for a check from its runs: grading computes it again, and believes no notebook.
 """
 
 import re
