@@ -227,7 +227,7 @@ def test_the_first_measurement_says_what_it_does_without_two_workers(monkeypatch
 def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     figure, total = ZERO.predictions(), len(checks.predictions())
-    assert f"0 of {total} predictions have an outcome; 0 wait for theirs, {total} are not made." in figure.alt
+    assert f"0 of {total} predictions have an outcome; without outcome: 0, not made yet: {total}." in figure.alt
     assert png(figure).startswith(b"\x89PNG")
     for id, said, *found in (
         ("01.13", 0.5, 0.75),
@@ -242,7 +242,7 @@ def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_pa
     checks.predict("08.1", 3)
     figure = ZERO.predictions()
     assert figure.alt == (
-        f"6 of {total} predictions have an outcome; 1 wait for theirs, {total - 7} are not made. "
+        f"6 of {total} predictions have an outcome; without outcome: 1, not made yet: {total - 7}. "
         "01.13: outcome / prediction 1.5. "
         "02.5: you said yes, found no. 05.1: outcome / prediction 1.06. 05.2: right: lower. "
         "06.7: outcome / prediction inf. 03.10: outcome / prediction 1, 4."
