@@ -138,7 +138,7 @@ def averaged(gradients):
 check("02.4", averaged)
 
 # %% [markdown]
-# What does this mean represent? Compare it with the gradient that a single worker gets from all 32 digits at once.
+# What does this average represent? Compare it with the gradient that a single worker gets from all 32 digits at once.
 
 # %%
 if answered("02.4"):

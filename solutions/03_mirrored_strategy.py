@@ -307,7 +307,7 @@ if answered("03.6", "03.12"):
 #
 # ## What travels
 #
-# At every step, each replica's whole gradient is summed over the replicas. How many bytes does this gradient take up
+# At every step, the full gradients of all the replicas are summed. How many bytes does this gradient take up
 # for ResNet50V2 with 10 classes, in float32 (4 bytes)? Only trainable weights have a gradient. (2 or 3 significant
 # digits are enough.)
 

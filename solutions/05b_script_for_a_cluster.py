@@ -145,8 +145,8 @@ for line in (
 # trains on 1 worker, then on 2, and so on up to the number of GPUs in a node, one run after another. You fill in the
 # blanks:
 #
-# 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest run, and within the
-#    rule,
+# 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest run, and no more
+#    than the rule allows,
 # 2. the global **batch** of each run. (The learning rate follows from it in your `ResNet50.py`.)
 
 # %%
@@ -205,7 +205,7 @@ if batch_job:
 # T5 is an account of your runs, in about 8 to 14 sentences. The report shows your scripts, logs, tables and figures
 # beside it, so you do not copy them. Your account says:
 #
-# - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), and for which workers and batch sizes
+# - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), and for which numbers of workers and batch sizes
 # - which `.out` and `.err` files belong to each number of workers, which of their lines you used, and what the `.err`
 #   files say
 # - what ran where: what a worker is, the machine, the local and the global batch, the number of rounds
