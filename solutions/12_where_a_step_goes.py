@@ -549,3 +549,5 @@ check("12.7", without_fusion)
 # - The batch size per worker determines what can be hidden: with a smaller batch, the number of bytes stays the same
 #   but the backward pass gets shorter.
 # - Predict first. A residual that you can explain is worth more than a fit that happens to match.
+#
+# Next: `13_write_the_schedule`.

@@ -51,13 +51,14 @@ class Evidence(BaseModel, extra="forbid", frozen=True):
 
     runs: their names, as regular expressions; a search for the largest batch and a breakdown have names, too
     scripts, batch: files below notebooks/scripts, and of each site
-    figures: drawn from the runs; networks: two of them, whose efficiencies are compared
+    figures: drawn from the runs; "schedules" are one's best ones of notebooks 13 and 13b
+    networks: two of them, whose efficiencies are compared
     """
 
     runs: list[str] = []
     scripts: list[str] = []
     batch: list[str] = []
-    figures: list[Literal["scaling", "rounds", "learning", "steps"]] = []
+    figures: list[Literal["scaling", "rounds", "learning", "steps", "schedules"]] = []
     networks: tuple[str, str] | None = None
 
 

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from labs.course.release import digest
 from labs.errors import LabsError
+from labs.lessons.nb13 import game
 from labs.measure import breakdown
 from labs.printed import several
 from labs.report import content
@@ -139,12 +140,20 @@ def _verdicts(runs, first, second):
 
 def figures(course, item, names):
     """(what report.json says of it, the matplotlib figure) for each figure of a task that its runs allow."""
+    if "schedules" in item.evidence.figures:
+        yield from _schedules(course, item)
+        return
     held = [course.held[name] for name in names if course.held[name].run.steady]
     drawn = _drawn(item.evidence.figures, held, course.rows([each.name for each in held])) if held else ()
     for number, (caption, figure) in enumerate(drawn, 1):
         runs = [row["source"] if isinstance(row, dict) else row.source for row in figure.runs]
         of = f"{caption} ({', '.join(run.removesuffix('.json') for run in runs)})"
         yield Figure(name=f"{item.id}-{number}", caption=of, alt=figure.alt, runs=runs), figure
+
+
+def _schedules(course, item):
+    for number, (caption, figure) in enumerate(game.pictured(course.runs), 1):
+        yield Figure(name=f"{item.id}-{number}", caption=caption, alt=figure.alt, runs=[]), figure
 
 
 def _drawn(kinds, held, rows):

@@ -24,14 +24,20 @@ from labs.lessons.nb03 import pictures as THREE
 from labs.lessons.nb07 import pictures as SEVEN
 from labs.lessons.nb11 import pictures as ELEVEN
 from labs.lessons.nb12 import pictures as TWELVE
+from labs.lessons.nb13 import pictures as THIRTEEN
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
 from labs.show import widgets
 from labs.show.figure import png
-from labs.simulate import pipeline, reduce, stragglers
+from labs.simulate import pipeline, reduce, schedule, stragglers
 from labs.simulate.given import SimulationError
 
+GRADIENT = ("gradient", 0, None, ())
+SENT = [  # the operations of two ranks
+    [("send", (GRADIENT, 1, True), "line 1"), ("receive", (GRADIENT, 1, False, True), "line 2")],
+    [("receive", (GRADIENT, 0, True, True), "line 1"), ("send", (GRADIENT, 0, True), "line 2")],
+]
 KINDS = {"imagenet": "recorded", "gap": "computed"}  # all others are simulated
 PICTURES = {
     "gap": (
@@ -61,6 +67,13 @@ PICTURES = {
     "overlap": (
         lambda: TWELVE.overlap(16, 25),
         ["buckets of 16 MiB, 25 Gbit/s", "messages are sent", "After it, by bucket size"],
+    ),
+    "schedule": (
+        lambda: THIRTEEN.moving(schedule.play(schedule.Case(2, 1, 2, "gradients"), SENT), "Messages")[0](1.5),
+        [
+            "K = 2, L = 1, M = 2: 2 ms",
+            "At 1.5 ms: rank 0 waits in receive(gradient(0), source=1); holds 16 MB: gradient 0",
+        ],
     ),
     "costs": (lambda: RING.costs(), ["On 1024 workers: one server 1.93e+04 ms", "ring 39.2 ms"]),
 }
