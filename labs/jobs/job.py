@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labs import files
 from labs.errors import LabsError
+from labs.jobs import standing
 from labs.printed import printable
 
 GOING = ("waiting", "running")
@@ -127,10 +128,11 @@ class Job:
         return lines[-1] if lines else None
 
     def explain(self):
-        """One sentence: how the job ended and, if it failed, the line of its .err that says why."""
+        """One sentence: how the job ended and, if it failed, the line of its .err that says why. Of one that is running
+        also where its ranks are, and who waits for whom (`labs why`)."""
         state, name = self.state, self._label()
         if state in GOING:
-            return f"{name} is {state}."
+            return f"{name} is {state}." + (f"\n{self._standing()}" if standing.files(self.stem) else "")
         if state == "finished":
             names = [path.name for path in (self.err, *self.records) if path.exists()]
             return f"{name} finished. Its files: {', '.join([str(self.out), *names])}."
@@ -146,6 +148,11 @@ class Job:
         if reason:
             return f"{name} {self._ending()}: {said}. {reason['advice']}"
         return f"{name} {self._ending()}. {self._advice()}"
+
+    def _standing(self):
+        from labs.results import standstill
+
+        return standstill.screen(self.name, standing.ranks(self.stem))
 
     def _failure(self):
         """(file, failure) that the job's files name, or (None, None); mpiexec prints its reason to .out."""
@@ -169,7 +176,7 @@ class Job:
         state = state or self.state
         if state in GOING:
             return
-        for path in self._of_trainings(".progress"):
+        for path in (*self._of_trainings(".progress"), *standing.files(self.stem)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         for path in self.records:

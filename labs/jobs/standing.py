@@ -1,0 +1,157 @@
+"""Where the processes of a job are at this moment, rank by rank. The job goes on as before: each process gets a signal
+on which it writes its stacks (labs.stacks), and Linux tells the rest.
+
+`python -m labs.jobs.standing STEM` prints as JSON what is seen on this node; of other nodes srun asks the same.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from labs import stacks
+from labs.errors import UseError
+
+LOOKS, PAUSE = 3, 0.6  # looks at each process, and the seconds between them
+PATIENCE = 2.0  # seconds in which a process must have written its stacks
+_FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
+ADD = 'from labs import stacks; stacks.register("{stem}")'
+
+
+class StandingError(UseError):
+    """Nothing can be seen of a job; the message says why and what to do."""
+
+
+def files(stem):
+    """The files of stacks of a job's ranks; of a batch script those of the training that began last."""
+    stem, found = Path(stem), {}
+    for path in stem.parent.glob("*.stacks"):
+        if match := re.fullmatch(re.escape(stem.name) + r"((?:_w\d+)?)\.rank(\d+)\.stacks", path.name):
+            found.setdefault(match[1], {})[int(match[2])] = path
+    newest = max(found.values(), key=lambda ranks: max(path.stat().st_mtime_ns for path in ranks.values()), default={})
+    return [newest[rank] for rank in sorted(newest)]
+
+
+def ranks(stem):
+    """What is seen of each rank of a job, as a list of dicts by rank: see `_here`. Raises StandingError without any file."""
+    heads = [head for path in files(stem) if (head := _head(path))]
+    if not heads:
+        raise StandingError(
+            f"No process of {Path(stem).name} has said where its stacks are: nothing of it runs, it has not begun yet, "
+            f"or labs did not start it. Let the script begin with `{ADD.format(stem=stem)}`."
+        )
+    host, seen = socket.gethostname(), []
+    for job in {head["job"] for head in heads if head["host"] != host}:
+        seen += _elsewhere(stem, job, {head["host"] for head in heads if head["job"] == job} - {host})
+    seen += _here(stem)
+    silent = [head for head in heads if head["rank"] not in [each["rank"] for each in seen]]
+    seen += [head | {"state": "not asked", "cores": 0.0, "memory": 0, "looks": []} for head in silent]
+    return sorted(seen, key=lambda each: each["rank"])
+
+
+def _head(path):
+    """The first line of a file of stacks, with its path; None where it is not there yet."""
+    with contextlib.suppress(OSError, ValueError):
+        with open(path, encoding="utf-8") as file:
+            return json.loads(file.readline()) | {"path": str(path)}
+
+
+def _elsewhere(stem, job, hosts):
+    """What is seen on other nodes; nothing of a node that does not answer."""
+    if not job or not shutil.which("srun"):
+        return []
+    nodes = f"--nodes={len(hosts)}", f"--ntasks={len(hosts)}", "--ntasks-per-node=1", f"--nodelist={','.join(hosts)}"
+    command = ["srun", "--overlap", "--mem=0", f"--jobid={job}", *nodes]
+    command += [sys.executable, "-m", __name__, str(Path(stem).absolute())]
+    with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        return [rank for line in done.stdout.splitlines() if line.startswith("[") for rank in json.loads(line)]
+    return []
+
+
+def _here(stem):
+    """What is seen of the ranks on this node. Each is the head of its file and
+
+    state: running, sleeping, stopped ... as psutil says it; "ended" or "killed" without a process
+    cores: in use between the first look and the last; memory: bytes resident
+    looks: for each look the main thread's frames, [file, line, function], the innermost first
+    """
+    seen = [head for path in files(stem) if (head := _head(path)) and head["host"] == socket.gethostname()]
+    begin, spent = time.monotonic(), [_spent(head) for head in seen]
+    for head in seen:
+        head |= {"looks": [], "states": []}
+    for look in range(LOOKS):
+        time.sleep(PAUSE if look else 0)
+        for head in seen:
+            head["states"].append(_state(head))
+            if head["states"][-1] not in ("ended", "killed", "stopped") and (frames := _frames(head)):
+                head["looks"].append(frames)
+    seconds = time.monotonic() - begin
+    for head, before in zip(seen, spent, strict=True):
+        states = head.pop("states")
+        head["state"] = "running" if "running" in states and states[-1] != "ended" else states[-1]
+        head["cores"] = max(0.0, _spent(head) - before) / seconds
+        head["memory"] = _of_process(head, lambda process: process.memory_info().rss) or 0
+    return seen
+
+
+def _of_process(head, ask):
+    """What `ask` says of the process, as psutil knows it; None where it is gone."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        if stacks.began(head["pid"]) == head["began"]:
+            return ask(psutil.Process(head["pid"]))
+    return None
+
+
+def _spent(head):
+    """Processor seconds of a process so far; 0 of one that is gone."""
+    return sum((_of_process(head, lambda process: process.cpu_times()) or (0, 0))[:2])
+
+
+def _state(head):
+    if state := _of_process(head, lambda process: process.status()):
+        return state
+    with open(head["path"], encoding="utf-8", errors="replace") as file:
+        return "ended" if "\nended\n" in file.read() else "killed"
+
+
+def _frames(head):
+    """The frames of the main thread, which the process writes on its signal; None where it does not, as one that has
+    a handler of its own by now, or another user's."""
+    number, path = head["signal"], Path(head["path"])
+    with contextlib.suppress(OSError):
+        caught = re.search(r"(?m)^SigCgt:\s*(\w+)$", Path(f"/proc/{head['pid']}/status").read_text())
+        if not int(caught[1], 16) >> (number - 1) & 1:  # Linux would end it
+            return None
+        before, limit = path.stat().st_size, time.monotonic() + PATIENCE
+        os.kill(head["pid"], number)
+        text = ""
+        while time.monotonic() < limit:
+            time.sleep(0.02)
+            with open(path, "rb") as file:
+                file.seek(before)
+                longer = file.read().decode(errors="replace")
+            if longer and longer == text and (frames := _of_thread(text, head["main"])):
+                return frames
+            text = longer
+    return None
+
+
+def _of_thread(text, ident):
+    """The frames of one thread in what faulthandler wrote."""
+    for part in re.split(r"(?m)^(?=(?:Current t|T)hread 0x)", text):
+        if (begin := re.match(r"(?:Current t|T)hread 0x(\w+)", part)) and int(begin[1], 16) == ident:
+            return [[file, int(line), function] for file, line, function in _FRAME.findall(part)]
+    return None
+
+
+if __name__ == "__main__":
+    print(json.dumps(_here(sys.argv[1])))
