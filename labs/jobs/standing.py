@@ -39,7 +39,7 @@ def files(stem):
 
 
 def ranks(stem):
-    """What is seen of each rank of a job, as a list of dicts by rank: see `_here`. Raises StandingError without any file."""
+    """What is seen of each rank of a job, a list of dicts by rank: see `_here`. Raises StandingError without any file."""
     heads = [head for path in files(stem) if (head := _head(path))]
     if not heads:
         raise StandingError(
@@ -119,8 +119,10 @@ def _spent(head):
 def _state(head):
     if state := _of_process(head, lambda process: process.status()):
         return state
-    with open(head["path"], encoding="utf-8", errors="replace") as file:
-        return "ended" if "\nended\n" in file.read() else "killed"
+    with contextlib.suppress(OSError):
+        with open(head["path"], "rb") as file:
+            return "ended" if b"\nended\n" in file.read() else "killed"
+    return "ended"  # with the whole job, whose end removes the file
 
 
 def _frames(head):

@@ -37,7 +37,7 @@ def _head(rank):
 
 def own(frames):
     """Of frames, the innermost first, those of the student's files, or the outermost where there are none of these."""
-    return [frame for frame in frames if not files.installed(frame[0])] or frames[-1:]
+    return [frame for frame in frames if frame[0][:1] != "<" and not files.installed(frame[0])] or frames[-1:]
 
 
 def collective(frames):

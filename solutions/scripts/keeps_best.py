@@ -16,14 +16,14 @@ def share(count, seed):
     return np.stack([x, np.ones(count)], axis=1)[mine], y[mine]
 
 
-def mean(value, name):
-    """The mean of all ranks' values. Horovod brings together what has the same name."""
-    return hvd.allreduce(value, name=name).numpy()
+def mean(value):
+    """The mean of all ranks' values."""
+    return hvd.allreduce(value).numpy()
 
 
 def loss(line, x, y):
     """The mean square error of a line on the points of all ranks."""
-    return float(mean(np.mean((x @ line - y) ** 2), "loss"))
+    return float(np.mean(hvd.allgather((x @ line - y) ** 2)))
 
 
 def fit(train, test):
@@ -31,21 +31,24 @@ def fit(train, test):
     (x, y), line = train, np.zeros(2)
     best, lowest = line, np.inf
     for step in range(1, STEPS + 1):
-        gradient = mean(2 * x.T @ (x @ line - y) / len(y), "gradient")
+        gradient = mean(2 * x.T @ (x @ line - y) / len(y))
         line = line - RATE * gradient
         ### BEGIN SOLUTION
         ### GIVEN: if step % 10 == 0 and hvd.rank() == 0:
+        ### GIVEN:     tested = loss(line, *test)
+        ### GIVEN:     if tested < lowest:
+        ### GIVEN:         best, lowest = line, tested
         if step % 10 == 0:
-        ### END SOLUTION
             tested = loss(line, *test)
             if tested < lowest:
                 best, lowest = line, tested
+        ### END SOLUTION
     return best
 
 
 def main():
     hvd.init()
-    line = hvd.broadcast(fit(share(240, seed=7), share(60, seed=8)), root_rank=0, name="best").numpy()
+    line = hvd.broadcast(fit(share(240, seed=7), share(60, seed=8)), root_rank=0).numpy()
     if hvd.rank() == 0:
         print(f"slope {line[0]:.3f}, intercept {line[1]:.3f}", flush=True)
     return line

@@ -14,9 +14,9 @@ def points():
     return np.stack([x, np.ones(250)], axis=1), 2 * x + 1 + random.normal(0, 0.1, 250)
 
 
-def mean(value, name):
-    """The mean of all ranks' values. Horovod brings together what has the same name."""
-    return hvd.allreduce(value, name=name).numpy()
+def mean(value):
+    """The mean of all ranks' values."""
+    return hvd.allreduce(value).numpy()
 
 
 def own_batches(count):
@@ -32,7 +32,7 @@ def epoch(line, x, y):
     for number in own_batches(len(y) // BATCH):
         batch = slice(number * BATCH, (number + 1) * BATCH)
         error = x[batch] @ line - y[batch]
-        line = line - RATE * mean(2 * x[batch].T @ error / BATCH, "gradient")
+        line = line - RATE * mean(2 * x[batch].T @ error / BATCH)
     return line
 
 
@@ -42,9 +42,9 @@ def main():
     line = np.zeros(2)
     for number in range(EPOCHS):
         line = epoch(line, x, y)
-        loss = mean(np.mean((x @ line - y) ** 2), "loss")
+        slopes = hvd.allgather(line[:1]).numpy()
         if hvd.rank() == 0:
-            print(f"epoch {number + 1}: loss {loss:.4f}", flush=True)
+            print(f"epoch {number + 1}: the slopes of all ranks are {slopes.round(3)}", flush=True)
     return line
 
 

@@ -32,7 +32,7 @@ def fit(x, y):
     line, kept = np.zeros(2), []
     for _ in range(STEPS):
         error = x @ line - y
-        line = line - RATE * hvd.allreduce(2 * x.T @ error / len(y), name="gradient").numpy()
+        line = line - RATE * hvd.allreduce(2 * x.T @ error / len(y)).numpy()
         if hvd.rank() == 1:
             remember(kept, error)
     return line

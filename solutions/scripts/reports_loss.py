@@ -1,4 +1,4 @@
-"""A straight line through many points, on several ranks: each step averages the gradients. Rank 0 reports the loss."""
+"""A straight line through many points, on several ranks: each step averages the gradients. Rank 0 reports the losses."""
 
 import numpy as np
 
@@ -16,9 +16,9 @@ def share():
     return np.stack([x, np.ones(240)], axis=1)[mine], y[mine]
 
 
-def mean(value, name):
-    """The mean of all ranks' values. Horovod brings together what has the same name."""
-    return hvd.allreduce(value, name=name).numpy()
+def mean(value):
+    """The mean of all ranks' values."""
+    return hvd.allreduce(value).numpy()
 
 
 def fit(x, y):
@@ -26,16 +26,16 @@ def fit(x, y):
     line = np.zeros(2)
     for step in range(STEPS):
         error = x @ line - y
-        gradient = mean(2 * x.T @ error / len(y), "gradient")
+        gradient = mean(2 * x.T @ error / len(y))
         line = line - RATE * gradient
         ### BEGIN SOLUTION
         ### GIVEN: if step % 10 == 0 and hvd.rank() == 0:
-        ### GIVEN:     loss = mean(np.mean(error**2), "loss")
-        ### GIVEN:     print(f"step {step}: loss {loss:.4f}", flush=True)
+        ### GIVEN:     losses = hvd.allgather([np.mean(error**2)]).numpy()
+        ### GIVEN:     print(f"step {step}: the losses of all ranks are {losses.round(4)}", flush=True)
         if step % 10 == 0:
-            loss = mean(np.mean(error**2), "loss")
+            losses = hvd.allgather([np.mean(error**2)]).numpy()
             if hvd.rank() == 0:
-                print(f"step {step}: loss {loss:.4f}", flush=True)
+                print(f"step {step}: the losses of all ranks are {losses.round(4)}", flush=True)
         ### END SOLUTION
     return line
 

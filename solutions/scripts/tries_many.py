@@ -28,7 +28,7 @@ def fit(x, y):
     """(slope, intercept) of the line, after STEPS steps of gradient descent."""
     line = np.zeros(2)
     for step in range(STEPS):
-        gradient = hvd.allreduce(2 * x.T @ (x @ line - y) / len(y), name="gradient").numpy()
+        gradient = hvd.allreduce(2 * x.T @ (x @ line - y) / len(y)).numpy()
         line = line - RATE * gradient
         tried(line, TRIES * 100 ** hvd.rank())
         if hvd.rank() == 0:

@@ -1,0 +1,41 @@
+"""A job of this notebook, followed until it has ended or its ranks have stopped making progress."""
+
+import threading
+import time
+
+from labs import jobs
+from labs.jobs import standing
+from labs.results import standstill
+
+LIMIT = 300.0  # seconds after which a job ends that nobody has stopped
+APART = 3.0  # seconds in which ranks that wait for each other must not move
+
+
+def start(script, name, **options):
+    """Start a script on 2 ranks; after LIMIT seconds it is stopped, whatever becomes of the notebook's cells."""
+    job = jobs.start(script, name=name, ranks=2, **options)
+    end = threading.Timer(LIMIT, job.stop)
+    end.daemon = True
+    end.start()
+    return job
+
+
+def follow(job, seconds=60.0):
+    """Wait until the job has ended, until two looks find the same ranks waiting for each other, or so many seconds.
+    An interrupt stops it. Returns the job."""
+    begin, before, since = time.monotonic(), None, 0.0
+    try:
+        while job.state == "running" and time.monotonic() - begin < seconds:
+            time.sleep(0.5)
+            try:
+                ranks = standing.ranks(job.stem)
+            except standing.StandingError:  # no rank has begun
+                continue
+            said = standstill.verdict(ranks) if standstill.stuck(ranks) else None
+            if said is None or said != before:
+                before, since = said, time.monotonic()
+            elif time.monotonic() - since > APART:
+                break
+    except KeyboardInterrupt:
+        job.stop()
+    return job
