@@ -39,7 +39,7 @@ def files(stem):
 
 
 def ranks(stem):
-    """What is seen of each rank of a job, a list of dicts by rank: see `_here`. Raises StandingError without any file."""
+    """What is seen of each rank of a job, a list of dicts: see `_here`. Raises StandingError without any file."""
     heads = [head for path in files(stem) if (head := _head(path))]
     if not heads:
         raise StandingError(

@@ -4,7 +4,7 @@ import numpy as np
 
 from labs import hvd
 
-EPOCHS, BATCH, RATE = 3, 10, 0.1
+EPOCHS, BATCH, RATE = 3, 10, 0.3
 
 
 def points():

@@ -7,7 +7,7 @@ import numpy as np
 
 from labs import hvd
 
-STEPS, RATE = 60, 0.1
+STEPS, RATE = 60, 0.3
 MEMORY = 40_000  # bytes: a small machine is played. Where memory is short, Linux kills a program without a warning.
 
 

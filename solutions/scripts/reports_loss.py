@@ -4,7 +4,7 @@ import numpy as np
 
 from labs import hvd
 
-STEPS, RATE = 60, 0.1
+STEPS, RATE = 60, 0.3
 
 
 def share():

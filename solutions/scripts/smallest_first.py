@@ -4,7 +4,7 @@ import numpy as np
 
 from labs import hvd
 
-STEPS, RATE, FAR = 60, 0.1, 0.25
+STEPS, RATE, FAR = 60, 0.3, 0.25
 
 
 def share():

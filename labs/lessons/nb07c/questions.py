@@ -1,56 +1,68 @@
-"""Judges of 07c_why_does_it_stand_still. Scripts are played on ranks that take turns; what `labs why` shows is known."""
+"""Judges of 07c_why_does_it_stand_still. Scripts are played on ranks that take turns (playing)."""
 
-import re
+from dataclasses import dataclass
 
 import numpy as np
 
-from labs.checks import connected, scripts
 from labs.checks.judging import judges
 from labs.checks.reading import near
 from labs.lessons.nb07c import playing
 
-SLOPE, INTERCEPT = 2.0, 1.0  # of the line on which the points of every script lie, but for noise
+LINE = 2.0, 1.0  # slope and intercept of the line on which the points of each script lie, but for noise
 KINDS = ("allreduce", "allgather", "broadcast")
 
 
-def seen(rank, line, collective, *, who, at, inside, kind):
-    """Cases of (rank, line, collective) that is not (who, one of at, kind). inside: {line: what it is, in words}."""
-    yield collective not in KINDS, f"{collective!r:.40} is not a collective of this script. It has {', '.join(KINDS)}."
-    yield line in inside, f"Line {line}: {inside.get(line)}"
-    yield (
-        rank != who and line in at,
-        "The line is right. Which rank is there? `labs why` writes the rank above its stack.",
-    )
-    yield line not in at, f"No rank was at line {line} when it stood still. Read the stack from its end upwards."
-    yield rank != who, "The rank is another one: compare the two stacks line by line."
-    yield collective != kind, "The rank and the line are right. Which collective does this line lead to?"
+@dataclass(frozen=True)
+class Place:
+    """Where a job stands still, by the line numbers of the script as students get it (tests/lessons/test_stuck.py).
+
+    who, at, kind: the rank that is asked for, its lines, and the collective that is waited in
+    other: lines of the other rank; stack: lines above and below the right one in the same stack
+    """
+
+    script: str
+    who: int
+    at: tuple
+    kind: str
+    other: tuple
+    stack: tuple
 
 
-def told(path):
-    """What comes of a mended script on played ranks; cases, as a judge yields them, of one that cannot be played."""
-    yield from scripts.no_script(path)
-    scripts.refuse_blanks(path)
-    try:
-        return playing.play(path)
-    except connected.ConnectedError as problem:
-        yield True, str(problem)
+PLACES = {
+    "07.31": Place("reports_loss.py", 0, (32,), "allgather", (21, 29), (39, 46)),
+    "07.34": Place("keeps_best.py", 0, (37,), "allgather", (21, 34), (26, 45)),
+    "07.37": Place("own_share.py", 0, (32,), "allreduce", (42,), (19, 41)),
+    "07.40": Place("prepares_once.py", 1, (32, 33), "allreduce", (17, 25, 31), (43, 55)),
+}
 
 
-def same_everywhere(played):
+def seen(id, rank, line, collective):
+    """Cases of an answer to `id` that is not the place where the job stands still."""
+    place = PLACES[id]
+    yield collective not in KINDS, f"{collective!r:.40} is not among this script's collectives: {', '.join(KINDS)}."
+    yield line in place.at and rank != place.who, "That is the line. But which rank is there? It is above its stack."
+    yield line in place.other, f"At line {line} is the other one of the two ranks. Compare the two stacks."
+    within = f"Line {line} is in this stack, but in another function than the question asks for. Follow the stack."
+    yield line in place.stack, within
+    yield line not in place.at, f"No rank was at line {line} when the job stood still. Read the stacks once more."
+    yield collective != place.kind, "Rank and line are right. The stack also says which collective is waited in."
+
+
+def same(played):
     """Cases of ranks that end with different results, or with none."""
+    yield any(each is None for each in played.returned), "`main` no longer returns what the ranks have found."
     first, *others = played.returned
-    yield any(each is None for each in played.returned), "`main` no longer returns what it has found."
     for rank, each in enumerate(others, 1):
         differs = np.shape(each) != np.shape(first) or not np.allclose(each, first)
-        found = f"rank 0 ends with {_shown(first)}, rank {rank} with {_shown(each)}"
-        yield differs, f"It no longer hangs, but {found}. Is every gradient still averaged over the ranks?"
+        found = f"rank 0 ends with {_shown(first)} and rank {rank} with {_shown(each)}"
+        yield differs, f"No rank waits in vain any more, but {found}. Do all of them still exchange what they need?"
 
 
-def a_line(played, slope=SLOPE, intercept=INTERCEPT):
+def a_line(played):
     """Cases of a result that is not the line on which the points lie."""
     found = np.ravel(played.returned[0])[:2]
-    off = len(found) < 2 or not np.allclose(found, (slope, intercept), atol=0.06)
-    yield off, f"It ends with {_shown(found)}, but the points lie near another line. Does each step still take place?"
+    off = len(found) < 2 or not np.allclose(found, LINE, atol=0.08)
+    yield off, f"All ranks end with {_shown(found)}, but the points lie near another line. Are all steps still taken?"
 
 
 def _shown(values):
@@ -59,64 +71,107 @@ def _shown(values):
 
 @judges("07.31")
 def reports_loss(rank, line, collective):
-    inside = {
-        26: "this is inside of `mean`, which is called from two places. Which one calls it here?",
-        34: "this is where the other rank is: in the next step's gradient, which both ranks average in every step.",
-        50: "this is the call in `main`, on all ranks. Which line of `fit` comes next in the stack?",
-    }
-    yield from seen(rank, line, collective, who=0, at=(37,), inside=inside, kind="allreduce")
+    yield from seen("07.31", rank, line, collective)
 
 
 @judges("07.32")
 def reports_loss_mended(path):
-    played = yield from told(path)
-    yield from same_everywhere(played)
+    played = yield from playing.play(path)
+    yield from same(played)
     yield from a_line(played)
-    losses = [float(number) for number in re.findall(r"loss ([\d.]+)", played.text)]
-    yield not losses, "It no longer hangs, but no loss is reported any more."
-    yield len(losses) > 6, f"The loss is printed {len(losses)} times. One rank should print it after every 10th step."
-    own = len(losses) == 6 and played.exchanges < 66
-    yield own, "The loss is reported, but no longer averaged: it is that of rank 0's points only."
-    yield len(losses) < 6, f"The loss is printed {len(losses)} times, but it should be printed in every 10th of 60 steps."
+    losses = played.numbers("losses")
+    yield not losses, "The ranks no longer hang, but nobody reports the losses of all ranks."
+    yield len(losses[0]) < playing.RANKS, "What is reported now is the loss of one rank. Where are those of the others?"
+    count = len(losses)
+    yield count != 6, f"The losses are reported {count} times: one rank should do that after every 10th of 60 steps."
 
 
 @judges("07.34")
 def keeps_best(rank, line, collective):
-    inside = {
-        25: "this is inside of `mean`, which is called from several places. Follow the stack upwards.",
-        30: "this is inside of `loss`. Which line of `fit` calls it?",
-        38: "this is where the other rank is: in the next step's gradient, which both ranks average in every step.",
-    }
-    yield from seen(rank, line, collective, who=0, at=(41,), inside=inside, kind="allreduce")
+    yield from seen("07.34", rank, line, collective)
 
 
 @judges("07.35")
 def keeps_best_mended(path):
-    played = yield from told(path)
-    yield from same_everywhere(played)
+    played = yield from playing.play(path)
+    yield from same(played)
     yield from a_line(played)
-    tests = played.exchanges - 61
-    yield tests < 6, "It no longer hangs, but the line is not tested on the points of all ranks after every 10th step."
-    yield tests > 6, f"The line is tested {tests} times. That takes time: test it after every 10th step only."
+    tests = played.kinds.count("allgather") + max(0, played.kinds.count("allreduce") - 60)
+    yield tests < 6, "No rank waits in vain any more, but the line is no longer tested on the points of all ranks."
+    yield tests > 6, f"The line is now tested {tests} times, and each test costs time. When is it to be tested?"
 
 
 @judges("07.36")
 def every_error_mended(path):
-    played = yield from told(path)
-    yield from same_everywhere(played)
-    yield from a_line(played)
-    error = float(np.ravel(played.returned[0])[2]) if np.size(played.returned[0]) > 2 else np.nan
-    exact, mean_of_means = 0.0, 0.0
-    exact, mean_of_means = _errors(np.ravel(played.returned[0])[:2])
-    yield near(error, mean_of_means) and not near(error, exact), (
-        "The means of the two ranks count the same, although one rank has more points. Each point should count once."
-    )
-    yield not near(error, exact), f"The mean square error over all 25 points is not {error:.5f}."
-
-
-def _errors(line):
-    """(mean square error over the 25 points of the script, mean of the two ranks' means)."""
+    played = yield from playing.play(path)
+    yield from same(played)
+    found = np.ravel(played.returned[0])
+    yield len(found) != 3, "`main` should still return slope, intercept and mean square error."
     random = np.random.default_rng(7)
     x = random.uniform(-1, 1, 25)
-    errors = (line[0] * x + line[1] - (2 * x + 1 + random.normal(0, 0.1, 25))) ** 2
-    return errors.mean(), np.mean([errors[rank :: playing.RANKS].mean() for rank in range(playing.RANKS)])
+    errors = (found[0] * x + found[1] - (2 * x + 1 + random.normal(0, 0.1, 25))) ** 2
+    by_rank = np.mean([errors[rank :: playing.RANKS].mean() for rank in range(playing.RANKS)])
+    right = near(found[2], errors.mean(), 1e-6)
+    yield (
+        not right and near(found[2], by_rank, 1e-6),
+        "This is the mean of the ranks' means, and the ranks do not have equally many points: one point counts less "
+        "than another.",
+    )
+    left = f"{found[2]:.6f} is not the mean square error of all 25 points. Are some left out, or counted twice?"
+    yield not right, left
+
+
+@judges("07.37")
+def own_share(rank, line, collective):
+    yield from seen("07.37", rank, line, collective)
+
+
+@judges("07.38")
+def own_share_mended(path):
+    played = yield from playing.play(path)
+    yield from same(played)
+    yield from a_line(played)
+    steps, reports = played.kinds.count("allreduce"), len(played.numbers("slopes"))
+    yield reports != 3, "After each of the 3 epochs, one rank should still report the slopes of all ranks."
+    yield steps < 36, f"All ranks now take {steps / 3:.0f} steps in each epoch. Of 25 batches, each of two can have 12."
+    yield steps > 39, f"All ranks now take {steps / 3:.0f} steps in each epoch: do they still share the 25 batches?"
+
+
+@judges("07.40")
+def prepares_once(rank, line, collective):
+    yield from seen("07.40", rank, line, collective)
+
+
+@judges("07.41")
+def prepares_once_mended(path):
+    played = yield from playing.play(path)
+    yield from same(played)
+    found = np.ravel(played.returned[0])
+    unscaled = len(found) == 2 and found[1] > 5
+    yield unscaled, "It no longer hangs, but y is no longer divided by its mean."
+    yield from a_line(played)
+
+
+@judges("07.43")
+def smallest_first(rank_0, rank_1):
+    for rank, kind in enumerate((rank_0, rank_1)):
+        yield kind not in KINDS[:2], f"Rank {rank}: {kind!r:.40}? This line calls one of {' and '.join(KINDS[:2])}."
+    alike = "Two ranks in the same collective would not wait: read both stacks again."
+    yield rank_0 == rank_1, alike
+    yield rank_0 != "allreduce", "The other way round: which stack belongs to rank 0?"
+
+
+@judges("07.44")
+def smallest_first_mended(path):
+    played = yield from playing.play(path)
+    yield from same(played)
+    yield from a_line(played)
+    gathers = played.kinds.count("allgather")
+    yield gathers == 0, "No rank waits in vain any more, but the far points of all ranks are no longer collected."
+
+
+@judges("07.48")
+def two_means_mended(path):
+    played = yield from playing.play(path)
+    yield from same(played)
+    yield from a_line(played)
