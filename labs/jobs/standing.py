@@ -20,6 +20,7 @@ from labs.errors import UseError
 
 LOOKS, PAUSE = 3, 0.6  # looks at each process, and the seconds between them
 PATIENCE = 2.0  # seconds in which a process must have written its stacks
+GONE = ("ended", "killed")
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 ADD = 'from labs import stacks; stacks.register("{stem}")'
 
@@ -51,7 +52,8 @@ def ranks(stem):
         seen += _elsewhere(stem, job, {head["host"] for head in heads if head["job"] == job} - {host})
     seen += _here(stem)
     silent = [head for head in heads if head["rank"] not in [each["rank"] for each in seen]]
-    seen += [head | {"state": "not asked", "cores": 0.0, "memory": 0, "looks": []} for head in silent]
+    none = {"state": "not asked", "cores": 0.0, "thread": 0.0, "memory": 0, "looks": []}
+    seen += [head | none for head in silent]
     return sorted(seen, key=lambda each: each["rank"])
 
 
@@ -79,7 +81,8 @@ def _here(stem):
     """What is seen of the ranks on this node. Each is the head of its file and
 
     state: running, sleeping, stopped ... as psutil says it; "ended" or "killed" without a process
-    cores: in use between the first look and the last; memory: bytes resident
+    cores, thread: of cores, in use by the process, and by its main thread, from the first look to the last
+    memory: bytes resident
     looks: for each look the main thread's frames, [file, line, function], the innermost first
     """
     seen = [head for path in files(stem) if (head := _head(path)) and head["host"] == socket.gethostname()]
@@ -90,13 +93,14 @@ def _here(stem):
         time.sleep(PAUSE if look else 0)
         for head in seen:
             head["states"].append(_state(head))
-            if head["states"][-1] not in ("ended", "killed", "stopped") and (frames := _frames(head)):
+            if head["states"][-1] not in (*GONE, "stopped") and (frames := _frames(head)):
                 head["looks"].append(frames)
     seconds = time.monotonic() - begin
     for head, before in zip(seen, spent, strict=True):
         states = head.pop("states")
-        head["state"] = "running" if "running" in states and states[-1] != "ended" else states[-1]
-        head["cores"] = max(0.0, _spent(head) - before) / seconds
+        head["state"] = "running" if "running" in states and states[-1] not in GONE else states[-1]
+        used = [max(0.0, now - then) / seconds for now, then in zip(_spent(head), before, strict=True)]
+        head["cores"], head["thread"] = used
         head["memory"] = _of_process(head, lambda process: process.memory_info().rss) or 0
     return seen
 
@@ -112,8 +116,10 @@ def _of_process(head, ask):
 
 
 def _spent(head):
-    """Processor seconds of a process so far; 0 of one that is gone."""
-    return sum((_of_process(head, lambda process: process.cpu_times()) or (0, 0))[:2])
+    """Processor seconds so far of a process and of its main thread; 0 of one that is gone."""
+    threads = _of_process(head, lambda process: process.threads()) or []
+    spent = {thread.id: thread.user_time + thread.system_time for thread in threads}
+    return sum(spent.values()), spent.get(head["pid"], 0.0)
 
 
 def _state(head):

@@ -32,7 +32,7 @@ PLACES = {
     "07.31": Place("reports_loss.py", 0, (32,), "allgather", (21, 29), (39, 46)),
     "07.34": Place("keeps_best.py", 0, (37,), "allgather", (21, 34), (26, 45)),
     "07.37": Place("own_share.py", 0, (32,), "allreduce", (42,), (19, 41)),
-    "07.40": Place("prepares_once.py", 1, (32, 33), "allreduce", (17, 25, 31), (43, 55)),
+    "07.40": Place("prepares_once.py", 1, (32, 33), "allreduce", (17, 25, 31), (42, 53)),
 }
 
 
