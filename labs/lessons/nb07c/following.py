@@ -1,5 +1,6 @@
 """A job of this notebook, followed until it has ended or its ranks have stopped making progress."""
 
+import re
 import threading
 import time
 
@@ -39,3 +40,19 @@ def follow(job, seconds=60.0):
     except KeyboardInterrupt:
         job.stop()
     return job
+
+
+def letter(job):
+    """What was observed of a job: h (it hangs), m (it ended with a message), s (it is slow), w (its line is wrong), or
+    "right"."""
+    if job.state == "failed":
+        return "m"
+    if job.state == "finished":
+        slope = re.search(r"slope (-?[\d.]+)", job.out.read_text())
+        return "right" if slope and abs(float(slope[1]) - 2) < 0.1 else "w"
+    return "h" if standstill.stuck(standing.ranks(job.stem)) else "s"
+
+
+def known(letters, count):
+    """The letters of `count` jobs, as an outcome; None as long as one is missing, or was mended before it ran."""
+    return letters if len(letters) == count and "right" not in letters else None

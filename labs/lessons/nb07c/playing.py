@@ -39,7 +39,8 @@ def play(path):
         with contextlib.redirect_stdout(text):
             returned = world.play(names["main"])
     except connected.ConnectedError as problem:
-        yield True, f"Played on {RANKS} ranks: {problem}"
+        told = re.sub(r" \((?:None|Average|Sum|\d+)\)", "", str(problem))
+        yield True, f"Played on {RANKS} ranks, at lines {' and '.join(map(str, world.lines))}: {told}"
     except student_code.Endless as problem:
         line = problem.line[0].lower() + problem.line[1:]
         yield True, f"A rank does not get past {line}. Which rank could change that, and where is it?"
