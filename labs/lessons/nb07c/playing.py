@@ -40,7 +40,8 @@ def play(path):
             returned = world.play(names["main"])
     except connected.ConnectedError as problem:
         told = re.sub(r" \((?:None|Average|Sum|\d+)\)", "", str(problem))
-        yield True, f"Played on {RANKS} ranks, at lines {' and '.join(map(str, world.lines))}: {told}"
+        lines = " and ".join(str(line) if line else "none" for line in world.lines)
+        yield True, f"Played on {RANKS} ranks, at lines {lines}: {told}"
     except student_code.Endless as problem:
         line = problem.line[0].lower() + problem.line[1:]
         yield True, f"A rank does not get past {line}. Which rank could change that, and where is it?"
