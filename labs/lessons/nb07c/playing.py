@@ -40,9 +40,12 @@ def play(path):
             returned = world.play(names["main"])
     except connected.ConnectedError as problem:
         told = re.sub(r" \((?:None|Average|Sum|\d+)\)", "", str(problem))
-        lines = " and ".join(str(line) if line else "none" for line in world.lines)
-        yield True, f"Played on {RANKS} ranks, at lines {lines}: {told}"
+        yield True, f"Played on {RANKS} ranks, {_at(world)}: {told}"
     except student_code.Endless as problem:
         line = problem.line[0].lower() + problem.line[1:]
-        yield True, f"A rank does not get past {line}. Which rank could change that, and where is it?"
+        yield True, f"A rank does not get past {line}. Played on {RANKS} ranks, {_at(world)}: who could change that?"
     return Played(returned, text.getvalue(), [exchange.kind for exchange in world.exchanges])
+
+
+def _at(world):
+    return f"at lines {' and '.join(str(line or 'none') for line in world.lines)}"
