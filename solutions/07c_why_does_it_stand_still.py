@@ -159,7 +159,7 @@ predict("07.33", three)
 def look(name, **options):
     """Start a job, follow it, show what is known of it, and stop it. Returns the letter of what was observed."""
     job = following.start(f"scripts/{name}.py", name, **options)
-    following.follow(job, seconds=30)
+    following.follow(job)
     letter = following.letter(job)
     print(job.explain(), *([job.out.read_text()] if job.state == "finished" else []), sep="\n")
     job.stop()

@@ -3,6 +3,7 @@
 import re
 import threading
 import time
+from pathlib import Path
 
 from labs import jobs
 from labs.jobs import standing
@@ -10,28 +11,43 @@ from labs.results import standstill
 
 LIMIT = 300.0  # seconds after which a job ends that nobody has stopped
 APART = 3.0  # seconds in which ranks that wait for each other must not move
+_SOLVED = re.compile(r"^ *### BEGIN .*\n((?: *### GIVEN: .*\n)*)(?:.*\n)*? *### END .*\n", re.MULTILINE)
 
 
 def start(script, name, **options):
     """Start a script on 2 ranks; after LIMIT seconds it is stopped, whatever becomes of the notebook's cells."""
-    job = jobs.start(script, name=name, ranks=2, **options)
+    job = jobs.start(_given(Path(script)), name=name, ranks=2, **options)
     end = threading.Timer(LIMIT, job.stop)
     end.daemon = True
     end.start()
     return job
 
 
-def follow(job, seconds=60.0):
-    """Wait until the job has ended, until two looks find the same ranks waiting for each other, or so many seconds.
-    An interrupt stops it. Returns the job."""
-    begin, before, since = time.monotonic(), None, 0.0
+def _given(script):
+    """The script, or where it is the authors', which holds its solution as well, the form that students get."""
+    text = script.read_text()
+    given = _SOLVED.sub(lambda match: match[1].replace("### GIVEN: ", ""), text)
+    if given == text:
+        return script
+    path = jobs.folder() / "given" / script.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(given)
+    return path
+
+
+def follow(job, seconds=20.0):
+    """Wait until the job has ended, until its ranks wait for each other at the same lines for APART seconds, or for so
+    many seconds after they have begun. An interrupt stops it. Returns the job."""
+    begin, before, since = None, None, 0.0
     try:
-        while job.state == "running" and time.monotonic() - begin < seconds:
+        while job.state == "running" and (begin is None or time.monotonic() - begin < seconds):
             time.sleep(0.5)
             try:
                 ranks = standing.ranks(job.stem)
             except standing.StandingError:  # no rank has begun
                 continue
+            if begin is None and any(standstill.waits(rank) for rank in ranks):
+                begin = time.monotonic()
             said = standstill.verdict(ranks) if standstill.stuck(ranks) else None
             if said is None or said != before:
                 before, since = said, time.monotonic()
