@@ -20,7 +20,7 @@ from labs.errors import UseError
 
 LOOKS, PAUSE = 3, 0.6  # looks at each process, and the seconds between them
 PATIENCE = 2.0  # seconds in which a process must have written its stacks
-GONE = ("ended", "killed")
+SILENT = ("ended", "killed", "stopped")  # states in which a process writes nothing
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 ADD = 'from labs import stacks; stacks.register("{stem}")'
 
@@ -93,12 +93,12 @@ def _here(stem):
         time.sleep(PAUSE if look else 0)
         for head in seen:
             head["states"].append(_state(head))
-            if head["states"][-1] not in (*GONE, "stopped") and (frames := _frames(head)):
+            if head["states"][-1] not in SILENT and (frames := _frames(head)):
                 head["looks"].append(frames)
     seconds = time.monotonic() - begin
     for head, before in zip(seen, spent, strict=True):
         states = head.pop("states")
-        head["state"] = "running" if "running" in states and states[-1] not in GONE else states[-1]
+        head["state"] = "running" if "running" in states and states[-1] not in SILENT else states[-1]
         used = [max(0.0, now - then) / seconds for now, then in zip(_spent(head), before, strict=True)]
         head["cores"], head["thread"] = used
         head["memory"] = _of_process(head, lambda process: process.memory_info().rss) or 0
