@@ -16,6 +16,7 @@ from pathlib import Path
 from labs import devices, jobs
 from labs.author import regions
 from labs.jobs import standing
+from labs.lessons.nb07c import following
 from labs.results import standstill
 
 SCRIPTS = Path(__file__).parents[1] / "solutions" / "scripts"
@@ -23,7 +24,8 @@ NAMES = (
     *("reports_loss", "keeps_best", "own_share", "smallest_first", "prepares_once"),
     *("every_error", "remembers", "two_means", "tries_many"),
 )
-APART, LIMIT = 5.0, 150.0
+APART = 5.0
+WORDS = {"h": "hangs", "m": "ends with a message", "w": "goes on wrong", "s": "is slow", "right": "right"}
 
 
 def burn():
@@ -32,31 +34,17 @@ def burn():
 
 
 def observed(script, launcher, folder):
-    """(what the job does, what was seen) of one run, and its seconds."""
+    """(what the job does, what was seen, seconds) of one run."""
     begin = time.monotonic()
     job = jobs.start(script, name=script.stem, runs=folder, ranks=2, launcher=launcher)
-    before, seen_at, slow = None, 0.0, ""
     try:
-        while job.state == "running" and time.monotonic() - begin < LIMIT:
-            time.sleep(0.5)
-            try:
-                ranks = standing.ranks(job.stem)
-            except standing.StandingError:
-                continue
-            said = standstill.verdict(ranks)
-            if not standstill.stuck(ranks):
-                slow = slow or next((line for line in said if "computes" in line and "line" in line), "")
-                before = None
-            elif said != before:
-                before, seen_at = said, time.monotonic()
-            elif time.monotonic() - seen_at > APART:
-                return "hangs", " ".join(said), time.monotonic() - begin
+        following.follow(job, seconds=20.0, apart=APART)
+        letter = following.letter(job)
+        said = " ".join(standstill.verdict(standing.ranks(job.stem))) if job.state == "running" else job.explain()
     finally:
         job.stop()
-    seconds = time.monotonic() - begin
-    if job.state == "failed":
-        return "ends with a message", job.explain(), seconds
-    return job.state, job.out.read_text() + slow, seconds
+    said += job.out.read_text() if job.state == "finished" else ""
+    return WORDS[letter], said, time.monotonic() - begin
 
 
 def main():

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import threading
 
 # Linux ignores the first one in a process that does not handle it; the other is for a program that uses the first.
@@ -31,12 +30,11 @@ def register(stem):
     rank, size = _told(RANKS, 0), _told(SIZES, 1)
     path, pid = os.path.abspath(f"{stem}.rank{rank}.stacks"), os.getpid()
     owner, _, same = os.environ.get(VARIABLE, "").partition(" ")
-    free = [each for each in SIGNALS if signal.getsignal(each) in (signal.SIG_DFL, signal.SIG_IGN, None)]
+    free = [each for each in SIGNALS if signal.getsignal(each) in (signal.SIG_DFL, signal.SIG_IGN)]
     if same == path and owner != str(pid) or not free:
         return
-    about = {"pid": pid, "began": began(pid), "host": socket.gethostname(), "rank": rank, "size": size}
-    about |= {"signal": int(free[0]), "main": threading.main_thread().ident, "script": sys.orig_argv[1:3]}
-    about |= {"job": os.environ.get("SLURM_JOB_ID")}
+    about = {"pid": pid, "began": began(pid), "host": socket.gethostname(), "job": os.environ.get("SLURM_JOB_ID")}
+    about |= {"rank": rank, "size": size, "signal": int(free[0]), "main": threading.main_thread().ident}
     with contextlib.suppress(OSError, RuntimeError, ValueError):
         file = open(path, "w", encoding="utf-8", buffering=1)
         file.write(json.dumps(about) + "\n")
@@ -50,9 +48,8 @@ def began(pid):
 
     Together with the number this names one process: numbers are used again (proc(5), /proc/PID/stat).
     """
-    with contextlib.suppress(OSError):
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            state, *rest = file.read().rpartition(") ")[2].split()
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        state, *rest = file.read().rpartition(") ")[2].split()
         return None if state in "ZX" else int(rest[18])
     return None
 

@@ -83,8 +83,7 @@ check("07.31", rank, line, collective)
 
 # %%
 if real:
-    told = job.err.read_text()
-    print(told[told.find("One or more") :][:600] if "One or more" in told else "no stall message yet: run the cell again")
+    print(following.stall_message(job))
 
 # %% [markdown]
 # Below `Missing ranks`, each line names a rank and the tensors that it has not announced. In code outside of a

@@ -132,7 +132,10 @@ class Job:
         also where its ranks are, and who waits for whom (`labs why`)."""
         state, name = self.state, self._label()
         if state in GOING:
-            return f"{name} is {state}." + (f"\n{self._standing()}" if standing.files(self.stem) else "")
+            from labs.results import standstill
+
+            seen = standing.ranks(self.stem) if standing.files(self.stem) else None
+            return f"{name} is {state}." + (f"\n{standstill.screen(self.name, seen)}" if seen else "")
         if state == "finished":
             names = [path.name for path in (self.err, *self.records) if path.exists()]
             return f"{name} finished. Its files: {', '.join([str(self.out), *names])}."
@@ -148,11 +151,6 @@ class Job:
         if reason:
             return f"{name} {self._ending()}: {said}. {reason['advice']}"
         return f"{name} {self._ending()}. {self._advice()}"
-
-    def _standing(self):
-        from labs.results import standstill
-
-        return standstill.screen(self.name, standing.ranks(self.stem))
 
     def _failure(self):
         """(file, failure) that the job's files name, or (None, None); mpiexec prints its reason to .out."""

@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,7 +21,6 @@ LOOKS, PAUSE = 3, 0.6  # looks at each process, and the seconds between them
 PATIENCE = 2.0  # seconds in which a process must have written its stacks
 SILENT = ("ended", "killed", "stopped")  # states in which a process writes nothing
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
-ADD = 'from labs import stacks; stacks.register("{stem}")'
 
 
 class StandingError(UseError):
@@ -45,31 +43,29 @@ def ranks(stem):
     if not heads:
         raise StandingError(
             f"No process of {Path(stem).name} has said where its stacks are: nothing of it runs, it has not begun yet, "
-            f"or labs did not start it. Let the script begin with `{ADD.format(stem=stem)}`."
+            f'or labs did not start it. Let the script begin with `from labs import stacks; stacks.register("{stem}")`.'
         )
     host, seen = socket.gethostname(), []
     for job in {head["job"] for head in heads if head["host"] != host}:
         seen += _elsewhere(stem, job, {head["host"] for head in heads if head["job"] == job} - {host})
     seen += _here(stem)
-    silent = [head for head in heads if head["rank"] not in [each["rank"] for each in seen]]
-    none = {"state": "not asked", "cores": 0.0, "thread": 0.0, "memory": 0, "looks": []}
-    seen += [head | none for head in silent]
+    none, known = {"cores": 0.0, "thread": 0.0, "memory": 0, "looks": []}, [each["rank"] for each in seen]
+    seen += [head | none | {"state": "not asked"} for head in heads if head["rank"] not in known]
     return sorted(seen, key=lambda each: each["rank"])
 
 
 def _head(path):
     """The first line of a file of stacks, with its path; None where it is not there yet."""
-    with contextlib.suppress(OSError, ValueError):
-        with open(path, encoding="utf-8") as file:
-            return json.loads(file.readline()) | {"path": str(path)}
+    with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+        return json.loads(file.readline()) | {"path": str(path)}
 
 
 def _elsewhere(stem, job, hosts):
     """What is seen on other nodes; nothing of a node that does not answer."""
-    if not job or not shutil.which("srun"):
+    if not job:
         return []
-    nodes = f"--nodes={len(hosts)}", f"--ntasks={len(hosts)}", "--ntasks-per-node=1", f"--nodelist={','.join(hosts)}"
-    command = ["srun", "--overlap", "--mem=0", f"--jobid={job}", *nodes]
+    command = ["srun", "--overlap", "--mem=0", f"--jobid={job}", f"--nodelist={','.join(hosts)}"]
+    command += [f"--nodes={len(hosts)}", f"--ntasks={len(hosts)}", "--ntasks-per-node=1"]
     command += [sys.executable, "-m", __name__, str(Path(stem).absolute())]
     with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError):
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
@@ -85,22 +81,21 @@ def _here(stem):
     memory: bytes resident
     looks: for each look the main thread's frames, [file, line, function], the innermost first
     """
-    seen = [head for path in files(stem) if (head := _head(path)) and head["host"] == socket.gethostname()]
+    heads = [head for path in files(stem) if (head := _head(path))]
+    seen = [head | {"looks": [], "states": []} for head in heads if head["host"] == socket.gethostname()]
     begin, spent = time.monotonic(), [_spent(head) for head in seen]
-    for head in seen:
-        head |= {"looks": [], "states": []}
     for look in range(LOOKS):
         time.sleep(PAUSE if look else 0)
         for head in seen:
             head["states"].append(_state(head))
-            if head["states"][-1] not in SILENT and (frames := _frames(head)):
-                head["looks"].append(frames)
+            head["looks"] += _looked(head) if head["states"][-1] not in SILENT else []
     seconds = time.monotonic() - begin
     for head, before in zip(seen, spent, strict=True):
         states = head.pop("states")
         head["state"] = "running" if "running" in states and states[-1] not in SILENT else states[-1]
-        used = [max(0.0, now - then) / seconds for now, then in zip(_spent(head), before, strict=True)]
-        head["cores"], head["thread"] = used
+        head["cores"], head["thread"] = (
+            max(0.0, now - then) / seconds for now, then in zip(_spent(head), before, strict=True)
+        )
         head["memory"] = _of_process(head, lambda process: process.memory_info().rss) or 0
     return seen
 
@@ -126,31 +121,26 @@ def _state(head):
     if state := _of_process(head, lambda process: process.status()):
         return state
     with contextlib.suppress(OSError):
-        with open(head["path"], "rb") as file:
-            return "ended" if b"\nended\n" in file.read() else "killed"
+        return "ended" if "\nended\n" in Path(head["path"]).read_text(errors="replace") else "killed"
     return "ended"  # with the whole job, whose end removes the file
 
 
-def _frames(head):
-    """The frames of the main thread, which the process writes on its signal; None where it does not, as one that has
-    a handler of its own by now, or another user's."""
+def _looked(head):
+    """[the frames of the main thread], which the process writes on its signal; [] where it does not, as one that has a
+    handler of its own by now, or another user's."""
     number, path = head["signal"], Path(head["path"])
     with contextlib.suppress(OSError):
         caught = re.search(r"(?m)^SigCgt:\s*(\w+)$", Path(f"/proc/{head['pid']}/status").read_text())
-        if not int(caught[1], 16) >> (number - 1) & 1:  # Linux would end it
-            return None
-        before, limit = path.stat().st_size, time.monotonic() + PATIENCE
-        os.kill(head["pid"], number)
-        text = ""
-        while time.monotonic() < limit:
-            time.sleep(0.02)
-            with open(path, "rb") as file:
-                file.seek(before)
-                longer = file.read().decode(errors="replace")
-            if longer and longer == text and (frames := _of_thread(text, head["main"])):
-                return frames
-            text = longer
-    return None
+        if int(caught[1], 16) >> (number - 1) & 1:  # else Linux might end it
+            before, limit, text = path.stat().st_size, time.monotonic() + PATIENCE, None
+            os.kill(head["pid"], number)
+            while time.monotonic() < limit:
+                time.sleep(0.02)
+                longer = path.read_bytes()[before:].decode(errors="replace")
+                if longer == text and (frames := _of_thread(text, head["main"])):
+                    return [frames]
+                text = longer
+    return []
 
 
 def _of_thread(text, ident):

@@ -9,6 +9,7 @@ from labs.printed import printable, several
 
 KINDS = ("allreduce", "allgather", "broadcast", "reducescatter", "alltoall", "barrier", "join", "init", "shutdown")
 HOROVOD = ("/horovod/", "/labs/hvd/", "/labs/ranks.py")  # parts of its files' paths
+LATE = "- whether a rank that is late will come: look again in a minute"
 BUSY = 0.3  # of a core: a thread that takes more than this computes
 
 
@@ -21,12 +22,10 @@ def screen(name, ranks):
         for file, line, function in reversed(own(rank["looks"][-1]) if rank["looks"] else []):
             text = linecache.getline(file, line).strip()
             lines.append(f"    {f'{Path(file).name}:{line}':<24} {function:<10} {text:.70}".rstrip())
-    lines += ["", *verdict(ranks), "", "What cannot be seen from outside:"]
-    lines += ["- whether a rank that is late will come: look again in a minute"]
     inside = [str(each["rank"]) for each in ranks if any(map(_in_tensorflow, each["looks"]))]
-    if inside:
-        lines += [f"- which operation of TensorFlow: inside of one is rank {', '.join(inside)}"]
-    lines += ["- the names of tensors: over MPI, Horovod's stall message in the .err tells them after 60 s"]
+    unknown = [f"- which operation of TensorFlow: inside of one is rank {', '.join(inside)}"] if inside else []
+    unknown += ["- the names of tensors: over MPI, Horovod's stall message in the .err tells them after 60 s"]
+    lines += ["", *verdict(ranks), "", "What cannot be seen from outside:", LATE, *unknown]
     return "\n".join(map(printable, lines))
 
 
@@ -58,7 +57,7 @@ def verdict(ranks):
     calls, lines = {}, []
     for rank in ranks:
         calls.setdefault(waits(rank), []).append(rank)
-    others, every = calls.pop(None, []), {rank["rank"] for rank in ranks}
+    others, every = calls.pop(None, []), set(range(max(rank["size"] for rank in ranks)))
     for (kind, frames), there in calls.items():
         numbers = {rank["rank"] for rank in there}
         place = " > ".join(str(line) for _, line, _ in reversed(frames))
@@ -66,9 +65,11 @@ def verdict(ranks):
         if every - numbers:
             lines[-1] += f" Not there: {_named(every - numbers).lower()}."
     lines += [_does(rank) for rank in others]
+    if silent := every - {rank["rank"] for rank in ranks}:
+        lines.append(f"{_named(silent)} has said nothing: it has not begun, or it was not started by labs.")
     if len(calls) > 1:
         lines.append("They wait in different calls: as long as no other rank comes, each waits for ever.")
-    elif calls and not others:
+    elif calls and not others and not silent:
         lines.append("All have come to one call: either it is under way, or their tensors have different names.")
     return lines
 
@@ -82,7 +83,8 @@ def stuck(ranks):
 
 def _computes(rank):
     inside = any(map(_in_tensorflow, rank["looks"])) and rank["cores"] > BUSY
-    return rank["state"] == "running" or rank["thread"] > BUSY or inside
+    imports = any(file.startswith("<frozen importlib") for look in rank["looks"] for file, _, _ in look)
+    return rank["state"] in ("running", "disk-sleep") or rank["thread"] > BUSY or inside or imports
 
 
 def _does(rank):

@@ -120,7 +120,7 @@ def test_a_process_without_a_handler_gets_no_signal(tmp_path):
     """It has the number of one that has ended, or has taken its handler away: Linux would end it."""
     with subprocess.Popen(["sleep", "100"]) as other:
         about = {"pid": other.pid, "began": stacks.began(other.pid), "rank": 0, "size": 1, "main": 1, "job": None}
-        about |= {"host": standing.socket.gethostname(), "signal": int(signal.SIGUSR1), "script": []}
+        about |= {"host": standing.socket.gethostname(), "signal": int(signal.SIGUSR1)}
         (tmp_path / "some.rank0.stacks").write_text(json.dumps(about) + "\n")
         (rank,) = standing.ranks(tmp_path / "some")
         assert rank["looks"] == [] and rank["state"] == "sleeping" and other.poll() is None

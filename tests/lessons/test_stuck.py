@@ -51,5 +51,5 @@ def test_each_job_does_what_is_said_of_it(name, launcher, tmp_path, needs_horovo
     script.write_text(regions.blank(SCRIPTS[name]))
     what, said, _ = standing.observed(script, launcher, tmp_path / "runs")
     expected = {"every_error": "ends with a message", "remembers": "ends with a message"}
-    expected |= {"two_means": "finished", "tries_many": "finished"}
+    expected |= {"two_means": "goes on wrong", "tries_many": "is slow"}
     assert what == expected.get(name, "hangs") and OBSERVED[name] in said

@@ -35,9 +35,9 @@ def _given(script):
     return path
 
 
-def follow(job, seconds=20.0):
-    """Wait until the job has ended, until its ranks wait for each other at the same lines for APART seconds, or for so
-    many seconds after they have begun. An interrupt stops it. Returns the job."""
+def follow(job, seconds=20.0, apart=APART):
+    """Wait until the job has ended, until its ranks wait for each other at the same lines for `apart` seconds, or for
+    so many seconds after one of them has begun to wait. An interrupt stops it. Returns the job."""
     begin, before, since = None, None, 0.0
     try:
         while job.state == "running" and (begin is None or time.monotonic() - begin < seconds):
@@ -51,11 +51,22 @@ def follow(job, seconds=20.0):
             said = standstill.verdict(ranks) if standstill.stuck(ranks) else None
             if said is None or said != before:
                 before, since = said, time.monotonic()
-            elif time.monotonic() - since > APART:
+            elif time.monotonic() - since > apart:
                 break
     except KeyboardInterrupt:
         job.stop()
     return job
+
+
+def stall_message(job, seconds=60.0):
+    """What Horovod says of tensors that some ranks have not announced, as soon as it does; or that it has not yet."""
+    limit = time.monotonic() + seconds
+    while job.state == "running" and time.monotonic() < limit:
+        said = re.sub(r"(?m)^\[\d+\] |\[\d+\] (?=$)", "", job.err.read_text())
+        if found := re.search(r"One or more tensors(?:.*\n){2,4}", said):
+            return found[0]
+        time.sleep(0.5)
+    return "No stall message yet: run the cell again."
 
 
 def letter(job):
