@@ -60,7 +60,9 @@ check("07.30", tomorrow)
 # %% [markdown]
 # **Tool 1: where is each rank?** `job.explain()` asks the ranks of a running job where they are. In a terminal,
 # `labs why reports_loss` does the same. Each rank writes its *stack* into a file in the folder of the runs: the lines
-# of your script that it is in, from the outermost call to the innermost one. The job is not disturbed by this.
+# of your script that it is in, from the outermost call to the innermost one. The job is not disturbed by this. Below
+# the stacks, `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and so
+# on, and line 32 has called the collective.
 
 # %%
 if real:
