@@ -67,8 +67,8 @@ def locked(path, patience=10.0, who="another process"):
     """While this holds, no other process that asks for the same lock changes the file `path`.
 
     The lock is a file beside it, and ends with the process. Raises WriteError: the folder cannot be written, or another
-    process, which the error calls `who`, has kept the lock for `patience` seconds. Where the file system knows no locks
-    there is none.
+    process, which the error calls `who`, has kept the lock for `patience` seconds. A file system
+    without locks gives none.
     """
     path = Path(path)
     try:

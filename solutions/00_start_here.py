@@ -24,8 +24,8 @@
 # | path | time | what you can do afterwards |
 # |---|---|---|
 # | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
-# | `"practical"` | 9 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 18 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
+# | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
+# | `"everything"` | 19 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
 #
 # Choose one in the cell below. A longer path includes all the notebooks of a shorter one, so you can change your mind
 # at any time. Run that cell again whenever you come back: it shows how far you have got.
@@ -110,7 +110,8 @@ outcome("00.2", *first.speedup(runs))
 # - What if part of the work cannot be divided (`01_basic_concepts`)?
 # - The workers share one machine. You will take a step apart and see how much each of these effects costs here
 #   (`05_resnet50_scaling`).
-# - Is it the network? A larger network has more to compute, but also more to send (`08_resnet152_scaling`).
+# - Is it the network? A larger network has more to compute, but also more to send (`08_resnet152_scaling`,
+#   `08b_both_networks_together`).
 #
 # ## How the kit works
 #

@@ -92,26 +92,22 @@ class Job:
 
         timeout: seconds after which the job is stopped (None for no limit).
         """
-        bar, begin = None, time.monotonic()
-        try:
-            if show:
-                from labs.jobs.bar import Bar
+        from labs.jobs import bar
 
-                bar = Bar(self._label())
-            while self.state in GOING:
-                if timeout is not None and time.monotonic() - begin > timeout:
-                    self.stop()
-                    break
-                if bar:
-                    bar.update(self.progress(), time.monotonic() - begin, self._says())
-                time.sleep(0.05 if time.monotonic() - begin < 1 else 0.3)
-            self._settle()
-        except KeyboardInterrupt:
-            self.stop()
-        finally:
-            self.close_records()
-            if bar:
-                bar.close(self)
+        begin = time.monotonic()
+        with bar.shown(self._label(), self, show) as update:
+            try:
+                while self.state in GOING:
+                    if timeout is not None and time.monotonic() - begin > timeout:
+                        self.stop()
+                        break
+                    update(self.progress(), time.monotonic() - begin, self._says())
+                    time.sleep(0.05 if time.monotonic() - begin < 1 else 0.3)
+                self._settle()
+            except KeyboardInterrupt:
+                self.stop()
+            finally:
+                self.close_records()
         return self
 
     def _settle(self):

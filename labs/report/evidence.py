@@ -250,12 +250,12 @@ def logs(course, names, seen):
 def _log(course, path):
     text, _ = excerpt(path)
     problem = failures.failure(path)
-    ranked = map(lines_of.split_rank, content.shown(text).split("\n"))
+    ranked = map(failures.split_rank, content.shown(text).split("\n"))
     whole = [line.rstrip() for rank, line in ranked if rank in (None, 0)]
     if path.suffix == ".out":
-        begin = next((n for n, line in enumerate(whole) if lines_of.epoch(line)), len(whole))
-        chosen = whole[: min(begin, 12)] if begin < len(whole) else whole[:12]
-        chosen += [line for line in whole[begin:] if _matters(line)]
+        said = list(map(lines_of.read, whole))
+        begin = next((n for n, each in enumerate(said) if each and each[0] == "epoch"), len(whole))
+        chosen = [line for n, line in enumerate(whole) if n < min(begin, 12) or (n >= begin and said[n])]
     else:
         chosen = []
     chosen, left = _cut([line for line in chosen if line], MOST_LINES)
@@ -263,10 +263,6 @@ def _log(course, path):
         chosen.append(f"line {problem['line_number']}: {problem['line']}  <- {problem['kind']}")
     kept = [course.private.log(line[:LONGEST] + (" ..." if len(line) > LONGEST else "")) for line in chosen]
     return Lines(file=path.name, lines=kept, left_out=left)
-
-
-def _matters(line):
-    return bool(lines_of.epoch(line) or lines_of.result(line) or lines_of.repeat(line) or lines_of.settings(line))
 
 
 def _cut(lines, most):
