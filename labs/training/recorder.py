@@ -103,15 +103,10 @@ class Recorder(keras.callbacks.Callback):
             record.job_id = record.job_id or os.environ.get("LABS_WITHIN")  # of the study
         if self.rank == 0:
             with contextlib.suppress(OSError):  # a job's start has done this already
-<<<<<<< HEAD
-                self.path.rename(self.path.with_name(f"{files.free(self.path.parent, name)}.json"))
-            records.save(self.path, self.record)  # an unwritable folder is found before the training, not after
-        if strategy == "horovod" and workers > 1:
-            stacks.register(self.path.with_suffix(""))
-=======
                 self.path.rename(self.path.with_name(f"{files.free(self.path.parent, record.name)}.json"))
             records.save(self.path, record)  # an unwritable folder is found before the training, not after
->>>>>>> 794fd8e07966545b544db163cc29611c67faed1c
+        if ranked and told["workers"] > 1:
+            stacks.register(self.path.with_suffix(""))
         self._sampler = sampler.beside(self.path, self.rank)
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
