@@ -13,13 +13,13 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# A program for one process ends with an error when something is wrong. A program for many processes often does not
-# end at all: it hangs. In this notebook you meet nine jobs. Five of them hang, and the others end with a message,
+# When something is wrong in a program for one process, it ends with an error. A program for many processes often does
+# not end at all: it hangs. In this notebook you meet nine jobs. Five of them hang. The other four end with a message,
 # compute something wrong, or are slow. You learn to tell these cases apart, to find the rank and the line, and to mend
 # the script.
 #
-# All nine scripts fit a straight line through points by gradient descent, in about 50 lines of NumPy. There is no
-# neural network in them, so that you can read each one in two minutes. The mistakes are those of real training scripts.
+# Each of the nine scripts finds a straight line through points, in about 50 lines of NumPy. They contain no neural
+# network, so that you can read each one in two minutes. The mistakes in them are those of real training scripts.
 
 # %%
 from labs import devices, jobs, presets
@@ -34,8 +34,8 @@ several = real and plan.name != "test"  # on the smallest preset, only the first
 # ## The tools, on a live job
 #
 # Open `scripts/reports_loss.py`. In each step, all ranks average their gradients. After every tenth step, rank 0
-# reports the losses of all ranks. Start the job on 2 ranks, and wait until nothing moves any more. (It ends on its own
-# after 5 minutes. *Kernel, Interrupt* stops it, with all its ranks.)
+# reports the losses of all ranks. Start the job on 2 ranks, and wait until no rank makes progress. (If you forget the
+# job, it is stopped after 5 minutes. *Kernel, Interrupt* stops it with all its ranks.)
 
 # %%
 if real:
@@ -88,9 +88,9 @@ if real:
     print(following.stall_message(job))
 
 # %% [markdown]
-# Below `Missing ranks`, each line names a rank and the tensors that it has not announced. In code outside of a
-# `tf.function`, a tensor is called after its kind of collective. Inside one it has the name that you gave it.
-# `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS` ends the job some time after the first message.
+# Below `Missing ranks`, each line names a rank and the tensors that it has not announced. Outside a `tf.function`, a
+# tensor is named after its kind of collective. Inside one, it has the name that you gave it. If you set
+# `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS`, Horovod ends the job after that many seconds.
 #
 # **Tool 3: the exit code.** A job that hangs has no exit code, but one that you or the system ended has. Stop this one.
 
@@ -101,30 +101,30 @@ if real:
     print("exit code of the job's process:", job.process.returncode)
 
 # %% [markdown]
-# A negative number here, or 128 plus a number from a shell or from `srun`, is a signal: 15 is SIGTERM, the request to
-# end; 9 is SIGKILL, which no program can handle; 11 is SIGSEGV, a crash in a library. On a cluster, `sacct -j JOB`
-# shows the pair `ExitCode` as code and signal, and the state `OUT_OF_MEMORY` or `TIMEOUT`. The kernel's own log,
-# `dmesg`, has a line `Out of memory: Killed process` if the machine ran out of memory; on many clusters, only
-# administrators may read it.
+# A negative exit code stands for a signal. (A shell and `srun` add 128 to the signal's number instead.) 15 is SIGTERM,
+# the request to end. 9 is SIGKILL, which no program can handle. 11 is SIGSEGV, a crash in a library. On a cluster,
+# `sacct -j JOB` shows exit code and signal as a pair, such as `0:9`, and states such as `OUT_OF_MEMORY` or `TIMEOUT`.
+# If a machine has run out of memory, the kernel's log has a line `Out of memory: Killed process`: type `dmesg`. On many
+# clusters, only administrators may read it.
 #
-# **Other tools** show the same things elsewhere:
+# **Other tools** help where this kit is not at hand:
 #
 # - `py-spy dump --pid PROCESS` prints the stack of any Python program, also of one that knows nothing of this kit
 #   ([py-spy](https://github.com/benfred/py-spy)). It needs the right to trace the process, which containers and
 #   clusters often refuse.
-# - Two lines at the top of any script do what the kit does:
-#   `import faulthandler, signal; faulthandler.register(signal.SIGUSR1)`. Then `kill -USR1 PROCESS` makes the program
-#   print its stacks. `faulthandler.dump_traceback_later(600)` does it by itself after 10 minutes.
-# - Horovod's timeline (notebook 07) shows who waited for whom, up to the collective that never ended.
+# - One line at the top of any script does what the kit does:
+#   `import faulthandler, signal; faulthandler.register(signal.SIGUSR1)`. After that, `kill -USR1 PROCESS` in a terminal
+#   makes the program print its stacks. `faulthandler.dump_traceback_later(600)` prints them after 10 minutes.
+# - Horovod's timeline (notebook 07) shows which rank waited for which, up to the collective that never ended.
 # - With `NCCL_DEBUG=INFO`, NCCL reports how it connects the GPUs
-#   ([NVIDIA](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/logging.html)): it helps if
+#   ([NVIDIA](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/logging.html)). This helps if
 #   ranks do not find each other at the start.
-# - PyTorch ends a collective that takes too long. A line of such a job, recorded by
-#   [one of its users](https://discuss.pytorch.org/t/cant-understand-nccl-error/187207), not by us:
+# - PyTorch ends a collective that takes too long. Here is a line from such a job, recorded by
+#   [a PyTorch user](https://discuss.pytorch.org/t/cant-understand-nccl-error/187207), not by us:
 #   `[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=388923, OpType=_ALLGATHER_BASE,
 #   Timeout(ms)=1800000) ran for 1804615 milliseconds before timing out.` Its
-#   [Flight Recorder](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) keeps the last
-#   collectives of each rank, with the stack of each.
+#   [Flight Recorder](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) keeps each rank's most
+#   recent collectives, with their stacks.
 #
 # Now mend `scripts/reports_loss.py`: the losses of all ranks should be reported as before. The check plays your script
 # on 2 ranks that take turns in one process.
@@ -167,7 +167,9 @@ def look(name, **options):
     return letter
 
 
-found = [look("keeps_best")] if several else []
+found = {}
+if several:
+    found["keeps_best"] = look("keeps_best")
 
 # %% [markdown]
 # Which rank is in a collective that the other one never calls, at which line of `fit`, and in which collective?
@@ -185,7 +187,8 @@ check("07.34", rank, line, collective)
 check("07.35", "scripts/keeps_best.py")
 
 # %%
-found += [look("every_error")] if several else []
+if several:
+    found["every_error"] = look("every_error")
 
 # %% [markdown]
 # This job ends with a message. Horovod compares what the ranks bring before it exchanges anything, and the message
@@ -196,8 +199,9 @@ found += [look("every_error")] if several else []
 check("07.36", "scripts/every_error.py")
 
 # %%
-found += [look("own_share")] if several else []
-outcome("07.33", following.known(found, 3))
+if several:
+    found["own_share"] = look("own_share")
+outcome("07.33", following.known(found, "keeps_best", "every_error", "own_share"))
 
 # %% [markdown]
 # One rank waits in a step that the other one does not take. Which rank is it, at which line of `epoch`, and in which
@@ -210,9 +214,9 @@ rank, line, collective = 0, 32, "allreduce"
 check("07.37", rank, line, collective)
 
 # %% [markdown]
-# Suppose that the ranks had reported their slopes with an all-reduce of two numbers instead. Then rank 0's gradient
-# would have been averaged with rank 1's report, and nobody would have noticed. Mend the script: in each epoch, all ranks
-# should take the same number of steps, as many as possible.
+# Suppose that the ranks had reported slope and intercept with an all-reduce instead. Then rank 0's gradient would have
+# been averaged with rank 1's report, without any error. Mend the script: in each epoch, all ranks should take the same
+# number of steps, as many as possible.
 
 # %% labs={"id": "07.38"}
 check("07.38", "scripts/own_share.py")
@@ -233,7 +237,8 @@ three = "hsh"
 predict("07.39", three)
 
 # %%
-found = [look("prepares_once")] if several else []
+if several:
+    found["prepares_once"] = look("prepares_once")
 
 # %% [markdown]
 # This time, one rank waits in a collective and the other one is in none. Which rank never comes to the collective? At
@@ -253,11 +258,12 @@ check("07.40", rank, line, collective)
 check("07.41", "scripts/prepares_once.py")
 
 # %%
-found += [look("tries_many")] if several else []
+if several:
+    found["tries_many"] = look("tries_many")
 
 # %% [markdown]
-# Look at the state of both ranks, and at where rank 1 is. If you want to be sure, run the cell again and compare. What
-# is the matter with this job? **a**: it hangs, since rank 0 waits; **b**: it goes on, since rank 1 computes and will
+# Look at the state of both ranks, and at where rank 1 is. If you are not sure, run the cell again and compare. What is
+# wrong with this job? **a**: it hangs, since rank 0 waits; **b**: it goes on, since rank 1 computes and will
 # come; **c**: the ranks are in different collectives; **d**: rank 0 has died
 
 # %% labs={"id": "07.42"}
@@ -267,12 +273,13 @@ matter = "b"
 check("07.42", matter)
 
 # %% [markdown]
-# Before you call anything a hang, look twice: a rank on a busy machine, or one that reads from a slow disk, may come
-# after a minute. If a stack has moved between two looks, something is going on.
+# Before you call anything a hang, look twice. A rank on a busy machine, or one that reads from a slow disk, may come
+# after a minute. If a stack differs from one look to the next, the job is making progress.
 
 # %%
-found += [look("smallest_first")] if several else []
-outcome("07.39", following.known(found, 3))
+if several:
+    found["smallest_first"] = look("smallest_first")
+outcome("07.39", following.known(found, "prepares_once", "tries_many", "smallest_first"))
 
 # %% [markdown]
 # Both ranks are at the same line. In which collective is rank 0, and in which one is rank 1?
@@ -305,12 +312,12 @@ two = "mw"
 predict("07.45", two)
 
 # %%
-found = [look("remembers", launcher="mpiexec")] if several else []
 if several:
+    found["remembers"] = look("remembers", launcher="mpiexec")
     print(*[line for line in open(jobs.folder() / "remembers.out") if "EXIT" in line or "KILLED" in line.upper()])
 
 # %% [markdown]
-# Rank 1 leaves no traceback. What does the launcher know? By the number of which signal was the rank ended?
+# Rank 1 leaves no traceback. But the launcher knows something. What is the number of the signal that ended rank 1?
 
 # %% labs={"id": "07.46"}
 ### BEGIN SOLUTION
@@ -319,13 +326,14 @@ signal_number = 9
 check("07.46", signal_number)
 
 # %%
-found += [look("two_means")] if several else []
-outcome("07.45", following.known(found, 2))
+if several:
+    found["two_means"] = look("two_means")
+outcome("07.45", following.known(found, "remembers", "two_means"))
 
 # %% [markdown]
 # The points lie near the line with slope 2 and intercept 1, and this job prints another one. It ends with exit code 0,
-# and no tool of this notebook notices anything. This is why the course compares results with those of one process.
-# Print in `means` in which order each rank averages, if you do not see it. Then mend the script.
+# and no tool in this notebook notices anything. Only a comparison with one process shows it. If you do not see the
+# cause, print in `means` in which order each rank averages. Then mend the script.
 
 # %% labs={"id": "07.48"}
 check("07.48", "scripts/two_means.py")
@@ -333,7 +341,7 @@ check("07.48", "scripts/two_means.py")
 # %% [markdown]
 # ## Before the first line
 #
-# Two kinds of failure come before your script's first line. Here they are recorded, from this kit's own environment:
+# Two kinds of failure come before the first line of your script. These messages were recorded on a machine of ours:
 #
 # ```
 # ssh not successful for host nowhere.invalid:
@@ -371,7 +379,7 @@ check("07.47", happened)
 # | exit code 0, wrong numbers | compare with one process | collectives of one kind, paired in another order | a fixed order, names inside of a `tf.function` |
 # | nothing starts | the `.err` of the launcher | unknown host, used port | let `srun` start the ranks, another port |
 #
-# The same table is in the kit's documentation, with what each launcher does: `docs/students/standstill.md`.
+# You find this table again in `docs/students/standstill.md`, together with what each job did under each launcher.
 #
 # ## Summary
 #

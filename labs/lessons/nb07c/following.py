@@ -80,6 +80,7 @@ def letter(job):
     return "h" if standstill.stuck(standing.ranks(job.stem)) else "s"
 
 
-def known(letters, count):
-    """The letters of `count` jobs, as an outcome; None as long as one is missing, or was mended before it ran."""
-    return letters if len(letters) == count and "right" not in letters else None
+def known(found, *names):
+    """The letters of these jobs, as an outcome; None as long as one is missing, or was mended before it ran."""
+    letters = [found.get(name, "right") for name in names]
+    return None if "right" in letters else letters
