@@ -90,7 +90,8 @@ if real:
 # %% [markdown]
 # Below `Missing ranks`, each line names a rank and the tensors that it has not announced. Outside a `tf.function`, a
 # tensor is named after its kind of collective. Inside one, it has the name that you gave it. If you set
-# `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS`, Horovod ends the job after that many seconds.
+# `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS`, Horovod ends the job after that many seconds. In a terminal, Ctrl-C ends a job
+# of `horovodrun`. With `mpiexec` you have to press it twice, since a rank that hangs does not react to the first one.
 #
 # **Tool 3: the exit code.** A job that hangs has no exit code, but one that you or the system ended has. Stop this one.
 
