@@ -5,6 +5,7 @@ runs, so that `labs --help` is quick and a student's tree works without the auth
 """
 
 import argparse
+import contextlib
 import dataclasses
 import errno
 import importlib.util
@@ -160,6 +161,27 @@ def _results(args):
 
     rows = collect.rows(args.files, **_of(args, "images model workers global_batch same_machine"))
     print(as_json({"runs": rows}) if args.json else collect.table(rows))
+
+
+@command(
+    "why",
+    "why a job stands still: where each rank is, who waits for whom; the job goes on",
+    option("name", metavar="NAME", help="of the job, or its number in SLURM's queue"),
+    option("--runs", metavar="DIR", help="folder of its files (default: $LABS_RUNS, else runs)"),
+    JSON,
+)
+def _why(args):
+    from labs import jobs
+    from labs.jobs import standing
+    from labs.results import standstill
+
+    runs = Path(args.runs) if args.runs else jobs.folder()
+    stems = [stem for stem in (runs / args.name, runs / f"{args.name}_local") if standing.files(stem)]
+    with contextlib.suppress(jobs.JobError):
+        stems = stems or [jobs.find(args.name, runs).stem]  # a job of SLURM's
+    ranks = standing.ranks(stems[0] if stems else runs / args.name)
+    print(as_json(ranks) if args.json else standstill.screen(args.name, ranks))
+    return 1 if standstill.stuck(ranks) else 0
 
 
 @command(

@@ -6,9 +6,11 @@ import fcntl
 import os
 import re
 import stat
+import sysconfig
 import tempfile
 import time
 import tomllib
+from functools import cache
 from pathlib import Path
 
 from labs import printed
@@ -95,6 +97,14 @@ def alone(file):
     except OSError:  # a file system without locks
         return True
     return True
+
+
+@cache
+def installed(file):
+    """Whether a file comes with Python, a package or this kit, or was written by TensorFlow's AutoGraph."""
+    folders = (*sysconfig.get_paths().values(), str(Path(__file__).parent))
+    written = file.startswith("<frozen") or "__autograph_generated_file" in file
+    return written or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 # Runs by their names: the run NAME has the files NAME.out, NAME.err and NAME.json (of a batch script NAME_w2.json).

@@ -256,4 +256,4 @@ if batch_job and batch_job.records:
 #   completely or not at all. One rank reads it, then sends the contents to all the others.
 # - A rank is a SLURM task. Tasks and GPUs are counted per node, cores per rank.
 #
-# Next: `08_resnet152_scaling`.
+# Next: `07c_why_does_it_stand_still`.

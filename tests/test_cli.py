@@ -16,7 +16,7 @@ from labs.errors import LabsError
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ["doctor", "study", "results", "maxbatch", "slurm", "allreduce", "predict", "report", "build"]
-COMMANDS += ["compare", "dispute", "reset", "update", "release", "grade"]
+COMMANDS += ["compare", "dispute", "reset", "update", "release", "grade", "why"]
 LOG = ROOT / "labs/recorded/cte-power-resnet50v2.out"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labs import files
 from labs.errors import LabsError
+from labs.jobs import standing
 from labs.printed import printable
 
 GOING = ("waiting", "running")
@@ -123,10 +124,14 @@ class Job:
         return lines[-1] if lines and not lines[-1].startswith(("Job ", "Versions: ")) else None
 
     def explain(self):
-        """One sentence: how the job ended and, if it failed, the line of its .err that says why."""
+        """One sentence: how the job ended and, if it failed, the line of its .err that says why. Of one that is running
+        also where its ranks are, and who waits for whom (`labs why`)."""
         state, name = self.state, self._label()
         if state in GOING:
-            return f"{name} is {state}."
+            from labs.results import standstill
+
+            seen = standing.ranks(self.stem) if standing.files(self.stem) else None
+            return f"{name} is {state}." + (f"\n{standstill.screen(self.name, seen)}" if seen else "")
         if state == "finished":
             names = [path.name for path in (self.err, *self.records) if path.exists()]
             return f"{name} finished. Its files: {', '.join([str(self.out), *names])}."
@@ -165,7 +170,7 @@ class Job:
         state = state or self.state
         if state in GOING:
             return
-        for path in self._of_trainings(".progress"):
+        for path in (*self._of_trainings(".progress"), *standing.files(self.stem)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         for path in self.records:

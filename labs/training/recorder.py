@@ -17,7 +17,7 @@ from pathlib import Path
 
 import keras
 
-from labs import devices, files, ranks, waiting
+from labs import devices, files, ranks, stacks, waiting
 from labs.errors import LabsError
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
@@ -105,6 +105,8 @@ class Recorder(keras.callbacks.Callback):
             with contextlib.suppress(OSError):  # a job's start has done this already
                 self.path.rename(self.path.with_name(f"{files.free(self.path.parent, record.name)}.json"))
             records.save(self.path, record)  # an unwritable folder is found before the training, not after
+        if ranked and told["workers"] > 1:
+            stacks.register(self.path.with_suffix(""))
         self._sampler = sampler.beside(self.path, self.rank)
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
