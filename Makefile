@@ -4,7 +4,7 @@
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
 .PHONY: help lab setup horovod kernel cluster cluster-stop cluster-test browser-test test test-quick test-more test-full facts \
-  test-versions notebooks check student benchmarks clean
+  test-versions notebooks check format student benchmarks clean
 
 # A home folder that cannot be written, as on some compute nodes: one in the course's folder takes its place.
 ifneq ($(shell [ -w "$$HOME" ] && echo yes),yes)
@@ -173,7 +173,7 @@ test: setup ## Run every test, then the solution notebooks on the small preset; 
 test-more: setup ## What is too dear for `make test`: it says what and why
 	@$(ACTIVATE)
 	export MORE=1 FACTS=live WARM=1 NOTEBOOKS_PRESET=test
-	python -m pytest tests/cluster/test_turns_in_slurm.py tests/grading/test_made_class.py tests/hvd tests/jobs tests/lessons tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
+	python -m pytest tests/cluster/test_turns_in_slurm.py tests/grading/test_made_class.py tests/hvd tests/jobs tests/lessons tests/measure tests/models tests/notebooks tests/test_fuzz.py tests/test_setup.py tests/test_warm.py $(wildcard $(WHOLE:%=solutions/%_*.ipynb)) $(call NBVAL,test,600) $(PARALLEL) $(ARGS)
 # Notebooks with the course's two networks, which have a part of their blocks in `make test` (tests/warm).
 WHOLE := 05 08
 
@@ -240,6 +240,11 @@ check: setup ## Check the code's style, which room imports which, and that noteb
 	ruff format --check .
 	lint-imports
 	labs build --check
+
+format: setup ## Correct the style of the code: ruff check --fix, ruff format
+	@$(ACTIVATE)
+	ruff check --fix .
+	ruff format .
 
 student: setup ## Write the tree that students get, without solutions, to build/student
 	@$(ACTIVATE)

@@ -17,7 +17,7 @@ From the command line down, and nothing imports what stands above it (pyproject.
     training, hvd, waiting       inside a training process; Horovod's names on Keras 3; turns
     data, models, doctor         images and batches; networks and what they need; what this machine lacks
     results, simulate, recorded  records and logs in numbers; concepts computed; runs that come with the kit
-    compat, ranks, devices, presets, blanks, files, printed, schema, errors, quiet   single modules that rooms share
+    compat, ranks, devices, presets, blanks, files, stacks, printed, schema, errors, quiet   modules that rooms share
 
 TensorFlow's start-up messages are silenced here, before anything imports it: the standard error of a run is evidence
 and stays readable.

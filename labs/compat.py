@@ -118,6 +118,14 @@ def trained_by(optimizer):
     return list(_part(optimizer, "_trainable_variables", "keras")) or (trained_by(inner) if inner else [])
 
 
+def copy_state(optimizer, other):
+    """Give `other`, made of the configuration of a Keras optimizer, what that one has kept, if it has been used."""
+    if optimizer.built:
+        other.build(trained_by(optimizer))
+        for variable, used in zip(other.variables, optimizer.variables, strict=True):
+            variable.assign(used.value)
+
+
 def copy_exclusions(optimizer, other):
     """Leave out of `other`'s weight decay what exclude_from_weight_decay left out of `optimizer`'s (no config)."""
     for name in ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"):

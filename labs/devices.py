@@ -4,19 +4,19 @@ import importlib.util
 import os
 import platform
 import re
+import time
 import warnings
 from contextlib import suppress
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 
-from labs.errors import LabsError
+from labs.errors import UseError
 from labs.printed import several
 
 
-class DeviceError(LabsError):
+class DeviceError(UseError):
     """The devices asked for cannot be had; the text says why and what to do."""
-
-    code = 2
 
 
 _unpinned = None  # the cores that were allowed before `workers` pinned this process to some of them
@@ -43,14 +43,36 @@ def busy():
 
     Counted from the machine's start; None where Linux does not tell (proc(5), /proc/stat).
     """
+    import psutil
+
     with suppress(OSError, ValueError):
-        lines = (line.split() for line in Path("/proc/stat").read_text().splitlines())
-        ticks = {words[0]: list(map(int, words[1:9])) for words in lines if re.fullmatch(r"cpu\d+", words[0])}
-        spent = [
-            sum(of) - of[3] - of[4] for of in (ticks[f"cpu{core}"] for core in _allowed() if f"cpu{core}" in ticks)
-        ]
-        return sum(spent) / os.sysconf("SC_CLK_TCK")  # without idle and waiting for a disk
+        cores = enumerate(psutil.cpu_times(percpu=True))
+        # Without idle and waiting for a disk; what guests of this machine take stands in `user` already.
+        return sum(sum(of[:8]) - of.idle - of.iowait for core, of in cores if core in _allowed())
     return None
+
+
+SHORT = 0.25  # seconds: what other programs did in a shorter time is lost in the ticks of the kernel's clock
+
+
+def moment():
+    """This moment in a process, as `others` takes it."""
+    return busy(), time.perf_counter(), time.process_time()
+
+
+def others(moments, shortest=SHORT):
+    """Share of the cores that other programs took between one moment and the next, a list; None where it is not known.
+
+    moments: for each process that is measured its moments, in order, equally many of each; shortest: seconds between
+    two moments below which nothing is told.
+    """
+    found = []
+    for begin, end in pairwise(zip(*moments, strict=True)):
+        own = sum(after[2] - before[2] for before, after in zip(begin, end, strict=True))
+        (spent, clock, _), (now, later, _) = begin[0], end[0]
+        known = spent is not None and later - clock >= shortest
+        found.append(min(1.0, max(0.0, (now - spent - own) / (later - clock) / cores())) if known else None)
+    return found
 
 
 def memory():
@@ -70,11 +92,16 @@ def memory():
 
 def bfloat16():
     """What this machine's CPU has for products of bfloat16: "AMX" (tiles), "AVX-512" (vectors) or None."""
-    flags = set()
-    with suppress(OSError):
-        found = re.search(r"(?m)^flags\s*:(.*)", Path("/proc/cpuinfo").read_text())
-        flags = set(found[1].split()) if found else flags
+    flags = _of_cpu("flags").split()
     return "AMX" if "amx_bf16" in flags else "AVX-512" if "avx512_bf16" in flags else None
+
+
+def _of_cpu(key):
+    """What Linux says of the first core under this key, or ""."""
+    with suppress(OSError):
+        if found := re.search(rf"(?m)^{key}\s*:(.*)", Path("/proc/cpuinfo").read_text()):
+            return found[1].strip()
+    return ""
 
 
 def gpus():
@@ -203,12 +230,9 @@ def machine():
     import psutil
     import tensorflow as tf
 
-    named = None
-    with suppress(OSError):
-        named = re.search(r"(?m)^model name\s*:(.*)", Path("/proc/cpuinfo").read_text())
     details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
     return {
-        "cpu": named[1].strip() if named else platform.processor() or platform.machine(),
+        "cpu": _of_cpu("model name") or platform.processor() or platform.machine(),
         "cores": cores(),
         "memory": psutil.virtual_memory().total,
         "gpus": [d.get("device_name", "GPU") for d in details],

@@ -6,9 +6,11 @@ import fcntl
 import os
 import re
 import stat
+import sysconfig
 import tempfile
 import time
 import tomllib
+from functools import cache
 from pathlib import Path
 
 from labs import printed
@@ -65,8 +67,8 @@ def locked(path, patience=10.0, who="another process"):
     """While this holds, no other process that asks for the same lock changes the file `path`.
 
     The lock is a file beside it, and ends with the process. Raises WriteError: the folder cannot be written, or another
-    process, which the error calls `who`, has kept the lock for `patience` seconds. Where the file system knows no locks
-    there is none.
+    process, which the error calls `who`, has kept the lock for `patience` seconds. A file system
+    without locks gives none.
     """
     path = Path(path)
     try:
@@ -95,6 +97,14 @@ def alone(file):
     except OSError:  # a file system without locks
         return True
     return True
+
+
+@cache
+def installed(file):
+    """Whether a file comes with Python, a package or this kit, or was written by TensorFlow's AutoGraph."""
+    folders = (*sysconfig.get_paths().values(), str(Path(__file__).parent))
+    written = file.startswith("<frozen") or "__autograph_generated_file" in file
+    return written or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 # Runs by their names: the run NAME has the files NAME.out, NAME.err and NAME.json (of a batch script NAME_w2.json).

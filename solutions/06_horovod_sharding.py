@@ -9,14 +9,14 @@
 # %% [markdown]
 # # Sharding: every sample once
 #
-# **Time: 85 minutes, including 4 minutes of computing on 2 cores.** Four optional parts at the end take about 25 minutes more.
+# **Time: 75 minutes, including 4 minutes of computing on 2 cores.** Six optional parts take about 40 minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
 # Several workers train one network. In each epoch, each sample should be read by exactly one of them. A program that
 # gets this wrong shows no error: its loss falls, but its training does not get any faster. You learn to divide the
-# samples, and to *count* them to see whether the division is right. Then you repair a colleague's script. You hand in
-# task **S1**.
+# samples among the workers, and to *count* them to see whether the division is right. Then you repair a colleague's
+# script. You hand in task **S1**.
 
 # %%
 from labs import data, devices, jobs, presets  # first: it silences TensorFlow's start-up messages
@@ -90,14 +90,15 @@ print(source.labels[:3], "...", source.labels[-3:])
 # %% [markdown]
 # Here are four ways to give two workers their batches of 16:
 #
-# - **a**: each worker takes one half of the samples, in order, and then batches them
+# - **a**: each worker takes one half of the samples, in order, then batches them
 # - **b**: `shard`, then batch
 # - **c**: `shard`, then shuffle the share with the worker's own seed, then batch
 # - **d**: shuffle everything with one common seed, then `shard`, then batch
 #
-# **Predict:** with which of these is every single batch of a worker a fair sample of the ten classes? (The question is
-# about a single batch, not about what both workers together read in a step, or what one worker reads in a whole epoch.)
-# Write the letters, for example `"ab"`.
+# **Predict:** with which of these four ways is every single batch that a worker gets a fair sample of the ten
+# classes? (The
+# question is about single batches, not about what both workers together read in a step, or what one worker reads in a
+# whole epoch.) Write the letters, for example `"ab"`.
 
 # %% labs={"id": "06.4"}
 ### BEGIN SOLUTION
@@ -106,10 +107,10 @@ fair_orders = "cd"
 predict("06.4", fair_orders)
 
 # %% [markdown]
-# Here is a picture of all four. Each column is one batch, and each row is a class. The colour shows how many samples of
-# the class are in the batch. Two *distances* stand above each picture, of a worker's whole epoch and of its batches.
-# Each compares the mix of classes with that in all samples: 0 means the same mix, and 0.9 means a single class out of
-# ten.
+# The picture shows all four ways. Each column is a batch, each row is a class, and the colour shows how many samples of
+# that class the batch contains. Above each panel are two *distances* from the mix of classes in the whole data set: one
+# for a worker's whole epoch, and one for its single batches. A distance of 0 means the same mix; 0.9 means a single
+# class out of ten.
 
 # %%
 orders = dict(zip("abcd", sharding.ORDERS))
@@ -120,32 +121,9 @@ fair_ones = [letter for letter, counts in counted.items() if (counts > 0).sum(-1
 outcome("06.4", fair_ones, how="counted")
 
 # %% [markdown]
-# Even a fair batch of 16 does not have distance 0, because it is a random sample of ten classes.
+# Even a fair batch has a distance above 0: among only 16 random samples, some classes appear more often than others.
 #
-# Now count the classes yourself. `counts` has three axes: worker, batch and class. How many classes does worker 0 read
-# in a whole epoch, and how many are in one of its batches, on average?
-
-
-# %% labs={"id": "06.5"}
-def classes(counts):
-    """(classes in the epoch of worker 0, mean number of classes in one of its batches)"""
-    ### BEGIN SOLUTION
-    return (counts[0].sum(0) > 0).sum(), (counts[0] > 0).sum(1).mean()
-    ### END SOLUTION
-
-
-check("06.5", classes)
-
-# %%
-if answered("06.5"):
-    rows = []
-    for title, share in cases.items():
-        epoch, one = classes(sharding.class_counts(share, source.labels, batch, classes=10))
-        rows.append({"order": title, "classes of worker 0": int(epoch), "classes per batch (mean)": float(one)})
-    tables.show(rows)
-
-# %% [markdown]
-# What is wrong with **b**, that is, with sharding and then batching a sorted source?
+# What is wrong with the second way, **b**: shard a sorted source, then batch?
 #
 # - **a**: the workers see different classes
 # - **b**: some of the samples are read by both workers
@@ -159,9 +137,9 @@ wrong_with_b = "c"
 check("06.6", wrong_with_b)
 
 # %% [markdown]
-# Try it out with more workers, with other batch sizes, and with a source that is *not* sorted. Tab moves from one
-# control to the next, and the arrow keys adjust a control. Which orders do not need a shuffled source? Which one leaves
-# samples unread?
+# Now try more workers, other batch sizes, and a source that is *not* sorted. (Tab moves from one control to the next,
+# and the arrow keys adjust a control.) Which orders give fair batches even when the source is sorted? Which order
+# leaves samples unread?
 
 # %%
 widgets.explore(
@@ -175,7 +153,7 @@ widgets.explore(
 # %% [markdown]
 # ## The seed trap
 #
-# The menu above has a fifth order, which left samples unread: each worker shuffles with its own seed, then shards. It
+# The menu above has a fifth order, which left samples unread: each worker shuffles with its own seed, then shards. This
 # is a common mistake. Each worker is a separate process that runs this code:
 
 # %%
@@ -188,8 +166,8 @@ def samples(worker, workers, seed):
 
 
 # %% [markdown]
-# There are two workers, and nobody has thought about the seed, so each process shuffles in its own way. **Predict:**
-# what fraction of the 1000 samples is read by nobody? Give a number from 0 to 1.
+# Nobody has thought about the seed, so each of the two workers shuffles in its own way. **Predict:** what fraction of
+# the 1000 samples does nobody read? Give a number from 0 to 1.
 
 # %% labs={"id": "06.7"}
 ### BEGIN SOLUTION
@@ -198,8 +176,8 @@ unread_share = 0.25
 predict("06.7", unread_share)
 
 # %% [markdown]
-# Do not take it on trust: count. `reads` contains a list of sample numbers for each worker. How many of the samples 0
-# to n-1 do not appear in any of these lists?
+# Now count. `reads` contains a list of sample numbers for each worker. Write `never_read`: it returns how many of the
+# samples 0 to n-1 do not appear in any of these lists.
 
 
 # %% labs={"id": "06.8"}
@@ -220,36 +198,8 @@ if answered("06.8"):
             outcome("06.7", never_read(taken, n) / n, how="counted")
 
 # %% [markdown]
-# Why this number? Each of K workers keeps 1/K of *its own* random order. What is the probability that one worker leaves
-# out a given sample? And what is the probability that all K of them leave it out, independently of each other? Write
-# the expected fraction as a formula.
-
-
-# %% labs={"id": "06.9"}
-def expected(workers):
-    """Expected share of samples that nobody reads, if all K workers shuffle with seeds of their own."""
-    ### BEGIN SOLUTION
-    return (1 - 1 / workers) ** workers
-    ### END SOLUTION
-
-
-check("06.9", expected)
-
-# %% [markdown]
-# The next cell compares your formula with counts from five epochs for each number of workers.
-
-# %%
-if answered("06.8", "06.9"):
-    own = "shuffle with own seeds, shard, batch"
-    counted = {}
-    for k in (2, 3, 4, 6, 8, 12, 16):
-        counted[k] = [never_read(sharding.shares(n, k, own, epoch=epoch), n) / n for epoch in range(5)]
-    plots.show(pictures.unseen(counted))
-    print(f"2 workers: {np.mean(counted[2]):.3f} counted, {expected(2):.3f} expected")
-    assert all(abs(np.mean(shares) - expected(k)) < 0.03 for k, shares in counted.items())
-
-# %% [markdown]
-# The more workers there are, the worse it gets: the share grows towards $1/e$, which is more than a third.
+# This is no accident. The more workers there are, the larger the unread share becomes: it grows to more than a third.
+# In an optional part at the end, you find the formula.
 #
 # ## Does it even out over the epochs?
 #
@@ -285,12 +235,12 @@ check("06.10", still_wrong)
 # ## Fair in every epoch
 #
 # There are two remedies. Either all workers shuffle with a common seed before they `shard`, or they `shard` first and
-# then shuffle their own shares. Implement one of them. Each epoch must have a new order, no sample may be in two
-# shares, and no sample may be left out. Every rank calls your function, each with its own rank number.
+# then shuffle their own shares. Implement one of them in the function `fair`. Each epoch must have a new order, no
+# sample may be in two shares, and no sample may be left out. Every rank calls your function with its own rank number.
 #
-# `shuffle(size)` fills a **buffer** with the next `size` elements. It draws one of them at random and fills its place
-# with the next element. So an element can move forward by at most `size - 1` places. Here is the effect on twenty
-# sorted numbers:
+# `shuffle(size)` fills a **buffer** with the first `size` elements. It draws one of them at random and puts the next
+# element in its place. So an element can move forward by at most `size - 1` places. Here is the effect on twenty sorted
+# numbers:
 
 # %%
 for size in (1, 4, 20):
@@ -318,22 +268,22 @@ if answered("06.11"):
         print(f"epoch {epoch}: {sharding.sentence(found, n)}")
 
 # %% [markdown]
-# The two remedies differ a little. With the common seed, a sample may go to a different worker in each epoch. With
-# `shard` first, each worker keeps its share for the whole training run. It has to store only this share, and it may
-# shuffle with its own seed.
+# The two remedies differ a little. With a common seed, a sample may go to a different worker in each epoch. With
+# `shard` first, each worker keeps the same share for the whole training run. It needs to store only this share, and it
+# may shuffle with its own seed.
 #
 # The kit's `data.order(dataset, global_batch, seed=...)` implements the first remedy: it returns the sample numbers,
 # reshuffled in each epoch, in the same order on every rank. You shard them yourself.
 #
-# ## One step more
+# ## One extra step
 #
 # All workers must take the **same number of steps**. With shares of 34, 33 and 33 samples, in batches of 3, they would
 # take 12, 11 and 11 steps.
 #
-# What happens in step 12 with Horovod? Try it: `scripts/unequal.py` trains on 2 ranks with plain Horovod, without the
-# checks that `labs.hvd` adds. You choose how many steps each rank takes in each epoch. In each step, the
-# ranks also tell each other their epoch and step, so the log shows *which* steps were averaged with each other. A rank
-# that has waited for 20 s gives up.
+# What does Horovod do in step 12? Try it: `scripts/unequal.py` trains on 2 ranks with plain Horovod, without the checks
+# that `labs.hvd` adds. You choose how many steps each rank takes in each epoch. In each step, the ranks also tell each
+# other their epoch and step, so the log shows *which* steps were averaged with each other. A rank that has waited for
+# 20 s gives up.
 
 # %%
 told = "averaged ", "is done", "mean loss", "has been shut down", "has waited"
@@ -350,17 +300,17 @@ def unequal(name, steps_0, steps_1, *options):
 
 
 # %% [markdown]
-# **The other rank is in the next epoch.** There are two epochs; rank 0 takes an extra step in the first, and rank 1
-# takes one in the second. Look for a line with two different epochs. Was there an error?
+# **The other rank is in the next epoch.** There are two epochs: rank 0 takes an extra step in the first, and rank 1
+# takes one in the second. In the log, look for a line with two different epochs. Was there an error?
 
 # %%
 unequal("epochs", [3, 2], [2, 3])
 
 # %% [markdown]
-# Two more cases are **recorded** here: this is what the script printed on 2 cores with Horovod 0.28.1. To run one of
-# them yourself, put its call into a new cell.
+# Two more cases are **recorded**: the lines below are what the script printed on 2 cores with Horovod 0.28.1. To run a
+# case yourself, put its call into a new cell.
 #
-# **The other rank has finished**: there is one epoch, and rank 0 takes an extra step. `unequal("end", [3], [2])`
+# **The other rank has finished.** There is one epoch, and rank 0 takes an extra step: `unequal("end", [3], [2])`
 #
 # ```
 # averaged rank 0: epoch 1 step 1, rank 1: epoch 1 step 1,
@@ -370,8 +320,8 @@ unequal("epochs", [3, 2], [2, 3])
 # or broadcast a tensor after one of the ranks finished execution.
 # ```
 #
-# **The other rank calls something else**: there are two epochs as above, and after each epoch the ranks average their
-# loss. That is an all-reduce with another name. Read in the log in which all-reduce each rank waits.
+# **The other rank calls something else.** There are two epochs as above, and after each epoch the ranks average their
+# loss, in an all-reduce with another name. The log says in which all-reduce each rank was waiting:
 # `unequal("loss", [3, 2], [2, 3], "--average_loss")`
 #
 # ```
@@ -381,7 +331,7 @@ unequal("epochs", [3, 2], [2, 3])
 # rank 0 has waited 20 s in the all-reduce of epoch 1 step 3, and gives up
 # ```
 #
-# In all three runs, one rank takes an extra step, but each run ends differently. What decides how it ends?
+# In all three runs, one rank takes an extra step, but each run ends differently. What decides how a run ends?
 #
 # - **a**: nothing: Horovod always stops all ranks at once, with an error
 # - **b**: what the others call next: nothing (an error), an all-reduce with the same name (a wrong average, and no
@@ -397,31 +347,20 @@ check("06.13", what_decides)
 
 # %% [markdown]
 # There are two ways to repair this. The first is **equal steps**: all ranks take as many steps as the rank with the
-# fewest. Which steps are averaged with each other now?
+# fewest. Which steps are now averaged with each other?
 
 # %%
 unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")
 
 # %% [markdown]
-# The second is **join**: a rank that has no more batches calls `hvd.join()` at the end of the epoch. Until all ranks
-# have done so, it contributes zeros to what the others average. This is the recorded output of
-# `unequal("join", [3], [2], "--average_loss", "--repair", "join")` for one epoch (the zeros also appear in place of its
-# epoch and step):
+# The second is **join**: a rank that has no more batches calls `hvd.join()`. Until all ranks have done so, it
+# contributes zeros to every average. So the last update is only half a step: it averages one gradient with zeros. (To
+# see this, put `unequal("join", [3], [2], "--average_loss", "--repair", "join")` into a new cell.) Moreover, in a test
+# with Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
 #
-# ```
-# averaged rank 0: epoch 1 step 1, rank 1: epoch 1 step 1,
-# averaged rank 0: epoch 1 step 2, rank 1: epoch 1 step 2,
-# averaged rank 0: epoch 1 step 3, rank 1: epoch 0 step 0,
-# rank 0: mean loss of epoch 1 2.285
-# rank 0 is done
-# rank 1: mean loss of epoch 1 2.285
-# rank 1 is done
-# ```
-#
-# With `join`, the last update averages one gradient with zeros, so it is only half a step. Moreover, in a test with
-# Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung. This course uses equal steps: cut the order
-# to whole *global* batches before you shard. Write a function that returns the number of steps that each worker takes
-# and the number of samples that this leaves out.
+# This course uses equal steps: it cuts the order to whole *global* batches before it shards. Write `steps_of`: it
+# returns the number of steps that each worker then takes in an epoch, and the number of samples that the cut leaves
+# out.
 
 
 # %% labs={"id": "06.14"}
@@ -446,12 +385,12 @@ if answered("06.14"):
 # %% [markdown]
 # Which samples are left out? The last ones in this epoch's order. With a new order in each epoch, different samples are
 # left out each time. Without shuffling, they would always be the same ones, and the network would never learn from
-# them. In the last row, the batch is too large for the data set.
+# them. In the last row, the global batch is larger than the data set.
 #
 # ## Files: an image folder
 #
-# Large data sets are read from files during training: files → decode → preprocess → shuffle → batch → prefetch. Here
-# are the sorted digits as a folder of PNG files, with one subfolder for each class:
+# Large data sets are read from files during training, in a pipeline: files → decode → preprocess → shuffle → batch →
+# prefetch. Here are the sorted digits as a folder of PNG files, with one subfolder for each class:
 
 # %%
 files = formats.write_folder(source, jobs.folder() / "digits_png")
@@ -473,8 +412,9 @@ def read(file):
 
 
 # %% [markdown]
-# Where does the shard belong? Write a function that returns the share of one rank, as (image, label) pairs, using
-# `from_tensor_slices(files)`, `.shard` and `.map(read)`. No rank may open a file that it does not need.
+# Where in this pipeline does the shard belong? Write `folder_share`: it returns the share of one rank as a
+# `tf.data.Dataset` of (image, label) pairs. Use `from_tensor_slices(files)`, `.shard` and `.map(read)`. No rank may
+# open a file that it does not need.
 
 
 # %% labs={"id": "06.16"}
@@ -496,20 +436,21 @@ if answered("06.16"):
 
 # %% [markdown]
 # In an image folder, one file is one sample. So it costs nothing to shard the *list of files*, and each rank reads only
-# its own half.
+# its own share.
 #
 # Reading many small files is slow on a cluster's file system. So samples are often packed into a few large files, such
-# as TFRecord files. If you shard these files, each rank reads only its own files. That is fair if the samples were
-# shuffled *before* they were written, and if there are many more files than workers. Otherwise, shard the records
-# before they are decoded. An optional part at the end measures the difference.
+# as TFRecord files, as **records**. If you shard these files, each rank reads only its own files. That is fair if the
+# samples were shuffled *before* they were written, and if there are many more files than workers. Otherwise, shard the
+# records before they are decoded. An optional part at the end measures the difference.
 #
 # ## A colleague's script
 #
 # A colleague has written a Horovod script, `scripts/colleague.py`, and says: "It runs with any number of processes,
-# without any errors, and the loss falls. But two are no faster than one. Is Horovod really that slow?" The local batch
-# is the same on 1 and 2 ranks.
+# without any errors, and the loss falls. But two processes are no faster than one. Is Horovod really that slow?" The
+# local batch is the same on 1 and 2 ranks.
 #
-# **Predict:** if the script were correct, how long would an epoch on 2 ranks take, as a multiple of an epoch on 1 rank?
+# **Predict:** if the script were correct, how long would an epoch on 2 ranks take, divided by the time of an epoch on 1
+# rank?
 
 # %% labs={"id": "06.18"}
 ### BEGIN SOLUTION
@@ -518,8 +459,8 @@ epoch_on_2_ranks = 0.5
 predict("06.18", epoch_on_2_ranks)
 
 # %% [markdown]
-# Run it on 1 and on 2 ranks. A rank is one process, with its own core. The two runs take turns, as in notebook 05, so
-# each round gives its own ratio.
+# Run the script on 1 and on 2 ranks. A rank is one process, with its own core. The two runs take turns, as in notebook
+# 05, so each round gives its own ratio.
 
 # %%
 images, side, epochs = (256, 32, 2) if presets.choose().name == "test" else (1792, 64, 6)
@@ -564,8 +505,9 @@ if measured:
 
 # %% [markdown]
 # How many images did all ranks together process in one epoch, in the run on 1 rank and in the run on 2? Compute both
-# numbers from the fields of `record_1` and `record_2`: the steps are `record_1.steps`, and the settings of the run are
-# in `record_1.configuration`, such as `record_1.configuration.workers`.
+# numbers from the two records. For the run on 1 rank, `record_1.steps` is the number of steps in an epoch, and
+# `record_1.configuration` holds the settings under the names in the table above, such as
+# `record_1.configuration.workers`.
 
 # %% labs={"id": "06.19"}
 record_1, record_2 = runs.get(("colleague", 1)), runs.get(("colleague", 2))
@@ -591,32 +533,32 @@ check("06.20", why_not_shorter)
 
 # %% [markdown]
 # That also explains why nobody noticed: the loss falls, and all ranks agree. Both ranks even take the same batch at the
-# same time, so each gradient is averaged with a copy of itself. Two ranks compute only what one would have computed.
+# same time, so each gradient is averaged with a copy of itself. Two ranks compute only what one would compute.
 #
 # Still, the losses above differ. The script multiplies the *rate* by the number of ranks, as if each step used 128
-# different images, but it uses 64 of them, each twice. A single rank with twice the rate would reach the same lower
-# loss. So the second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
+# different images, but it uses only 64, each of them twice. A single rank with twice the rate would reach the same
+# lower loss, so the second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
 #
-# **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check. It
-# runs your script up to `fit`, as each rank of a job with 1, 2 and 3 ranks, and examines the *sample numbers* that each
-# rank would read.
+# **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check. For
+# jobs with 1, 2 and 3 ranks, the check runs your script as each of the ranks, up to the call of `fit`, and examines the
+# *sample numbers* that each rank would read.
 
 # %% labs={"id": "06.21"}
 script = "scripts/repaired.py"
 check("06.21", script)
 
 # %% [markdown]
-# Next, the repaired script runs with the same options as your colleague's runs. What will be different on 2 ranks?
-# **Decide before it runs.** The table lists five numbers from its log and its record. Will each of them be lower than
-# your colleague's (`"<"`), the same (`"="`) or higher (`">"`)?
+# Next, the repaired script runs with the same options as your colleague's. What will be different on 2 ranks? **Decide
+# before it runs.** The table lists five numbers from its log and its record. Will each number be lower than your
+# colleague's (`"<"`), the same (`"="`) or higher (`">"`)?
 #
 # | name | number |
 # |---|---|
-# | `batch_then` | global batch, `Batch_size` in the log |
-# | `rate_then` | `Learning_rate` in the log |
+# | `batch_then` | global batch (`Batch_size` in the log) |
+# | `rate_then` | learning rate (`Learning_rate` in the log) |
 # | `steps_then` | steps in an epoch |
 # | `images_then` | images that all ranks together process in an epoch |
-# | `loss_then` | loss in the last epoch, as the log prints it |
+# | `loss_then` | loss in the last epoch |
 
 # %% labs={"id": "06.22"}
 ### BEGIN SOLUTION
@@ -639,7 +581,7 @@ if repaired:
     outcome("06.18", epoch_seconds(repaired) / epoch_seconds(runs["repaired", 1]))
 
 # %% [markdown]
-# (On 1 rank, both scripts do the same thing.) Here are your five numbers for 2 ranks, and two more:
+# (On 1 rank, both scripts do the same thing.) Here are the five numbers for 2 ranks, and two more:
 
 # %%
 if repaired:
@@ -657,37 +599,39 @@ if repaired:
 # processes one local batch per step. (If the two step times differ a lot, another program was running on this machine.)
 #
 # The loss is higher, but nothing has got worse: in the same number of epochs, the weights were updated half as often.
-# Your colleague's script makes twice as many updates per epoch. But each
-# update is now better. Its gradient comes from 128 different images, not from 64 images that both ranks have processed,
-# and the doubled rate now has the larger batch that it needs. So an epoch is shorter with more workers. Whether the
-# whole *training run* is shorter is the question that notebook 04 deals with.
+# Each update is now better: its gradient comes from 128 different images instead of 64 that both ranks have processed,
+# and the doubled rate now has the larger batch that it needs. So more workers make an epoch shorter. Whether they make
+# the whole *training run* shorter is the question of notebook 04.
 #
-# `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks inside a running job. If any numbers are
-# read twice or not at all, it lists them and stops the job. The script in notebook 07 calls it before training.
+# Inside a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks. If any numbers
+# would be read twice or not at all, it lists them and stops the job. The script in notebook 07 calls it before
+# training.
 #
 # ## S1
 #
-# How do you shard a data set for K workers, and how do you know that the shards are right? Write 5 to 10 sentences.
-# Give the order of operations and the seeds. Explain what you do about uneven shares, what you shard when the data are
-# in files, and what you *count* afterwards.
+# How do you shard a data set for K workers, and how do you know that the shards are right? Write 5 to 10 sentences,
+# precise enough for a colleague to write the program. Answer these three questions:
+#
+# - In which order do you shuffle, shard and batch, and with which seeds? Why is every sample then in exactly one share?
+#   If the data are in files, do you shard the files or the records?
+# - How do all ranks get the same number of steps, and which samples does this leave out?
+# - What do you *count* afterwards, and which result shows that the shards are right?
 
 # %% [markdown] labs={"id": "S1", "kind": "answer"}
 # ### S1: your answer
 # ### BEGIN SOLUTION
-# I shuffle the sample numbers once per epoch with a seed that all ranks share, cut the order to whole global batches,
+# I shuffle the sample numbers in each epoch with a seed that all ranks share, cut the order to whole global batches,
 # give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K.
-# Alternatively, I shard first and shuffle each share with the rank's own seed; then the shares stay the same in all
-# epochs. Shuffling with different seeds *before* sharding leaves a share of (1 - 1/K)^K unread in every epoch, which is
-# a quarter of the samples on 2 ranks. A sorted source must be shuffled somewhere, or each step sees almost only one
-# class. All ranks must take the same number of steps. Otherwise, an extra step finds no partner, is averaged with a
-# step of another epoch, or waits because the others are in another all-reduce. So I cut the order to whole global
-# batches, and I change the order in each epoch, so that different samples are left out each time. I shard an image
-# folder by its list of files. I shard TFRecord files only if they were written from shuffled data and there are many
-# more files than ranks; otherwise, I shard the records before they are decoded. To know that the shards are right, I
-# collect the sample numbers of all ranks for an epoch: no number may appear twice, none may be missing except those cut
-# off, and all shares must have the same length. In the record, steps x global batch must not exceed the number of
-# images in the data set. With K ranks, the epoch must have 1/K as many steps; if it has as many as on one rank, the
-# data are not sharded.
+# So every number that is not cut off is in exactly one share. Shuffling with different seeds *before* sharding would
+# leave samples unread in every epoch, a quarter of them on 2 ranks. I shard an image folder by its list of files. I
+# shard TFRecord files only if they were written from shuffled data and there are many more files than ranks; otherwise,
+# I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps; without it,
+# an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. The cut leaves out
+# less than one global batch, and different samples in each epoch. To know that the shards are right, I collect the
+# sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may be missing, and
+# all shares must have the same length. In the record, steps x global batch must not exceed the number of images in the
+# data set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take as many, the data
+# are not sharded.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -697,16 +641,16 @@ if repaired:
 # - Count the sample numbers that are read, not read, or read twice. A falling loss proves nothing.
 # - All ranks must take the same number of steps. An extra step ends in an error, in a wrong average that nobody
 #   notices, or in waiting.
-# - Check in every record that steps x global batch = images.
+# - Check in every record that steps x global batch does not exceed the number of images.
 #
-# Next: `07_horovod_training`. The four optional parts follow.
+# Next: `07_horovod_training`. Six optional parts follow.
 
 # %% [markdown]
 # ## Optional: shares by slices
 #
 # Lists and arrays have no `.shard` method, but Python's slices do the same thing. The samples are numbered from 1 to
-# 100, and there are two workers. Worker 0 takes every second number, starting with the first, and worker 1 takes every
-# second number, starting with the second. Write both lists.
+# 100. Worker 0 takes every second number, starting with the first; worker 1 takes every second number, starting with
+# the second. Write both lists.
 
 # %% labs={"id": "06.1"}
 numbers = list(range(1, 101))
@@ -717,7 +661,65 @@ of_worker_1 = numbers[1::2]
 check("06.1", of_worker_0, of_worker_1)
 
 # %% [markdown]
-# ## Optional: what remains
+# ## Optional: count the classes
+#
+# `counts` has three axes: worker, batch and class. Write `classes`: how many classes does worker 0 read in a whole
+# epoch, and how many are in one of its batches, on average?
+
+
+# %% labs={"id": "06.5"}
+def classes(counts):
+    """(classes in the epoch of worker 0, mean number of classes in one of its batches)"""
+    ### BEGIN SOLUTION
+    return (counts[0].sum(0) > 0).sum(), (counts[0] > 0).sum(1).mean()
+    ### END SOLUTION
+
+
+check("06.5", classes)
+
+# %%
+if answered("06.5"):
+    rows = []
+    for title, share in cases.items():
+        epoch, one = classes(sharding.class_counts(share, source.labels, batch, classes=10))
+        rows.append({"order": title, "classes of worker 0": int(epoch), "classes per batch (mean)": float(one)})
+    tables.show(rows)
+
+# %% [markdown]
+# ## Optional: the formula for the unread samples
+#
+# If every worker shuffles with its own seed and then shards, each of K workers keeps 1/K of *its own* random order.
+# What is the probability that one worker leaves out a given sample? And what is the probability that all K workers
+# leave it out, independently of each other? Write the expected share of unread samples as a formula.
+
+
+# %% labs={"id": "06.9"}
+def expected(workers):
+    """Expected share of samples that nobody reads, if all K workers shuffle with seeds of their own."""
+    ### BEGIN SOLUTION
+    return (1 - 1 / workers) ** workers
+    ### END SOLUTION
+
+
+check("06.9", expected)
+
+# %% [markdown]
+# The next cell compares your formula with counts from five epochs for each number of workers.
+
+# %%
+if answered("06.8", "06.9"):
+    own = "shuffle with own seeds, shard, batch"
+    counted = {}
+    for k in (2, 3, 4, 6, 8, 12, 16):
+        counted[k] = [never_read(sharding.shares(n, k, own, epoch=epoch), n) / n for epoch in range(5)]
+    plots.show(pictures.unseen(counted))
+    print(f"2 workers: {np.mean(counted[2]):.3f} counted, {expected(2):.3f} expected")
+    assert all(abs(np.mean(shares) - expected(k)) < 0.03 for k, shares in counted.items())
+
+# %% [markdown]
+# The more workers there are, the larger the unread share becomes: it grows towards $1/e$, which is more than a third.
+# %% [markdown]
+# ## Optional: the last batch
 #
 # You divide 50 elements into batches of 4. How many batches are there, and how many elements does the last one contain?
 
@@ -738,8 +740,8 @@ if answered("06.12"):
 #
 # ## Optional: a shortcut that saves nothing
 #
-# "Each rank runs the same generator and takes `steps_per_epoch / n` steps." This also halves the number of steps on two
-# ranks. Both ranks run the same program, so here they create their generators with the same seed.
+# A tempting shortcut: each of n ranks runs the same generator and takes `steps_per_epoch / n` steps. On two ranks, this
+# also halves the number of steps. Both ranks run the same program, so they create their generators with the same seed:
 
 
 # %%
@@ -751,8 +753,8 @@ def generator(seed, batch=10):
 
 
 # %% [markdown]
-# Consider two ranks and one epoch. Each rank takes half of the 100 steps. How many of the 1000 samples are read by
-# neither rank, and how many are read by both?
+# In one epoch, each of the two ranks takes half of the 100 steps. How many of the 1000 samples does neither rank read,
+# and how many do both ranks read?
 
 # %% labs={"id": "06.15"}
 ### BEGIN SOLUTION
@@ -772,8 +774,8 @@ if answered("06.15"):
 
 # %% [markdown]
 # Identical generators do identical work. Here the generators continue in epoch 2, so they then deliver the other half
-# of the samples, again to both ranks. If the generators restarted in each epoch, nobody would ever read these samples.
-# Either way, two ranks do only what one could do. `shard` gives them different samples.
+# of the samples, again to both ranks. If they restarted in each epoch, nobody would ever read that half. In both cases,
+# two ranks do only what one could do. `shard` gives them different samples.
 #
 # ## Optional: TFRecord files
 #
@@ -790,8 +792,8 @@ places = {
 }
 
 # %% [markdown]
-# There are two ranks. **Predict:** what share of the 480 images does rank 0 *decode* if you shard the samples after
-# decoding? And what share does it decode if you shard the files? Give two numbers from 0 to 1.
+# **Predict** for two ranks: what share of the 480 images does rank 0 *decode* if you shard the samples after decoding?
+# And what share does it decode if you shard the files? Give two numbers from 0 to 1.
 
 # %% labs={"id": "06.23"}
 ### BEGIN SOLUTION
@@ -812,11 +814,11 @@ tables.show(rows)
 outcome("06.23", [decoded["the samples, after decoding"], decoded["the files"]], how="counted")
 
 # %% [markdown]
-# With sharded files, a rank reads half the bytes, but this is only as fair as the files are: each of these files
-# contains neighbouring classes, so the two ranks train on different classes. Sharding the samples is fair, but every
-# rank reads everything. If a rank shards after decoding, it not only reads everything but decodes it, too.
+# If you shard the files, a rank reads only half the bytes, but its share is only as fair as its files are. Each of
+# these files contains neighbouring classes, so the two ranks train on different classes. If you shard the records, the
+# shares are fair, but every rank reads everything. If you shard after decoding, every rank even decodes everything.
 #
-# Eight workers shard these four *files*. How many workers get nothing at all?
+# Suppose that eight workers shard these four *files*. How many workers get nothing at all?
 
 # %% labs={"id": "06.17"}
 ### BEGIN SOLUTION

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Horovod: the same training in many processes
+# # Horovod: one training run in many processes
 #
 # **Time: 80 minutes, including 4 minutes of computing on 2 cores.**
 #
@@ -24,18 +24,20 @@
 # for several machines.
 #
 # > **Why still Horovod?** It is hardly being developed any more. Its latest release, 0.28.1, dates from June 2023, and
-# > a change that would let it build with TensorFlow 2.20 has been waiting since 2025 >
-# ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning removed it in 2022 >
-# ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), and Ray had removed it by May 2025 >
-# ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025 >
-# ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come > [without
-# it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
-# > (All of these pages were read in November 2026.) For a new project, use what your framework offers: >
-# `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX. > > What you learn here also applies
-# there: ranks, a share of the samples for each rank, equal weights at the start, > gradients averaged in every step,
-# and a rate that fits the global batch. DDP needs all of these. FSDP also divides > the weights and the optimizer state
-# among the ranks. In JAX, you specify how arrays are divided, and the compiler > adds the exchange. Horovod is still a
-# good teacher: each of these points is a line in your script, and you can leave > it out to see what breaks.
+# > a change that would let it build with TensorFlow 2.20 has been waiting since 2025
+# > ([4302](https://github.com/horovod/horovod/pull/4302)). PyTorch Lightning removed Horovod in 2022
+# > ([16150](https://github.com/Lightning-AI/pytorch-lightning/pull/16150)), and Ray had removed it by May 2025
+# > ([49454](https://github.com/ray-project/ray/issues/49454)). DeePMD-kit stopped testing it in December 2025
+# > ([5079](https://github.com/deepmodeling/deepmd-kit/pull/5079)). The Databricks runtimes after 15.4 LTS come
+# > [without it](https://learn.microsoft.com/en-us/azure/databricks/archive/machine-learning/train-model/horovod-runner-examples).
+# > (All of these pages were read in November 2026.) For a new project, use what your framework offers:
+# > `DistributedDataParallel` (DDP) or FSDP in PyTorch, or sharded arrays in JAX.
+# >
+# > What you learn here also applies there: ranks, a share of the samples for each rank, equal weights at the start,
+# > gradients averaged in every step, and a rate that fits the global batch. DDP needs all of these. FSDP also divides
+# > the weights and the optimizer state among the ranks. In JAX, you specify how arrays are divided, and the compiler
+# > adds the exchange. Horovod is still a good teacher: each of these points is a line in your script, and you can leave
+# > it out to see what breaks.
 
 # %%
 import json
@@ -80,7 +82,7 @@ if devices.has("horovod"):
     outcome("07.1", job.out.read_text().count("I am rank") if n == 4 else None, how="counted")
 
 # %% [markdown]
-# Every process prints its line, and the order varies. The launcher puts the rank number before each line, as in `[1]`.
+# Every process prints one line, and the order varies. The launcher puts the rank number before each line, as in `[1]`.
 # The processes share nothing: each has its own memory, its own data and its own network.
 #
 # On several machines (**nodes**), the launcher starts one process for each GPU of each node, K in total:
@@ -96,8 +98,8 @@ ranks_in_all = 2 * 4
 check("07.2", ranks_in_all)
 
 # %% [markdown]
-# Ranks are numbered node by node, and node 0 has the lowest ones. The **local rank** starts again at 0 on each node. On
-# which node does rank 6 of this job run, and what is its local rank?
+# Ranks are numbered node by node, beginning with node 0. The **local rank** starts again at 0 on each node. On which
+# node does rank 6 of this job run, and what is its local rank?
 
 # %% labs={"id": "07.3"}
 ### BEGIN SOLUTION
@@ -124,9 +126,9 @@ if answered("07.2", "07.3"):
 # ## Six steps
 #
 # Open `scripts/ResNet50_horovod.py`. It is the training script from notebook 05, adapted for Horovod, with six blanks.
-# Fill in one blank, save the file, and check it here. Each check runs the script up to its call of `fit`, once as a
-# single rank and once as each of 6 ranks on 2 nodes. It does this without Horovod, and examines what each rank does.
-# For the six steps, `labs.hvd` offers:
+# Fill in one blank, save the file, and check it here. Each check runs the script up to its call of `fit`, as a single
+# rank and as each of 6 ranks on 2 nodes, and examines what each rank does. (It simulates Horovod for this.) For the six
+# steps, `labs.hvd` offers:
 #
 # | step | in `labs.hvd` | what it does |
 # |---|---|---|
@@ -178,7 +180,8 @@ check("07.9", script)
 
 # %% [markdown]
 # How does this script differ from the one in notebook 05? The comparison leaves out printing and the record. Look at
-# the lines about the network, the loss and the data: which of them differ, and which of the six steps is the reason?
+# the lines about the network, the loss and the data: which of them differ, and which of the six steps explains each
+# difference?
 
 # %%
 compare.scripts("scripts/ResNet50.py", script)
@@ -213,8 +216,9 @@ compare.scripts("scripts/ResNet50.py", script)
 #
 # ## Launch
 #
-# The batch per rank is fixed, as in notebook 05. **Predict** the speedup on 2 ranks, as a number. (You have seen the
-# speedup of MirroredStrategy on 2 workers. Here, each rank has its own process and its own input pipeline.)
+# The batch per rank is fixed, as in notebook 05. **Predict** the speedup on 2 ranks, as a number. (In notebook 05, you
+# measured the speedup of MirroredStrategy on 2 workers. Here, each rank has its own process and its own input
+# pipeline.)
 
 # %% labs={"id": "07.10"}
 ### BEGIN SOLUTION
@@ -246,7 +250,7 @@ if not own:
     on_two = files[1]
 
 # %% [markdown]
-# In a terminal, in this folder, either of these commands does the same:
+# You can also start the run on 2 ranks in a terminal, in this folder, with one of these two commands:
 #
 # ```
 # uv run horovodrun --gloo -np 2 -H localhost:2 python scripts/ResNet50_horovod.py --batch_size 128
@@ -254,7 +258,7 @@ if not own:
 # ```
 #
 # On several nodes, SLURM's `srun` starts one task for each GPU, and the script stays the same. You do that in notebook
-# `07b`.
+# 07b.
 #
 # Each rank reports its core or GPU. After that, only rank 0 prints. This is the log up to the end of the second epoch:
 
@@ -262,9 +266,9 @@ if not own:
 print(on_two.read_text().partition("Epoch 3/")[0].rpartition("\n")[0])  # whole lines only
 
 # %% [markdown]
-# ## The batch of one rank, given to two
+# ## Two ranks with the batch of one
 #
-# `--batch_size` is the global batch. You doubled it for 2 ranks, so the **local** batch, which is the batch of one
+# `--batch_size` is the global batch. For 2 ranks it was doubled, so the **local** batch, which is the batch of one
 # rank, stayed the same. Here are both runs, as their records describe them:
 
 # %%
@@ -279,7 +283,7 @@ columns |= {"steps": "steps in an epoch", "learning_rate": "learning rate"}
 tables.show(shown, tuple(columns), columns)
 
 # %% [markdown]
-# Now consider a run that you have not done: 2 ranks again, but with the `--batch_size` of your run on **1** rank. How
+# Now consider a run that you have not done: 2 ranks again, but with the `--batch_size` of the run on **1** rank. How
 # many images does one rank process in a step, and how many steps does an epoch have? And how do the updates of this run
 # compare with those of the run on 1 rank? (Look at step 4 of your script again.)
 #
@@ -297,9 +301,10 @@ its_updates = "c"
 check("07.11", images_of_a_rank, steps_of_an_epoch, its_updates, run_1, run_2)
 
 # %% [markdown]
-# The global batch determines what an update is. The line `0.01 x ranks` in the script is right only as long as the
-# local batch stays the same. With a fixed global batch, each of 2 ranks computes for half as long in a step, but
-# exchanges as much data as before, so there is less to gain. Further down, you train both ways and compare them.
+# The global batch determines which images an update uses, and so how many updates an epoch has. A rate of 0.01 times
+# the number of ranks, as in your script, is right only as long as the local batch stays the same. With a fixed global
+# batch, each of 2 ranks computes for half as long in a step, but exchanges as much data as before, so there is less to
+# gain. Further down, you train in both ways and compare them.
 #
 # ## Is it one network?
 #
@@ -310,9 +315,9 @@ check("07.11", images_of_a_rank, steps_of_an_epoch, its_updates, run_1, run_2)
 run_record.load(on_two.with_suffix(".json")).weights
 
 # %% [markdown]
-# Why must the trained weights be identical to the last bit?
+# Why must the trained weights be identical on all ranks, to the last bit?
 #
-# - **a**: they need not be identical: nearly equal is enough for an average
+# - **a**: they need not be: nearly equal weights are good enough for an average
 # - **b**: all ranks begin with the same weights and add the same averaged gradient in each step
 # - **c**: rank 0 sends its weights to all the others after each epoch
 # - **d**: the metrics are averaged over the ranks
@@ -324,8 +329,8 @@ why_identical = "b"
 check("07.12", why_identical)
 
 # %% [markdown]
-# No rank controls the others. Rank 0 sends its weights once, at the start; after that, it only prints and saves. The
-# gradients are averaged over all ranks in every step.
+# No rank controls the others. Rank 0 sends its weights once, at the start; after that, it trains like all the others,
+# and also prints and saves. The gradients are averaged over all ranks in every step.
 #
 # ## How much faster?
 #
@@ -349,9 +354,9 @@ outcome("07.10", on_2["speedup"], on_2["speedup_interval"], how=on_2["kind"])
 plots.show(plots.scaling(rows))
 
 # %% [markdown]
-# These two studies were measured at different times, so do not compare their times in seconds. Each speedup is a ratio
-# within rounds, so you may compare the speedups, with their intervals. To find out whether their difference is real,
-# you need an interval for *their* ratio, as in notebook 08.
+# The two studies were measured at different times, so do not compare their seconds. Each speedup is a ratio within
+# rounds, so you may compare the speedups, with their intervals. To find out whether the speedups really differ, you
+# need an interval for *their* ratio, as in notebook 08b.
 #
 # You can start more ranks than there are cores: `horovodrun --gloo -np 4 -H localhost:4 ...`. The ranks then share the
 # cores, the record is marked **oversubscribed**, and its times say nothing about speed. Use `horovodrun --gloo` for
@@ -360,7 +365,7 @@ plots.show(plots.scaling(rows))
 # ## Another wrapper
 #
 # Both `labs.hvd` and Horovod itself have a `DistributedOptimizer` for Keras. The module `labs.lessons.nb07.experiment`
-# trains a small dense network, and with the options below, it uses Horovod's own class. All ranks begin with identical
+# trains a small dense network. With the options below, it uses Horovod's own class. All ranks begin with identical
 # weights. **Predict:** will the weights still be identical after 3 epochs? (`True` or `False`)
 
 # %% labs={"id": "07.14"}
@@ -381,7 +386,7 @@ if devices.has("horovod"):
 # %% [markdown]
 # Horovod's class was written for Keras 2, and Keras 3 never calls the method that does the averaging. There is no error
 # and no warning. The loss falls on each rank, and each rank trains a network of its own on its own half of the data.
-# How many different networks would 4 ranks train like this?
+# How many different networks would 4 ranks train in this way?
 
 # %% labs={"id": "07.15"}
 ### BEGIN SOLUTION
@@ -390,8 +395,8 @@ networks = 4
 check("07.15", networks)
 
 # %% [markdown]
-# You would keep rank 0's network, which has seen only part of the data, and yet you would report the speedup of all
-# ranks. So `labs.hvd` checks the optimizer before the first step. Here is the same run with the callbacks of step 5:
+# You would keep rank 0's network, which has seen only a quarter of the data, but report the speedup of all 4 ranks. So
+# `labs.hvd` checks the optimizer before the first step. Here is the same run with the callbacks of step 5:
 
 # %%
 if devices.has("horovod"):
@@ -455,8 +460,8 @@ if devices.has("horovod"):
 # %% [markdown]
 # The remaining difference is due to rounding, since the same numbers are added in a different order. Option 1 trains
 # differently: it makes fewer updates, and each one goes further. After the same number of epochs, it is behind; after
-# the same number of updates, it is not. With batch normalisation, the first two curves would be close, but they would
-# not coincide.
+# the same number of updates, it is not. With batch normalisation, the curves of 1 rank and option 2 would be close, but
+# they would not coincide.
 #
 # ## What do the ranks wait for?
 #
@@ -498,11 +503,11 @@ plots.show(timelines.figure(events, kind=kind))
 
 # %% [markdown]
 # The upper curves rise while the backward pass works its way from the last layer to the first. Where one rank's curve
-# is ahead, that rank has announced more gradients than the other. The curve of averaged gradients can only follow the
+# is higher, that rank has announced more gradients than the other. The curve of averaged gradients can only follow the
 # slower rank. In the lower part, each block is one message.
 #
 # Do you see fewer tensors than you counted? Where two biases are added to the same sum, their gradients are equal.
-# TensorFlow notices this, so that each such pair is averaged only once.
+# TensorFlow notices this, so Horovod averages each such pair only once.
 #
 # Every message has a start-up cost. So Horovod **fuses** tensors that are ready at the same time into one buffer, and
 # sends the buffer as one message. These messages contain the most tensors:
@@ -515,7 +520,7 @@ tables.show(
 )
 
 # %% [markdown]
-# Now one rank is slow: rank 1 pauses for 50 ms in each step of a small network. The timeline has one row for each
+# Now one rank is slow: rank 1 pauses for 50 ms in each step of a small network. This timeline has one row for each
 # tensor.
 
 # %%
@@ -527,7 +532,7 @@ if devices.has("horovod"):
     plots.show(timelines.figure(slow))
 
 # %% [markdown]
-# Which rank waits in each step? The marks tell you.
+# Which rank waits in each step: 0 or 1? The marks tell you.
 
 # %% labs={"id": "07.20"}
 ### BEGIN SOLUTION
@@ -549,43 +554,46 @@ if devices.has("horovod"):
 #
 # ## H1
 #
-# Hand in your `ResNet50_horovod.py` and a short account of how you launched it (the commands, and where the ranks ran),
-# the evidence that all ranks trained the same network, the speedup and its interval compared with those of
-# MirroredStrategy, and what the timeline shows about waiting.
+# Hand in your `ResNet50_horovod.py`, and describe your runs in 6 to 12 sentences:
+#
+# - how you launched them: the command, the number of ranks and where they ran, the local batch and the rate;
+# - the evidence that all ranks trained the same network, and what would make their weights differ;
+# - the speedup with its interval, next to that of MirroredStrategy, and what the two intervals cannot decide;
+# - what the timeline shows: when the all-reduces run, and which rank waits for which.
 
 # %% [markdown] labs={"id": "H1", "kind": "answer"}
 # ### H1: your answer
 # ### BEGIN SOLUTION
-# I started scripts/ResNet50_horovod.py with `mpiexec -n N` (in a terminal it also works with `horovodrun --gloo`) on 1
-# and 2 ranks. Each rank was pinned to one core, the batch per rank was fixed, and the rate was 0.01 x ranks. The .out
-# file shows `Rank 0 of 2 on core ..` and `Rank 1 of 2 on core ..`, and then a single log, written by rank 0. The
-# evidence that the ranks trained one network is this: the record of the run on 2 ranks has weights.identical = true,
-# with the same SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made the
-# weights equal, and the averaged gradients kept them equal. If the optimizer is not wrapped, the same comparison gives
-# false, and no error appears. The table above gives each speedup with its interval. Horovod and MirroredStrategy were
-# measured in two studies, so I compare only their speedups, and do not claim a difference. The timeline shows the
-# gradients of a step, 94 MB, fused into fewer messages. An all-reduce starts when the slower rank has announced its
-# gradients, and the faster rank waits for it. When one rank paused for 50 ms in each step, the other waited about as
-# long, as the last table in that section shows.
+# I started scripts/ResNet50_horovod.py with `mpiexec -n N` (in a terminal, `horovodrun --gloo` also works) on 1 and 2
+# ranks. Each rank was pinned to one core, the batch per rank was fixed, and the rate was 0.01 x ranks. The .out file
+# shows `Rank 0 of 2 on core ..` and `Rank 1 of 2 on core ..`, and then a single log, written by rank 0. The record of
+# the run on 2 ranks is the evidence that the ranks trained one network: it has weights.identical = true, and the same
+# SHA-256 for all ranks, although the ranks drew different weights at the start. The broadcast made the weights equal,
+# and the averaged gradients kept them equal. If the optimizer is not wrapped, the same comparison gives false, and no
+# error appears. The table above gives each speedup with its interval. Horovod and MirroredStrategy were measured in two
+# studies, so I compare only their speedups, and do not claim that they differ. The timeline shows the gradients of a
+# step, 94 MB, fused into fewer messages. An all-reduce starts when the slower rank has announced its gradients; until
+# then, the faster rank waits. When one rank paused for 50 ms in each step, the other waited for about as long, as the
+# last table in that section shows.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## Optional: build it yourself
 #
-# (This takes about 30 minutes, and the last two questions take another 10.) Horovod's own class lacks very little. Open
-# `scripts/own_optimizer.py`. Once its two blanks are filled in, training is distributed. Below the blanks is the loop
-# that uses both functions. Each rank starts with different weights, one layer is frozen (it is not trained), and one
-# layer is used twice.
+# (This takes about 30 minutes, and the last two sections take another 10.) Very little is missing from Horovod's own
+# class, and you can write it yourself. Open `scripts/own_optimizer.py`: two functions are blank, and the loop below
+# them uses both. Each rank starts with different weights, one layer is frozen (it is not trained), and one layer is
+# used twice.
 #
-# `begin_equal(model)` sets all weights to the values of rank 0. `hvd.broadcast(tensor, root_rank=0)` returns rank 0's
-# tensor on every rank.
+# First, write `begin_equal(model)`: it sets all weights to the values of rank 0. `hvd.broadcast(tensor, root_rank=0)`
+# returns rank 0's tensor on every rank.
 
 # %% labs={"id": "07.24"}
 own_script = "scripts/own_optimizer.py"
 check("07.24", own_script)
 
 # %% [markdown]
-# `distributed(optimizer)` returns an optimizer like the one that it is given, with one difference: its
+# Then write `distributed(optimizer)`: it returns an optimizer with the same settings as the given one, whose
 # `apply(gradients, variables)` first averages the gradients over all ranks. `hvd.grouped_allreduce(tensors)` averages a
 # list of tensors in one exchange. All ranks must call the same collectives (functions in which all ranks exchange data)
 # in the same order.
@@ -594,8 +602,8 @@ check("07.24", own_script)
 check("07.25", own_script)
 
 # %% [markdown]
-# Run it on 2 ranks, with two kinds of optimizer. For comparison, the kit's optimizer trains from the same weights on
-# the same shares:
+# Run the script on 2 ranks, with two kinds of optimizer. For comparison, the kit's optimizer trains from the same
+# weights on the same shares:
 
 # %%
 if answered("07.24", "07.25") and devices.has("horovod"):
@@ -605,8 +613,8 @@ if answered("07.24", "07.25") and devices.has("horovod"):
 
 # %% [markdown]
 # Now break it: run the same training without `begin_equal`. The gradients are still averaged, so all ranks take the
-# same steps. **Predict:** what is the largest difference between the ranks' weights after 20 steps, divided by the
-# difference before these steps? Write 1 for unchanged, or 0.5 for half.
+# same steps. **Predict** how the largest difference between the ranks' weights changes over 20 steps: give the
+# difference afterwards divided by the difference before (1 for unchanged, 0.5 for half).
 
 # %% labs={"id": "07.26"}
 ### BEGIN SOLUTION
@@ -624,7 +632,7 @@ if answered("07.24", "07.25") and devices.has("horovod"):
 
 # %% [markdown]
 # Equal steps from different starting points end at different points, and nothing ever brings the ranks together. Both
-# losses fall, and no error tells you that the averaged gradients belong to different networks. The record does, in
+# losses fall, and no error tells you that the averaged gradients belong to different networks. The record tells you, in
 # `weights.identical`. The kit's own optimizer compares the weights of all ranks in its first step, and stops if they
 # differ.
 #
@@ -635,9 +643,9 @@ if answered("07.24", "07.25") and devices.has("horovod"):
 # With your `distributed`, the bound holds on any number of ranks: it averages the gradients first, and then the
 # optimizer clips the average. Does the bound also hold on 4 replicas of MirroredStrategy?
 #
-# In this experiment, each replica gets the *same* 4 images. So all gradients point in the same direction, and each is
-# far longer than 0.005. **Predict:** how large is the change in W in one step, on one replica (all 16 images) and on 4
-# replicas (4 images each)?
+# In this experiment, the batch contains the *same* 4 images four times: one replica gets all 16, or each of 4 replicas
+# gets the 4 images once. So all gradients point in the same direction, and each is far longer than 0.005. **Predict:**
+# by how much does one step change W on one replica, and on 4 replicas?
 
 # %% labs={"id": "03.10"}
 ### BEGIN SOLUTION
@@ -660,10 +668,10 @@ changes = {row["replicas"]: row["change"] for row in steps[:2]}
 outcome("03.10", list(changes.values()))
 
 # %% [markdown]
-# The order of two operations makes the difference. With MirroredStrategy, Keras clips the gradient of *each replica*
+# The order of two operations makes the difference. With MirroredStrategy, Keras clips the gradient of *each replica*,
 # and then adds up the clipped gradients. Each of them is within the bound, but their sum need not be. A training run
-# that was safe on one device takes longer steps on many devices, and no error tells you. `global_clipnorm` and
-# `clipvalue` are applied at the same point. (The course's recorder warns you before the first step.)
+# that was safe on one device takes longer steps on many devices, and no error tells you. The same happens with
+# `global_clipnorm` and `clipvalue`. (The course's recorder warns you before the first step.)
 #
 # What is the largest `clipnorm` that keeps the change in W on 4 replicas within 0.005, whatever images they get?
 
@@ -679,15 +687,15 @@ if answered("03.11"):
     tables.show(clipped(clipnorm_on_4)[1:], ("replicas", "each gets", "change"), head)
 
 # %% [markdown]
-# Now the bound holds. With different images, the gradients of the replicas point in different directions. Then their
-# sum is shorter than the bound, and the step is smaller than a single worker's would be. To clip the way a single
-# worker does, average the gradients *first*, as your optimizer and `labs.hvd` do.
+# Now the bound holds. With different images, the gradients of the replicas point in different directions. Their sum is
+# then shorter than the bound, and the step is smaller than a single worker's would be. To clip as a single worker does,
+# average the gradients *first*, as your optimizer and `labs.hvd` do.
 #
 # ### Three rules for the rate
 #
 # With the linear rule, you multiply the rate by K; with the square-root rule, you multiply it by the square root of K
-# (notebook 04). You can try any power in between. Here, 2/3 is only an example: no theory prescribes it. Write `rates`:
-# given the rate for one rank and K, it returns three rates, from the **linear**, the **square-root** and the
+# (notebook 04). You can try any power in between; 2/3 is only an example, which no theory prescribes. Write `rates`:
+# given the rate for one rank and K, it returns three rates, by the **linear**, the **square-root** and the
 # **2/3-power** rule.
 
 
@@ -708,7 +716,7 @@ if check("07.17", rates):
 # - One program runs as K processes. The rank, local rank and size tell each process what to do.
 # - There are six steps: start, pin, shard, scale and wrap, broadcast and average, print once.
 # - Compare the weights of all ranks: no error tells you when the averaging is missing.
-# - The effective batch, not the number of ranks, determines how the training goes.
+# - The effective batch, not the number of ranks, determines how the loss falls.
 # - All ranks wait for the slowest one, and a timeline shows which one that is.
 #
 # Next: `07b_going_on_and_many_nodes`.

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Horovod: a training that goes on, and many nodes
+# # Horovod: one training run in several jobs, on several nodes
 #
 # **Time: 60 minutes, including 2 minutes of computing on 2 cores.**
 #
@@ -57,9 +57,9 @@ if answered("07.27") and devices.has("horovod") and job.state == "finished":
 
 # %% [markdown]
 # With the original rate, the record says 0.01 on 2 ranks, which is not the right rate for this batch size. No field
-# shows that each rank shuffles with its own seed. Each rank still reads half as many samples as there are, but
-# between them the ranks read some samples twice and others never. To notice this, count how often each sample number
-# occurs, or let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
+# shows that each rank shuffles with its own seed. Each rank still reads half of the samples, but the two halves
+# overlap: some samples are read twice, and others never. To notice this, count how often each sample number occurs, or
+# let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
 #
 # ## When a rank dies
 #
@@ -80,8 +80,8 @@ if devices.has("horovod"):
     print("", *complaints, sep="\n")
 
 # %% [markdown]
-# When one rank fails, the launcher terminates all the others. The `.err` file contains several error messages, but
-# they have only one cause. Which rank brought the job down?
+# When one rank fails, the launcher terminates all the others. The `.err` file contains several error messages, but they
+# have only one cause. Which rank brought the job down: 0 or 1?
 
 # %% labs={"id": "07.21"}
 ### BEGIN SOLUTION
@@ -91,19 +91,19 @@ check("07.21", died)
 
 # %% [markdown]
 # Without a launcher that terminates them, the other ranks would wait until somebody stopped them, and the job would
-# hold its nodes until its time limit. In notebook 06 you saw what happens when ranks have different numbers of
-# batches: those ranks, too, may wait for ever, or they may compute wrong averages without any error. That is why
-# `labs.hvd` compares the number of steps on all ranks before the first step.
+# hold its nodes until its time limit. In notebook 06 you saw what happens when ranks have different numbers of batches:
+# those ranks, too, may wait for ever, or they may compute wrong averages without any error. That is why `labs.hvd`
+# compares the number of steps on all ranks before the first step.
 #
-# ## A job has an hour, the training needs three
+# ## One hour for a job, three hours of training
 #
 # A job ends at its time limit, whether or not training has finished. So a long training run is divided into several
-# jobs, and each job continues where the previous one stopped. To make this possible, a **checkpoint** is written
-# after every epoch: a single file with everything that the next job needs.
+# jobs, and each job continues where the previous one stopped. To make this possible, a **checkpoint** is written after
+# every epoch: a single file with everything that the next job needs.
 #
-# Here, SGD with momentum trains a small network: for each weight it keeps a velocity that accumulates the gradients.
-# The next job should continue as if training had never stopped. **Predict:** how many times as large as the network's
-# weights is a checkpoint that makes this possible?
+# Here, SGD with momentum trains a small network: for each weight, it keeps a velocity that accumulates the gradients.
+# The next job should continue as if training had never stopped. **Predict** the size of a checkpoint that makes this
+# possible, divided by the size of the network's weights.
 
 # %% labs={"id": "07.29"}
 ### BEGIN SOLUTION
@@ -112,8 +112,8 @@ times_the_weights = 2
 predict("07.29", times_the_weights)
 
 # %% [markdown]
-# Open `scripts/goes_on.py`. `write` saves arrays to a file and `read` loads them again; `save`, `resume` and two
-# places in `train` are blank. Before you fill them in, ask yourself:
+# Open `scripts/goes_on.py`. `write` saves arrays to a file and `read` loads them again; `save`, `resume` and two places
+# in `train` are blank. Before you fill them in, ask yourself:
 #
 # - All ranks hold the same state. Which rank writes the file, which one reads it, and how do its contents reach the
 #   others?
@@ -121,8 +121,7 @@ predict("07.29", times_the_weights)
 # - What does the next job find if this one is terminated while it is writing?
 # - Which epoch does the next job start with, and in what order does it read the samples?
 #
-# The check runs your functions on 2 simulated ranks. Each rank has its own disk, as if the two were on different
-# nodes.
+# The check runs your functions on 2 simulated ranks. Each rank has its own disk, as if the two were on different nodes.
 
 # %% labs={"id": "07.28"}
 several = "scripts/goes_on.py"
@@ -178,8 +177,12 @@ if answered("07.28") and devices.has("horovod"):
 # | **Gloo** | `horovodrun --gloo` | yes | between CPUs, over TCP; does not need MPI |
 # | **NCCL** | no | no | between GPUs: NVLink within a node, the fast network between nodes |
 #
-# Suppose that Horovod is built with NCCL. Which of these carries the gradients between the 4 GPUs of one node? **a**:
-# NCCL, **b**: Gloo, **c**: MPI, **d**: horovodrun
+# Suppose that Horovod is built with NCCL. What carries the gradients between the 4 GPUs of one node?
+#
+# - **a**: NCCL
+# - **b**: Gloo
+# - **c**: MPI
+# - **d**: horovodrun
 
 # %% labs={"id": "07.13"}
 ### BEGIN SOLUTION
@@ -191,15 +194,14 @@ check("07.13", carrier)
 # ## Over several nodes
 #
 # So far, all ranks have run on one machine. On a cluster, SLURM starts them on all nodes of the job: `srun` takes the
-# place of `horovodrun`, and your training script stays as it is. A job requests its resources in three different
-# units:
+# place of `horovodrun`, and your training script stays as it is. A job requests its resources in three different units:
 #
 # - `--nodes` counts the nodes of the job,
 # - `--ntasks-per-node` and `--gres=gpu:` count ranks and GPUs **per node**,
 # - `--cpus-per-task` counts cores **per rank**.
 #
-# On CTE-POWER, a job that uses all 4 GPUs of a node also gets all 160 of its hardware threads. What value of
-# `--cpus-per-task` does a Horovod job need there?
+# On CTE-POWER, a job that uses all 4 GPUs of a node also gets all 160 of its hardware threads, and SLURM counts these
+# threads as cores. What value of `--cpus-per-task` does a Horovod job need there?
 
 # %% labs={"id": "07.22"}
 ### BEGIN SOLUTION
@@ -208,9 +210,9 @@ cpus_per_task = 160 // 4
 check("07.22", cpus_per_task)
 
 # %% [markdown]
-# In the course's top folder, open `slurm/local/ResNet50_horovod_nodes.sh` (or the one in your site's folder). It
-# starts one training run on 2 nodes, with one rank per GPU. Fill in its five blanks. SLURM passes the number of ranks
-# to the script in `SLURM_NTASKS`. So `sbatch --nodes=64` runs the same script on 64 nodes.
+# In the course's top folder, open `slurm/local/ResNet50_horovod_nodes.sh` (or the one in your site's folder). It starts
+# one training run on 2 nodes, with one rank per GPU. Fill in its five blanks. SLURM puts the number of ranks into the
+# variable `SLURM_NTASKS`, so `sbatch --nodes=64` runs the same script on 64 nodes.
 
 # %%
 site = sites.load()
@@ -221,8 +223,7 @@ print(batch_script.read_text())
 check("07.23", batch_script)
 
 # %% [markdown]
-# Submit it. Without SLURM, bash runs the script on this machine. Then all ranks run here and share the machine's
-# cores.
+# Submit it. Without SLURM, bash runs the script, and all ranks share the cores of this machine.
 
 # %%
 short = ["--images", 256, "--epochs", 1, "--repeats", 1] if site.preset != "course" else []
@@ -255,4 +256,4 @@ if batch_job and batch_job.records:
 #   completely or not at all. One rank reads it, then sends the contents to all the others.
 # - A rank is a SLURM task. Tasks and GPUs are counted per node, cores per rank.
 #
-# Next: `08_resnet152_scaling`.
+# Next: `07c_why_does_it_stand_still`.

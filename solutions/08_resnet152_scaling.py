@@ -7,25 +7,25 @@
 # ---
 
 # %% [markdown]
-# # Does the larger network scale better or worse?
+# # What changes with a larger network?
 #
-# **Time: 90 minutes, including 9 minutes of computing on 2 cores.**
+# **Time: 85 minutes, including 9 minutes of computing on 2 cores.**
 #
-# **Paths:** *the practical* (next: `11_report`), *everything*; *an afternoon* leaves it out.
+# **Paths:** *the practical* (next: `08b_both_networks_together`), *everything*; *an afternoon* leaves it out.
 #
-# ResNet152V2 is the big sister of ResNet50V2. "It is bigger, so it scales worse" is easily said, but it is a guess.
-# First you count what grows. Then you write the training script and find the largest batch size. Finally you run the
-# script and let the intervals tell you what your data support. The long runs continue in the background while you
-# work. You hand in tasks **T7** to **T10**. Three optional parts at the end take about 25 minutes more.
+# ResNet152V2 has about three times as many layers as ResNet50V2. "It is bigger, so it scales worse" is easily said,
+# but it is a guess. In this notebook and the next one, `08b_both_networks_together`, you find out. First you count
+# what grows with the network. Then you write the training script (**T7**), find the largest batch size (**T8**), and
+# train on 1 and more workers (**T9**). The training runs continue in the background while you work. Notebook 08b then
+# compares the two networks.
 
 # %%
 from labs import devices, jobs, presets, recorded
 from labs.checks import answered, check, outcome, predict
-from labs.lessons.nb08 import experiments, logs
+from labs.lessons.nb08 import experiments
 from labs.measure import maxbatch
 from labs.models import counts as facts
-from labs.results import collect, verdict
-from labs.results.run import load_record
+from labs.results import collect
 from labs.show import compare, plots, tables
 from labs.slurm import sites
 
@@ -39,8 +39,8 @@ print(f"A worker is one {unit}; this machine has {devices.cores()} cores.")
 # %% [markdown]
 # ## Predict first
 #
-# Both networks train on the same images, with the same batch size, on **one** worker. How many times as long does an
-# epoch take with ResNet152V2 as with ResNet50V2?
+# Suppose both networks train on the same images, with the same batch size, on **one** worker. How many times as long
+# does an epoch of ResNet152V2 take as an epoch of ResNet50V2? Enter a number.
 
 # %% labs={"id": "08.1"}
 ### BEGIN SOLUTION
@@ -49,8 +49,8 @@ epoch_ratio_expected = 3.1
 predict("08.1", epoch_ratio_expected)
 
 # %% [markdown]
-# Now both train on 2 workers, with the same batch size per worker. Which network has the larger speedup? Answer
-# `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (no difference that your runs can show).
+# Now suppose both networks train on 2 workers, with the same batch size per worker. Which network has the larger
+# speedup? Enter `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (your runs will show no difference).
 
 # %% labs={"id": "08.2"}
 ### BEGIN SOLUTION
@@ -59,11 +59,12 @@ larger_speedup_expected = "ResNet152V2"
 predict("08.2", larger_speedup_expected)
 
 # %% [markdown]
-# ## What grows how much?
+# ## What grows, and by how much?
 #
-# These numbers are counted layer by layer in the Keras models, for the image size of this notebook. No training is
-# needed. A **multiply-add** is one multiplication and the addition that follows it. The table counts the
-# multiply-adds of one forward pass for one image.
+# The numbers below are counted layer by layer in the Keras models, for the image size of this notebook. No training
+# is needed. A **multiply-add** is one multiplication and the addition that follows it; the table counts those of one
+# forward pass for one image. **Activations** are the outputs of the layers, which stay in memory until the backward
+# pass. The gradient consists of **tensors**, one for each array of weights.
 
 # %%
 size = {name: facts.of(name, image_size=plan.image_size, classes=10) for name in (small, large)}
@@ -77,8 +78,9 @@ columns = {
 tables.show([vars(found) for found in size.values()], tuple(columns), columns)
 
 # %% [markdown]
-# How many times as many multiply-adds does ResNet152V2 have as ResNet50V2, and how many times as many gradient bytes?
-# `size[large]` and `size[small]` have the table's columns as attributes, for example `size[large].multiply_adds`.
+# How many times as many multiply-adds does ResNet152V2 have as ResNet50V2? And how many times as many bytes does its
+# gradient have? `size[small]` and `size[large]` hold the numbers of the table under the names `multiply_adds`,
+# `gradient_bytes`, `tensors` and `activation_bytes`: for example, `size[large].multiply_adds`.
 
 # %% labs={"id": "08.3"}
 ### BEGIN SOLUTION
@@ -88,15 +90,15 @@ gradient_ratio = size[large].gradient_bytes / size[small].gradient_bytes
 check("08.3", operations_ratio, gradient_ratio, size[small], size[large])
 
 # %% [markdown]
-# Several workers share the computation, but pay for it with the exchange. So compare the two: how many bytes of
-# gradient are exchanged for each multiply-add that a worker computes in a step? In each step, a worker computes the
-# forward pass for all the images in its batch. (The backward pass takes about twice as much work as the forward pass,
-# for both networks, so leave it out.)
+# Several workers share the computation, but in return they must exchange gradients. So compare the two costs: for
+# each multiply-add that a worker computes in a step, how many bytes of gradient are exchanged? In each step, a worker
+# runs the forward pass for all the images in its batch. Leave out the backward pass: it takes about twice as much
+# work as the forward pass, for both networks.
 
 
 # %% labs={"id": "08.4"}
 def bytes_per_operation(facts, batch):
-    """Bytes of gradient for each multiply-add of forward, in a step with `batch` images per worker."""
+    """Bytes of gradient for each multiply-add of the forward pass, in a step with `batch` images per worker."""
     ### BEGIN SOLUTION
     return facts.gradient_bytes / (batch * facts.multiply_adds)
     ### END SOLUTION
@@ -115,13 +117,13 @@ if answered("08.4"):
 
 # %% [markdown]
 # In each row, the larger network exchanges *fewer* bytes for each multiply-add. **Judging by bytes alone, it should
-# scale better at the same batch size.** What works against this?
+# scale better at the same batch size.** What could make it scale worse all the same?
 #
-# - **a**: its gradient has more bytes, no matter how much is computed during the exchange
-# - **b**: with three times as many layers, the workers wait for each other three times as often in a step
-# - **c**: less memory is left for images, so its largest batch is smaller; and the workers have three times as many
-#   tensors to agree on
-# - **d**: it needs more epochs, and every epoch means one more exchange
+# - **a**: its gradient takes up more bytes, no matter how much the workers compute during the exchange
+# - **b**: it has three times as many layers, so the workers wait for each other three times as often in each step
+# - **c**: it leaves less memory for images, so its largest batch is smaller; and its gradient consists of three times
+#   as many tensors
+# - **d**: it needs more epochs, and each additional epoch means one more exchange
 
 # %% labs={"id": "08.5"}
 ### BEGIN SOLUTION
@@ -130,20 +132,27 @@ other_way = "c"
 check("08.5", other_way)
 
 # %% [markdown]
-# Which effect is stronger depends on the batch size, the links and the software. An argument cannot settle this; a
-# measurement may.
+# Which effect is stronger depends on the batch size, the links between the workers and the software. Arguments cannot
+# settle this; a measurement may.
 #
 # ## T7: the script
 #
 # Open `scripts/ResNet152V2.py` next to your `scripts/ResNet50.py`. It already contains everything that is the same in
-# every training script. **Write the rest, using your own script as a model**: the strategy, the learning rate, the
-# first line of the log, the network, the recorder and the training. Only a few lines differ.
+# every training script. **Fill in the six blanks**: the strategy, the learning rate, the first line of the log, the
+# network, the recorder and the training. Use your own script as a model: only a few lines differ. The check below
+# accepts your script if
 #
-# What happens if you change the network but forget to change `model="ResNet50V2"` in the recorder?
+# - it trains ResNet152V2 from random weights, with one output for each class, and one replica on each of the `workers`;
+# - the learning rate follows the linear rule;
+# - both the log and the record give the name `ResNet152V2` and the number of workers;
+# - the recorder records every epoch, and the log has one line for each epoch.
 #
-# - **a**: the run stops, since the record and the network do not agree
-# - **b**: the run does not stop; the times of ResNet152V2 are recorded under the name ResNet50V2, and compared with
-#   those of ResNet50V2
+# Before you start, a question: what happens if you change the network but forget to change `model="ResNet50V2"` in
+# the recorder?
+#
+# - **a**: the run stops because the record does not match the network
+# - **b**: the run goes on; the times of ResNet152V2 are recorded under the name ResNet50V2, and later taken for times
+#   of ResNet50V2
 # - **c**: ResNet50V2 is trained, because the recorder chooses the network
 # - **d**: no record is written
 
@@ -158,8 +167,8 @@ script = "scripts/ResNet152V2.py"
 compare.scripts("scripts/ResNet50.py", script)
 
 # %% [markdown]
-# Above you see the lines that occur in only one of the two scripts (printing and recording are left out). The check
-# tries out your script, as in notebook 05.
+# The cell above shows the lines that occur in only one of the two scripts. Lines that print or record are left out.
+# The check tries out your script, as in notebook 05.
 
 # %% labs={"id": "T7"}
 check("T7", script)
@@ -170,8 +179,8 @@ check("T7", script)
 # As in notebook 04, a separate process trains with 1, 2, 4, ... images until memory runs out. Both networks get the
 # same amount of memory for a step.
 #
-# **Predict:** what is the ratio of ResNet50V2's largest batch to that of ResNet152V2? The table above shows what
-# grows with the batch size.
+# **Predict:** how many times as large is ResNet50V2's largest batch as ResNet152V2's? Enter a number. (Which column of
+# the first table grows with the batch size?)
 
 # %% labs={"id": "08.7"}
 ### BEGIN SOLUTION
@@ -181,7 +190,7 @@ predict("08.7", batch_ratio_expected)
 
 # %%
 pair = ("SmallCNN", small) if quick else (small, large)  # the preset test is for tests: it takes smaller networks here
-memory = 2**28 if quick else plan.memory
+memory = 2**27 if quick else plan.memory
 search = {name: maxbatch.search(name, image_size=plan.image_size, memory=memory) for name in pair}
 for result in search.values():
     print(maxbatch.table(result), "\n")
@@ -189,11 +198,11 @@ for result in search.values():
 # %% [markdown]
 # ## T9: start the runs
 #
-# There is one job for each number of workers, and the jobs **take turns**, as in notebook 05: a round is one epoch of
-# each job, and the first round is for warm-up. The runs take several minutes. They start only now that the search has
-# finished, because two measurements must not run at the same time. `begin()` starts the turns **in the background**
-# and returns at once. Keep reading and writing here, but do not start anything that computes. The rounds do wait
-# while other programs use the cores, but not for ever.
+# There is one job for each number of workers, and the jobs **take turns**, as in notebook 05: in each round, every
+# job trains for one epoch. The first round is a warm-up. The runs take several minutes. They start only now, after
+# the search, because two measurements must not run at the same time. `begin()` starts the turns **in the background**
+# and returns at once. You can go on reading and writing, but do not start anything that computes: a round waits while
+# other programs use the cores, but it does not wait for ever.
 
 # %%
 sizes = [*plan.arguments(), "--images", 64] if quick else plan.arguments()
@@ -205,7 +214,8 @@ if answered("T7"):
     turns.begin()
 
 # %% [markdown]
-# As long as the script has blanks, the notebook continues with *recorded* runs from a machine with 2 cores.
+# As long as the script has blanks, no run starts, and the notebook continues with *recorded* runs from a machine with
+# 2 cores.
 #
 # ## While they run: what the search found
 
@@ -213,9 +223,10 @@ if answered("T7"):
 plots.show(plots.search(search[pair[1]]))
 
 # %% [markdown]
-# Doubling finds the limit only to within a factor of 2: it lies between `result["largest"]`, which fits, and
-# `result["fails"]`, which does not. So all that you know about the *ratio* of the two limits (first network / second
-# network) is that it lies between two bounds. What are these bounds?
+# Doubling finds a limit only to within a factor of 2: the limit lies between `result["largest"]`, which fits, and
+# `result["fails"]`, which does not. So you cannot know the *ratio* of the two limits (first network / second network)
+# exactly, but you can say between which two bounds it lies. Compute the bounds. In the next cell, `first` and
+# `second` are the results of the two searches.
 
 # %% labs={"id": "08.9"}
 first, second = (search[name] for name in pair)
@@ -233,26 +244,29 @@ low, high = (borders[0] / borders[1], borders[2] / borders[3]) if all(borders) e
 outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, high) if low else None)
 
 # %% [markdown]
-# Weights, gradients and optimizer state take up their memory only once. The images share what is left, and each image
-# needs memory for its activations. Whether the largest batch is also the fastest is a separate question: once the
-# number of images per second has stopped rising, a larger batch gains nothing on *one* worker. On many workers it
-# still helps, since there are fewer exchanges per image.
+# Weights, gradients and optimizer state take up the same amount of memory at every batch size. The images share what
+# is left, and each image needs memory for its activations. Whether the largest batch is also the fastest is a
+# separate question: once the number of images per second has stopped rising, a larger batch gains nothing on *one*
+# worker. On many workers it still helps, because there are fewer exchanges per image.
 #
-# **Write for T8**, in about four sentences: What is the largest batch of ResNet152V2 that fits, and how much memory
-# was there for a step? Quote the line of the `.err` file that names the tensor, and give the file's name: you find
-# both below the trials of your search. Compare this limit with that of ResNet50V2 for the same amount of memory, as
-# an interval. Which part of the memory sets the limit, and why?
+# **Write for T8**, in about four sentences:
+#
+# - What is the largest batch of ResNet152V2 that fits, and how much memory was there for a step?
+# - Which line of the `.err` file names the tensor? Quote it, and give the file's name. You find both below the trials
+#   of your search.
+# - How does this limit compare with that of ResNet50V2 for the same amount of memory? Give the ratio as an interval.
+# - Which part of the memory sets the limit, and why?
 
 # %% [markdown] labs={"id": "T8", "kind": "answer"}
 # ### T8: your answer
 # ### BEGIN SOLUTION
-# I doubled the batch size of ResNet152V2 from 1 until memory ran out, with the memory that the preset allows for a
-# step (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one fails
+# I doubled the batch size of ResNet152V2, starting from 1, until a step no longer fitted into the memory that the
+# preset allows (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one fails
 # with the line `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape
 # is the batch size that failed. ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the two
-# limits only as an interval; this can be compared with the ratio of the activations per image, computed from the
-# layers. Activations set the limit, since they alone grow with the batch size. The weights and gradients of
-# ResNet152V2 take up 2.5 times as much memory as those of ResNet50V2, but only once.
+# limits only as an interval; the ratio of the activations per image, computed from the layers, can be compared with
+# it. Activations set the limit, since they alone grow with the batch size. The weights and gradients of ResNet152V2
+# take up 2.5 times as much memory as those of ResNet50V2, but this amount is the same at every batch size.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -262,69 +276,9 @@ outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, hi
 print(turns)
 
 # %% [markdown]
-# ## While they run: when is a difference real?
-#
-# Soon you will have two speedups, and they will differ, since two runs always differ. Is the difference more than
-# chance? Each network was run for several rounds, and each round contains an epoch on 1 worker and one on 2, seconds
-# apart. Take the logarithm of the ratio of their times, $d = \log(t_1 / t_2)$. Whatever slowed down the whole round
-# cancels out. Then the logarithm of the ratio of the efficiencies is a difference between means over the rounds:
-#
-# $$ \log\frac{E_\text{large}}{E_\text{small}} = \bar d_\text{large} - \bar d_\text{small} . $$
-#
-# The mean of n values with variance $s^2$ has variance $s^2/n$, and the variances of independent means add up. Return
-# both numbers: the difference and its standard error.
-
-# %% labs={"id": "08.16"}
-from math import exp, log, sqrt
-from statistics import mean, variance
-
-
-def contrast(small_1, small_2, large_1, large_2):
-    """(log of E(large) / E(small), its standard error); each argument: epoch seconds by round, on 1 or 2 workers."""
-    ### BEGIN SOLUTION
-    d_small, d_large = (
-        [log(one / two) for one, two in zip(*times)] for times in ((small_1, small_2), (large_1, large_2))
-    )
-    return mean(d_large) - mean(d_small), sqrt(variance(d_large) / len(d_large) + variance(d_small) / len(d_small))
-    ### END SOLUTION
-
-
-check("08.16", contrast)
-
-# %% [markdown]
-# From these two numbers, the kit computes a 95 % interval for the ratio. (It uses Student's t instead of 1.96, since
-# there are only a few rounds.) Three answers are possible:
-#
-# - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
-# - `"no"`: the interval contains 1 and lies *entirely* between 1 / (1 + matters) and 1 + matters. Differences in this
-#   range do not matter to you.
-# - `"can't tell"`: the interval contains 1, but it also contains differences that would matter.
-
-
-# %% labs={"id": "08.17"}
-def answer(low, high, matters):
-    """ "yes", "no" or "can't tell", for the interval [low, high] of a ratio; matters: 0.05 for 5 %."""
-    ### BEGIN SOLUTION
-    if low > 1 or high < 1:
-        return "yes"
-    if low >= 1 / (1 + matters) and high <= 1 + matters:
-        return "no"
-    return "can't tell"
-    ### END SOLUTION
-
-
-check("08.17", answer)
-
-# %% [markdown]
-# You will use both functions below, once your runs have finished.
-
-# %%
-print(turns)
-
-# %% [markdown]
 # ## T9: what the runs say
 #
-# Collect the runs: `wait()` returns when all of them have finished. At first, look only at the run on **one worker**,
+# Collect the runs: `wait()` returns when all of them have finished. For now, look only at the run on **one worker**,
 # since you will predict the others.
 
 # %%
@@ -338,8 +292,8 @@ if quick and not own_small:  # the preset test is for tests: it looks at the new
 
 # %% [markdown]
 # Your runs of ResNet152V2 are compared with your runs of ResNet50V2 from notebook 05. If your runs of one network are
-# missing, recorded runs are used for *both*. Your runs and the recorded ones come from two different machines, so
-# mixing them would mean comparing machines as well as networks.
+# missing, recorded runs are used for *both*. Recorded runs come from another machine, so mixing them with yours would
+# mean comparing machines as well as networks.
 
 
 # %%
@@ -351,14 +305,18 @@ small_files, large_files = (of(name, recorded.laptop_two_networks()) for name in
 if own:
     small_files, large_files = own_small or small_files, [job.record for job in turns.jobs]
 if lacks:
-    print("Recorded runs stand for", f"{small}." if own else "both networks.", lacks)
+    print("Recorded runs are used for", f"{small}." if own else "both networks.", lacks)
 else:
     print("These are your own runs of both networks.")
 
 # %% [markdown]
-# **Predict the step time on 2 workers by hand before you look at it.** On 2 workers, a step of ResNet50V2 takes
-# longer than on 1, because of exchange and waiting. Assume that this extra time grows in proportion to the bytes of
-# the gradient, and add it to the step time of ResNet152V2 on one worker.
+# **Predict the step time on 2 workers by hand before you look at it.** A step of ResNet50V2 takes longer on 2 workers
+# than on 1, because the workers exchange gradients and wait for each other. Assume that this extra time is
+# proportional to the bytes of the gradient. What is it then for ResNet152V2? Add it to the step time of ResNet152V2
+# on one worker.
+#
+# `small_step` and `large_step` hold the seconds of a step for each number of workers: `small_step[2]` is ResNet50V2's
+# step on 2 workers.
 
 
 # %% labs={"id": "08.10"}
@@ -391,12 +349,16 @@ if answered("08.10"):
     print(f"residual: {measured_step / step_expected - 1:+.1%} of the prediction")
 
 # %% [markdown]
-# Note down the residual: you need it for T9. The extra time does not have to grow in proportion to the bytes, and
-# other things in a step may take time, too.
+# The **residual** is the part of the measured time that the prediction does not account for. Note it down: you need
+# it for T9. It need not be zero. The extra time may not be proportional to the bytes, and other things in a step may
+# take time, too.
 #
 # The number of images per second counts only the images that were actually processed: 512 images are 8 steps of 64
-# images, or 4 steps of 128 images. If the batch size does not divide the number of images evenly, the kit's pipeline
-# leaves out the last, partial step.
+# images, or 4 steps of 128. If the batch size does not divide the number of images evenly, the kit's pipeline leaves
+# out the last, incomplete batch.
+#
+# The next check has no blank. It looks at whether your study is complete: both networks need a run on 1 worker and a
+# run on at least one other number of workers.
 
 # %% labs={"id": "08.11"}
 check("08.11", rows, "" if own else lacks)
@@ -407,8 +369,9 @@ check("08.11", rows, "" if own else lacks)
 #
 # ## On the cluster
 #
-# `slurm/local/ResNet152V2.sh` (or the one in your site's folder) is the counterpart of the script that you wrote in
-# notebook 05b. Fill in its blanks. The check finds mistakes that `sbatch` would accept.
+# `slurm/local/ResNet152V2.sh` is the batch script for your new training script. If you work on another cluster, use
+# the one in your site's folder. Fill in its blanks, with the `ResNet50.sh` that you wrote in notebook 05b as a model.
+# Then run the next two cells. The check finds mistakes that `sbatch` would accept.
 
 # %%
 site = sites.load()
@@ -435,13 +398,20 @@ if answered("T7", "08.13") and not quick and queue.available():
 
 # %% [markdown]
 # The global batch for 2 workers must include the images of both. What else may differ from `ResNet50.sh`? A larger
-# network needs more time (`--time`). At the largest batch size, the number of images per worker is different.
+# network needs more time (`--time`). If you train with the largest batch size, the number of images per worker is
+# different, too.
 #
-# **Hand in for T9**: your `ResNet152V2.py` and `ResNet152V2.sh`, with the batch size per worker and the learning rate
-# for each number of workers. Add the relevant lines of `.out` for each number of workers, and a comment on `.err`.
-# Give the epoch time and the images per second over the rounds, without the first epoch; the speedup with its
-# interval, and what one worker is; the accuracy alongside the speed, with the number of updates; and your prediction
-# of the step time on 2 workers, with its residual. Apart from the quoted lines, about eight sentences are enough.
+# **Hand in for T9** your `ResNet152V2.py` and `ResNet152V2.sh`. Besides the quoted lines, write about eight
+# sentences, with
+#
+# - the batch size per worker, and the learning rate for each number of workers;
+# - the relevant lines of `.out` for each number of workers, and a comment on `.err`;
+# - the epoch time and the images per second, averaged over the rounds without the first epoch;
+# - the speedup with its interval, and what one worker is;
+# - the accuracy alongside the speed, with the number of updates;
+# - your prediction of the step time on 2 workers, with its residual.
+#
+# The next cell prints the beginning of each log. The other numbers are in the table above.
 
 # %%
 for file in large_files:
@@ -454,337 +424,31 @@ for file in large_files:
 # The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I trained on 1 and 2 workers (a worker is one
 # CPU core, or one GPU where there are GPUs). The runs took turns for several rounds, with a fixed batch size per
 # worker. The files are runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of the .out file names the
-# model, the number of workers, the global batch size and the learning rate. The lines `N/N - ..s` are used, except
-# for the line of each run's first epoch. The .err files contain no errors. The table above gives the speedup and the
-# efficiency with 95 % intervals, alongside the epoch time and images per second measured in these minutes. After the
-# same number of epochs, the accuracy is lower on 2 workers, which make half as many updates. I predicted the step
-# time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on 4 workers would be
-# oversubscribed on 2 cores.
+# model, the number of workers, the global batch size and the learning rate. The lines `N/N - ..s` give the time of
+# each epoch; I left out the first epoch of each run. The .err files contain no errors. The table above gives the
+# speedup and the efficiency with 95 % intervals, alongside the epoch time and images per second of the same few
+# minutes. It also gives the accuracy after the last epoch, when 2 workers have made half as many updates as 1 worker. I
+# predicted the step time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on
+# 4 workers would be oversubscribed on 2 cores.
 # ### END SOLUTION
 
 # %% [markdown]
-# ## T10: both networks together
+# ## What is still open
 #
-# Using `rows`, plot epoch time, images per second and speedup against the number of workers, with **both networks in
-# each plot**. Label the axes with units, and add a legend that names the networks. Each row has the keys `model`,
-# `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Start with
-# `figure = Figure(figsize=(12, 3.2), layout="constrained")`.
-
-# %% labs={"id": "08.14"}
-from matplotlib.figure import Figure
-
-### BEGIN SOLUTION
-figure = Figure(figsize=(12, 3.2), layout="constrained")
-for axis, key, label in zip(
-    figure.subplots(1, 3),
-    ("epoch_seconds", "images_per_second", "speedup"),
-    ("seconds per epoch", "images per second", "speedup (times)"),
-):
-    for name, mark in ((small, "o-"), (large, "s-")):
-        mine = sorted((row for row in rows if row["model"] == name), key=lambda row: row["workers"])
-        axis.plot([row["workers"] for row in mine], [row[key] for row in mine], mark, label=name)
-    axis.set(xlabel=f"workers (one worker: one {unit})", ylabel=label, ylim=(0, None))
-    axis.legend()
-### END SOLUTION
-if check("08.14", figure, rows):
-    figure.alt = "Your plots of epoch time, images per second and speedup of both networks over the number of workers."
-    plots.show(figure)
-
-# %% [markdown]
-# The kit's plot of the same rows adds the intervals:
+# You have not yet learnt what came of your first two predictions. The table above shows two speedups, and they
+# differ. But two measurements always differ: is the difference between the networks more than chance? Notebook 08b
+# answers this.
 
 # %%
-plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
-
-# %% [markdown]
-# On one worker, what is the ratio of ResNet152V2's epoch time to that of ResNet50V2? Compute it from `rows`. (The two
-# networks were measured at different times, so the ratio includes any drift of the machine. That is why `rows` does
-# not give it.)
-
-# %% labs={"id": "08.15"}
-### BEGIN SOLUTION
-alone = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
-epoch_ratio = alone[large] / alone[small]
-### END SOLUTION
-check("08.15", epoch_ratio, rows)
-
-# %%
-grown = {
-    what: getattr(size[large], key) / getattr(size[small], key)
-    for what, key in (
-        ("multiply-adds", "multiply_adds"),
-        ("bytes of activations", "activation_bytes"),
-        ("tensors", "tensors"),
-        ("bytes of gradients", "gradient_bytes"),
-    )
-}
-for what, factor in grown.items():
-    print(f"{what} of {large}: {factor:.2f} times as many")
-took = {row["model"]: row["epoch_seconds"] for row in rows if row["workers"] == 1}
-longer = took[large] / took[small]
-outcome("08.1", longer, how="recorded" if lacks else "measured")
-inside = min(grown.values()) <= longer <= max(grown.values())
-print(
-    f"The epoch is {longer:.2f} times as long:", "within these factors." if inside else "outside of all these factors."
-)
-
-# %% [markdown]
-# No single factor has to match the ratio of the epoch times. Time is spent on multiply-adds, on moving activations,
-# on starting one operation after another, and on updating weights, and each of these grows by its own factor. Some of
-# the time in a step does not grow at all: reading the batch, Keras's loop, the work around each step. With images of
-# 32x32 pixels there is little to compute, so these fixed costs make up a large share of the time and pull the ratio
-# below the factors. With large images they hardly matter. A ratio above all the factors would need another cause, for
-# example a machine that was slower in one of the two studies.
-#
-# A speedup compares workers of the same kind. The statement "ResNet50V2 on 2 GPUs is n times as fast as ResNet152V2
-# on a CPU" mixes three things: different work, different hardware and more workers. The result does not tell you how
-# much each of them contributes.
-#
-# ### Accuracy beside speed
-
-# %%
-plots.show(plots.learning(rows))
-
-# %% [markdown]
-# After the same number of epochs, 2 workers have made half as many updates as 1 worker, for both networks. After so
-# few epochs, the larger network is not necessarily ahead, since it has more to learn. How much a *second* of training
-# improves the network is a different question from how much an *epoch* does; this study is too short to answer it.
-#
-# ## Is the difference real?
-#
-# Now use your two functions. Before you look: which of the three answers do your runs give, if a difference of 5 %
-# matters?
-
-# %% labs={"id": "08.18"}
-### BEGIN SOLUTION
-verdict_expected = "can't tell"
-### END SOLUTION
-predict("08.18", verdict_expected)
-
-# %%
-runs = [load_record(file) for file in (*small_files, *large_files)]
-found = verdict.compare(runs, large, small, workers=2, matters=0.05)
-print(found)
-kind = "recorded" if lacks else "measured"
-outcome("08.18", found.answer, how=kind)
-outcome("08.2", "equal" if found.answer != "yes" else large if found.ratio > 1 else small, how=kind)
-
-# %%
-if answered("08.16", "08.17") and found.interval:
-    times = [
-        list(run.rounds.values()) or run.steady_times()[0]
-        for name in (small, large)
-        for run in sorted(runs, key=lambda run: run.workers)
-        if run.model == name and run.workers <= 2
-    ]
-    centre, error = contrast(*times)
-    print(f"your ratio: {exp(centre):.3f}, standard error of its logarithm {error:.3f}")
-    print("your answer:", answer(*found.interval, 0.05))
-
-# %% [markdown]
-# **Why in turns?** Suppose that the runs had followed one another, and that something (another user, a hot laptop)
-# had slowed down the machine during one of them. The slowdown would have looked like a property of the network. Here
-# are the rounds of ResNet152V2:
-
-# %%
-one, two = (load_record(file) for file in large_files[:2])
-plots.show(plots.rounds(two, one))
-
-# %% [markdown]
-# "Can't tell" is a result, and it tells you what to do next. The last sentence of the verdict gives the smallest
-# difference that such data can show. To halve it, you need about four times as many rounds, or a quieter machine.
-#
-# ## Equal batch, or its own largest?
-#
-# In all these runs, both networks had the same batch size. With its own largest batch (T8), each network processes
-# more images per exchange. Count again how many bytes are exchanged for each multiply-add:
-
-# %%
-if answered("08.4"):
-    shown = []
-    for name in pair:
-        found = facts.of(name, image_size=plan.image_size, classes=10)
-        for what, batch in (("equal", plan.local_batch), ("its largest", search[name]["largest"])):
-            each = {"network": name, "batch": f"{batch:,} ({what})", "bytes": 1000 * bytes_per_operation(found, batch)}
-            shown.append(each)
-    headers = {"bytes": "bytes of gradient for each 1,000 multiply-adds"}
-    tables.show(shown, ("network", "batch", "bytes"), headers)
-
-# %% [markdown]
-# Is the order of the two networks the same at both batch sizes? These bytes are counted. No run was measured at the
-# largest batch sizes, and bytes are not seconds. So anyone who speaks of "the scaling of ResNet152V2" must say at
-# which batch size. The optional notebook `12_where_a_step_goes` takes a step apart, measures it at the largest batch
-# sizes as well, and makes a prediction for 4,096 workers.
-#
-# ## T10
-#
-# Use your three plots to explain why an epoch of ResNet152V2 takes longer, and how its speedup compares with that of
-# ResNet50V2. Say what your data settle and what they leave open. Distinguish the equal batch size from each network's
-# own largest batch, and what you measured from what you counted.
-
-# %% [markdown] labs={"id": "T10", "kind": "answer"}
-# ### T10: your answer
-# ### BEGIN SOLUTION
-# An epoch of ResNet152V2 takes longer because the network computes 3.13 times as many multiply-adds for each image. The
-# measured ratio on one worker (08.15) is different, since activations and the number of operations grow by other
-# factors, and some costs of a step do not grow at all. The gradient of ResNet152V2 has only 2.47 times as many bytes,
-# so the network exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch
-# size. The plots show both speedups with their intervals, measured at the same batch size. The verdict above shows
-# whether they differ: it gives the ratio of the efficiencies, its interval, and the smallest difference that these
-# rounds could show. Nothing was measured at each network's own largest batch size. There, ResNet152V2 fits fewer
-# images, so it exchanges more often per image: the bytes for each multiply-add, counted in the last table, show how
-# much of its advantage is left. Its workers also have to agree on 514 tensors instead of 174. After the same number of
-# epochs, 2 workers have made half as many updates, and the accuracy is lower, for both networks.
-# ### END SOLUTION
-
-# %% [markdown]
-# ## Optional: the same with Horovod
-#
-# (About 12 minutes, plus a few minutes of computing if you have your own runs.) MirroredStrategy is a single process.
-# With Horovod, every worker is a separate process, has its own input pipeline, and exchanges its gradients in a
-# different way. If a difference between the two networks is due to the *networks*, it should appear both with
-# MirroredStrategy and with Horovod.
-#
-# The script is your `ResNet50_horovod.py` from notebook 07, with the name of the larger network in it. It runs in the
-# background if you have your own runs of both networks with MirroredStrategy and those from notebook 07. Otherwise,
-# recorded runs are used for both networks.
-
-# %%
-small_horovod = experiments.earlier(plan, "ResNet50_horovod", "horovod")
-horovod_script = experiments.with_network("scripts/ResNet50_horovod.py", large)
-horovod_turns = jobs.Turns()
-if horovod_script and own and (small_horovod or quick) and devices.has("horovod"):
-    # MPI wants a core for each rank
-    launcher = "horovodrun" if devices.oversubscribed(max(plan.workers)) else "mpiexec"
-    for workers in plan.workers if small_horovod else (2,):
-        options = {"name": f"ResNet152V2_horovod_w{workers}", "ranks": workers, "launcher": launcher}
-        horovod_turns.start(horovod_script, "--batch_size", workers * plan.local_batch, *sizes, **options)
-    horovod_turns.begin()
-
-# %% [markdown]
-# **Assume** that with Horovod, the efficiency of ResNet152V2 is the same multiple of ResNet50V2's efficiency as with
-# MirroredStrategy. **From this, predict the efficiency of ResNet152V2 on 2 Horovod ranks** before you look. The other
-# three efficiencies are known; they all come from your own runs, or all from recorded ones:
-
-
-# %% labs={"id": "08.12"}
-def efficiency(rows, name):
-    return next(row["efficiency"] for row in rows if (row["model"], row["workers"]) == (name, 2))
-
-
-all_own = not (lacks or experiments.lacks(small_horovod, horovod_turns, "Horovod", beside=small_files, going=True))
-known = rows if all_own else collect.rows(recorded.laptop_two_networks())
-mirrored = {name: efficiency(known, name) for name in (small, large)}
-small_rows = collect.rows(small_horovod if all_own else of(small, recorded.laptop_two_networks_horovod()))
-horovod = {small: efficiency(small_rows, small)}
-print("Your own runs:" if all_own else "Recorded runs:")
-print(f"MirroredStrategy: {small} {mirrored[small]:.3f}, {large} {mirrored[large]:.3f}")
-print(f"Horovod:          {small} {horovod[small]:.3f}, {large} ...")
-### BEGIN SOLUTION
-efficiency_expected = horovod[small] * mirrored[large] / mirrored[small]
-### END SOLUTION
-check("08.12", efficiency_expected, mirrored, horovod)
-
-# %%
-if horovod_turns.jobs:
-    horovod_turns.wait()
-horovod_lacks = lacks or experiments.lacks(small_horovod, horovod_turns, "Horovod", beside=small_files)
-own_horovod = not horovod_lacks
-horovod_files = [*small_horovod, *(job.record for job in horovod_turns.jobs)]
-if not own_horovod:
-    horovod_files = experiments.both(recorded.laptop_two_networks_horovod())
-    print("Recorded runs stand for both networks.", horovod_lacks)
-horovod_rows = collect.rows(horovod_files)
-tables.scaling(horovod_rows)
-
-# %%
-if all_own != own_horovod:
-    print("One of these is of your runs, the other of recorded ones: the prediction 08.12, and the table above.")
-    print("So they are not compared. Run the cell of 08.12 again, which takes the other runs now, then this one.")
-elif answered("08.12"):
-    row = next(row for row in horovod_rows if (row["model"], row["workers"]) == (large, 2))
-    low, high = row["efficiency_interval"]
-    print(f"efficiency of {large} with Horovod: predicted {efficiency_expected:.3f},", end=" ")
-    print("measured" if own_horovod else "recorded", f"{row['efficiency']:.3f} [{low:.3f}, {high:.3f}]")
-    print("The interval", "holds" if low <= efficiency_expected <= high else "leaves out", "your prediction.")
-
-# %% [markdown]
-# If the interval contains your prediction, these runs do not contradict the assumption; but a wide interval contains
-# many values. If it does not, some effect depends both on the network *and* on the method of exchange. Your
-# prediction is uncertain as well, since it is computed from three measurements.
-#
-# Compare the speedups with those of MirroredStrategy above only if both tables come from your runs, or both from
-# recorded runs. Compare seconds only if all the runs are yours.
-
-# %%
-plots.show(plots.scaling(horovod_rows, ("epoch time", "speedup", "efficiency")))
-
-# %% [markdown]
-# And here is the verdict on these runs:
-
-# %%
-print(verdict.compare([load_record(file) for file in horovod_files], large, small, workers=2, matters=0.05))
-
-# %% [markdown]
-# If both verdicts are on your runs, or both on recorded runs, you have two measurements of one machine, taken at
-# different times and with different methods of exchange. Where they agree, they support each other. If one is on your
-# runs and the other on recorded runs, they come from two different machines, and you must judge each on its own.
-#
-# ## Optional: one configuration against itself
-#
-# How large a difference does your machine show where there is none? Let two training runs of *one* configuration take
-# turns, as your runs did above. (This is called an A/A test.) Their ratio should be 1. The end of its interval that
-# is farther from 1 is your noise floor: do not believe any smaller difference. In a terminal, the command is
-# `labs study --twice`. To measure it here with a small network, set the first line to `True`; it takes a few minutes.
-
-# %%
-measure_it = False  # True: takes a few minutes
-if measure_it:
-    from labs.measure import study
-
-    twice = study.run(plan, models=["SmallCNN"], workers=[1], twice=True)
-    print(*study.believed([], study.itself(twice[-2:])), sep="\n")
-
-# %% [markdown]
-# You can do the same with any two commands, or with one command at two commits of a repository: `labs compare` runs
-# them in rounds, in random order.
-#
-# ## Optional: what a log in whole seconds would have said
-#
-# (About 8 minutes.) Keras's log gives the time of an epoch in whole seconds. Here are the same runs with rounded
-# times: once taken at face value, and once with an interval that accounts for the rounding.
-
-# %%
-tables.show(logs.table(runs, large, small))
-
-# %% [markdown]
-# A log says 12 s for every epoch. What do you know about the epoch time?
-#
-# - **a**: it is 12.0 s, and since all epochs agree, the interval has zero width
-# - **b**: it is somewhere between 11.5 s and 12.5 s, no matter how many epochs say 12 s
-# - **c**: the more epochs there are, the closer it is to 12.0 s
-# - **d**: nothing at all
-
-# %% labs={"id": "08.19"}
-### BEGIN SOLUTION
-whole_seconds = "b"
-### END SOLUTION
-check("08.19", whole_seconds)
-
-# %% [markdown]
-# At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size.
-# Look at the table again. If all epochs of a run are rounded to the same number, the result looks certain, but the
-# spread that would have warned you is gone. If your epochs are spread over several seconds, the spread survives the
-# rounding, and the row "rounding counted" has the widest interval of the three.
+outcome("08.1", None)
+outcome("08.2", None)
 
 # %% [markdown]
 # ## Summary
 #
 # - A larger network computes more *and* exchanges more. What counts is the ratio of the two, at a given batch size.
-# - State the batch size, the machine and the baseline. Without these, "scales better" means nothing.
 # - Memory sets the largest batch, and activations fill the memory: with the larger network, fewer images fit.
-# - A difference is real, absent or undecided. Only an interval tells you which, and "undecided" is worth writing
-#   down.
+# - A record keeps the name that the script gives it: change the network and its name together.
 # - Predict first. A residual tells you what your assumption left out.
 #
-# Next: `09_why_scaling_fails`. The optional notebook `12_where_a_step_goes` shows where the time of a step goes.
+# Next: `08b_both_networks_together`.

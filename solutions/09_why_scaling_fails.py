@@ -13,10 +13,10 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# You have seen that more workers need less time. Here you see how that can fail, first on a small network whose
-# exchange costs more than it saves. You take its steps apart to find out why. Then you write local SGD, in which the
-# workers exchange less often, and you measure what it saves and what it costs. Notebook 09b, the second part, deals
-# with large batches and late workers.
+# So far, more workers have needed less time. Here you see how that can fail: for a small network, exchanging the
+# gradients can cost more time than the workers save by dividing the computing. You take the steps of such a network
+# apart to find out why. Then you write local SGD, in which the workers exchange less often, and you measure what this
+# saves and what it costs. Notebook 09b, the second part, deals with large batches and late workers.
 
 # %%
 import json
@@ -39,11 +39,11 @@ seeds = range(3 if quick else 5)
 print(f"preset {plan.name}; a rank computes on one CPU core, and this machine has {devices.cores()}")
 
 # %% [markdown]
-# ## 1. Exchange may cost more than it saves
+# ## 1. The exchange may cost more than it saves
 #
-# A published lesson on Horovod trains a small network on images of digits. With the same effective batch size, one
-# process takes 73 s and four take 443 s. The text says that four processes are "almost eight times slower". How many
-# times as long do four processes actually take?
+# A published lesson on Horovod trains a small network on images of digits. With the same global batch size, one process
+# takes 73 s and four processes take 443 s. The lesson says that four processes are "almost eight times slower". How
+# many times as long do they actually take?
 
 # %% labs={"id": "09.1"}
 ### BEGIN SOLUTION
@@ -52,9 +52,9 @@ times_as_long = 443 / 73
 check("09.1", times_as_long)
 
 # %% [markdown]
-# A wrong quotient stays in a text until somebody checks the division. The effect is real, though: four processes are
-# far slower than one. Now you reproduce it, with networks that differ only in size: each has three convolutions and a
-# dense layer.
+# The factor is wrong, but the effect is real: four processes are far slower than one. You now reproduce it with
+# networks that differ only in size. Each has three convolutions and a dense layer; the number of filters in the first
+# convolution sets its size:
 
 # %%
 sizes = [2, 16, 64] if quick else [2, 8, 16, 32, 64]
@@ -69,11 +69,12 @@ tables.show(rows, ("filters", "tensors", "weights", "bytes"), {"bytes": "bytes t
 
 # %% [markdown]
 # The global batch size is fixed: all the ranks together process 32 images per step. One rank processes all 32, two
-# ranks process 16 each, and four ranks process 8 each. (In notebooks 05 and 07 the batch size per worker stayed the
-# same, and the global batch grew. A fixed global batch is the harder case, called **strong scaling**.)
+# ranks process 16 each, and four ranks process 8 each. (In notebooks 05 and 07, the batch size per worker was fixed,
+# and the global batch grew with the number of workers. A fixed global batch is harder to scale. It is called **strong
+# scaling**.)
 #
-# **Predict** for the smallest network: how many times as long does a step take on two ranks as on one? A number below 1
-# means that two ranks are faster.
+# **Predict** for the smallest network: how many times as long does a step take on two ranks as on one? Give a number;
+# below 1 means that two ranks are faster.
 
 # %% labs={"id": "09.2"}
 ### BEGIN SOLUTION
@@ -82,19 +83,22 @@ two_over_one = 2.0
 predict("09.2", two_over_one)
 
 # %% [markdown]
-# The kit's cost model also makes a prediction, before anything has run on two ranks. It needs two measurements: the
-# step times of one rank with different batch sizes, and the latency and bandwidth of an all-reduce on its own.
+# The kit's cost model also makes a prediction, before any training on two ranks. It needs two measurements: the step
+# times of one rank with different batch sizes, and the latency and bandwidth of an all-reduce without any training.
 
 # %%
 rounds, of_round = (3, 4) if quick else (6, 10)
-expected, rows = {2: {}}, []
+expected = {2: {}}
 if devices.has("horovod"):
     alone = steps.measure(1, sizes, rounds=rounds, steps=of_round, launcher="mpiexec")
     link = allreduce.measure(2, sizes=(2**10, 2**14, 2**18, 2**22), repeats=8, launcher="mpiexec", runs=jobs.folder())
-    print(f"all-reduce: {1e6 * link['latency']['value']:.0f} us a message, {link['bandwidth']['value'] / 1e6:.0f} MB/s")
+    print(
+        f"all-reduce: {1e6 * link['latency']['value']:.0f} us per message, {link['bandwidth']['value'] / 1e6:.0f} MB/s"
+    )
     expected = {2: steps.predicted(alone, link, ranks=2)}
 
 # %%
+rows = []
 for filters, seconds in expected[2].items():
     one = np.mean(alone["seconds"][filters]["alone 32"])
     rows.append({"filters": filters, "one": 1000 * one, "two": 1000 * seconds, "ratio": seconds / one})
@@ -102,10 +106,15 @@ headers = {"one": "one rank (ms), measured", "two": "two ranks (ms), predicted",
 tables.show(rows, ("filters", "one", "two", "ratio"), headers)
 
 # %% [markdown]
-# Now measure it. In each round, four kinds of step take turns: one rank alone with the whole batch, one rank alone with
-# its share, all the ranks side by side without the exchange, and all the ranks with the exchange. Two ranks exchange
-# over MPI. Four ranks do so, too, if each of them has a core of its own. Otherwise they use Gloo, because a rank that
-# is waiting in MPI occupies a core that another rank needs.
+# Now measure it. In each round, four kinds of step take turns:
+#
+# - one rank alone, with the whole batch;
+# - one rank alone, with its share of the batch;
+# - all the ranks at the same time, each with its share, without an exchange;
+# - all the ranks at the same time, each with its share, with the exchange.
+#
+# Two ranks exchange over MPI, and so do four ranks if each has a core of its own. Otherwise four ranks use Gloo,
+# because a rank that waits in MPI occupies a core that another rank needs.
 
 # %%
 if devices.has("horovod"):
@@ -118,28 +127,35 @@ if devices.has("horovod"):
     plots.show(pictures.pays(alone, found, expected))
 
 # %% [markdown]
-# Each point is a network. Above the line, several ranks are slower than one. Where a curve crosses the line, more ranks
-# begin to pay off. Where was the cost model wrong, and in which direction? It knows about the computing and the links.
-# It does not know that two processes on one machine slow each other down.
+# Each point is one network. Above the dashed line, several ranks are slower than one; where a curve crosses the line,
+# more ranks begin to pay off. Compare the prediction of the cost model with the measurement: where was it wrong, and in
+# which direction? The model includes the computing and the links, but not that two processes on one machine slow each
+# other down.
 #
-# The steps of one curve took turns, so you can compare its points with each other. The curves themselves were measured
-# one after the other, and four ranks may also exchange in a different way from two. So the gap between two curves does
-# not tell you what two more ranks cost.
+# The steps behind one curve took turns, so you can compare its points. The two curves were measured one after the
+# other, and four ranks may use Gloo where two use MPI. So the gap between the curves does not show what two more ranks
+# cost.
 #
-# The next figure shows the parts of a step as shares of the step time on all the ranks in the same round. Each part is
-# the difference between two measured step times. **Start of operations** is what would remain of a step with 0 images:
-# each operation is started once, however few images it gets. **Sharing the machine** is the step of all ranks side by
-# side, without the exchange, minus the step of one rank alone. **Exchange and waiting** is the step with the exchange
-# minus that without it. No part can take less than 0, so a network with a negative part is marked as too noisy.
+# The next figure divides a step into four parts:
+#
+# - **start of operations**: the time that a step with 0 images would take, because every operation has to be started,
+#   however few images it gets;
+# - **computing**: the time that grows with the number of images;
+# - **sharing the machine**: how much longer a step takes when all the ranks compute at the same time, without an
+#   exchange, than when one rank computes alone;
+# - **exchange and waiting**: how much the exchange lengthens the step.
+#
+# The figure shows each part as a share of the step with the exchange in the same round. The parts are differences
+# between measured step times. A real part cannot be below 0, so a network with a negative part is marked as too noisy.
 
 # %%
 if devices.has("horovod"):
     plots.show(pictures.step_parts(found))
 
 # %% [markdown]
-# Write a function that computes the speedup of a step from its parts, all in the same unit: `start` is the start of
-# operations, `per_image` is the computing for one image, and `exchange` is everything that several ranks add: sharing
-# the machine, exchange and waiting. The global batch size is 32.
+# Write a function that computes the speedup of a step from its parts, which all have the same unit. `start` is the
+# start of operations, `per_image` is the computing for one image, and `exchange` is the time that all other parts add
+# on several ranks: sharing the machine, the exchange and waiting. The global batch size is 32.
 
 
 # %% labs={"id": "09.3"}
@@ -159,18 +175,18 @@ if answered("09.3") and devices.has("horovod"):
     tables.show(rows, ("filters", *columns))
 
 # %% [markdown]
-# The brackets contain 95 % intervals over the rounds. For 2 ranks, the table shows only the measurement. Your function
-# would give the same number there, because the parts are differences between those very step times. Such agreement
+# The brackets contain 95 % intervals over the rounds. For 2 ranks, the table shows only the measured speedup. Your
+# function would return the same number, because the parts are differences between the same step times. That agreement
 # would prove nothing.
 #
-# For 8 and 32 ranks, the computation assumes the best case: the exchange takes no longer with more ranks, and each rank
-# has a core of its own. Even then, the speedup has a limit, because the part that is not divided among the ranks
-# remains.
+# For 8 and 32 ranks, your function assumes the best case: the exchange takes no longer with more ranks, and each rank
+# has a core of its own. Even then the speedup has a limit, because the ranks do not divide the start of operations and
+# the exchange.
 #
 # Why does a second rank not help the *smallest* network?
 #
 # - **a**: its gradient takes the longest to exchange
-# - **b**: with two ranks, it processes twice as many images in a step
+# - **b**: with two ranks, a step processes twice as many images
 # - **c**: a second rank halves a small part of its step, but adds an exchange
 # - **d**: two processes cannot be faster than one on this machine
 
@@ -183,32 +199,32 @@ check("09.4", why_it_loses)
 # %% [markdown]
 # ## 2. Exchange less often
 #
-# If the exchange costs too much, exchange only after every k-th step. Between two exchanges, each worker trains on its
-# own. Then all the workers average their *weights*. This is **local SGD**:
+# If exchanging in every step costs too much, exchange only after every k-th step. In between, each worker trains its
+# own copy of the network. At each exchange, all the workers average their *weights*. This is **local SGD**:
 #
 # $$ w_i \leftarrow w_i - \eta\, g_i(w_i) \quad\text{at every step,}\qquad w_i \leftarrow \frac{1}{K} \sum_{j=1}^{K} w_j
 # \quad\text{after every } k\text{-th.} $$
 #
-# With k = 1 and plain SGD, this is the synchronous training that you know: if the weights were equal before a step,
-# averaging them after the step gives the same result as one step with the mean gradient.
+# With k = 1 and plain SGD, this is the synchronous training that you know: if all the workers have the same weights
+# before a step, averaging the weights after it gives the same result as one step with the mean gradient.
 #
-# With momentum, a step also changes the velocities $v_i$, which the optimizer keeps as `optimizer.momentums`. Average
-# them whenever you average the weights: $v_i \leftarrow \frac{1}{K} \sum_j v_j$ after every k-th step. Otherwise the
-# workers leave the exchange with equal weights but different velocities.
+# With momentum, a step also changes the velocities $v_i$, which the optimizer keeps in `optimizer.momentums`. Average
+# them whenever you average the weights: $v_i \leftarrow \frac{1}{K} \sum_{j=1}^{K} v_j$. Otherwise the workers continue
+# with the same weights but different velocities.
 #
 # Open `scripts/local_sgd.py` and complete the function `local_sgd`, a training loop that does not use `fit`. Two parts
-# are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches,
-# including the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all
-# ranks, and `variable.assign(...)` stores it. The check runs your function as 2 ranks in one process, with and without
-# momentum, and compares the weights. It does not need Horovod.
+# are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches with
+# the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, and
+# `variable.assign(...)` stores it. The check simulates 2 ranks in one process, with and without momentum, and compares
+# their weights with the right ones. It does not need Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"
 check("09.5", script)
 
 # %% [markdown]
-# The script trains a dense network on 2 ranks, once for each value of k. **Predict:** if you divide the steps per
-# second with k = 16 by those with k = 1, what number do you expect?
+# The script trains a dense network on 2 ranks, once for each value of k. **Predict:** how many times as many steps per
+# second does it reach with k = 16 as with k = 1?
 
 # %% labs={"id": "09.6"}
 ### BEGIN SOLUTION
@@ -246,10 +262,11 @@ headers = {"step": "step (ms), measured", "gain": "steps/s against k = 1", "iden
 tables.show(rows, ("k", "means", "step", "gain", "accuracy", "identical"), headers)
 
 # %% [markdown]
-# A step now costs its computing plus 1/k of an exchange. After the last exchange, all the ranks hold the same network.
+# On average, a step now costs its computing plus 1/k of an exchange. After the last exchange, all the ranks have the
+# same weights.
 #
-# A network with `parameters` float32 weights trains for 512 steps with k = 128. How many times do the ranks exchange
-# their weights? How many bytes of weights does each rank contribute to these exchanges in total?
+# A network with `parameters` float32 weights is trained for 512 steps with k = 128. How many times do the ranks
+# exchange their weights, and how many bytes of weights does each rank contribute in total?
 
 # %% labs={"id": "09.7"}
 parameters = 394_634
@@ -263,12 +280,11 @@ check("09.7", exchanges, bytes_in_all, parameters)
 # ### What does it cost in accuracy?
 #
 # Eight workers train a small NumPy network for 512 steps, each on its own shard of the digits. In one experiment, the
-# digits are shuffled before they are divided among the workers. In the other, they are sorted by label, so the first
-# worker gets the zeros and the last one gets the nines. Here the eight workers take turns in one process, but what they
-# learn is real.
+# digits are shuffled before they are divided into shards. In the other, they are sorted by label, so the first worker
+# gets the zeros and the last one gets the nines. The eight workers take turns in one process, but they really train.
 #
-# With shuffled shards, the accuracy is the same for k = 1 and k = 128, as you will see. **Predict** the test accuracy
-# with *sorted* shards and k = 128. (Random guessing gives 0.1.)
+# With shuffled shards, you will see the same accuracy for k = 1 and k = 128. **Predict** the test accuracy with
+# *sorted* shards and k = 128. (Random guessing gives 0.1.)
 
 # %% labs={"id": "09.8"}
 ### BEGIN SOLUTION
@@ -290,18 +306,18 @@ outcome("09.8", np.mean(at_128), intervals.shares(at_128), how="simulated")
 # %%
 title = "local SGD, 8 workers, 512 steps"
 plots.show(
-    pictures.accuracy_by(of_seeds, xlabel="k: steps from one mean to the next", title=title, note=pictures.ONE_PROCESS)
+    pictures.accuracy_by(of_seeds, xlabel="k: steps between two exchanges", title=title, note=pictures.ONE_PROCESS)
 )
 
 # %% [markdown]
-# With shuffled shards, 4 exchanges did the work of 512 without any loss of accuracy. Why does a large k do harm with
-# sorted shards?
+# With shuffled shards, 4 exchanges instead of 512 cost no accuracy. Why does a large k reduce the accuracy with sorted
+# shards?
 #
 # - **a**: between two exchanges, each worker trains only on its own classes, and its weights drift away from those of
 #   the others
 # - **b**: with a large k, each worker takes fewer steps
 # - **c**: sorted shards contain fewer images
-# - **d**: the mean of the weights is less precise when the labels differ
+# - **d**: the mean of the weights is less precise if the labels differ
 
 # %% labs={"id": "09.9"}
 ### BEGIN SOLUTION
@@ -314,16 +330,16 @@ check("09.9", why_sorted_loses)
 #
 # | source | finding |
 # |---|---|
-# | S. Stich, [1805.09767](https://arxiv.org/abs/1805.09767) | for convex problems, local SGD needs no more steps than synchronous SGD does, with up to $\sqrt{T}$ times fewer exchanges in $T$ steps |
-# | T. Lin and others, [1808.07217](https://arxiv.org/abs/1808.07217) | for the same amount of computation, local SGD generalises better than one large batch; it is best to start synchronously and to exchange less often later |
-# | J. Gonzalez Ortiz and others, [2110.08133](https://arxiv.org/abs/2110.08133) | at the scale of ImageNet, local SGD is faster but *less accurate*: the results of smaller experiments do not carry over; applying a slow momentum to the averaged weights helps |
+# | S. Stich, [1805.09767](https://arxiv.org/abs/1805.09767) | for convex problems, local SGD needs no more steps than synchronous SGD, with up to $\sqrt{T}$ times fewer exchanges in $T$ steps |
+# | T. Lin and others, [1808.07217](https://arxiv.org/abs/1808.07217) | for the same amount of computation, local SGD generalises better than one large batch; it is best to start with synchronous SGD and to exchange less often later |
+# | J. Gonzalez Ortiz and others, [2110.08133](https://arxiv.org/abs/2110.08133) | at the scale of ImageNet, local SGD is faster but *less accurate*: the results of smaller experiments do not carry over; adding a slow momentum to the averaged weights helps |
 #
-# Your own experiment is one of these smaller ones.
+# Your own experiment is one of the smaller ones.
 
 # %% [markdown]
 # ## Summary
 #
-# - Adding workers divides up only the computing. Break a step down into its parts before you add workers.
-# - Workers can exchange less often. What that costs depends on how similar their shards are.
+# - More workers divide only the computing. Measure the parts of a step before you add workers.
+# - Workers can exchange less often. What this costs depends on how similar their shards are.
 #
 # Next: `09b_large_batches_and_late_workers`.

@@ -9,14 +9,14 @@
 # %% [markdown]
 # # Large batches, idle cores, late workers
 #
-# **Time: 85 minutes, including 3 minutes of computing on 2 cores.**
+# **Time: 75 minutes, including 3 minutes of computing on 2 cores.** Three optional parts at the end take about 30 minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# In notebook 09 the exchange was the reason why more workers did not help. It is not the only possible reason. More
-# workers also mean a larger batch, and you measure up to what size a larger batch saves steps. Then you use the workers
-# in another way, for several training runs at once, and you see what a single late worker costs. At the end you hand in
-# task **W1**, for which you also need your results from notebook 09.
+# In notebook 09, more workers did not help because the exchange took too long. There are other reasons why they may not
+# help. More workers also mean a larger batch, so you measure up to what size a larger batch saves steps. Then you use
+# the workers in another way, for several training runs at once, and you see what a single late worker costs. At the end
+# you write task **W1**, for which you also need your results from notebook 09.
 
 # %%
 import os
@@ -41,12 +41,12 @@ seeds = range(3 if quick else 5)
 # %% [markdown]
 # ## 1. Large batches: a dispute
 #
-# Larger batches are another way to exchange less often. Do they lead to worse networks? A popular experiment trains a
-# network with several batch sizes, each for 10 epochs and at the same learning rate. The smallest batch size takes by
-# far the longest, and gives the most accurate network.
+# With a larger batch, an epoch has fewer steps and so fewer exchanges. But do larger batches lead to worse networks? A
+# popular experiment trains a network with several batch sizes, each for 10 epochs and at the same learning rate. The
+# smallest batch size takes by far the longest, and gives the most accurate network.
 #
-# **Predict** which batch size gives the highest accuracy here after 10 epochs at a learning rate of 0.05: "8", "32",
-# "128" or "512".
+# **Predict** which batch size gives the highest test accuracy here, after 10 epochs at a learning rate of 0.05: "8",
+# "32", "128" or "512".
 
 # %% labs={"id": "09.10"}
 ### BEGIN SOLUTION
@@ -80,8 +80,9 @@ best_batch = show_trainings(same_rate)
 outcome("09.10", str(best_batch))
 
 # %% [markdown]
-# So are large batches harmful? First, count what else differs. Write a function that returns the number of **updates**
-# in a training run. In each epoch, any images that do not fill a whole batch are left out.
+# So are large batches harmful? First, count what else differs between these runs. Write a function that returns the
+# number of **updates** in a training run. At the end of each epoch, any images that do not fill a whole batch are left
+# out.
 
 
 # %% labs={"id": "09.11"}
@@ -98,21 +99,21 @@ if answered("09.11"):
     print(*(f"batch {batch}: {updates(small.TRAIN, batch, 10)} updates" for batch in sizes_of_batch), sep="\n")
 
 # %% [markdown]
-# With the same number of epochs and the same rate, batch size 512 made 20 updates and batch size 8 made 1600. There are
-# two ways to make the comparison fairer. One is the linear rule: the rate grows in proportion to the batch size. The
-# other gives every batch size the same number of *steps*, and chooses for each the rate that is best on the validation
-# images. The test images are used only for the final result.
+# With the same number of epochs and the same rate, the run with batch size 512 made 20 updates, and the run with batch
+# size 8 made 1600. There are two ways to make the comparison fairer. The first is the linear rule (notebook 04): the
+# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, and the rate
+# that is best for it on the validation images. The test images are used only for the final result.
 
 # %%
 linear = {
     b: [trials.train(b, 0.05 * b / 8, epochs=10, seed=seed) | {"rate": 0.05 * b / 8} for seed in seeds]
     for b in sizes_of_batch
 }
-rates = (0.1, 0.4, 1.6) if quick else (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-same_steps = {b: trials.tuned(b, rates, steps=200 if quick else 1600, seeds=seeds) for b in sizes_of_batch}
-print("10 epochs, the rate grows with the batch:")
+rates_to_tune = (0.1, 0.4, 1.6) if quick else (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+same_steps = {b: trials.tuned(b, rates_to_tune, steps=200 if quick else 1600, seeds=seeds) for b in sizes_of_batch}
+print("10 epochs, linear rule:")
 show_trainings(linear)
-print("Equal steps, the rate tuned for each batch:")
+print("Equal steps, tuned rate:")
 _ = show_trainings(same_steps)
 
 # %%
@@ -121,18 +122,19 @@ accuracies = {name: {b: [each["test"] for each in of[b]] for b in of} for name, 
 plots.show(pictures.accuracy_by(accuracies, xlabel="batch (images)", title="three ways to compare batches"))
 
 # %% [markdown]
-# One point lies at or below the accuracy of random guessing (0.1): batch size 512 with the linear rule. Its rate of 3.2
-# is too high for this network, and training **diverges**. The final loss is far above 2.3 = ln 10, the loss of a
-# network that considers all ten digits equally likely. The steps were so large that nearly all hidden units are at -1
-# or 1, where their gradients are close to 0, so the network takes nearly every image for the same digit. The linear
-# rule therefore has a limit, which you will look for in section 2.
+# With the linear rule, batch size 512 is no better than random guessing (0.1). Its rate of 3.2 is too high for this
+# network, so training **diverges**: the final loss is far above 2.3 = ln 10, the loss of a network that considers all
+# ten digits equally likely. The steps were so large that nearly all hidden units are at -1 or 1, where their gradients
+# are close to 0, and the network takes nearly every image for the same digit. So the linear rule has a limit, which you
+# will look for in section 2.
 #
 # The same batch sizes and the same images gave three different answers. With the same number of steps and tuned rates,
 # how much of the large batch's disadvantage is left?
 #
 # - **a**: all of it: batch size 512 stays far behind
-# - **b**: none that these intervals can show, but its run read 64 times as many images as the run with batch size 8
-# - **c**: none, because the large batch was given a better rate than the small one
+# - **b**: nothing that these intervals can show, but the run with batch size 512 read 64 times as many images as the
+#   run with batch size 8
+# - **c**: nothing, because the large batch was given a better rate than the small one
 # - **d**: nobody can tell, because the test images were different
 
 # %% labs={"id": "09.12"}
@@ -148,18 +150,18 @@ check("09.12", what_is_left)
 # |---|---|
 # | N. Keskar and others, [1609.04836](https://arxiv.org/abs/1609.04836) (2016) | training with large batches ends in sharp minima and generalises worse |
 # | E. Hoffer and others, [1705.08741](https://arxiv.org/abs/1705.08741) (2017) | with adapted rates and as many updates as for the small batch, the gap disappears |
-# | P. Goyal and others, [1706.02677](https://arxiv.org/abs/1706.02677) (2017) | training on ImageNet with batch sizes up to 8192 without loss of accuracy, thanks to the linear rule with warm-up; about 90 % efficiency from 8 to 256 GPUs |
-# | C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600) (2019) | 168,160 trained models give no evidence that larger batches do harm by themselves; the disagreements come from the tuning and from the kind of budget (epochs or steps) |
+# | P. Goyal and others, [1706.02677](https://arxiv.org/abs/1706.02677) (2017) | training on ImageNet with batch sizes up to 8192 loses no accuracy, thanks to the linear rule with warm-up; the efficiency from 8 to 256 GPUs is about 90 % |
+# | C. Shallue and others, [1811.03600](https://arxiv.org/abs/1811.03600) (2019) | 168,160 trained models give no evidence that larger batches by themselves do harm; studies disagree because they tune differently and fix different budgets (epochs or steps) |
 #
-# So ask two questions about every comparison of batch sizes. Did they all get the same number of epochs, or the same
-# number of steps? For which batch size was the rate chosen?
+# So ask two questions about every comparison of batch sizes. Did all of them get the same number of epochs, or the same
+# number of steps? For which batch size was the learning rate chosen?
 #
-# ## 2. The critical batch
+# ## 2. The critical batch size
 #
-# More workers help if a larger batch needs *fewer steps*. Above what batch size does a larger batch no longer save
-# steps? Here a network is trained with each batch size at several rates until it recognises 95 % of the validation
-# images, and the best rate counts. **Predict:** how many times as many steps does batch size 128 need as batch size
-# 512? (The answer would be 4 if each doubling of the batch size halved the number of steps.)
+# A larger batch saves time only if training then needs *fewer steps*. Up to what batch size does it? Here a network
+# is trained with each batch size at several rates, until it recognises 95 % of the validation images. For each batch
+# size, the rate that needs the fewest steps counts. **Predict:** how many times as many steps does batch size 128 need
+# as batch size 512? (If each doubling of the batch size halved the number of steps, the answer would be 4.)
 
 # %% labs={"id": "09.13"}
 ### BEGIN SOLUTION
@@ -168,10 +170,10 @@ steps_128_over_512 = 2.0
 predict("09.13", steps_128_over_512)
 
 # %%
-rates = (0.1, 0.4, 0.8, 1.6) if quick else (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+rates_to_target = (0.1, 0.4, 0.8, 1.6) if quick else (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 measured = []
 for batch in (8, 128, 512, 1280) if quick else (2, 8, 32, 128, 512, 1280):
-    rate, counts = trials.steps_to(batch, rates, seeds=seeds, most=1500)
+    rate, counts = trials.steps_to(batch, rates_to_target, seeds=seeds, most=1500)
     measured.append({"batch": batch, "rate": rate, "steps": counts})
 rows = []
 for row in measured:
@@ -190,17 +192,17 @@ outcome("09.13", ratio.value, ratio.interval)
 # %% [markdown]
 # The table shows three regimes. For small batches, doubling the batch size halves the number of steps, so the number of
 # images stays about the same. In the middle, each doubling saves less. For large batches, the number of steps no longer
-# falls, and any additional images are wasted. The best rate shows the same pattern: it grows with the batch size only
-# at first. Where it stops growing, the linear rule ends.
+# falls, so the additional images are wasted. The best rate shows the same pattern: it grows with the batch size only at
+# first. The linear rule ends where the rate stops growing.
 #
 # S. McCandlish and others ([1812.06162](https://arxiv.org/abs/1812.06162)) proposed a curve with these three regimes:
 #
 # $$ S(B) = S_\text{min} \left(1 + \frac{B_\text{crit}}{B}\right) $$
 #
-# Fit this curve. Against which quantity must you plot it to get a straight line? `np.polyfit(x, y, 1)` fits a straight
-# line and returns its slope and its value at x = 0. The scatter in the number of steps is proportional to that number,
-# so give the fit the weights `w=1/steps`: then small and large numbers of steps count equally. (For this, `steps` must
-# be a NumPy array.)
+# Write a function that fits this curve to measured numbers of steps. Against which quantity must you plot S to get a
+# straight line? `np.polyfit(x, y, 1)` fits a straight line and returns its slope and its value at x = 0. The larger the
+# number of steps, the more it scatters. Pass the weights `w=1/steps`, so that small and large numbers of steps count
+# equally. (For this, `steps` must be a NumPy array.)
 
 
 # %% labs={"id": "09.14"}
@@ -222,9 +224,9 @@ if answered("09.14"):
 plots.show(pictures.critical(measured, fitted))
 
 # %% [markdown]
-# With so few seeds and batch sizes, the fit shows roughly where the curve bends, and no more. At B = B_crit, how many
-# times as large as S_min is the number of steps? And how many times as many images does the training run read as with a
-# very small batch?
+# With so few seeds and batch sizes, the fit shows only roughly where the curve bends. Use the formula: at B = B_crit,
+# how many times as large as S_min is the number of steps? And how many times as many images does training read as with
+# a very small batch?
 
 # %% labs={"id": "09.15"}
 ### BEGIN SOLUTION
@@ -233,23 +235,200 @@ steps_at_critical, images_at_critical = 2, 2
 check("09.15", steps_at_critical, images_at_critical)
 
 # %% [markdown]
-# K workers with b images each together have a batch of b K images. Well below the critical batch size, doubling the
-# number of workers nearly halves the number of steps. Far above it, doubling the number of workers saves nothing,
-# however fast the network between them is.
+# K workers with b images each process a batch of b K images. Well below the critical batch size, doubling the number of
+# workers nearly halves the number of steps. Far above it, more workers save nothing, however fast the links between
+# them are.
 #
-# ## 3. The critical batch from a single training (optional)
+# ## 3. Training runs that need no exchange
 #
-# Few people can afford to train a large network so many times just to find one number. McCandlish and others estimate
-# it from a single training run. The gradient of a batch of B images is the true gradient $G$ plus noise. The mean
-# square of the noise is inversely proportional to B:
+# You have two cores and must find a learning rate. You start four training runs with four different rates. They run
+# either one after the other, each on both cores, or two at a time, each on one core. **Predict:** how many times as
+# long do the four runs take one after the other as two at a time?
+
+# %% labs={"id": "09.19"}
+### BEGIN SOLUTION
+one_by_one_over_two = 1.3
+### END SOLUTION
+predict("09.19", one_by_one_over_two)
+
+# %% [markdown]
+# `start(rate)` starts a training run as a job (`labs.jobs`) and returns the job at once. `job.wait(show=False)` returns
+# when the run has ended. Write a function that starts one run for each rate. At most `at_a_time` runs may be active at
+# once. As soon as a run has ended, start the next one; do not wait for a whole group. All the runs take about the same
+# time, so they end in the order in which they started. When all of them have ended, return the jobs in the order of the
+# rates.
+
+
+# %% labs={"id": "09.20"}
+def search(start, rates, at_a_time):
+    ### BEGIN SOLUTION
+    started = []
+    for number, rate in enumerate(rates):
+        if number >= at_a_time:
+            started[number - at_a_time].wait(show=False)
+        started.append(start(rate))
+    for job in started:
+        job.wait(show=False)
+    return started
+    ### END SOLUTION
+
+
+check("09.20", search)
+
+# %%
+rates_to_search, sizes_of_job = (0.01, 0.1) if quick else (0.001, 0.01, 0.1, 1.0), ["--epochs", 1 if quick else 4]
+searches = {"one after the other, on both cores": [(0, 1)], "two at a time, on one core each": [(0,), (1,)]}
+plans, durations, trained = {}, [], []
+if answered("09.20"):
+    for title, places in searches.items():
+        starts = one_rate.Starts(places, sizes_of_job, prefix=f"rate_{len(places)}")
+        begin = time.perf_counter()
+        trained = search(starts, rates_to_search, len(places))
+        durations.append(time.perf_counter() - begin)
+        plans[title] = starts.bars()
+    outcome("09.19", durations[0] / durations[1])
+    plots.show(pictures.schedule(plans))
+
+# %% [markdown]
+# How much does one search of each kind show? The ratio of their times has no interval, and it includes the effect of
+# whatever else the machine was doing during each search. Look at the bars: if the four runs within one search differ as
+# much as the two searches do, the ratio tells you nothing. For a better answer, repeat both searches several times in
+# random order.
+#
+# A single training run of a small network cannot make good use of two cores. Its operations are too short to be
+# divided, and starting, reading and tracing use only one core. Two separate runs exchange nothing, so there is no
+# all-reduce and no barrier. If you need several runs, let them run side by side rather than dividing each of them among
+# workers.
+
+# %%
+rows = []
+for rate, job in zip(rates_to_search, trained):
+    record = run_record.load(job.record)
+    metrics = record.epochs[-1].metrics if record.epochs else {}
+    rows.append(
+        {"rate": rate, "state": job.state, "loss": metrics.get("loss"), "accuracy": metrics.get("val_accuracy")}
+    )
+tables.show(
+    rows, ("rate", "state", "loss", "accuracy"), {"loss": "training loss", "accuracy": "validation accuracy (measured)"}
+)
+
+# %% [markdown]
+# ## 4. One slow worker
+#
+# One of K workers is late, because its disk is slow or because another program is using its core. Must all the others
+# wait for it? Here four processes train a small network, and in every step one of them sleeps for 20 ms before it sends
+# its gradient to a server. The server either waits for all four gradients (a **barrier**), or continues as soon as
+# three of them have arrived and ignores the late one. If K workers compute but only K - 1 gradients are needed, the
+# extra worker is called a **backup worker** (J. Chen and others, [1604.00981](https://arxiv.org/abs/1604.00981)).
+#
+# **Predict:** how many times as long does a step with the barrier take as a step without it?
+
+# %% labs={"id": "09.22"}
+### BEGIN SOLUTION
+barrier_over_backup = 20
+### END SOLUTION
+predict("09.22", barrier_over_backup)
+
+# %%
+count = 60 if quick else 300
+late = {
+    "barrier": late_workers.run("barrier", steps=count),
+    "the late one left out": late_workers.run("left_out", steps=count, backup=1),
+}
+if all(late.values()):
+    waits, goes_on = (np.median(result["seconds"]) for result in late.values())
+    outcome("09.22", waits / goes_on)
+
+# %% [markdown]
+# Without the late worker, a step uses a quarter fewer images and takes much less time. But the same quarter is missing
+# in every step. Now the shards are sorted by label, so that only the late worker has the last digits. **Predict** the
+# accuracy without the late worker: compared with the barrier, on the same shards and after the same number of steps, is
+# it "equal", "higher" or "lower"?
+
+# %% labs={"id": "09.23"}
+### BEGIN SOLUTION
+accuracy_left_out = "lower"
+### END SOLUTION
+predict("09.23", accuracy_left_out)
+
+# %%
+late |= {
+    "barrier, sorted": late_workers.run("barrier_sorted", steps=count, order="sorted"),
+    "left out, sorted": late_workers.run("left_out_sorted", steps=count, order="sorted", backup=1),
+}
+if all(late.values()):
+    fair, unfair = (late[name]["accuracy"] for name in ("barrier, sorted", "left out, sorted"))
+    outcome("09.23", "equal" if abs(fair - unfair) < 0.02 else "higher" if unfair > fair else "lower")
+    rows = [{"run": name, "used": ", ".join(map(str, result["used"]))} for name, result in late.items()]
+    tables.show(rows, ("run", "used"), {"used": "gradients used of workers 0 to 3"})
+    plots.show(pictures.late(late))
+
+# %% [markdown]
+# If a worker is late only now and then, the others can go on without it in those steps. If it is always late, repair it
+# or give its shard to other workers. Otherwise the network never learns what only that shard contains.
+#
+# With many ranks, even rare delays slow all of them down. Suppose that each rank pauses for 50 ms in one step out of
+# 100, independently of the others. In what fraction of the steps (0 to 1) does at least one of 64 ranks pause, so that
+# all of them wait at the barrier?
+
+# %% labs={"id": "09.24"}
+### BEGIN SOLUTION
+share_of_steps = 1 - 0.99**64
+### END SOLUTION
+check("09.24", share_of_steps)
+
+# %% [markdown]
+# ## W1
+#
+# A colleague is training a network on 2 workers and wants to use 64. Write your advice in 8 to 12 sentences, with
+# numbers from your experiments here and in notebook 09. Answer these questions:
+#
+# - Which part of a step do more workers divide, and which parts do they not divide? What would you measure first?
+# - How rarely may the workers exchange, and what does this depend on besides speed?
+# - Up to what batch size do more images save steps, and what does this mean for 64 workers?
+# - Does a large batch by itself do harm? What must you keep equal to find out?
+# - What would you rather do with idle cores, and what would slow workers among the 64 cost?
+
+# %% [markdown] labs={"id": "W1", "kind": "answer"}
+# ### W1: your answer
+# ### BEGIN SOLUTION
+# More workers divide the computing, which grows with the number of images, but not the start of operations, and they
+# add an exchange. In notebook 09, with the same 32 images per step, my smallest network was no faster on 2 ranks than
+# on 1, and it was much slower on 4 ranks, which shared 2 cores. The largest network was faster on 2 ranks (first
+# figure, with intervals), but the parts of its step limit the speedup computed for 32 ranks. So I would first measure
+# the parts of your step on 1 and 2 workers, with the batch size that you want to use. If the exchange costs too much,
+# average the weights only after every k-th step. With shuffled shards, k = 128 caused no loss of accuracy that the
+# seeds could show, but with shards sorted by label the accuracy fell to about 0.6, so the cost depends on how similar
+# the shards are. At the scale of ImageNet, local SGD did cost accuracy (2110.08133). With 64 workers, the batch becomes
+# 32 times as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. A large batch
+# by itself was no worse: with the same number of steps and tuned rates, no difference was left, while with the same
+# number of epochs and the same rate, batch size 512 had made only 1/80 as many updates as batch size 8. With workers to
+# spare, I would rather try several rates at the same time, without any exchange. I would also look for slow workers: if
+# each of 64 ranks pauses in one step out of 100, some rank pauses in 47 % of the steps. A rank that is always late
+# must be fixed, not left out: without it, the network never learns what only that rank's shard contains.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# - Whether large batches do harm depends on the comparison: the same number of epochs or of steps, the same rate or a
+#   tuned one.
+# - Far above the critical batch size, more images save no steps.
+# - Separate training runs exchange nothing. The workers of a single run wait for the slowest of them.
+#
+# Next: `10_faster_and_watched`. The three optional parts follow. They go deeper into the critical batch size, the
+# search and the late worker; no later notebook needs them.
+#
+# ## Optional: the critical batch size from a single run
+#
+# (About 15 minutes.) Few people can afford to train a large network many times to find one number. McCandlish and
+# others estimate the critical batch size from a single training run. The gradient of a batch of B images is the true
+# gradient $G$ plus noise. The mean square of the noise is inversely proportional to B:
 #
 # $$ E\,|g_B|^2 = |G|^2 + \frac{\operatorname{tr} \Sigma}{B}, \qquad B_\text{simple} = \frac{\operatorname{tr}
 # \Sigma}{|G|^2} . $$
 #
-# The batch size $B_\text{simple}$, at which noise and signal are equally strong, is called the **noise scale**. Data
-# parallelism computes gradients for two batch sizes anyway: each worker's own gradient, for b images, and their mean,
-# for b K images. The first formula holds for both of them, which gives two equations for the two unknowns $|G|^2$ and
-# $\operatorname{tr} \Sigma$.
+# The batch size $B_\text{simple}$, at which noise and signal are equally strong, is called the **noise scale**.
 #
 # **Predict** what happens to the noise scale as the loss falls. Answer "grows", "falls" or "stays".
 
@@ -259,10 +438,18 @@ noise_scale_later = "grows"
 ### END SOLUTION
 predict("09.16", noise_scale_later)
 
+# %% [markdown]
+# Data parallelism computes gradients for two batch sizes anyway: each worker's own gradient, for b images, and the mean
+# of these gradients, for b K images. The first formula holds for both of them, which gives two equations for the two
+# unknowns $|G|^2$ and $\operatorname{tr} \Sigma$. Write a function that solves them and returns $B_\text{simple}$.
+# `local_square` is the squared length $|g|^2$ of a worker's own gradient, averaged over the workers; `mean_square` is
+# the squared length of their mean gradient. Each worker has `local_batch` images (b), and there are `workers` workers
+# (K).
+
 
 # %% labs={"id": "09.17"}
 def noise_scale(local_square, mean_square, local_batch, workers):
-    """B_simple in images. local_square: mean of |g|^2 of the workers' own gradients; mean_square: |g|^2 of their mean."""
+    """B_simple in images, from |g|^2 of the workers' own gradients (their mean) and |g|^2 of the mean gradient."""
     ### BEGIN SOLUTION
     large = local_batch * workers
     noise = (local_square - mean_square) / (1 / local_batch - 1 / large)
@@ -274,8 +461,8 @@ def noise_scale(local_square, mean_square, local_batch, workers):
 check("09.17", noise_scale)
 
 # %% [markdown]
-# In a single step, both squares scatter too much. So first average each square over 50 steps, and then divide. Here
-# eight workers have 16 images each:
+# In a single step, both squares scatter too much. So average each of them over 50 steps before you divide. Here eight
+# workers have 16 images each:
 
 # %%
 window, length = 50, (200 if quick else 400)
@@ -293,14 +480,14 @@ if answered("09.17"):
     plots.show(pictures.noise(middles, losses, scales, fitted and fitted[1]))
     first, last = (intervals.mean([s for s in scales[place] if s > 0]) for place in (0, -1))
     change = last.value / first.value
-    print(f"B_simple: {first.value:.0f} images at first, {last.value:.0f} at last")
+    print(f"B_simple: {first.value:.0f} images at the start, {last.value:.0f} at the end")
     outcome("09.16", "grows" if change > 1.5 else "falls" if change < 1 / 1.5 else "stays", how="simulated")
 
 # %% [markdown]
-# At first, the gradients of all the images point in similar directions, and a small batch is enough. Later, the
-# gradient is small but the noise is not, so a larger batch pays off. Do not expect the noise scale to equal the B_crit
-# of your fit. The fit covers the whole run up to 95 %, with the best rate for each batch size. A noise scale holds only
-# for one moment and one learning rate, and it continues to grow after 95 % has been reached. Compare only the orders of
+# At first, the gradients of all the images point in similar directions, and a small batch is enough. Later the gradient
+# is small but the noise is not, so a larger batch pays off. Do not expect the noise scale to equal the B_crit of your
+# fit. The fit covers the whole run, until it reaches 95 % accuracy, with the best rate for each batch size. A noise scale belongs to one
+# moment and one learning rate, and it continues to grow after the network has reached 95 %. Compare only the orders of
 # magnitude and the direction.
 #
 # Suppose that a training run has a noise scale of 70 images at the start and of 400 images later. What follows from
@@ -324,83 +511,12 @@ check("09.18", what_follows)
 # grows fast and then levels off, and the noise scale is not a reliable estimate of it. With a batch size that grew in
 # this way, a model with a billion weights reached the same loss in 43 % fewer steps.
 #
-# ## 4. Trainings that need no exchange
+# ## Optional: stop bad runs early
 #
-# You have two cores and must find a learning rate. You start four training runs with four different rates. They run
-# either one after the other, each on both cores, or two at a time, each on one core. **Predict:** how many times as
-# long does the first way take as the second?
-
-# %% labs={"id": "09.19"}
-### BEGIN SOLUTION
-one_by_one_over_two = 1.3
-### END SOLUTION
-predict("09.19", one_by_one_over_two)
-
-# %% [markdown]
-# `start(rate)` starts a training run as a job (labs.jobs) and immediately returns that job. `job.wait(show=False)`
-# returns when the run has ended. Write the search: no more than `at_a_time` runs are active at once, and as soon as one
-# has ended, the run with the next rate starts. All the runs take about the same time, so those that start first end
-# first. Do not wait for a whole group to end. When all the runs have ended, return the jobs in the order of the rates.
-
-
-# %% labs={"id": "09.20"}
-def search(start, rates, at_a_time):
-    ### BEGIN SOLUTION
-    started = []
-    for number, rate in enumerate(rates):
-        if number >= at_a_time:
-            started[number - at_a_time].wait(show=False)
-        started.append(start(rate))
-    for job in started:
-        job.wait(show=False)
-    return started
-    ### END SOLUTION
-
-
-check("09.20", search)
-
-# %%
-rates, sizes_of_job = (0.01, 0.1) if quick else (0.001, 0.01, 0.1, 1.0), ["--epochs", 1 if quick else 4]
-searches = {"one after the other, on both cores": [(0, 1)], "two at a time, on one core each": [(0,), (1,)]}
-plans, durations, trained = {}, [], []
-if answered("09.20"):
-    for title, places in searches.items():
-        starts = one_rate.Starts(places, sizes_of_job, prefix=f"rate_{len(places)}")
-        begin = time.perf_counter()
-        trained = search(starts, rates, len(places))
-        durations.append(time.perf_counter() - begin)
-        plans[title] = starts.bars()
-    outcome("09.19", durations[0] / durations[1])
-    plots.show(pictures.schedule(plans))
-
-# %% [markdown]
-# How much can a single search of each kind show? The ratio of their times has no interval, and it includes the effect
-# of whatever else the machine was doing during each search. Look at the bars: if the four runs within one search differ
-# as much as the two searches do, the ratio tells you nothing. For a better answer, repeat both searches several times
-# in random order.
-#
-# A single training run of a small network cannot make good use of two cores. Its operations are too short to be
-# divided, and starting, reading and tracing use only one core. Two runs side by side exchange nothing: there is no
-# all-reduce and no barrier. If you need several runs, let them run at the same time before you think of dividing a
-# single one among workers.
-
-# %%
-rows = []
-for rate, job in zip(rates, trained):
-    record = run_record.load(job.record)
-    metrics = record.epochs[-1].metrics if record.epochs else {}
-    rows.append(
-        {"rate": rate, "state": job.state, "loss": metrics.get("loss"), "accuracy": metrics.get("val_accuracy")}
-    )
-tables.show(
-    rows, ("rate", "state", "loss", "accuracy"), {"loss": "training loss", "accuracy": "validation accuracy (measured)"}
-)
-
-# %% [markdown]
-# Most of the four runs could have been stopped after one epoch. **Successive halving** does that: all the runs begin,
-# and at each *rung* (a number of epochs after which they are compared) only the best third continue. Suppose that there
-# are 27 random rates, and rungs after 1, 3, 9 and 27 epochs. How many epochs do all the runs take in total? (A run that
-# continues keeps the epochs that it has already completed.)
+# (About 10 minutes.) In section 3, you could have stopped most of the four runs after one epoch. **Successive halving**
+# does that. All the runs begin. After certain numbers of epochs, called *rungs*, they are compared, and only the best
+# third continue. Suppose that there are 27 runs with random rates, and rungs after 1, 3, 9 and 27 epochs. How many
+# epochs do all the runs take in total? (A run that continues keeps the epochs that it has already completed.)
 
 # %% labs={"id": "09.21"}
 ### BEGIN SOLUTION
@@ -409,8 +525,8 @@ epochs_in_all = 27 * 1 + 9 * 2 + 3 * 6 + 1 * 18
 check("09.21", epochs_in_all)
 
 # %% [markdown]
-# Compare this search with two that stop no run early: one with all the rates, and one with as many rates as the same
-# number of epochs allows.
+# Compare this search with two others that complete every run: one trains with all the rates, the other with only as
+# many rates as fit into the same number of epochs.
 
 # %%
 rungs, most = ((1, 3, 9), 9) if quick else ((1, 3, 9, 27), 27)
@@ -427,10 +543,10 @@ for seed in seeds:
 plots.show(pictures.stopping(searched))
 
 # %% [markdown]
-# The two cheap searches use about the same number of epochs. Is it better to stop bad runs early than to train with
-# three rates to the end? Each seed gives a pair, since the three rates are the first three of the longer list, and
-# their runs see the same batches. `gains` contains the difference in accuracy for each seed. What do the differences
-# show about stopping early: `"better"`, `"worse"` or `"can't tell"`?
+# The two cheap searches use about the same number of epochs. Is it better to stop bad runs early, or to train three
+# rates to the end? Each seed gives a pair of results, because the three rates are the first three of the longer list,
+# and their runs see the same batches. `gains` contains the difference in accuracy for each seed. What do the
+# differences show about stopping early: `"better"`, `"worse"` or `"can't tell"`?
 
 # %% labs={"id": "09.26"}
 pairs = zip(searched["the best third goes on"], searched["3 rates, to the end"])
@@ -443,77 +559,14 @@ told = "better" if low > 0 else "worse" if high < 0 else "can't tell"
 check("09.26", told, gains)
 
 # %% [markdown]
-# With many workers, each rung is a barrier: all of them wait for the slowest run of the rung. **ASHA** (L. Li and
+# With many workers, each rung is a barrier: all of them wait for the slowest run at that rung. **ASHA** (L. Li and
 # others, [1810.05934](https://arxiv.org/abs/1810.05934)) removes this barrier. Whenever a worker is free, it continues
 # a run that is in the best third of its rung *so far*. If there is no such run, the worker starts a new one.
 #
-# ## 5. One slow worker
+# ## Optional: a late rank in a run record
 #
-# Suppose that one of K workers is late, because its disk is slow or another program is using its core. Here four
-# processes train a small network, and in every step one of them sleeps for 20 ms before it sends its gradient to a
-# server. The server either waits for all four gradients (a **barrier**), or continues as soon as three of them have
-# arrived and ignores the late one. If K workers compute but only K - 1 gradients are needed, the extra worker is called
-# a **backup worker** (J. Chen and others, [1604.00981](https://arxiv.org/abs/1604.00981)).
-#
-# **Predict:** how many times as long does a step with the barrier take as a step without it?
-
-# %% labs={"id": "09.22"}
-### BEGIN SOLUTION
-barrier_over_backup = 20
-### END SOLUTION
-predict("09.22", barrier_over_backup)
-
-# %%
-count = 60 if quick else 300
-late = {
-    "barrier": late_workers.run("barrier", steps=count),
-    "the late one left out": late_workers.run("left_out", steps=count, backup=1),
-}
-if all(late.values()):
-    waits, goes_on = (np.median(result["seconds"]) for result in late.values())
-    outcome("09.22", waits / goes_on)
-
-# %% [markdown]
-# Without the late worker, a step uses a quarter fewer images and takes much less time. But the same quarter is always
-# missing. Now the shards are sorted by label, so that only the late worker has the last digits. **Predict** the
-# accuracy without the late worker. Compared with the barrier after the same number of steps on the same shards, is it
-# "equal", "higher" or "lower"?
-
-# %% labs={"id": "09.23"}
-### BEGIN SOLUTION
-accuracy_left_out = "lower"
-### END SOLUTION
-predict("09.23", accuracy_left_out)
-
-# %%
-late |= {
-    "barrier, sorted": late_workers.run("barrier_sorted", steps=count, order="sorted"),
-    "left out, sorted": late_workers.run("left_out_sorted", steps=count, order="sorted", backup=1),
-}
-if all(late.values()):
-    fair, unfair = (late[name]["accuracy"] for name in ("barrier, sorted", "left out, sorted"))
-    outcome("09.23", "equal" if abs(fair - unfair) < 0.02 else "higher" if unfair > fair else "lower")
-    rows = [{"training": name, "used": ", ".join(map(str, result["used"]))} for name, result in late.items()]
-    tables.show(rows, ("training", "used"), {"used": "gradients used of workers 0 to 3"})
-    plots.show(pictures.late(late))
-
-# %% [markdown]
-# If a worker is late only now and then, you can leave it out at those moments. If it is always late, you must repair
-# it, or let other workers take over its shard. Otherwise the network never learns what only that shard contains.
-#
-# With many ranks, even rare delays are enough to slow all of them down. Suppose that each rank pauses for 50 ms in one
-# step out of 100, independently of the others. In what fraction of the steps does at least one of 64 ranks pause, so
-# that all of them wait at the barrier?
-
-# %% labs={"id": "09.24"}
-### BEGIN SOLUTION
-share_of_steps = 1 - 0.99**64
-### END SOLUTION
-check("09.24", share_of_steps)
-
-# %% [markdown]
-# How does a late rank show up in a run record? Here an experiment from notebook 07 runs on 2 ranks, once unchanged and
-# once with a pause of 50 ms on rank 1 in each step. The two versions take turns.
+# (About 5 minutes.) How does a late rank show up in a run record? Here an experiment from notebook 07 runs on 2 ranks,
+# once unchanged and once with a pause of 50 ms on rank 1 in each step. The two versions take turns.
 
 # %%
 paused, turns = [], jobs.Turns(patience=0 if quick else 5)
@@ -533,11 +586,11 @@ if turns.jobs and turns.state == "finished":
     print(f"usual step with the pause: {np.mean(later):.0f} ms longer [{low:.0f}, {high:.0f}]")
 
 # %% [markdown]
-# The last line of the output says by how much the median recorded step time grew. The pause is 50 ms. What follows from
-# these step times alone?
+# The last line of the output says how much longer the median recorded step is with the pause of 50 ms. What follows
+# from these step times alone?
 #
 # - **a**: rank 0, which wrote this record, is late
-# - **b**: some rank or the exchange delays every step; these times do not tell you which
+# - **b**: some rank or the exchange delays every step; these times do not show which
 # - **c**: the exchange takes 50 ms longer
 # - **d**: there was a single long step, like the first one
 
@@ -548,43 +601,6 @@ what_steps_say = "b"
 check("09.25", what_steps_say)
 
 # %% [markdown]
-# The timeline in notebook 07 shows which rank is late: the one whose gradients come last. Step times show only *that*
-# all the ranks are waiting, and whether this happens in every step (the whole distribution shifts) or just now and then
-# (a long tail).
-#
-# ## W1
-#
-# A colleague is training a network on 2 workers and wants to use 64. Write your advice in 8 to 12 sentences, based on
-# your experiments here and in notebook 09. What effect would the exchange and the larger batch have? What would you
-# measure first? What else could 64 workers be used for?
-
-# %% [markdown] labs={"id": "W1", "kind": "answer"}
-# ### W1: your answer
-# ### BEGIN SOLUTION
-# More workers divide the computing, which grows with the number of images, but not the start of operations, and they
-# add an exchange. In notebook 09, with the same 32 images per step, my smallest network was no faster on 2 ranks than
-# on 1, and it was much slower on 4, which shared 2 cores. The largest network was faster on 2 ranks (first figure, with
-# intervals), but the parts of its step limit the speedup computed for 32 ranks. So I would first measure the parts of
-# your step on 1 and 2 workers, with the batch size that you want to use. If the exchange costs too much, average the
-# weights only after every k-th step. With shuffled shards, k = 128 caused no loss of accuracy that the seeds could
-# show, but with shards sorted by label, the accuracy fell to about 0.6, so the cost depends on how similar the shards
-# are. At the scale of ImageNet, local SGD did cost accuracy (2110.08133). With 64 workers, the batch becomes 32 times
-# as large: this saves steps up to about the B_crit of my fit, and nearly nothing far beyond it. (The noise scale was
-# larger and grew as the loss fell. It belongs to one moment and one rate, while B_crit covers the whole run up to
-# 95 %.) A large batch by itself was no worse: with the same number of steps and tuned rates, no difference was left.
-# With the same number of epochs and the same rate, batch size 512 had made 80 times fewer updates than batch size 8.
-# With workers to spare, I would rather try several rates at the same time, without any exchange, and stop the bad runs
-# early. I would also look for slow workers: if each of 64 ranks pauses in one step out of 100, some rank pauses in 47 %
-# of the steps. A rank that is always late must be repaired, because without it the network never learns what only its
-# shard contains.
-# ### END SOLUTION
-
-# %% [markdown]
-# ## Summary
-#
-# - Whether large batches do harm depends on the comparison: the same number of epochs or of steps, the same rate or a
-#   tuned one.
-# - Far above the critical batch size, more images save no steps. The critical batch size grows during training.
-# - Independent training runs exchange nothing. The workers of a single run wait for the slowest of them.
-#
-# Next: `10_faster_and_watched`.
+# The timeline in notebook 07 shows which rank is late: it is the rank whose gradients come last. Step times show only
+# *that* all the ranks are waiting, and whether they wait in every step (the whole distribution shifts) or only now and
+# then (the distribution has a long tail).

@@ -9,13 +9,13 @@
 # %% [markdown]
 # # Memory and exchange: a step that keeps less and sends less often
 #
-# **Time: 90 minutes, including 4 minutes of computing on 2 cores.**
+# **Time: 75 minutes, including 4 minutes of computing on 2 cores.** Three optional parts take about 15 minutes more.
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# In notebook 10 you made a step shorter by removing its waiting time. Here you change the step itself: it computes with
-# 2-byte numbers, keeps fewer activations, and exchanges less often. You write gradient accumulation and a sharded
-# optimizer by hand. From notebook 10 you need only the basic idea: name the limit, remove it, and measure again.
+# In notebook 10, you made a step shorter by removing its waiting time. Here you change the step itself: it computes
+# with 2-byte numbers, keeps fewer activations, and exchanges less often. You write gradient accumulation and a sharded
+# optimizer by hand. From notebook 10, you need only the basic idea: name the limit, remove it, and measure again.
 
 # %%
 from labs import data, devices, doctor, jobs, presets  # first: it silences TensorFlow's start-up messages
@@ -38,14 +38,15 @@ digits = data.load("digits")
 # %% [markdown]
 # ## Precision
 #
-# With `keras.config.set_dtype_policy("mixed_bfloat16")` the layers compute with 2-byte numbers instead of 4-byte ones.
-# What hardware for such numbers does this machine have?
+# With `keras.config.set_dtype_policy("mixed_bfloat16")`, the layers compute with 2-byte numbers instead of 4-byte ones.
+# Does this machine have hardware for such numbers?
 
 # %%
 print(doctor.text([row for row in doctor.look() if row["what"] in ("bfloat16", "GPUs")]))
 
 # %% [markdown]
-# **Predict:** on this machine, how many times as fast is a step in mixed_bfloat16 as one in float32?
+# **Predict** a ratio for this machine: the speed of a step in mixed_bfloat16, divided by the speed of a step in
+# float32.
 
 # %% labs={"id": "10.10"}
 ### BEGIN SOLUTION
@@ -76,9 +77,9 @@ said = "faster" if low > 1 else "slower" if high < 1 else "neither faster nor sl
 print(f"On this machine a step in mixed_bfloat16 is {said}. The activations have half the bytes on any machine.")
 
 # %% [markdown]
-# Whether 2-byte numbers are faster depends on the hardware. The tiles of a CPU with AMX and the tensor cores of a GPU
-# multiply such numbers several times as fast as float32 numbers. A CPU without such operations converts them to float32
-# and back, which is slower. On any hardware, the activations take up half as much memory.
+# Whether 2-byte numbers are faster depends on the hardware. The matrix units of some CPUs (AMX) and of GPUs (tensor
+# cores) multiply such numbers several times as fast as float32 numbers. A CPU without such operations converts them to
+# float32 and back, which is slower. On any hardware, the activations take up half as much memory.
 #
 # What does mixed precision still store in float32?
 #
@@ -97,28 +98,17 @@ check("10.11", in_float32)
 # So a weight needs more memory, not less: 4 bytes of its own, and 2 for the copy that a layer computes with.
 #
 # There are two 2-byte formats. bfloat16 has the same exponent range as float32, but fewer digits. float16 has more
-# digits than bfloat16, but a smaller range: small gradients become 0. To prevent this, the *loss* is multiplied by a
-# scale factor. This multiplies all the gradients by the same factor, and the update divides them by it again
-# (`LossScaleOptimizer`). Suppose that a gradient is 1e-8. What is the smallest power of two by which the loss must be
-# multiplied so that the scaled gradient is not 0 in `np.float16`?
-
-# %%
-print(np.float16(1e-8), "in float16; smallest number above 0:", np.finfo(np.float16).smallest_subnormal)
-
-# %% labs={"id": "10.12"}
-### BEGIN SOLUTION
-scale = 4
-### END SOLUTION
-check("10.12", scale)
+# digits than bfloat16, but a smaller range: small gradients become 0, unless the loss is scaled (an optional part at
+# the end).
 
 # %% [markdown]
 # ## Recompute
 #
 # The backward pass needs the activations, so they are kept, and they take up most of the memory during training
-# (notebook 04). They could be recomputed instead. `keras.RematScope()` does this for each layer that is called inside
-# it. Here you train a network with 24 convolutions. Each run has its own process, which reports how far its memory rose
-# above the level before the first step. **Predict** this ratio: the peak when each layer recomputes its activations,
-# divided by the peak when all activations are kept.
+# (notebook 04). They could be recomputed instead: every layer that is created inside `keras.RematScope()` does this.
+# Here you train a network with 24 convolutions. Each run has its own process, which reports how far its memory rose
+# above the level before the first step. **Predict** a ratio: the peak if each layer recomputes its activations, divided
+# by the peak if all activations are kept.
 
 # %% labs={"id": "10.13"}
 ### BEGIN SOLUTION
@@ -135,9 +125,9 @@ outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and al
 
 # %% [markdown]
 # A layer that recomputes its own activation keeps its *input*, which is the activation of the previous layer, so
-# nothing is gained. Only **blocks** of layers save memory. A block of b layers keeps its input, and while the backward
-# pass is in the block, its b activations are in memory again. For 24 layers, the memory holds 24/b inputs and b
-# activations. Which b needs the least memory?
+# nothing is gained. Only **blocks** of layers save memory. A block of b layers keeps only its input; while the backward
+# pass is in the block, its b activations are in memory again. With 24 layers, the memory holds 24/b inputs and b
+# activations. Which whole number b needs the least memory?
 
 # %% labs={"id": "10.14"}
 ### BEGIN SOLUTION
@@ -149,7 +139,8 @@ check("10.14", block_size)
 if answered("10.14") and remat:
     sizes = (block_size,) if quick else sorted({2, 12, block_size})
     rounds = {} if quick else {block_size: 6}  # in which it takes turns with a network that keeps all
-    found += [recompute.measure("blocks", block, rounds=rounds.get(block, 0), **size) for block in sizes]
+    blocks = [recompute.measure("blocks", block, rounds=rounds.get(block, 0), **size) for block in sizes]
+    found = found[: len(modes)] + blocks  # the same when this cell runs again
     plots.show(pictures.recompute([row for row in found if row]))
     for row in found:
         if row and row["seconds"]:
@@ -161,42 +152,26 @@ if answered("10.14") and remat:
 
 # %% [markdown]
 # The price is a second forward pass, which adds between a quarter and a third to the operations in a step. The memory
-# peak is the same every time you run this. The step time is not, so the two networks took turns in one process. The
-# brackets show the 95 % interval of the ratio within rounds.
-#
-# What is the saving worth? Memory use grows linearly with the batch size. Two batch sizes determine the line, and the
-# line gives the largest batch size for a given amount of memory:
-
-# %%
-if answered("10.14") and remat and not quick:
-    rows = []
-    for row in [found[0], next(row for row in found if row["block"] == block_size)]:
-        mode, half = row["mode"], row["batch"] // 2
-        less = recompute.measure(mode, row["block"] or 1, batch=half, steps=1)
-        per_image = (row["peak_bytes"] - less["peak_bytes"]) / (row["batch"] - half)
-        largest = (2**30 - row["peak_bytes"]) / per_image + row["batch"]
-        rows.append({"mode": mode, "per_image": per_image / 2**20, "largest": int(largest)})
-    names = {"per_image": "MiB for an image", "largest": "largest batch in 1 GiB, computed from the line"}
-    tables.show(rows, ("mode", *names), names)
-
+# peak is the same in every run. The step time is not, so the two networks took turns in one process. The brackets show
+# the 95 % interval of the ratio within rounds.
 # %% [markdown]
 # ## Accumulate
 #
 # A batch that does not fit into memory can be processed in several passes. Their gradients are averaged before a
-# *single* update. With Horovod this also saves exchanges: one exchange is enough for all the passes. Open
+# *single* update. On several ranks, this also saves exchanges: one exchange is enough for all the passes. Open
 # `scripts/accumulated.py` and write the function `accumulated`. The script imports `labs.hvd` as `hvd`:
 # `hvd.allreduce(tensor)` returns the mean over all ranks, as `horovod.allreduce` did in notebook 09, and
-# `hvd.grouped_allreduce(tensors)` does the same for a whole list of tensors. The check runs your function on 1, 2 and 4
-# simulated ranks; it does not need Horovod.
+# `hvd.grouped_allreduce(tensors)` does the same for a whole list of tensors in one exchange. The check runs your
+# function on 1, 2 and 4 simulated ranks, without Horovod.
 
 # %% labs={"id": "10.15"}
 script = "scripts/accumulated.py"
 check("10.15", script)
 
 # %% [markdown]
-# Now it runs on real ranks, with four networks: a dense one, one with a frozen layer, one that uses a layer twice (tied
-# weights), and one with batch normalisation. The script compares the weights with those from a single process that
-# takes each batch as a whole.
+# Now your function runs on real ranks, with four networks: a dense one, one with a frozen layer, one that uses a layer
+# twice (tied weights), and one with batch normalisation. The script compares the weights with those of a single process
+# that takes each batch as a whole.
 
 # %%
 if answered("10.15") and devices.has("horovod"):
@@ -207,12 +182,12 @@ if answered("10.15") and devices.has("horovod"):
             print(job.explain())
 
 # %% [markdown]
-# Apart from rounding, the first three networks end up with the same weights as when one process takes the whole batch.
-# **The one with batch normalisation does not**: it uses the mean and variance of each pass, not those of the whole
-# batch. No averaging of gradients can correct this.
+# Apart from rounding, the first three networks end with the same weights as in the single process. **The one with batch
+# normalisation does not**: it uses the mean and variance of each pass, not those of the whole batch, and no averaging
+# of gradients can correct this.
 #
-# How much does one exchange save, compared with four? Both runs use the same images, with the same batch size in each
-# pass:
+# How much faster is one exchange for 4 passes than one exchange for each pass? Both runs use the same images, with the
+# same number of images in each pass:
 
 # %%
 rates = {}
@@ -226,11 +201,135 @@ if answered("10.15") and devices.has("horovod") and not quick:
         print(f"{name}: {job.out.read_text().splitlines()[-1] if job.state == 'finished' else job.explain()}")
 
 # %% [markdown]
+# ## Shard the optimizer
+#
+# An optimizer has a state: momentum needs one number for each weight, and Adam needs two. In data parallelism, every
+# rank keeps an identical copy of the whole state. With **ZeRO-1**, each rank is responsible for one share of the
+# weights, called a **shard**, and keeps only the state for this share (S. Rajbhandari and others, SC 2020). A step then
+# has three parts:
+#
+# 1. **reduce-scatter**: each rank gets the mean gradient for its own share only;
+# 2. each rank updates its share of the weights, using its share of the state;
+# 3. **all-gather**: every rank gets all the new weights.
+#
+# An all-reduce *is* a reduce-scatter followed by an all-gather (as in the ring of notebook 02b), so the ranks should
+# send no more than before.
+#
+# Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines, and comments name the
+# parts. The given function `flat` puts all the values into one vector and pads it with zeros to a given length. Choose
+# a multiple of the number of ranks, so that all shares have the same size. `hvd.reducescatter` gives each rank its part
+# of the mean vector, and `hvd.allgather` joins the parts again. A rank may also keep a copy of its own share of the
+# weights, as in mixed precision. The check runs your class on 1, 2 and 4 simulated ranks.
+
+# %% labs={"id": "10.17"}
+script = "scripts/sharded_optimizer.py"
+check("10.17", script)
+
+# %%
+if answered("10.17") and devices.has("horovod"):
+    for network in ("dense",) if quick else ("dense", "frozen", "tied"):
+        job = jobs.start(script, "--model", network, name=f"sharded_{network}", ranks=2, launcher="mpiexec")
+        print(network, job.wait(show=False).out.read_text(), sep="\n")
+        if job.state != "finished":
+            print(job.explain())
+
+# %% [markdown]
+# The sharded optimizer gives the same weights as the unsharded one. How much memory does it save, and how much do its
+# ranks send? The next cell measures both with a wide network. The ranks are connected by Gloo, whose messages pass
+# through the machine's loopback interface, where they can be counted:
+
+# %%
+if answered("10.17") and devices.has("horovod") and not quick:
+    options = ["--hidden", 4096, "--steps", 4]
+    quiet = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}  # what is freed is given back
+    for name, more in {"whole": ["--whole"], "sharded": []}.items():
+        run = {"name": f"optimizer_{name}", "ranks": 2, "launcher": "horovodrun", "env": quiet}
+        job = jobs.start(script, *options, *more, **run).wait(show=False)
+        lines = [line for line in job.out.read_text().splitlines() if "MB" in line]
+        print(name, *(lines if job.state == "finished" else [job.explain()]), sep="\n")
+    values = by_hand.network("dense", 4096, 0).count_params()
+    print(f"The gradient takes up {4 * values / 1e6:.1f} MB, and so does the whole velocity.")
+
+# %% [markdown]
+# You can shard even more. With **ZeRO-2**, a rank also keeps only its share of the gradients. With **ZeRO-3** (FSDP),
+# it also keeps only its share of the weights. The weights are then gathered layer by layer, in the forward pass and
+# again in the backward pass, so the ranks send 1.5 times as much. The next table shows how many bytes each device needs
+# for each weight of the network, with Adam in float32 (simulated):
+
+# %%
+names = {"nothing": "-", "optimizer": "ZeRO-1", "optimizer, gradients": "ZeRO-2", "everything": "ZeRO-3"}
+rows = []
+for sharded, name in names.items():
+    row = {"stage": name, "sharded": sharded}
+    for count in (1, 2, 8, 64):
+        row[f"{count}"] = sum(memory.step(1, 0, 1, slots=2, devices=count, sharded=sharded).values())
+    rows.append(row)
+tables.show(rows, ("stage", "sharded", "1", "2", "8", "64"), {"1": "1 device", "64": "64 devices"})
+
+# %% [markdown]
+# A network with 1.5 billion weights is trained with Adam in float32, on 8 devices with ZeRO-1. How many bytes do the
+# weights, the gradients and the optimizer's state together take up on each device?
+
+# %% labs={"id": "10.18"}
+### BEGIN SOLUTION
+bytes_on_a_device = 1.5e9 * (4 + 4 + 8 / 8)
+### END SOLUTION
+check("10.18", bytes_on_a_device)
+
+# %% [markdown]
+# ## Summary
+#
+# - 2-byte numbers halve the memory for activations on any machine, but not the memory for weights. They save time where
+#   the hardware multiplies them fast.
+# - Recompute blocks of layers, not single layers.
+# - Accumulate the gradients of several passes, and exchange once. Batch normalisation sees each pass by itself.
+# - A sharded optimizer trains the same network and sends no more data: reduce-scatter, update, all-gather.
+#
+# Next: a report on all your tasks (T11), in `11_report`. Three optional parts follow.
+
+# %% [markdown]
+# ## Optional: scale the loss
+#
+# In float16, small gradients become 0. To prevent this, the *loss* is multiplied by a scale factor. This multiplies all
+# the gradients by the same factor, and the update divides them by it again (`LossScaleOptimizer`). Suppose that a
+# gradient is 1e-8. What is the smallest power of two by which you must multiply the loss so that the scaled gradient is
+# not 0 in `np.float16`?
+
+# %%
+print(np.float16(1e-8), "in float16; smallest number above 0:", np.finfo(np.float16).smallest_subnormal)
+
+# %% labs={"id": "10.12"}
+### BEGIN SOLUTION
+scale = 4
+### END SOLUTION
+check("10.12", scale)
+
+# %% [markdown]
+# ## Optional: what recomputing is worth
+#
+# Memory use grows linearly with the batch size. Two batch sizes determine the line, and the line gives the largest
+# batch that fits into a given amount of memory:
+
+# %%
+if answered("10.14") and remat and not quick:
+    rows = []
+    for row in [found[0], next(row for row in found if row["block"] == block_size)]:
+        mode, half = row["mode"], row["batch"] // 2
+        less = recompute.measure(mode, row["block"] or 1, batch=half, steps=1)
+        per_image = (row["peak_bytes"] - less["peak_bytes"]) / (row["batch"] - half)
+        largest = (2**30 - row["peak_bytes"]) / per_image + row["batch"]
+        rows.append({"mode": mode, "per_image": per_image / 2**20, "largest": int(largest)})
+    names = {"per_image": "MiB per image", "largest": "largest batch in 1 GiB, computed from the line"}
+    tables.show(rows, ("mode", *names), names)
+
+# %% [markdown]
+# ## Optional: accumulate with Keras
+#
 # Keras can accumulate gradients, too: `keras.optimizers.SGD(..., gradient_accumulation_steps=4)` in one process, and
 # `hvd.DistributedOptimizer(..., backward_passes_per_step=4)` on several ranks. (Under `MirroredStrategy` this fails in
-# the first step with Keras 3, so the course's recorder refuses it there.) One pitfall remains. In the next cell, the
-# learning rate is halved after 8 steps of the schedule, and each update takes 4 passes. **Predict:** after how many
-# *updates* is the rate halved?
+# the first step with Keras 3, so the course's recorder refuses it there.) There is a pitfall, too. In the next cell, a
+# schedule halves the learning rate after 8 steps, and each update takes 4 passes. **Predict:** after how many *updates*
+# is the rate halved?
 
 # %% labs={"id": "10.16"}
 ### BEGIN SOLUTION
@@ -252,8 +351,8 @@ outcome("10.16", int(optimizer.iterations), how="counted")
 # %% [markdown]
 # Keras' schedules count passes, not updates. So multiply the number of steps in a schedule by the number of passes.
 #
-# And do four passes in Keras give the same result as one large batch? The next cell compares the weights, first without
-# and then with batch normalisation:
+# Do four passes in Keras give the same weights as one large batch? The next cell compares them, first without and then
+# with batch normalisation:
 
 # %%
 for network in ("dense", "batch_norm"):
@@ -266,89 +365,3 @@ for network in ("dense", "batch_norm"):
         weights.append([variable.numpy() for variable in model.trainable_variables])
     apart = max(np.abs(a - b).max() for a, b in zip(*weights))
     print(f"{network}: 4 passes of 16 against batches of 64, largest difference of a weight: {apart:.1e}")
-
-# %% [markdown]
-# ## Shard the optimizer
-#
-# An optimizer has a state: momentum needs one number for each weight, and Adam needs two. In data parallelism, every
-# rank keeps an identical copy of the whole state. With **ZeRO-1**, each rank is responsible for a share of the weights,
-# called a **shard**, and keeps only the state for this share (S. Rajbhandari and others, SC 2020). A step then has
-# three parts:
-#
-# 1. **reduce-scatter**: each rank gets the mean gradient for its own share only;
-# 2. each rank updates its share of the weights, using its share of the state;
-# 3. **all-gather**: every rank gets all the new weights.
-#
-# An all-reduce *is* a reduce-scatter followed by an all-gather (as in the ring of notebook 02b). So do the ranks send
-# more than before? Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines.
-# `hvd.reducescatter` divides the first axis among the ranks, and `hvd.allgather` joins the parts again; the docstrings
-# in `labs/hvd/collectives.py` give the shapes. Put all the values into one vector, pad it to a multiple of the number
-# of ranks, and divide it, so that all shares have the same size. A rank may also keep a copy of its own share of the
-# weights, as in mixed precision. The check runs your class on 1, 2 and 4 simulated ranks.
-
-# %% labs={"id": "10.17"}
-script = "scripts/sharded_optimizer.py"
-check("10.17", script)
-
-# %%
-if answered("10.17") and devices.has("horovod"):
-    for network in ("dense",) if quick else ("dense", "frozen", "tied"):
-        job = jobs.start(script, "--model", network, name=f"sharded_{network}", ranks=2, launcher="mpiexec")
-        print(network, job.wait(show=False).out.read_text(), sep="\n")
-        if job.state != "finished":
-            print(job.explain())
-
-# %% [markdown]
-# The sharded optimizer gives the same weights as the unsharded one. How much memory does it save, and how much does it
-# send? The next cell measures both on a wide network. It uses Gloo, since Gloo's messages pass through the machine's
-# loopback interface, where they can be counted:
-
-# %%
-if answered("10.17") and devices.has("horovod") and not quick:
-    options = ["--hidden", 4096, "--steps", 4]
-    quiet = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}  # what is freed is given back
-    for name, more in {"whole": ["--whole"], "sharded": []}.items():
-        run = {"name": f"optimizer_{name}", "ranks": 2, "launcher": "horovodrun", "env": quiet}
-        job = jobs.start(script, *options, *more, **run).wait(show=False)
-        lines = [line for line in job.out.read_text().splitlines() if "MB" in line]
-        print(name, *(lines if job.state == "finished" else [job.explain()]), sep="\n")
-    values = by_hand.network("dense", 4096, 0).count_params()
-    print(f"The gradient has {4 * values / 1e6:.1f} MB, and so has the whole velocity.")
-
-# %% [markdown]
-# You can shard even more. With **ZeRO-2**, a rank keeps only its share of the gradients as well. With **ZeRO-3**
-# (FSDP), it also keeps only its share of the weights. The weights are then gathered layer by layer, in the forward pass
-# and again in the backward pass, so the ranks send 1.5 times as much. The next table shows how many bytes each weight
-# takes up on every device, with Adam in float32 (simulated):
-
-# %%
-names = {"nothing": "-", "optimizer": "ZeRO-1", "optimizer, gradients": "ZeRO-2", "everything": "ZeRO-3"}
-rows = []
-for sharded, name in names.items():
-    row = {"stage": name, "sharded": sharded}
-    for count in (1, 2, 8, 64):
-        row[f"{count}"] = sum(memory.step(1, 0, 1, slots=2, devices=count, sharded=sharded).values())
-    rows.append(row)
-tables.show(rows, ("stage", "sharded", "1", "2", "8", "64"), {"1": "1 device", "64": "64 devices"})
-
-# %% [markdown]
-# A network with 1.5 billion weights is trained with Adam in float32, on 8 devices with ZeRO-1. How many bytes do its
-# weights, its gradients and the optimizer's state take up in total on each device?
-
-# %% labs={"id": "10.18"}
-### BEGIN SOLUTION
-bytes_on_a_device = 1.5e9 * (4 + 4 + 8 / 8)
-### END SOLUTION
-check("10.18", bytes_on_a_device)
-
-# %% [markdown]
-# ## Summary
-#
-# - 2-byte numbers halve the memory for activations on any machine, but not the memory for weights. They save time where
-#   the hardware multiplies them fast.
-# - Recompute blocks of layers, not single layers.
-# - Accumulate the gradients of several passes, and exchange once. Batch normalisation and schedules see individual
-#   passes.
-# - A sharded optimizer trains the same network and sends no more data: reduce-scatter, update, all-gather.
-#
-# Next: a report on all your tasks (T11), in `11_report`.

@@ -28,18 +28,22 @@ from labs.show import plots, tables
 # Suppose somebody hands in the 14 lines below. All the numbers are made up, but every sentence could be true. That is
 # not enough: a line **misleads** if it makes the reader believe something that was not measured.
 #
-# > **Scaling of ResNet50V2 on our machines** > > 1. We trained ResNet50V2 in float32 on images of 32x32 pixels, using
-# MirroredStrategy and SGD. > 2. According to the log, an epoch takes 9 s on 1 worker and 3 s on 4 workers, so the
-# speedup is 3.00. > 3. We trained once with each number of workers, since the program and its seed are always the same.
-# > 4. A worker is one GPU. The images per second are the total over all workers. > 5. On 4 GPUs, an epoch runs 75 times
-# as fast as on the laptop's processor: a speedup of 75. > 6. All other speedups are relative to the usual baseline. >
-# 7. On 2 workers the batch was 64 per worker, and on 4 workers it was 64 in total. One curve shows both. > 8. The mean
-# epoch time covers all 5 epochs, so nothing is left out. > 9. The data set is the 1797 digits from scikit-learn. Each
-# epoch reads 1792 of them. > 10. On a machine with 2 cores, 8 workers are 1.9 times as fast as 1, so the method
-# saturates at an efficiency of 0.24. > 11. As Figure 1 shows, the speedup follows the ideal line closely. > 12. On 64
-# workers the speedup is 41. We obtained it from the cost model with our own parameters. > 13. Every training run was
-# complete after 5 epochs, so 4 workers reach the goal 3 times as fast. > 14. The table at the end lists the versions of
-# TensorFlow, Keras and the driver.
+# > **Scaling of ResNet50V2 on our machines**
+# >
+# > 1. We trained ResNet50V2 in float32 on images of 32x32 pixels, using MirroredStrategy and SGD.
+# > 2. According to the log, an epoch takes 9 s on 1 worker and 3 s on 4 workers, so the speedup is 3.00.
+# > 3. We trained once with each number of workers, since the program and its seed are always the same.
+# > 4. A worker is one GPU. The images per second are the total over all workers.
+# > 5. On 4 GPUs, an epoch runs 75 times as fast as on the laptop's processor: a speedup of 75.
+# > 6. All other speedups are relative to the usual baseline.
+# > 7. On 2 workers the batch was 64 per worker, and on 4 workers it was 64 in total. One curve shows both.
+# > 8. The mean epoch time covers all 5 epochs, so nothing is left out.
+# > 9. The data set is the 1797 digits from scikit-learn. Each epoch reads 1792 of them.
+# > 10. On a machine with 2 cores, 8 workers are 1.9 times as fast as 1, so the method saturates at an efficiency of 0.24.
+# > 11. As Figure 1 shows, the speedup follows the ideal line closely.
+# > 12. On 64 workers the speedup is 41. We obtained it from the cost model with our own parameters.
+# > 13. Every training run was complete after 5 epochs, so 4 workers reach the goal 3 times as fast.
+# > 14. The table at the end lists the versions of TensorFlow, Keras and the driver.
 
 # %%
 plots.show(pictures.flawed())
@@ -54,8 +58,8 @@ misleading_expected = 10
 predict("11.1", misleading_expected)
 
 # %% [markdown]
-# Now go through the report line by line. Which lines mislead? Give their numbers as a set. The check tells you how many
-# are still missing and where to look.
+# Now go through the report line by line. Which lines mislead? Give their numbers as a set, in the form `{1, 2}`. The
+# check tells you how many are still missing and where to look.
 
 # %% labs={"id": "11.2"}
 ### BEGIN SOLUTION
@@ -107,15 +111,15 @@ check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 #
 # Two sources explain this best. *T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC15,
 # 2015* (<https://doi.org/10.1145/2807591.2807644>) studied how 120 papers on parallel computing report their
-# measurements, and derived twelve rules from what they found. *MLPerf* (P. Mattson and others, MLPerf Training
-# Benchmark, MLSys 2020, <https://arxiv.org/abs/1910.01500>) adds the rules that are specific to machine learning. The
-# table states the rules in our own words, with the faults that they prevent:
+# measurements, and derived twelve rules. *MLPerf* (P. Mattson and others, MLPerf Training Benchmark, MLSys 2020,
+# <https://arxiv.org/abs/1910.01500>) adds rules for machine learning. The table states the rules in our own words, with
+# the letters of the faults that they prevent:
 #
 # | rule | says | source | prevents |
 # |---|---|---|---|
 # | **baseline** | Each speedup names its baseline: one worker of the same kind in the same study, with its absolute time. | Hoefler and Belli, rule 1 | a, b |
 # | **whole** | The report covers everything that was measured, or says why a part was left out, such as the warm-up or workers that share a core. | rule 2 | d, f |
-# | **means** | The times themselves are averaged, not their ratios. If there is no other way than to average ratios, the geometric mean is used. | rules 3 and 4 | |
+# | **means** | Means are taken of the times themselves, not of their ratios. If only ratios are available, their geometric mean is used. | rules 3 and 4 | |
 # | **spread** | Every number that varies has an interval. A single run gives no interval, and rounding makes the interval wider. | rules 5 to 7 | c, g |
 # | **set-up** | The report states the machine, software, data, batch and every other setting, so that others can repeat the measurement. | rule 9 | b |
 # | **scaling** | The report says whether the work per worker stays the same (weak scaling) or the total work does (strong scaling). | rule 9 | e |
@@ -124,20 +128,21 @@ check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 # | **goal** | The time is measured until the network reaches an agreed accuracy. The accuracy is reported beside the speed. | MLPerf | j |
 # | **repeats** | The time to reach that goal varies with the seed, so the network is trained several times. | MLPerf | c, j |
 #
-# The rounds in this course follow rules 3, 5 and 7 and break two others, each for a reason. Rule 4 would have us divide
-# mean times. But drift changes all the times in a round by the same factor and leaves their ratios unchanged, so this
-# course takes the geometric mean of the ratios. Rule 6 requires a check before data are treated as normally
-# distributed. Our interval assumes that the logarithms of the ratios are normally distributed, and there are too few
-# rounds to check this. Instead, the kit's tests check the interval against simulated disturbances.
+# The speedups in this course, which are measured in rounds, follow rules 3, 5 and 7 and break two others, each for a
+# reason. Rule 4 says that you should average the times first and then divide the means. But drift changes all the times
+# in a round by the same factor and leaves their ratios unchanged, so this course takes the geometric mean of the
+# ratios. Rule 6 says that you should check whether data are normally distributed before you treat them so. The course's
+# interval assumes this of the logarithms of the ratios, but there are too few rounds for a check. Instead, the kit's
+# tests try the interval on simulated disturbances.
 #
-# Suppose the measurement consisted of 6 rounds in which the runs took turns. Which of the following sentences would
-# this evidence support?
+# Suppose that you measured 6 rounds in which the runs on 1 and 2 workers took turns. Which of these sentences does this
+# evidence support?
 #
 # - **a**: "Our method trains 1.71 times faster on 2 workers."
 # - **b**: "On 2 workers the speedup is 1.71 (1.62 to 1.80), so 8 workers reach a speedup of 6.8."
-# - **c**: "On 2 cores the speedup over 1 core of the same laptop is 1.71 (95 % interval 1.62 to 1.80, 6 rounds, 64 images
-#   per worker), with an accuracy of 0.93 instead of 0.95 after the same number of epochs; the cost model predicts a speedup
-#   of 5.9 for 8 machines."
+# - **c**: "On 2 cores the speedup over 1 core of the same laptop is 1.71 (95 % interval 1.62 to 1.80, 6 rounds, 64
+#   images per worker), with an accuracy of 0.93 instead of 0.95 after the same number of epochs; the cost model
+#   predicts a speedup of 5.9 for 8 machines."
 # - **d**: "The speedup is 1.71 (1.62 to 1.80), which shows linear scaling at the same accuracy."
 
 # %% labs={"id": "11.5"}
@@ -160,9 +165,9 @@ print(f"{len(made.pages)} pages, {len(made.report.runs)} runs, {len(made.report.
 report.show_pages(made, first=1, last=2)
 
 # %% [markdown]
-# To see other pages, use `report.show_pages(made, first=3, last=9)`. The next cell lists what is missing from the
-# report and then its **findings**: places where your evidence does not support what the report shows, or no longer
-# supports it.
+# To see other pages, use `report.show_pages(made, first=3, last=9)`. The next cell first lists what is missing from the
+# report. Then it lists the **findings**: places where your evidence does not support what the report shows, or no
+# longer supports it.
 
 # %%
 tables.show([{"missing": line} for line in made.report.missing], ("missing",))
@@ -170,7 +175,7 @@ tables.show([dict(found) for found in made.report.findings], ("task", "kind", "t
 
 # %% [markdown]
 # A finding is not a verdict. You can fix some findings: rerun whatever has changed, or rewrite an answer. Explain the
-# others in your answer: for example, say that a short test job was never meant to measure anything.
+# others in your answer to T11: for example, say that a short test job was never meant to measure anything.
 #
 # For each written task that you have answered, the next table lists what a good answer contains. Compare your answer
 # with this list. (Your instructor may have withheld these lists.)
@@ -186,12 +191,13 @@ tables.show(
 # ## T11
 #
 # Review your report against the ten rules in the table above: baseline, whole, means, spread, set-up, scaling, bounds,
-# figures, goal and repeats. Write down:
+# figures, goal and repeats. Answer in full sentences:
 #
-# - your main result, in one sentence that your evidence supports;
-# - which rules your report follows, which it breaks, and where;
-# - what you did about each finding;
-# - what remains open, and which measurement would settle it.
+# - What is your main result, in one sentence that your evidence supports? Give the interval, the number of workers, the
+#   machine and the baseline.
+# - Which rules does your report follow, which does it break, and in which tasks?
+# - What did you do about each finding?
+# - What remains open, and which measurement would settle it?
 
 # %% [markdown] labs={"id": "T11", "kind": "answer"}
 # ### T11: your answer
@@ -221,9 +227,9 @@ tables.show(
 #
 # Save this notebook and generate the report once more, so that it contains your latest changes. In the next cell, set
 # `final` to the return value of `report.make("report")`, just as for `made` above. The check tests whether the files of
-# this report fit together. Then hand in `report/submission.zip`. It contains the report as a PDF and as JSON, your
-# notebooks and scripts, and the records behind them, along with a list of their hashes. Paths on your machine, the
-# machine's name and your account name are removed.
+# this report agree with each other. Then hand in `report/submission.zip`. It contains the report as a PDF and as JSON,
+# your notebooks and scripts, the records of your runs, and a list of hashes of all these files. Paths on your machine,
+# the machine's name and your account name are removed.
 
 # %% labs={"id": "11.6"}
 ### BEGIN SOLUTION
@@ -236,4 +242,5 @@ check("11.6", final)
 #
 # - A report is evidence that comes with a name, a baseline and an interval.
 # - It says what was left out, and never presents a computed value as a measured one.
-# - Evidence goes out of date: once you change a script, a run or an answer without the other two, the three no longer belong together.
+# - Evidence goes out of date: if you change a script, a run or an answer but not the other two, they no longer belong
+#   together.

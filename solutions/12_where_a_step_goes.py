@@ -13,9 +13,10 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**: it has no task to hand in, and no other notebook depends on it. Notebook 08 showed
+# This notebook is **optional**: you hand nothing in, and no other notebook depends on it. In notebook 08b, you found out
 # whether two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the
-# backward pass hide messages, predict steps that were not measured, and try out a machine with 4096 workers.
+# backward pass hide messages, predict step times and compare them with measured ones, and try out a machine with 4096
+# workers.
 
 # %%
 from labs import costs, devices, jobs, presets, recorded
@@ -39,8 +40,8 @@ print(f"preset {plan.name}: {plan.local_batch} images per worker and step; {devi
 # ## Waiting
 #
 # A run record contains the time of every step. With 2 workers, a step lasts until the *slower* worker has finished.
-# **Predict:** for which network does this waiting lengthen the step by a larger share: `"ResNet50V2"`, `"ResNet152V2"`
-# or `"equal"` (to within 1 % of a step)?
+# **Predict** for which network this waiting lengthens the step by the larger share: `"ResNet50V2"`, `"ResNet152V2"`, or
+# `"equal"` (to within 1 % of a step).
 
 # %% labs={"id": "12.1"}
 ### BEGIN SOLUTION
@@ -49,8 +50,8 @@ waits_more_expected = "ResNet50V2"
 predict("12.1", waits_more_expected)
 
 # %% [markdown]
-# The next cell uses your own runs from notebooks 05 and 08 if they have the same sizes. Otherwise it uses recorded
-# runs.
+# The next cell uses your own runs from notebooks 05 and 08 if their batch and image sizes are those of this notebook.
+# Otherwise it uses recorded runs.
 
 # %%
 runs, own = experiments.runs_of_two_networks(plan, (small, large))
@@ -59,11 +60,11 @@ plots.show(plots.steps(*runs))
 
 # %% [markdown]
 # Both time axes are logarithmic: equal distances mean equal *ratios*, so you can compare the two networks by eye. The
-# dashed curves are computed as in notebook 05: they show the slower of two steps taken from one worker alone. The
-# distance from the solid curve for 1 worker to the dashed curve is the part that **waiting** accounts for, if each
-# worker's steps vary in the same way as those of one worker alone. The distance from the dashed curve to the solid
-# curve for 2 workers is the rest: the exchange, sharing the machine, and the variation that the second worker adds.
-# Here are the numbers for the median step:
+# dashed curves are computed as in notebook 05: they show the slower of two steps that are drawn at random from the
+# steps of one worker. The distance from the solid curve for 1 worker to the dashed curve is what **waiting** accounts
+# for, if the steps of two workers vary as much as those of one. The distance from the dashed curve to the solid curve
+# for 2 workers is the rest: the exchange, sharing the machine, and any further variation. Here are the numbers for the
+# median step:
 
 # %%
 shown = []
@@ -83,14 +84,15 @@ outcome("12.1", "equal" if abs(more) < 0.01 else large if more > 0 else small, h
 # %% [markdown]
 # ## Four kinds of steps
 #
-# Now take a step apart. Timing code inside a step would disturb it, so you compare whole steps that differ in *one*
-# thing. Two Horovod ranks run four kinds of steps in turn, round after round, with the same number of images per rank:
+# Now take a step apart. Timing parts inside a step would disturb it. Instead, you compare whole steps that differ in
+# *one* thing. Two Horovod ranks run four kinds of steps in turn, round after round, with the same number of images per
+# rank:
 #
 # | kind of step | what it contains |
 # |---|---|
 # | **alone** | one rank runs a step while the other is idle; the batch is already in memory |
-# | **together** | both ranks run a step at the same time, independently of each other |
-# | **exchange** | both ranks run a step and average their gradients |
+# | **together** | both ranks run a step at the same time, without an exchange |
+# | **exchange** | both ranks run a step at the same time and average their gradients |
 # | **input** | the same as **exchange**, but each batch comes from the input pipeline |
 #
 # The measurement takes a few minutes and runs in the background while you write the next answer. Do not use the cores
@@ -104,7 +106,8 @@ if devices.has("horovod", "two devices"):
     measuring = breakdown.Measuring(pair, others=(plan.local_batch // 4,), **options, **short)
 
 # %% [markdown]
-# Given the times of the four kinds of steps in seconds, what are the parts of a step?
+# Write a function that takes the times of the four kinds of steps, in seconds, and returns the four parts of a step.
+# The parts add up to the time of the last kind.
 
 
 # %% labs={"id": "12.2"}
@@ -136,16 +139,16 @@ if steps:
 
 # %% [markdown]
 # Each bar except *computation* shows a *difference* between two kinds of steps. If the whisker of a part crosses 0, the
-# part is smaller than the noise.
+# measurement cannot distinguish the part from 0.
 #
 # - **computation**: the forward pass, the backward pass and the update of one undisturbed worker.
-# - **sharing the machine**: both cores use the same memory and cache. This part does not include the exchange, so a faster
-#   link would not help.
+# - **sharing the machine**: the time that is lost because both cores use the same memory and cache. The exchange is not
+#   part of it, so a faster link would not help.
 # - **exchange and waiting**: the time that averaging adds to the step.
-# - **input**: the time that the pipeline adds to the step.
+# - **input**: the time that the input pipeline adds to the step.
 #
-# By construction, the parts add up to the last kind of step. The real test is a step that was measured separately: a
-# step from a complete training run on 2 workers, taken from the runs above.
+# The parts add up to the time of the last kind of step because you computed them that way. The real test is a step that
+# was measured separately: a step of a complete training run on 2 workers, from the runs above.
 
 # %%
 compared = experiments.whole_steps(steps, runs)
@@ -154,12 +157,11 @@ if compared:
 
 # %% [markdown]
 # The **residual** is the time that the parts do not explain: Keras's loop and metrics, and the difference between the
-# exchange in MirroredStrategy and in Horovod. Its interval covers the noise of both measurements. It does not cover the
-# possibility that the machine was faster or slower during one of them: the kinds of steps took turns, but the
-# measurement of the parts and the training run did not. If the runs are recorded ones, the residual merely compares two
-# machines.
+# exchange in MirroredStrategy and in Horovod. Its interval covers the noise of both measurements. But the machine may
+# have been faster during one of the two, and the interval does not cover that: the kinds of steps took turns with each
+# other, but not with the training run. If you used recorded runs, the residual only compares two machines.
 #
-# Some work does not appear in these bars, because it does not lengthen the step:
+# Some work does not appear in these bars, because it does not lengthen the step. Here is that work, measured alone:
 
 # %%
 rows = [
@@ -180,14 +182,15 @@ headers = {
 tables.show(rows, ("network", "batch", *headers), headers)
 
 # %% [markdown]
-# Compare the time for reading with *input*, and the time for the all-reduce alone with *exchange and waiting*. The next
-# batch is read while the current batch is being processed. Is the all-reduce hidden in the same way?
+# Compare the time for reading with *input*, and the time for the all-reduce with *exchange and waiting*. The next batch
+# is read while the current one is processed, so reading need not lengthen a step. Is the all-reduce hidden in the same
+# way?
 #
 # ## Overlap
 #
 # The backward pass works from the last layer to the first. The gradient of the last layer is ready first, so it can be
-# sent while the others are still being computed. **Predict:** on 2 ranks, what share of the all-reduce time falls
-# within the backward pass (0 to 1)?
+# sent while the others are still being computed. **Predict:** on 2 ranks, what share of the all-reduce time (0 to 1) is
+# within the backward pass?
 
 # %% labs={"id": "12.3"}
 ### BEGIN SOLUTION
@@ -196,8 +199,8 @@ within_expected = 0.7
 predict("12.3", within_expected)
 
 # %% [markdown]
-# Horovod's timeline (notebook 07) shows when each rank announced each gradient, and when that gradient was averaged.
-# You record the timeline of a short training run on two ranks twice: once with the default settings, and once with
+# Horovod's timeline (notebook 07) shows when each rank announced each gradient, and when the gradients were averaged.
+# Here you record the timelines of two short training runs on two ranks: one with the default settings, and one with
 # **fusion** turned off, so that every tensor is sent as a separate message.
 
 # %%
@@ -206,7 +209,7 @@ sizes = ["--network", network, "--images", 16 * images, "--epochs", 1, "--batch_
 
 
 def watched(name, **env):
-    """The timeline of a training of 2 ranks with 8 steps."""
+    """The timeline of a run on 2 ranks with 8 steps."""
     file = (jobs.folder() / f"{name}_timeline.json").resolve()
     file.unlink(missing_ok=True)
     env |= {"HOROVOD_TIMELINE": str(file), "HOROVOD_CACHE_CAPACITY": "0"}
@@ -224,8 +227,8 @@ if devices.has("horovod", "two devices"):
 plots.show(timelines.figure(events["fusion on"], kind=kind))
 
 # %% [markdown]
-# The backward pass ends when the last gradient is announced. Anything sent before that moment falls within the backward
-# pass, and the rest comes after it. (The first step is left out because it includes TensorFlow's tracing.)
+# The backward pass ends when the last gradient is announced. Whatever is sent before that moment is within the backward
+# pass, and the rest is after it. (The first step is left out because it includes TensorFlow's tracing.)
 
 # %%
 laps = {name: timeline.overlap(found)[1:] for name, found in events.items()}
@@ -234,25 +237,24 @@ plots.show(pictures.hidden(laps, kind))
 # %%
 shown = []
 for name, lap in laps.items():
-    whole, within, behind = (sum(row[f"{key}_seconds"] for row in lap) for key in ("allreduce", "within", "behind"))
+    whole, within, after = (sum(row[f"{key}_seconds"] for row in lap) for key in ("allreduce", "within", "behind"))
     row = {"": name, "messages": mean(row["buffers"] for row in timeline.summary(events[name])[1:])}
-    shown.append(row | {"ms": 1e3 * whole / len(lap), "behind": 1e3 * behind / len(lap), "share": within / whole})
-headers = {"messages": "messages per step", "ms": "all-reduce (ms)", "behind": "behind backward (ms)"}
-tables.show(shown, tuple(shown[0]), headers | {"share": "share within backward"})
+    shown.append(row | {"ms": 1e3 * whole / len(lap), "after": 1e3 * after / len(lap), "share": within / whole})
+headers = {"messages": "messages per step", "ms": "all-reduce (ms)", "after": "after the backward pass (ms)"}
+tables.show(shown, tuple(shown[0]), headers | {"share": "share within the backward pass"})
 outcome("12.3", shown[0]["share"], how=kind)
 
 # %% [markdown]
-# Rank 0 learns only after a delay that a gradient is ready, so the share within the backward pass is an upper bound.
+# Rank 0 learns that a gradient is ready only after a delay, so the share within the backward pass is an upper bound.
 # Even hidden messages are not always free: on CPU cores, the all-reduce slows down the backward pass that hides it. On
 # GPUs, NCCL does the same to a lesser extent.
 #
-# What would happen if the messages were larger or the link were slower? In the next picture, the gradients of
-# ResNet50V2 fill **buckets**. A full bucket is sent as soon as the link is free. Use `time` to move through the step.
-# Find the bucket size that leaves the shortest exchange after the backward pass, first at 25 Gbit/s and then at 5
-# Gbit/s.
+# What would happen with larger messages or a slower link? In the next picture, the gradients of ResNet50V2 fill
+# **buckets**. A full bucket is sent as soon as the link is free. Use `time` to move through the step. Find the bucket
+# size that leaves the shortest exchange after the backward pass, first at 25 Gbit/s and then at 5 Gbit/s.
 
 # %%
-pictures.networks()  # counts both networks; the first time it takes some seconds
+pictures.networks()  # counts both networks, which takes some seconds the first time
 widgets.explore(
     pictures.overlap,
     bucket=list(pictures.BUCKETS),
@@ -262,18 +264,18 @@ widgets.explore(
 )
 
 # %% [markdown]
-# With small buckets, you pay the latency many times. A single large bucket is ready only when the backward pass ends,
-# so nothing hides it. The best bucket size lies between these extremes and depends on the link and the network. PyTorch
-# uses buckets like these. Every millisecond, Horovod checks which gradients are ready and fuses them, up to a size
-# limit. The last bucket is always sent after the backward pass, because it contains the gradient of the first layer.
+# With small buckets, you pay the latency many times. A single large bucket is full only when the backward pass ends, so
+# nothing hides it. The best bucket size lies in between and depends on the link and the network. PyTorch uses such
+# buckets. Horovod checks every millisecond which gradients are ready, and fuses them into messages up to a size limit.
+# The last bucket is always sent after the backward pass, because it contains the gradient of the first layer.
 #
-# Now return to the bar chart of the parts: "exchange and waiting" is the difference between two kinds of steps. What
+# Now return to the bar chart of the parts. "Exchange and waiting" is the difference between two kinds of steps. What
 # does it show?
 #
 # - **a**: how long it takes to transmit the bytes of the gradient, and nothing else
 # - **b**: how long the whole all-reduce takes, including its hidden parts
-# - **c**: how much averaging lengthens the step, but not how much of this is due to bytes, messages, or waiting for the
-#   slower rank
+# - **c**: how much averaging lengthens the step, but not how much of this is due to bytes, to messages, or to waiting
+#   for the slower rank
 # - **d**: how long the slower rank computes
 
 # %% labs={"id": "12.4"}
@@ -283,27 +285,27 @@ what_it_says = "c"
 check("12.4", what_it_says)
 
 # %% [markdown]
-# A barrier is never free: the step lasts until the *slowest* worker has arrived, and the more workers there are, the
-# slower the slowest one is. If the workers' step times vary by 3 %, the slowest of many workers takes several per cent
+# A barrier is never free. The step lasts until the *slowest* worker has arrived, and with more workers, the slowest one
+# is likely to be slower. If the workers' step times vary by 3 %, the slowest of many workers takes several per cent
 # longer than the mean:
 
 # %%
 from labs.costs.stragglers import slowest
 
 rows = [{"workers": f"{n:,}", "slowest": slowest(n, 0.03)} for n in (1, 2, 4, 16, 64, 256, 1024, 4096)]
-tables.show(rows, ("workers", "slowest"), {"slowest": "slowest worker / mean worker, steps that differ by 3 %"})
+tables.show(rows, ("workers", "slowest"), {"slowest": "slowest step / mean step, if steps vary by 3 %"})
 
 # %% [markdown]
 # ## Predict, measure, explain the residual
 #
-# A model of a step fits on one line:
+# A cost model of a step fits on one line:
 #
 # $$ \text{step} = \text{computation}(\text{batch}) \times \frac{\text{slowest}}{\text{mean}} + \text{exchange that the
 # backward pass does not hide.} $$
 #
-# `labs.costs` fits this model to measured steps. You have eight configurations: 2 networks with 2 batch sizes each, on
-# 1 and 2 workers. The fit uses five of them: the four on one worker, and one on two workers. It predicts the other
-# three, and you compare the predictions with the measurements.
+# `labs.costs` fits this model to measured steps. You measured eight configurations: 2 networks with 2 batch sizes each,
+# on 1 and 2 workers. The fit uses five of them, the four on one worker and one on two workers, and then predicts the
+# other three. Compare these predictions with the measurements:
 
 # %%
 every = [seen for found in steps.values() for seen in breakdown.observations(found)]
@@ -321,7 +323,7 @@ for line, row in zip(shown, predicted):
         seconds, (low, high) = row[what]
         line[f"{what} (s) [interval]"] = f"{seconds:.3g} [{low:.3g}, {high:.3g}]"
     line["residual"] = row["measured"][0] - row["predicted"][0]
-    line["of the prediction"] = f"{line['residual'] / row['predicted'][0]:+.1%}"
+    line["residual / prediction"] = f"{line['residual'] / row['predicted'][0]:+.1%}"
 if shown:
     tables.show(shown, tuple(shown[0]), {"residual": "residual (s)"})
     print(
@@ -330,10 +332,10 @@ if shown:
 
 # %% [markdown]
 # The intervals of the measured times are valid only for the few minutes in which the steps were measured. Where the
-# residual is larger than the intervals, the model is missing something. Look for candidates in the pictures above: the
-# cost of sharing the machine does not grow with the number of bytes, the ranks wait for each other, and 514 tensors
-# produce more messages than 174. Then look at the parameters, and at the notes on which effects the fit could not tell
-# apart:
+# residual is larger than the intervals, the model is missing something. Look for candidates in the pictures above:
+# sharing the machine costs time that does not depend on the bytes, the ranks wait for each other, and 514 tensors
+# produce more messages than 174. Then look at the fitted parameters. The notes below the table say which effects the
+# fit could not tell apart.
 
 # %%
 full = experiments.fitted(every)
@@ -343,19 +345,20 @@ if full:
     print(*(f"Note: {note}." for note in full.notes), sep="\n")
 
 # %% [markdown]
-# ## From which batch on is the exchange hidden?
+# ## From what batch size on is the exchange hidden?
 #
-# Sending a message of `size` bytes over a link that carries `bandwidth` bytes per second takes size / bandwidth
-# seconds, whatever the batch size is. The backward pass takes two thirds of the time that each image in the batch needs
-# (the forward pass takes the other third). At what batch size do the message and the backward pass take equally long?
-# (The number need not be whole.) At this batch size and above, the backward pass *can* hide the message.
+# A message of `size` bytes takes size / bandwidth seconds over a link that carries `bandwidth` bytes per second,
+# whatever the batch size is. The backward pass gets longer with every image in the batch: of the `image_seconds` that
+# an image needs, it takes two thirds (the forward pass takes the other third). Write a function that returns the
+# **threshold**: the batch size per worker at which the message and the backward pass take equally long. (The number
+# need not be whole.) At this batch size and above, the backward pass *can* hide the message.
 
 
 # %% labs={"id": "12.5"}
-def border(size, bandwidth, image_seconds):
-    """The batch per worker at which backward lasts as long as a message.
+def threshold(size, bandwidth, image_seconds):
+    """The batch size per worker at which the backward pass lasts as long as the message.
 
-    size: bytes; bandwidth: bytes per second; image_seconds: of forward and backward, for one image
+    size: bytes; bandwidth: bytes per second; image_seconds: of the forward and backward passes, for one image
     """
     ### BEGIN SOLUTION
     message = size / bandwidth
@@ -363,11 +366,11 @@ def border(size, bandwidth, image_seconds):
     ### END SOLUTION
 
 
-check("12.5", border)
+check("12.5", threshold)
 
 # %% [markdown]
-# The next cell uses your function with the step time of one worker from the runs above and the bandwidth that the
-# all-reduces in the timeline reached:
+# The next cell calls your function with the step time of one worker from the runs above, and with the bandwidth that
+# the all-reduces in the timeline reached:
 
 # %%
 if answered("12.5"):
@@ -377,25 +380,26 @@ if answered("12.5"):
     bandwidth = last["bytes"] / last["allreduce_seconds"]
     size = counts.of(small, image_size=plan.image_size, classes=10).gradient_bytes
     messages = {"float32": size, "float16": size / 2}
-    borders = {name: border(size, bandwidth, image_seconds) for name, size in messages.items()}
-    plots.show(pictures.border(image_seconds, bandwidth, messages, borders))
+    thresholds = {name: threshold(size, bandwidth, image_seconds) for name, size in messages.items()}
+    plots.show(pictures.threshold(image_seconds, bandwidth, messages, thresholds))
 
 # %% [markdown]
 # With half the batch per worker, the backward pass takes half as long, but the message takes as long as before. A batch
-# that was above the threshold (the "border" in the picture) may fall below it, and then the exchange lengthens the
-# step. This happens in *strong* scaling, where more workers share one batch. If the message is half as large (gradients
-# sent as float16), the threshold falls to half the batch. (Halving the number of layers would also halve the backward
-# pass and leave the threshold roughly where it is.) If a worker computes twice as fast, the threshold rises to twice
-# the batch: the faster the GPUs, the harder it is to hide the exchange.
+# size that was above the threshold may now be below it, and then the exchange lengthens the step. This happens in
+# *strong* scaling, where more workers share one batch.
+#
+# If the message is half as large (gradients sent as float16), the threshold is half as large too. (Halving the number
+# of layers would also halve the backward pass, and so leave the threshold roughly where it is.) If a worker computes
+# twice as fast, the threshold doubles: the faster the GPUs, the harder it is to hide the exchange.
 #
 # The threshold is a best case, because it assumes that the entire backward pass can hide messages. In fact, the last
 # bucket is never hidden.
 #
 # ## At each network's own largest batch
 #
-# So far, both networks have had the same batch size. With its own largest batch, each network spreads an exchange over
-# more images. The search in T8 found how many images fit. The fit above **predicts** the efficiency at these batch
-# sizes, which lie far outside the fitted range:
+# So far, both networks have had the same batch size. With its own largest batch, each network spreads the cost of an
+# exchange over more images. The search in T8 found how many images fit. The fit above **predicts** the efficiency at
+# these batch sizes, although they are far outside the range that it was fitted to:
 
 # %%
 largest = {name: experiments.largest_batch(name, plan.image_size, 2 * plan.local_batch) for name in steps}
@@ -410,7 +414,7 @@ tables.show(shown, ("network", "batch", "efficiency"), {"efficiency": "predicted
 print(*(f"Note: {note}." for note in notes), sep="\n")
 
 # %% [markdown]
-# Now **measure** the efficiency: the next cell times steps alone and steps with the exchange, using each network's own
+# Now **measure** the efficiency. The next cell times steps alone and steps with the exchange, with each network's own
 # largest batch on each of the two ranks.
 
 # %%
@@ -433,16 +437,17 @@ for name in at_largest if full else ():
 tables.show(shown, ("network", "batch", "predicted", "measured"), {"measured": "measured [95 % interval]"})
 
 # %% [markdown]
-# Read the table in two ways. First compare the rows of one network: what do you gain from a larger batch? Then compare
-# the two rows marked "its largest": does the order of the networks stay the same? The fit does not include *sharing the
-# machine*, whose cost grows with the batch. If the measured efficiency is below the predicted one, suspect this first.
+# Read the table in two ways. First compare the rows of one network: how much does a larger batch gain? Then compare the
+# two rows marked "its largest": is the order of the networks still the same? The fit does not include *sharing the
+# machine*, whose cost grows with the batch. If the measured efficiency is below the predicted one, look for the
+# reason there first.
 #
 # ## What if: 4096 workers
 #
-# Now use the same model with the data for a machine that you do not have: nodes with 8 V100 GPUs each, connected by
+# Now use the same model with the data of a machine that you do not have: nodes with 8 V100 GPUs each, connected by
 # Ethernet (`labs/machines/v100-ethernet25.toml`). Everything here is **predicted**, for images of 224x224 pixels. Move
-# one control at a time and look at both plots: the curves and the shares of a step. A dotted line means that the batch
-# does not fit into the GPU's 16 GB of memory.
+# one control at a time and look at both plots: the efficiencies and the shares of a step. A dotted curve means that the
+# batch does not fit into the GPU's 16 GB of memory.
 
 # %%
 widgets.explore(
@@ -461,9 +466,9 @@ widgets.explore(
 # every tensor is sent as a separate message). Accumulation is the number of passes before each exchange.
 #
 # The curves show *central* values, but each prediction also has an interval. Both networks are predicted for the same
-# machine. Anything that the machine's file leaves uncertain, such as the real speed of the links, shifts both curves
-# together, so part of this uncertainty cancels in their ratio. The order of two predictions is known only if the 95 %
-# interval of **their ratio** does not contain 1:
+# machine. Whatever the machine's file leaves uncertain, such as the real speed of the links, shifts both curves
+# together, so part of this uncertainty cancels in their ratio. You know the order of the two only if the 95 % interval
+# of **their ratio** does not contain 1:
 
 # %%
 shown = []
@@ -477,11 +482,12 @@ tables.show(shown, tuple(shown[0]), {"ratio": f"{large} / {small}"})
 
 # %% [markdown]
 # In the picture above, set the bandwidth to **10** Gbit/s. Give each network its own largest batch that is a power of
-# two: **128** for ResNet50V2 and **64** for ResNet152V2. For each network, what is the smallest number of workers at
-# which the central efficiency is below 0.8?
+# two: **128** for ResNet50V2 and **64** for ResNet152V2. For each network, what is the smallest number of workers in
+# the picture at which the central efficiency is below 0.8?
 #
-# Then look at the order on **64** workers. Which network has the higher efficiency when both have the same batch, and
-# which when each has its own largest batch: `"ResNet50V2"`, `"ResNet152V2"` or `"can't tell"`?
+# Then look at **64** workers in the table. Which network has the higher efficiency if both have the same batch, and
+# which if each has its own largest batch? Answer `"ResNet50V2"`, `"ResNet152V2"` or `"can't tell"` for each of the two
+# cases.
 
 # %% labs={"id": "12.6"}
 ### BEGIN SOLUTION
@@ -493,9 +499,9 @@ higher_at_largest = pictures.told(pictures.order(64, (128, 64), bandwidth=10)["r
 check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 
 # %% [markdown]
-# How far can you trust such a prediction? The kit predicts 21 published efficiencies, each with constants chosen only
-# from other sources (`python benchmarks/published.py`, `labs/machines/README.md`). The table compares its model with
-# two simpler ones that know less:
+# How far can you trust such a prediction? The model was tested on 21 published efficiencies, each predicted with
+# constants that were chosen only from other sources (`labs/machines/README.md`). The table compares the model with two
+# simpler ones:
 #
 # | predicted by | inside the 95 % interval | median error | largest error | median width |
 # |---|---|---|---|---|
@@ -504,20 +510,21 @@ check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 # | the model | 21 of 21 | 0.018 | 0.112 | 0.200 |
 #
 # "21 of 21" alone says little, because a constant does nearly as well, though with wider intervals. Most of the
-# published efficiencies are similar, and for these the link data do not even reduce the median error. The link data
-# matter where a network exchanges a lot of data: they reduce the largest error. All of these programs run one process
-# per GPU. If one process drives several GPUs, the efficiency depends more on the program than on the machine. In that
-# case, do not use the model without measurements of that program.
+# published efficiencies are similar, and for these the link data do not reduce the median error. The link data matter
+# where a network exchanges a lot of data: there they reduce the largest error. All of these programs run one process
+# per GPU. If one process drives several GPUs, the efficiency depends more on the program than on the machine, so do not
+# use the model without measurements of that program.
 #
-# Even if two intervals overlap, the order may be known: look at the ratio. Conversely, even if two curves are clearly
-# apart in a picture, the order may be unknown. A statement about "the scaling of ResNet152V2" must give the batch *and*
-# the interval.
+# You may know the order of two networks even if their intervals overlap: look at the ratio. And you may not know it
+# even if their curves are clearly apart in a picture. A statement about "the scaling of ResNet152V2" must give the
+# batch *and* the interval.
 #
 # Now go back to 25 Gbit/s and a batch of 64 for both networks, and set fusion to **0**. The central curve of
-# ResNet152V2, which was the upper one, drops below the other curve. Why?
+# ResNet152V2 was above the other one, and now drops below it. Why?
 #
 # - **a**: ResNet152V2 now has more bytes to send
-# - **b**: ResNet152V2 sends 514 messages and ResNet50V2 only 174, and each message incurs the latency of every step in the ring
+# - **b**: ResNet152V2 sends 514 messages and ResNet50V2 only 174, and each message costs the latency of every step in
+#   the ring
 # - **c**: its backward pass takes longer without fusion
 # - **d**: its batch no longer fits into memory
 
@@ -528,19 +535,19 @@ without_fusion = "b"
 check("12.7", without_fusion)
 
 # %% [markdown]
-# Try float16, too. The computation gets faster but the gradients stay in float32, so the *efficiency* falls even though
+# Try float16, too. The computation gets faster but the gradients stay in float32, so the *efficiency* falls although
 # the number of images per second rises. Efficiency alone never shows which machine is better.
 #
 # ## Summary
 #
-# - To take a step apart, run different kinds of whole steps in turn and compare them. Each part shows the time that is
-#   *added*, and has an interval.
-# - Parts that add up by construction prove nothing. Compare their sum with a whole step that was measured separately, and
-#   state the residual.
-# - The backward pass can hide messages if there are not too many of them and they do not come too late. It cannot hide the
-#   last message.
-# - The batch per worker determines what can be hidden: with a smaller batch, the number of bytes stays the same but the
-#   backward pass gets shorter.
+# - To take a step apart, run different kinds of whole steps in turn and compare them. Each part is the time that one
+#   thing *adds*, and has an interval.
+# - Differences between steps always add up, which proves nothing. Compare their sum with a whole step that was measured
+#   separately, and state the residual.
+# - The backward pass can hide messages if there are not too many of them and they do not come too late. It cannot hide
+#   the last message.
+# - The batch size per worker determines what can be hidden: with a smaller batch, the number of bytes stays the same
+#   but the backward pass gets shorter.
 # - Predict first. A residual that you can explain is worth more than a fit that happens to match.
 #
 # Next: `13_write_the_schedule`.

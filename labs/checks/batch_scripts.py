@@ -1,8 +1,8 @@
 """What the checks of batch scripts share: is a script right?
 
 Its directives and the rules of its site are read (`labs slurm check`). Then the script is tried out: bash runs it where
-it reaches nothing, and what it starts is judged, however it is written. Where there is no sandbox nothing is said of
-what it starts.
+it reaches nothing, and what it starts is judged, however it is written. Without a sandbox nothing is
+said of what it starts.
 """
 
 import os

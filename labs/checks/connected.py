@@ -233,10 +233,7 @@ class World(Players):
 
         averaging = type(base.__name__, (base,), {"apply": apply, "labs_wrapped": True})
         averaging = averaging.from_config(optimizer.get_config())
-        if optimizer.built:
-            averaging.build(compat.trained_by(optimizer))
-            for variable, used in zip(averaging.variables, optimizer.variables, strict=True):
-                variable.assign(used.value)
+        compat.copy_state(optimizer, averaging)
         return averaging
 
     def play(self, program):

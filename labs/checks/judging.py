@@ -197,7 +197,7 @@ def _unfit(answers, said):
 
 
 def _no_answer(answers):
-    """A hint where an answer, or what its list or dict holds, is no answer to anything: NaN, or equal to what it likes.
+    """A hint where an answer, or what its list or dict holds, cannot be compared: NaN, or an equality of its own.
 
     NaN is neither above nor below a limit, and an object with an __eq__ of the student's own equals what it says.
     """

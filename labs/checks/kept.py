@@ -152,19 +152,14 @@ def _change(item, change):
     path = progress_file()
     try:
         with files.locked(path):
-            _update(path, item, change)
+            items, damage, data = read(path)
+            if damage:
+                bad = _keep_aside(path, data)
+                print(f"Warning: {path} was damaged ({damage}); kept as {bad.name}, with {len(items)} items recovered.")
+            items[item.id] = change(items.get(item.id, {}))
+            _write(path, items)
     except OSError as problem:
         print(f"Warning: cannot keep your progress in {path}: {problem.strerror}. Your answers still count here.")
-
-
-def _update(path, item, change):
-    """Read progress.json, change one item, write it. Raises OSError."""
-    items, damage, data = read(path)
-    if damage:
-        bad = _keep_aside(path, data)
-        print(f"Warning: {path} was damaged ({damage}); kept as {bad.name}, with {len(items)} items recovered.")
-    items[item.id] = change(items.get(item.id, {}))
-    _write(path, items)
 
 
 def _judged(item, before, state, answer):

@@ -52,8 +52,8 @@ def no_rows(rows):
 def not_yours(own, rows):
     """Cases of rows `own` that were not measured here, and of any that did not end."""
     for row in own:
-        if row["kind"] != "measured":
-            yield True, f"{row['source']} was not measured by you: give the rows of the jobs that you ran yourself."
+        foreign = f"{row['source']} was not measured by you: give the rows of the jobs that you ran yourself."
+        yield row["kind"] != "measured", foreign
     for row in rows:
         yield row["failure"] or row["truncated"], f"{row['source']} did not finish: look into its .err."
 

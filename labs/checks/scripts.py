@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from labs import blanks
+from labs import devices as hardware
 from labs.checks import tryout
 from labs.checks.judging import NotDone
 from labs.checks.reading import near
@@ -99,32 +100,28 @@ def _networks(facts, workers, wanted):
     built = [network["name"] for network in facts["networks"]]
     yield built and built != [wanted], f"It builds {', '.join(built)}: this script is for one {wanted}."
     for network in facts["networks"]:
-        weights = network["weights"]
-        if weights is not None:
-            yield True, f"The network is made with weights={weights!r}: pass weights=None and train it yourself."
+        given = network["weights"]
+        yield given is not None, f"The network is made with weights={given!r}: pass weights=None and train it yourself."
         for fit in facts["fits"]:
             top = network["include_top"] or (fit["output"] or [0])[1:] == [IMAGES]
             yield not top, "The network is made without its top layer: nothing turns features into classes."
         if network["include_top"]:
             yield from _top(network, facts["fits"])
-        size = [IMAGE_SIZE, IMAGE_SIZE, 3]
-        if (shape := network["input_shape"]) != size:
-            asked = f"With --image_size {IMAGE_SIZE} the network takes images of {shape}"
-            yield shape == size[:2], f"{asked}: the 3 colours are missing in its `input_shape`."
-            yield shape == size[::-1], f"{asked}: the 3 colours come last."
-            yield True, f"{asked}: does its `input_shape` follow `args.image_size`?"
+        size, shape = [IMAGE_SIZE, IMAGE_SIZE, 3], network["input_shape"]
+        asked = f"With --image_size {IMAGE_SIZE} the network takes images of {shape}"
+        yield shape == size[:2], f"{asked}: the 3 colours are missing in its `input_shape`."
+        yield shape == size[::-1], f"{asked}: the 3 colours come last."
+        yield shape != size, f"{asked}: does its `input_shape` follow `args.image_size`?"
 
 
 def _top(network, fits):
-    classes = network["classes"]
-    if classes != IMAGES:
-        yield True, f"The network has {classes} classes where the data set has {IMAGES}: does it take all of them?"
+    has = network["classes"]
+    yield has != IMAGES, f"The network has {has} classes where the data set has {IMAGES}: does it take all of them?"
+    logits = network["activation"] == "linear"
     for fit in fits:
-        logits = network["activation"] == "linear"
-        if logits != fit["from_logits"]:
-            says = "probabilities, but the loss is told `from_logits=True`"
-            says = "no probabilities (`classifier_activation`), but the loss expects them" if logits else says
-            yield True, f"The network's last layer gives {says}."
+        says = "probabilities, but the loss is told `from_logits=True`"
+        says = "no probabilities (`classifier_activation`), but the loss expects them" if logits else says
+        yield logits != fit["from_logits"], f"The network's last layer gives {says}."
 
 
 def _strategies(facts, workers, network):
@@ -133,13 +130,14 @@ def _strategies(facts, workers, network):
     yield came and not facts["strategies"], "No MirroredStrategy is created: the model would live on one device."
     given = facts["devices"]
     for devices in facts["strategies"][-1:]:
-        kinds = {device.partition(":")[0] for device in given}
-        others = [device for device in devices if given and device.partition(":")[0] not in kinds]
-        named = f"MirroredStrategy is given {', '.join(others)}, and this machine's workers are {', '.join(given)}"
-        yield others, f"{named}. Name no devices yourself: give it the `workers`."
+        others = [device for device in devices if device.startswith("GPU")]
+        named = f"MirroredStrategy is given {', '.join(others)}, and this machine has no GPUs"
+        no_gpus = others and not hardware.gpus()
+        yield no_gpus, f"{named}. TensorFlow accepts such names, but with two or more, `fit` hangs. Give it `workers`."
+        devices = [device.replace("GPU", "CPU") for device in devices]  # which play the GPUs in a try-out
         asked = f"With --n_gpus {workers} MirroredStrategy has {several(len(devices), 'replica')}"
-        if len(devices) > len(given):
-            yield True, f"{asked}: without arguments it takes every device it finds. Tell it the `workers`."
+        all_there = f"{asked}: without arguments it takes every device it finds. Tell it the `workers`."
+        yield len(devices) > len(given), all_there
         yield len(devices) < len(given), f"{asked}: give it all of the `workers`."
         yield set(devices) != set(given), f"The replicas are on {', '.join(devices)}, the workers {', '.join(given)}."
     outside = any(not made["in_scope"] for made in facts["networks"])
@@ -153,9 +151,9 @@ def _rates(facts, workers, network):
     for fit in facts["fits"]:
         yield from another_optimizer(fit["optimizer"])
         rate = first_rate(fit)
-        if workers == 1:
-            given = f"it begins with {rate:.4g} at {LOCAL_BATCH} images a step"
-            yield not near(rate, RATE), f"With one worker the learning rate must be {RATE}; {given}."
+        given = f"it begins with {rate:.4g} at {LOCAL_BATCH} images a step"
+        alone = workers == 1 and not near(rate, RATE)
+        yield alone, f"With one worker the learning rate must be {RATE}; {given}."
         fixed = workers > 1 and near(rate, RATE)
         yield fixed, "The learning rate does not depend on the workers: what does the linear rule say?"
         wrong = not near(rate, RATE * workers)
@@ -181,18 +179,16 @@ def another_optimizer(optimizer):
 def _recorders(facts, workers, network):
     """Cases of a recorder that is told something else than what is trained."""
     for told in facts["recorders"]:
-        if told["model"] != network:
-            yield True, f"The recorder is told model={told['model']!r}: its times would stand under that name."
-        other = told["strategy"] != "mirrored"
-        yield other, f"The recorder is told strategy={told['strategy']!r}. Which one does this script use?"
-        if told["workers"] != workers:
-            yield True, f"With {workers} workers the recorder is told workers={told['workers']}."
-        if told["images"] != IMAGES:
-            yield True, f"The recorder is told images={told['images']}, and the data set holds {IMAGES}."
+        model, strategy, many, images, rate = told.values()
+        yield model != network, f"The recorder is told model={model!r}: its times would stand under that name."
+        other = f"The recorder is told strategy={strategy!r}. Which one does this script use?"
+        yield strategy != "mirrored", other
+        yield many != workers, f"With {workers} workers the recorder is told workers={many}."
+        yield images != IMAGES, f"The recorder is told images={images}, and the data set holds {IMAGES}."
         for fit in facts["fits"]:
-            if not isinstance(told["learning_rate"], float | int) or not near(told["learning_rate"], first_rate(fit)):
-                rates = f"{told['learning_rate']}, and the training begins with {first_rate(fit):.4g}"
-                yield True, f"With {workers} workers the recorder is told a learning rate of {rates}."
+            rates = f"{rate}, and the training begins with {first_rate(fit):.4g}"
+            unlike = not isinstance(rate, float | int) or not near(rate, first_rate(fit))
+            yield unlike, f"With {workers} workers the recorder is told a learning rate of {rates}."
 
 
 def _fits(facts, workers, network):
@@ -220,12 +216,9 @@ def unlike_steps(fit, batch):
     last = f"{given}, and the last step has {sizes[-1]}: its images would count more, or a worker would have no images"
     yield sizes[-1] != batch, f"{last}. Give it `train`."
     read = [number for step in fit["batches"] for number in step]
-    yield len(set(read)) < len(read), f"In one epoch images are read more than once: {some(_repeated(read))}."
+    twice = sorted({number for number in read if read.count(number) > 1})
+    yield twice, f"In one epoch images are read more than once: {some(twice)}."
     yield len(read) <= IMAGES - batch, f"An epoch reads {len(read)} of {IMAGES} images."
-
-
-def _repeated(read):
-    return sorted({number for number in read if read.count(number) > 1})
 
 
 def _left(plays, network):
@@ -243,8 +236,8 @@ def _left(plays, network):
 def unnamed(text, network, workers):
     """Cases of a log whose first line does not name the network and the workers."""
     run = _read(text)
-    if run is None or run.model is None:
-        yield True, "The log's first line is missing: print `Model`, the network and the workers, as ResNet50.py does."
+    missing = run is None or run.model is None
+    yield missing, "The log's first line is missing: print `Model`, the network and the workers, as ResNet50.py does."
     other = run.model != network
     yield other, f"The log's first line names {run.model}: whoever reads the .out mistakes one network for the other."
     if run.workers != workers:
@@ -302,22 +295,20 @@ def unfair(plays, groups=GROUPS):
 
 def _unfair(fits, size, local_size):
     for fit in fits:
-        if fit["batches"] is None or not fit["x"].endswith("Dataset"):
-            yield True, f"`fit` gets {an(fit['x'])}, not a tf.data.Dataset of batches."
+        other = fit["batches"] is None or not fit["x"].endswith("Dataset")
+        yield other, f"`fit` gets {an(fit['x'])}, not a tf.data.Dataset of batches."
     reads = [[number for step in fit["batches"] for number in step] for fit in fits]
     found = coverage(reads, OF_RANKS)
     nodes = f" on {size // local_size} nodes" * (size > local_size)
     where = f"With {several(size, 'rank')}{nodes}"
-    if size > 1 and all(len(read) == OF_RANKS for read in reads):
-        all_read = f"each of them reads all {OF_RANKS} samples: {some(found.repeated)} are read {size} times"
-        yield True, f"{where}, {all_read}. What does a rank know that the others do not?"
-    if len(found.repeated):
-        lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
-        nodes = size == SIZE and reads[:LOCAL_SIZE] == reads[LOCAL_SIZE:] and reads[0] != reads[1]
-        asks = f"Ranks 0 and {LOCAL_SIZE} of two nodes read the same." if nodes else "Do all divide one order?"
-        yield True, f"{where}, {some(found.repeated)} are read more than once{lost}. {asks}"
-    if len(found.unseen):
-        yield True, f"{where}, nobody reads {some(found.unseen)}. Into how many shares do you divide?"
+    whole = size > 1 and all(len(read) == OF_RANKS for read in reads)
+    all_read = f"each of them reads all {OF_RANKS} samples: {some(found.repeated)} are read {size} times"
+    yield whole, f"{where}, {all_read}. What does a rank know that the others do not?"
+    lost = f" and nobody reads {some(found.unseen)}" if len(found.unseen) else ""
+    nodes = size == SIZE and reads[:LOCAL_SIZE] == reads[LOCAL_SIZE:] and reads[0] != reads[1]
+    asks = f"Ranks 0 and {LOCAL_SIZE} of two nodes read the same." if nodes else "Do all divide one order?"
+    yield len(found.repeated), f"{where}, {some(found.repeated)} are read more than once{lost}. {asks}"
+    yield len(found.unseen), f"{where}, nobody reads {some(found.unseen)}. Into how many shares do you divide?"
     uncounted = not all(fit["counted"] for fit in fits)
     yield uncounted, "The data set does not know how many steps it has: labs.hvd would refuse to train. Use `shard`."
     steps = [len(fit["batches"]) for fit in fits]

@@ -8,12 +8,11 @@ import linecache
 import re
 import signal
 import sys
-import sysconfig
 import threading
 import time
 import traceback
-from functools import cache
-from pathlib import Path
+
+from labs.files import installed
 
 SECONDS = 10  # for one call of a student's function
 BURST = 2e-4  # seconds between attempts to stop code that swallows exceptions: one of them finds it outside its `try`
@@ -25,14 +24,6 @@ class Endless(BaseException):
     def __init__(self, line):
         super().__init__(line)
         self.line = line
-
-
-@cache
-def installed(file):
-    """Whether a file comes with Python, a package or this kit, or was written by TensorFlow's AutoGraph."""
-    folders = (*sysconfig.get_paths().values(), str(Path(__file__).parents[1]))
-    written = file.startswith("<frozen") or "__autograph_generated_file" in file
-    return written or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 @contextlib.contextmanager

@@ -50,7 +50,8 @@ def predict_command(args):
         return predict(args.model, network, machine, args.workers, local_batch, **settings)
     if args.one_worker:
         raise CostError("--one_worker and --records both say what one worker does: give one of them.")
-    benchmark = _benchmark(args.benchmark) if args.benchmark else None
+    unread = f"{args.benchmark}: cannot be read as JSON of `labs allreduce --json`"
+    benchmark = _json(args.benchmark, unread) if args.benchmark else None
     observations, skipped = observations_of(args.records, image_size=args.image_size)
     fitted = fit(observations, benchmark=benchmark)
     known = [n for n in fitted.networks.values() if n.model == args.model and args.image_size in (None, n.image_size)]
@@ -68,21 +69,16 @@ def _input(given):
         return float(given)
     except ValueError:
         pass
-    try:
-        found = input_seconds(json.loads(files.read(given)))
-    except (OSError, ValueError, RecursionError) as problem:
-        raise CostError(
-            f"--input {given}: neither a number of seconds for an image, nor a file of labs.measure.breakdown that can "
-            f"be read ({problem})."
-        ) from None
+    neither = "neither a number of seconds for an image, nor a file of labs.measure.breakdown that can be read"
+    found = input_seconds(_json(given, f"--input {given}: {neither}"))
     return Parameter(fmean(found), "s/image", (min(found), max(found)), f"batches read alone, {Path(given).name}")
 
 
-def _benchmark(path):
+def _json(path, else_says):
     try:
         return json.loads(files.read(path))
     except (OSError, ValueError, RecursionError) as problem:
-        raise CostError(f"{path}: cannot be read as JSON of `labs allreduce --json` ({problem}).") from None
+        raise CostError(f"{else_says} ({problem}).") from None
 
 
 LABELS = files.beside(__file__)  # of quantities, and of the parts of a step

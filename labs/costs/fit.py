@@ -241,14 +241,10 @@ def _links(benchmark, networks, observations, spread, notes):
         )
     except (KeyError, TypeError):
         raise CostError("The benchmark is no result of `labs allreduce`: latency or bandwidth is missing.") from None
-    links = {
-        "latency_inside": latency,
-        "bandwidth_inside": bandwidth,
-        "latency_between": latency,
-        "bandwidth_between": bandwidth,
-        "cycle": Parameter(CYCLE, "s", source="Horovod's default"),
-        "fusion_threshold": Parameter(float(THRESHOLD), "bytes", source="Horovod's default"),
-    }
+    alike = {"latency": latency, "bandwidth": bandwidth}  # inside of a node and between nodes
+    links = {f"{name}_{level}": found for level in ("inside", "between") for name, found in alike.items()}
+    links["cycle"] = Parameter(CYCLE, "s", source="Horovod's default")
+    links["fusion_threshold"] = Parameter(float(THRESHOLD), "bytes", source="Horovod's default")
     fabric, seen = Fabric(ANY, latency.value, bandwidth.value), []
     for network in networks:
         for o in observations:

@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
-from labs.errors import LabsError
+from labs.errors import UseError
 
 
-class CostError(LabsError):
+class CostError(UseError):
     """The model cannot be fitted or asked as it was; the message says why and what to do."""
-
-    code = 2
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,23 @@ class Prediction:
         }
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What else a prediction is asked for.
+
+    accumulation: passes per update; images: of an epoch; slots: numbers per weight that the optimizer keeps;
+    compression: of gradients in the all-reduce, None or "float16"; input: seconds in which a node's host makes an image
+    ready (None: the machine's); process: "worker", or "node" where one process drives all GPUs of a node.
+    """
+
+    accumulation: int = 1
+    images: int | None = None
+    slots: int = 1
+    compression: str | None = None
+    input: float | Parameter | None = None
+    process: str = "worker"
+
+
 def outcomes(model, workers, local_batch, accumulation=1, images=None, values=None):
     """{name: number} of the keys of UNITS, for a model with these values.
 
@@ -135,37 +152,21 @@ def with_intervals(model, workers, local_batch, accumulation=1, images=None):
     return found
 
 
-def predict(
-    model,
-    facts,
-    machine,
-    workers,
-    local_batch,
-    *,
-    precision="float32",
-    image_size=224,
-    rate=None,
-    facts_of=None,
-    **asked,
-):
+def predict(model, facts, machine, workers, local_batch, *, precision="float32", image_size=224, rate=None, **asked):
     """Prediction of a training of network `model`, from its facts and a machine's data alone: nothing is trained.
 
     facts: of labs.models.counts, for this image size; machine: Machine; local_batch: images per worker and pass;
-    rate: images/s of one worker, where you know it; facts_of(model, image_size): for rates of other networks in the
-    machine's file (default: labs.models.counts.of). asked: accumulation=1, passes per update; images=None, of an epoch;
-    slots=1, of the optimizer; compression=None or "float16", of gradients in the all-reduce; input=None, seconds in
-    which a node's host makes an image ready, or a Parameter of them (default: the machine's); process="worker", or
-    "node" where one process drives all GPUs of a node.
+    rate: images/s of one worker, where you know it; asked: see Asked.
     Raises MachineError, CostError, SimulationError for what cannot be predicted.
     """
     workers = whole("workers", workers)
-    line, notes = anchored(model, facts, machine, precision, local_batch, image_size, facts_of or counts.of, rate)
+    line, notes = anchored(model, facts, machine, precision, local_batch, image_size, counts.of, rate)
     about = {"machine": machine.name, "precision": precision, "image_size": image_size}
     notes, ask = [*notes, *machine.notes], (workers, local_batch)
     parameters = machine.parameters | {"unmodelled": CHOSEN.unmodelled(workers)}
     if workers > CHOSEN.model_workers:
         notes.append(note("compared", most=CHOSEN.model_workers))
-    return _predicted(model, line, facts, machine, parameters, ask, notes, about, **asked)
+    return _predicted(model, line, facts, machine, parameters, ask, notes, about, Asked(**asked))
 
 
 def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine=None, **asked):
@@ -173,7 +174,7 @@ def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine
 
     facts: needed for a network that was not fitted; its computation is then that of the closest fitted one, times the
     ratio of multiply-adds. machine: its nodes and network instead of the fitted communication; the computation stays
-    that of the fitted hardware, the host's input that of the machine. asked: as of `predict`. Says in notes where it
+    that of the fitted hardware, the host's input that of the machine. asked: see Asked. Says in notes where it
     leaves what was fitted; there intervals are wider, by one model error for each doubling of the workers. Raises as
     `predict`.
     """
@@ -191,50 +192,35 @@ def predict_from_fit(fitted, model, workers, local_batch, *, facts=None, machine
         "image_size": network.image_size,
     }
     facts, ask = facts or network.facts, (workers, local_batch)
-    return _predicted(network.model, network.line, facts, machine, parameters, ask, notes, about, **asked)
+    return _predicted(network.model, network.line, facts, machine, parameters, ask, notes, about, Asked(**asked))
 
 
-def _predicted(
-    name,
-    line,
-    facts,
-    machine,
-    parameters,
-    ask,
-    notes,
-    about,
-    accumulation=1,
-    images=None,
-    slots=1,
-    compression=None,
-    input=None,
-    process="worker",
-):
+def _predicted(name, line, facts, machine, parameters, ask, notes, about, asked):
     """The Prediction. line: of the computation; ask: workers, local batch; machine: of which nodes and memory are
     taken, None: all workers in one node, memory unknown."""
-    (workers, local_batch), passes, memory = ask, whole("accumulation", accumulation), None
+    (workers, local_batch), passes, memory = ask, whole("accumulation", asked.accumulation), None
     if machine and workers > machine.devices and not machine.network:
         raise MachineError(
             f"{machine.name} describes no network, and the most workers on one of its nodes are {machine.devices}, so "
             f"{workers} workers cannot be predicted. Add [network] to its file."
         )
-    if compression not in (None, "float16"):
-        raise CostError(f"compression is {compression!r}: it must be None or 'float16'.")
-    if process not in PROCESSES:
-        raise CostError(f"process is {process!r}: it must be one of {', '.join(PROCESSES)}.")
-    # On the wire gradients are float32 also in mixed precision, whose weights are float32.
-    if input is not None:
-        given = input if isinstance(input, Parameter) else Parameter(number("input", input), "s/image", source="given")
+    if asked.compression not in (None, "float16"):
+        raise CostError(f"compression is {asked.compression!r}: it must be None or 'float16'.")
+    if asked.process not in PROCESSES:
+        raise CostError(f"process is {asked.process!r}: it must be one of {', '.join(PROCESSES)}.")
+    if (given := asked.input) is not None:
+        given = given if isinstance(given, Parameter) else Parameter(number("input", given), "s/image", source="given")
         parameters = parameters | {"input": given}
     if machine and min(workers, machine.devices) > 1:  # what was fitted to runs alone holds it
-        if process == "node":
+        if asked.process == "node":
             parameters = parameters | {"host": CHOSEN.one_process}
-        notes.append(note(f"process_{process}", most=1e3 * CHOSEN.host_most))
-    exchanged = tuple(size / (2 if compression else 1) for size in facts.tensor_bytes)
+        notes.append(note(f"process_{asked.process}", most=1e3 * CHOSEN.host_most))
+    # On the wire gradients are float32 also in mixed precision, whose weights are float32.
+    exchanged = tuple(size / (2 if asked.compression else 1) for size in facts.tensor_bytes)
     nodes = (machine.devices, machine.algorithm) if machine else (ANY, "two-level")
     cost = Model(line, exchanged, parameters, *nodes)
     if machine:
-        memory = largest_batch(facts, machine.device.memory.value, about["precision"], slots, workers)
+        memory = largest_batch(facts, machine.device.memory.value, about["precision"], asked.slots, workers)
     if workers > 1 and "overlap" in parameters:
         notes.append(note("bracket", share=parameters["overlap"].value))
     told, assumed = _told_of_input(cost, workers, local_batch, passes)
@@ -242,10 +228,10 @@ def _predicted(
     if memory and memory.interval[0] < local_batch:
         how = "does not fit" if local_batch > memory.interval[1] else "may not fit"
         notes.append(note("memory", batch=local_batch, how=how, images=memory.value))
-    quantities = with_intervals(cost, *ask, passes, images) | {"largest_batch": memory}
+    quantities = with_intervals(cost, *ask, passes, asked.images) | {"largest_batch": memory}
     notes, about = tuple(dict.fromkeys(filter(None, notes))), about | {"accumulation": passes, "input": told}
-    if images is not None:
-        steps = _steps(images, workers * local_batch * passes)
+    if asked.images is not None:
+        steps = _steps(asked.images, workers * local_batch * passes)
         about |= {"steps_per_epoch": steps, "images_per_epoch": steps * workers * local_batch * passes}
     return Prediction(name, *ask, quantities, cost.breakdown(*ask, passes), cost.all_parameters, notes, about)
 

@@ -87,43 +87,38 @@ class Reads:
         """Start again at nothing."""
         self.opened, self.read, self.decoded = [], 0, 0
 
-    def _counted(self, tensor, add):
+    def _counted(self, tensor, what, amount):
+        """The tensor, which adds amount(its value) to the attribute `what` whenever it is computed."""
         import tensorflow as tf
 
         def count(value):
             with self._lock:
-                add(value)
+                setattr(self, what, getattr(self, what) + amount(value))
             return value
 
         return tf.ensure_shape(tf.numpy_function(count, [tensor], tensor.dtype), tensor.shape)
 
-    def _add_bytes(self, data):
-        self.read += len(data)
-
-    def _add_image(self, image):
-        self.decoded += 1
-
-    def _add_file(self, path):
-        self.opened.append(path.decode())
+    def _opened(self, path):
+        return self._counted(path, "opened", lambda path: [path.decode()])
 
     def file(self, path):
         """tf.io.read_file: the bytes of one file (string scalar)."""
         import tensorflow as tf
 
-        return self._counted(tf.io.read_file(self._counted(path, self._add_file)), self._add_bytes)
+        return self._counted(tf.io.read_file(self._opened(path)), "read", len)
 
     def image(self, data):
         """tf.io.decode_png: bytes (string scalar) to an image, uint8 (H, W, 3)."""
         import tensorflow as tf
 
-        return self._counted(tf.io.decode_png(data, channels=3), self._add_image)
+        return self._counted(tf.io.decode_png(data, channels=3), "decoded", lambda image: 1)
 
     def records(self, files):
         """tf.data.TFRecordDataset: the records (string scalars) of a tf.data.Dataset of paths, file after file."""
         import tensorflow as tf
 
-        named = files.map(lambda path: self._counted(path, self._add_file))
-        return named.flat_map(tf.data.TFRecordDataset).map(lambda data: self._counted(data, self._add_bytes))
+        named = files.map(self._opened)
+        return named.flat_map(tf.data.TFRecordDataset).map(lambda data: self._counted(data, "read", len))
 
     def example(self, record):
         """One record (string scalar) to (image uint8 (H, W, 3), label int64, number int64)."""

@@ -31,7 +31,7 @@ def init():
     Raises HorovodError if a launcher started several processes but Horovod sees one alone in each.
     """
     horovod.init()
-    # Number of processes by the environment of MPICH, Open MPI and srun; a batch script alone sets none of them.
+    # Where MPICH, Open MPI and srun tell how many processes they started; in a batch script alone all three are unset.
     started = [os.environ.get(name, "") for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")]
     most = max([int(count) for count in started if count.isdecimal()], default=1)
     if horovod.size() == 1 and most > 1:

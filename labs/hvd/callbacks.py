@@ -56,9 +56,10 @@ PATIENCE = 30.0  # seconds for the others, where a rank leaves an epoch before i
 
 
 class _Callback(keras.callbacks.Callback):
-    """Is known to the others of a `fit`, and keeps on how much this rank has measured in an epoch (_measured).
+    """What both callbacks share: those of one `fit` find each other, and know how much this rank has measured.
 
-    measured: by the name of a metric in the logs; of "loss" and "val_loss" these are the samples.
+    measured: {name of a metric in the logs: the weight of this rank's value in a mean over the ranks} of an epoch; for
+    "loss" and "val_loss" that is the number of samples.
     """
 
     begun = False

@@ -72,10 +72,7 @@ def DistributedOptimizer(optimizer, backward_passes_per_step=1):
     compat.copy_exclusions(optimizer, averaged)
     if hasattr(optimizer, "inner_optimizer"):
         compat.copy_exclusions(optimizer.inner_optimizer, averaged.inner_optimizer)
-    if optimizer.built:
-        averaged.build(compat.trained_by(optimizer))
-        for variable, used in zip(averaged.variables, optimizer.variables, strict=True):
-            variable.assign(used.value)
+    compat.copy_state(optimizer, averaged)
     return averaged
 
 

@@ -59,7 +59,8 @@ def start(script, *arguments, name=None, runs=None, env=None, ranks=None, launch
     command = [sys.executable, str(script), *map(str, arguments)]
     if ranks is not None:
         command = [*launch.command(ranks, launcher), *launch.MORTAL, *command]
-    environment = {"LABS_RUN": name, "LABS_RUNS": str(runs), "PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    environment = {"LABS_RUN": name, "LABS_RUNS": str(runs), "LABS_SCRIPT": str(script)}
+    environment |= {"PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
     environment |= env or {}
     paths = str(STARTUP), environment.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))

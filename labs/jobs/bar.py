@@ -4,6 +4,7 @@ Not tqdm's in a notebook: the saved notebook would say "0%" beside a widget's st
 line of its own. The line of HTML stays as it was at the end, can be read without a kernel, and has a text alternative.
 """
 
+import contextlib
 import html
 import sys
 
@@ -33,6 +34,17 @@ def where(progress):
     """Epoch and step of what `Job.progress` says, in words."""
     epoch, step = progress["epochs_done"] + 1, progress["step"]
     return f"epoch {epoch} of {progress['epochs']}, step {step} of {progress['steps'] or '?'}"
+
+
+@contextlib.contextmanager
+def shown(name, job, show=True):
+    """Meanwhile a Bar that says in the end how `job` ended; gives its `update`. show: whether there is one."""
+    bar = Bar(name) if show else None
+    try:
+        yield bar.update if bar else lambda *_: None
+    finally:
+        if bar:
+            bar.close(job)
 
 
 class Bar:
@@ -85,7 +97,8 @@ class Bar:
     def close(self, job):
         """Show how the job, or the jobs that took turns, ended; nothing is updated after this.
 
-        The rates are those of the run records, over all epochs that count; none of a run whose images are not known.
+        The rates are those of the run records, over all epochs that count; a run whose images are not known shows
+        no rate.
         """
         records = [record for each in getattr(job, "jobs", [job]) for record in each.records]
         rates = (

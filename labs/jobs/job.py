@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labs import files
 from labs.errors import LabsError
+from labs.jobs import standing
 from labs.printed import printable
 
 GOING = ("waiting", "running")
@@ -91,46 +92,46 @@ class Job:
 
         timeout: seconds after which the job is stopped (None for no limit).
         """
-        bar, begin = None, time.monotonic()
-        try:
-            if show:
-                from labs.jobs.bar import Bar
+        from labs.jobs import bar
 
-                bar = Bar(self._label())
-            while self.state in GOING:
-                if timeout is not None and time.monotonic() - begin > timeout:
-                    self.stop()
-                    break
-                if bar:
-                    bar.update(self.progress(), time.monotonic() - begin, self._says())
-                time.sleep(0.05 if time.monotonic() - begin < 1 else 0.3)
-            self._settle()
-        except KeyboardInterrupt:
-            self.stop()
-        finally:
-            self.close_records()
-            if bar:
-                bar.close(self)
+        begin = time.monotonic()
+        with bar.shown(self._label(), self, show) as update:
+            try:
+                while self.state in GOING:
+                    if timeout is not None and time.monotonic() - begin > timeout:
+                        self.stop()
+                        break
+                    update(self.progress(), time.monotonic() - begin, self._says())
+                    time.sleep(0.05 if time.monotonic() - begin < 1 else 0.3)
+                self._settle()
+            except KeyboardInterrupt:
+                self.stop()
+            finally:
+                self.close_records()
         return self
 
     def _settle(self):
         """Wait for what may come after the end: files of another machine."""
 
     def _says(self):
-        """Last whole line of .out, for jobs that print instead of reporting progress."""
+        """Last whole line of .out, for jobs that print instead of reporting progress; None in the header of a batch."""
         try:
             with self.out.open("rb") as out:
                 out.seek(max(0, out.seek(0, os.SEEK_END) - 400))
                 lines = out.read().decode(errors="replace").split("\n")[:-1]
         except OSError:
             return None
-        return lines[-1] if lines else None
+        return lines[-1] if lines and not lines[-1].startswith(("Job ", "Versions: ")) else None
 
     def explain(self):
-        """One sentence: how the job ended and, if it failed, the line of its .err that says why."""
+        """One sentence: how the job ended and, if it failed, the line of its .err that says why. Of one that is running
+        also where its ranks are, and who waits for whom (`labs why`)."""
         state, name = self.state, self._label()
         if state in GOING:
-            return f"{name} is {state}."
+            from labs.results import standstill
+
+            seen = standing.ranks(self.stem) if standing.files(self.stem) else None
+            return f"{name} is {state}." + (f"\n{standstill.screen(self.name, seen)}" if seen else "")
         if state == "finished":
             names = [path.name for path in (self.err, *self.records) if path.exists()]
             return f"{name} finished. Its files: {', '.join([str(self.out), *names])}."
@@ -169,7 +170,7 @@ class Job:
         state = state or self.state
         if state in GOING:
             return
-        for path in self._of_trainings(".progress"):
+        for path in (*self._of_trainings(".progress"), *standing.files(self.stem)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         for path in self.records:

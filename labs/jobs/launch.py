@@ -53,8 +53,16 @@ def command(ranks, launcher=None):
             "Install a C++ compiler, then `make horovod`; `labs doctor` says more."
         )
     tasks = _tasks()
-    if launcher == "srun":
-        _check_tasks(ranks, tasks)
+    if launcher == "srun" and not tasks:
+        raise LaunchError(
+            "srun starts ranks inside a SLURM job, and this process is not in one, so nothing was started. Submit a "
+            "batch script, or use horovodrun or mpiexec."
+        )
+    if launcher == "srun" and ranks > sum(tasks):
+        raise LaunchError(
+            f"{ranks} ranks need as many tasks, and this job has {several(sum(tasks), 'task')}: nothing was started. "
+            "Ask for more (--nodes, --ntasks-per-node), or start fewer ranks."
+        )
     here = min(ranks, tasks[0]) if len(tasks) > 1 or launcher == "srun" else ranks
     free = devices.memory()
     if here * MEMORY > free:
@@ -94,20 +102,6 @@ def _tasks():
 
 def _job():
     return os.environ.get("SLURM_JOB_ID")
-
-
-def _check_tasks(ranks, tasks):
-    """Raise LaunchError where srun cannot start that many ranks."""
-    if not tasks:
-        raise LaunchError(
-            "srun starts ranks inside a SLURM job, and this process is not in one, so nothing was started. Submit a "
-            "batch script, or use horovodrun or mpiexec."
-        )
-    if ranks > sum(tasks):
-        raise LaunchError(
-            f"{ranks} ranks need as many tasks, and this job has {several(sum(tasks), 'task')}: nothing was started. "
-            "Ask for more (--nodes, --ntasks-per-node), or start fewer ranks."
-        )
 
 
 def _step(ranks, tasks):

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from labs import files
-from labs.jobs import launch
+from labs.jobs import launch, standing
 from labs.jobs.job import Job, JobError
 
 # -P: the folder of guard.py is not searched for modules
@@ -100,7 +100,7 @@ def _own(job):
     try:
         _alone(job, out)
         job.moved = files.move_aside(job.stem.parent, job.stem.name, job.batch)
-        for left in (*job.records, *job._of_trainings(".progress")):
+        for left in (*job.records, *job._of_trainings(".progress"), *standing.files(job.stem)):
             left.unlink(missing_ok=True)
         if job.moved:
             with out:  # locked until the new one is

@@ -196,31 +196,24 @@ class Turns:
         Without `begin` before it, turns are given from now on. timeout: seconds from now after which they are stopped
         (None for no limit). What went wrong in giving turns is raised here; the trainings have ended then.
         """
-        from labs.jobs.bar import Bar
+        from labs.jobs import bar
 
         if not self._begun:
             self._launch()
-        bar = Bar(", ".join(self._trainings)) if self.show and self.jobs else None
         begin = time.monotonic()
-        try:
-            while not self._over.is_set() and (timeout is None or time.monotonic() - begin <= timeout):
-                if bar:
-                    bar.update(self.progress(), time.monotonic() - self._begun)
-                self._over.wait(0.3)
-            if self._problem:
-                raise self._problem
-        except KeyboardInterrupt:
-            pass
-        finally:
-            self.stop()  # what has not ended, however the waiting ended
-            if bar:
-                bar.close(self)
+        with bar.shown(", ".join(self._trainings), self, self.show and self.jobs) as update:
+            try:
+                while not self._over.is_set() and (timeout is None or time.monotonic() - begin <= timeout):
+                    update(self.progress(), time.monotonic() - self._begun)
+                    self._over.wait(0.3)
+                if self._problem:
+                    raise self._problem
+            except KeyboardInterrupt:
+                pass
+            finally:
+                self.stop()  # what has not ended, however the waiting ended
         if self.explain:
-            print(
-                *(job.explain() for job in self.jobs),
-                *([waited] if (waited := self.explain_waiting()) else []),
-                sep="\n",
-            )
+            print(*filter(None, [*(job.explain() for job in self.jobs), self.explain_waiting()]), sep="\n")
         return self.jobs
 
     def explain_waiting(self):

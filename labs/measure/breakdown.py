@@ -15,11 +15,11 @@ import secrets
 import sys
 import threading
 import time
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, pstdev
 
 from labs import devices, files, jobs, models
+from labs.devices import moment, others
 from labs.errors import LabsError
 from labs.jobs.local import unwritable
 from labs.results import intervals, metrics
@@ -28,7 +28,6 @@ KINDS = ("alone", "together", "exchange", "input")
 EFFICIENCY = ("alone", "exchange")  # the kinds whose ratio it is
 AHEAD = 3  # batches that lie ready after other steps: prefetched, and one in the making; they say nothing of reading
 PARTS = ("computation", "sharing the machine", "exchange and waiting", "input")
-SHORT = 0.25  # seconds: what other programs did in a shorter round is lost in the ticks of the kernel's clock
 WHOLE = ("sum of the parts", "whole step", "residual")
 
 
@@ -145,15 +144,12 @@ class Measuring:
 
         Raises what `measure` raises.
         """
-        from labs.jobs.bar import Bar
+        from labs.jobs import bar
 
-        bar = Bar("steps") if show else None
-        while not self._over.wait(0.3):
-            if bar:
+        with bar.shown("steps", self, show) as update:
+            while not self._over.wait(0.3):
                 said = f"{len(self._found)} of {len(self._models)} networks measured"
-                bar.update({}, time.monotonic() - self._begun, said)
-        if bar:
-            bar.close(self)
+                update({}, time.monotonic() - self._begun, said)
         if self._problem:
             raise self._problem
         return dict(self._found)
@@ -259,7 +255,7 @@ def observations(found):
 def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, order_seed):
     """Trace the step of a network with and without exchange, then time all kinds of steps, in turns, in this rank.
 
-    Rank 0 writes `file`. Of several local batches only the first one is taken with all kinds.
+    Rank 0 writes `file`.
     """
     import horovod.tensorflow as horovod
     import keras
@@ -309,47 +305,72 @@ def _rank(file, model, image_size, images, local_batches, kinds, rounds, steps, 
     horovod.allreduce(gradient, name="gradient")
     if pipeline:
         next(pipeline)
-    seconds = {size: {kind: [] for kind in (kinds if size == local_batch else EFFICIENCY)} for size in local_batches}
-    together()
-    reading, reducing, moments = [], [], [moment()]
-    for number, turns in zip(range(rounds), drawn(seconds, order_seed), strict=False):
-        say(f"Round {number + 1} of {rounds}")
-        for size, kind in turns:
-            together()
-            rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
-            seconds[size][kind].append(None if rests else steps_of(kind, size))
-            if kind == "input" and reading:
-                time.sleep(AHEAD * reading[-1])  # the pipeline reads ahead again, and would do so in the next kind
+
+    def take(kind, size, number):
         together()
-        if pipeline:
-            timed(lambda: next(pipeline), AHEAD)
-            reading.append(fmean(timed(lambda: next(pipeline), steps)))
-            together()
-        reducing.append(fmean(timed(lambda: horovod.allreduce(gradient, name="gradient"), 2)))
+        rests = kind == "alone" and hvd.rank() != number % hvd.size()  # each rank has its turn
+        return None if rests else steps_of(kind, size)
+
+    def read():
+        together()
+        return read_from(pipeline, steps)
+
+    def reduce():
+        together()
+        return timed(lambda: horovod.allreduce(gradient, name="gradient"), 2)
+
+    def mark():
         together()
         moments.append(moment())
-    gathered, moments = horovod.allgather_object(seconds), horovod.allgather_object(moments)
+
+    moments = []
+    found = in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark)
+    gathered, moments = horovod.allgather_object(found["seconds"]), horovod.allgather_object(moments)
     if hvd.rank() == 0:
-        found = {"version": 2, "kind": "measured", "model": model, "ranks": hvd.size(), "local_batch": local_batch}
-        found |= {"image_size": image_size, "classes": len(dataset.classes), "gradient_bytes": gradient_bytes}
         found["seconds"] = {
             size: {kind: over_ranks([of[size][kind] for of in gathered]) for kind in by_kind}
-            for size, by_kind in seconds.items()
+            for size, by_kind in found["seconds"].items()
         }
-        found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "order_seed": order_seed, "notes": []}
-        found |= {"others": others(moments), "machine": devices.machine(), "versions": devices.versions()}
+        found |= {"model": model, "ranks": hvd.size(), "image_size": image_size, "classes": len(dataset.classes)}
+        found |= {"gradient_bytes": gradient_bytes, "machine": devices.machine(), "others": others(moments)}
         files.write(Path(file), json.dumps(found, indent=1))
+
+
+def in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark):
+    """Take all kinds of steps in each round, with the functions of the caller; returns its part of `measure`'s result.
+
+    say(text): print it; take(kind, local batch, number of the round): what is to stand in `seconds` for this round;
+    read(), reduce(): seconds of each batch read alone, and of each message of the gradient's size; mark(): called
+    before the first round and after each. Of several local batches only the first one is taken with all kinds.
+    """
+    seconds = {size: {kind: [] for kind in EFFICIENCY} for size in local_batches}
+    seconds[local_batches[0]] = {kind: [] for kind in kinds}
+    turns = [(size, kind) for size, by_kind in seconds.items() for kind in by_kind]
+    reading, reducing = [], []
+    mark()
+    for number, order in zip(range(rounds), jobs.orders(order_seed, len(turns)), strict=False):
+        say(f"Round {number + 1} of {rounds}")
+        for size, kind in (turns[place] for place in order):
+            seconds[size][kind].append(take(kind, size, number))
+            if kind == "input" and reading:
+                time.sleep(AHEAD * reading[-1])  # the pipeline reads ahead again, and would do so in the next kind
+        reading += [fmean(read())] if "input" in kinds else []
+        reducing.append(fmean(reduce()))
+        mark()
+    found = {"version": 2, "kind": "measured", "local_batch": local_batches[0], "seconds": seconds, "notes": []}
+    found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "order_seed": order_seed}
+    return found | {"versions": devices.versions()}
+
+
+def read_from(pipeline, steps):
+    """Seconds of each of so many batches read alone, behind those that lie ready."""
+    timed(lambda: next(pipeline), AHEAD)
+    return timed(lambda: next(pipeline), steps)
 
 
 def batch_of(kind, size, pipeline, fixed):
     """The batch of a step: the next one of the pipeline, or one that lies in memory. fixed: {local batch: batch}."""
     return next(pipeline) if kind == "input" else fixed[size]
-
-
-def drawn(seconds, seed):
-    """All (batch, kind) of `seconds` for each round, without end, each time in another order."""
-    turns = [(size, kind) for size, by_kind in seconds.items() for kind in by_kind]
-    return ([turns[number] for number in order] for order in jobs.orders(seed, len(turns)))
 
 
 def timed(function, times):
@@ -359,25 +380,6 @@ def timed(function, times):
         begin = time.perf_counter()
         function()
         found.append(time.perf_counter() - begin)
-    return found
-
-
-def moment():
-    """This moment in a process, as `others` takes it."""
-    return devices.busy(), time.perf_counter(), time.process_time()
-
-
-def others(moments):
-    """Share of the cores that other programs took in each round; None where it is not known.
-
-    moments: for each process of the measurement its `moment` before the first round and after each.
-    """
-    found = []
-    for begin, end in pairwise(zip(*moments, strict=True)):
-        own = sum(after[2] - before[2] for before, after in zip(begin, end, strict=True))
-        (busy, clock, _), (now, later, _) = begin[0], end[0]
-        known = busy is not None and later - clock >= SHORT
-        found.append(min(1.0, max(0.0, (now - busy - own) / (later - clock) / devices.cores())) if known else None)
     return found
 
 

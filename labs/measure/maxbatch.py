@@ -20,8 +20,9 @@ from labs.errors import LabsError, UseError
 from labs.results import failures
 
 GIB = 2**30
-# One thread, one arena, no oneDNN, and tensors from 1 MiB in pages of their own (a threshold that is set stays fixed:
-# no freed tensor leaves a gap in the heap that the next may or may not fit. So the border is the same in every run.
+# One thread, one arena, no oneDNN, and tensors from 1 MiB on in pages of their own (a threshold that is set stays
+# fixed): so no freed tensor leaves a gap in the heap that the next one may or may not fit, and the border is
+# the same in every run.
 _CPU = {"TF_ENABLE_ONEDNN_OPTS": "0", "OMP_NUM_THREADS": "1"}
 _CPU |= {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1048576"}
 _TRIAL = re.compile(r"Trial batch (\d+): (starts|fits in ([\d.]+) s|out of memory)")
@@ -88,10 +89,9 @@ def _attempt(result, batches, name, runs, show):
     arguments = ["labs.measure.maxbatch", json.dumps(options)]
     job = jobs.start("-m", *arguments, name=name, runs=runs, env=_CPU).wait(show=show)
     text = job.out.read_text(errors="replace")
-    device = re.search(r"^Device: (.*)$", text, re.M)
-    budget = re.search(r"^Memory: (\d+) bytes", text, re.M)
-    result["device"] = device[1] if device else None
-    result["memory"] = int(budget[1]) if budget else result["memory"]
+    said = dict(re.findall(r"(?m)^(Device|Memory): (.*?)(?: bytes)?$", text))
+    result["device"] = said.get("Device")
+    result["memory"] = int(said["Memory"]) if "Memory" in said else result["memory"]
     tried, where = {}, {"out": str(job.out), "err": str(job.err)}
     for batch, outcome, seconds in _TRIAL.findall(text):
         fits, seconds = outcome.startswith("fits"), float(seconds) if seconds else None
@@ -157,8 +157,9 @@ def _trials(model, image_size, memory, batches):
     else:
         import resource
 
-        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-        size = int(status["VmSize"].split()[0]) * 1024
+        import psutil
+
+        size = psutil.Process().memory_info().vms
         resource.setrlimit(resource.RLIMIT_AS, (size + memory, size + memory))
         print("Device: CPU under a memory budget")
     if memory:

@@ -12,12 +12,11 @@ import json
 import os
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
-from statistics import fmean
 
 from labs import devices, files
-from labs.measure.breakdown import AHEAD, EFFICIENCY, batch_of, drawn, moment, others, over_ranks, timed
+from labs.measure.breakdown import batch_of, in_rounds, moment, others, over_ranks, read_from, timed
 
 
 class Process:
@@ -47,46 +46,32 @@ def main(file, workers, local_batches, kinds, rounds, order_seed, **options):
     apart = [Process(options, worker, grow) for worker in range(workers)]
     connected = Process(options, "all", grow)
     about = [process.seconds() for process in (*apart, connected)][-1]
-    seconds = {
-        size: {k: [] for k in (kinds if number == 0 else EFFICIENCY)} for number, size in enumerate(local_batches)
-    }
-    reading, reducing, moments = [], [], {process: [] for process in (*apart, connected)}
+    moments = {process: [] for process in (*apart, connected)}
 
     def mark():
         for process, own in moments.items():
             process.ask("moment", None)
             own.append(process.seconds())
 
-    mark()
-    for number, turns in zip(range(rounds), drawn(seconds, order_seed), strict=False):
-        print(f"Round {number + 1} of {rounds}", flush=True)
-        for size, kind in turns:
-            if kind == "alone":
-                asked = [apart[number % workers]]  # each has its turn
-            else:
-                asked = apart if kind == "together" else [connected]
-            for process in asked:
-                process.ask(kind, size)
-            seconds[size][kind].append([[process.seconds()] for process in asked])
-            if kind == "input" and reading:
-                time.sleep(AHEAD * reading[-1])  # the pipeline reads ahead again, and would do so in the next kind
-        if "input" in kinds:
-            connected.ask("read", local_batches[0])
-            reading.append(fmean(connected.seconds()))
-        connected.ask("reduce", local_batches[0])
-        reducing.append(fmean(connected.seconds()))
-        mark()
+    def take(kind, size, number):
+        if kind == "alone":
+            asked = [apart[number % workers]]  # each has its turn
+        else:
+            asked = apart if kind == "together" else [connected]
+        for process in asked:
+            process.ask(kind, size)
+        return over_ranks([[process.seconds()] for process in asked])[0]
+
+    def ask(what):
+        connected.ask(what, local_batches[0])
+        return connected.seconds()
+
+    say, read, reduce = partial(print, flush=True), partial(ask, "read"), partial(ask, "reduce")
+    found = in_rounds(rounds, order_seed, local_batches, kinds, say, take, read, reduce, mark)
     for process in (*apart, connected):
         process.process.stdin.close()
         process.process.wait()
-    by_kind = {
-        size: {kind: [over_ranks(by_process)[0] for by_process in taken] for kind, taken in found.items()}
-        for size, found in seconds.items()
-    }
-    found = {"version": 2, "kind": "measured", "strategy": "mirrored", "ranks": workers}
-    found |= {"local_batch": local_batches[0], "seconds": by_kind, "order_seed": order_seed, "notes": [], **about}
-    found |= {"pipeline_seconds": reading, "all_reduce_seconds": reducing, "versions": devices.versions()}
-    found["others"] = others(moments.values())
+    found |= {"strategy": "mirrored", "ranks": workers, "others": others(moments.values()), **about}
     files.write(Path(file), json.dumps(found, indent=1))
 
 
@@ -152,8 +137,7 @@ def worker(place, workers, local_batches, kinds, steps, model, image_size, image
     for line in sys.stdin:
         kind, size = json.loads(line)
         if kind == "read":
-            timed(lambda: next(pipeline), AHEAD)
-            found = timed(lambda: next(pipeline), steps)
+            found = read_from(pipeline, steps)
         elif kind == "moment":
             found = moment()
         elif kind == "reduce":

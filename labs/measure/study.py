@@ -32,9 +32,9 @@ def configuration(plan, model, workers, strategy, seed=0):
 
 
 def reusable(path, wanted):
-    """True if `path` holds a finished record of the configuration `wanted`, made with these versions."""
+    """The record in `path` if it is a finished one of the configuration `wanted`, made with these versions, or None."""
     found = _finished(path)
-    return bool(found) and found.configuration.fulfils(wanted) and found.versions == devices.versions()
+    return found if found and found.configuration.fulfils(wanted) and found.versions == devices.versions() else None
 
 
 def pairs(workers):
@@ -94,7 +94,9 @@ def run(
     another LabsError before anything runs for a study that cannot be run: see `check`.
     """
     names, counts = tuple(models or plan.models), tuple(sorted(set(workers or plan.workers)))
-    launchers = {count: launcher or _launcher(count) for count in counts} if strategy == "horovod" else {}
+    # MPI is faster, but where ranks share cores those that wait over MPI keep them busy.
+    local = {True: "horovodrun", False: "mpiexec"}
+    launchers = {n: launcher or local[devices.oversubscribed(n)] for n in counts} if strategy == "horovod" else {}
     check(plan, names, counts, strategy, seed, launchers)
     together = list(groups(plan, names, counts, strategy, twice))
     paths, checked = [], False
@@ -116,11 +118,9 @@ def run(
         for run_name, count in pair.items():
             asked = {"model": name, "strategy": strategy, "workers": count, "seed": seed}
             asked["batch_size"] = wanted[run_name].global_batch
-            trainings[run_name] = ["-m", "labs.training.program", *(f"--{key}={value}" for key, value in asked.items())]
-            options = {"runs": out}
-            if strategy == "horovod":
-                options |= {"ranks": count, "launcher": launchers[count]}
-            trainings[run_name] = (trainings[run_name] + plan.arguments(), options)
+            words = [*(f"--{key}={value}" for key, value in asked.items()), *plan.arguments()]
+            ranks = {"ranks": count, "launcher": launchers[count]} if launchers else {}
+            trainings[run_name] = ["-m", "labs.training.program", *words], {"runs": out} | ranks
         turns = jobs.Turns(show, explain=False)
         try:
             with turns:
@@ -167,11 +167,6 @@ def check_data(plan, counts):
     for count in counts:
         data.check_batch(len(images), plan.local_batch * count, count)
     return True
-
-
-def _launcher(count):
-    """MPI is faster, but where ranks share cores those that wait over MPI keep them busy."""
-    return "horovodrun" if devices.oversubscribed(count) else "mpiexec"
 
 
 def _give_way(started):
@@ -228,9 +223,8 @@ def _anew(trainings, rounds, show):
 
 def _on_record(paths, wanted):
     """Whether these records are there, finished, and of one study."""
-    if not all(reusable(path, each) for path, each in zip(paths, wanted, strict=True)):
-        return False
-    return len({record.load(path).study for path in paths}) == 1
+    found = [reusable(path, each) for path, each in zip(paths, wanted, strict=True)]
+    return all(found) and len({each.study for each in found}) == 1
 
 
 def itself(paths):

@@ -13,4 +13,5 @@ intervals   95 % intervals of means and ratios
 verdict     is a difference real?
 timeline    Horovod's timeline in numbers
 watched     what a sampler wrote while a run went on
+standstill  where the ranks of a running job are, and who waits for whom, in words
 """

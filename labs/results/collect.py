@@ -13,7 +13,7 @@ from labs.errors import LabsError
 from labs.files import beside, later
 from labs.printed import printable
 from labs.results import log as logs
-from labs.results import metrics
+from labs.results import metrics, text
 from labs.results.record import NoRecordError, RecordError
 from labs.results.run import MetricsError, Run, load_record
 
@@ -48,7 +48,8 @@ def rows(paths, *, images=None, model=None, workers=None, global_batch=None, sam
             runs += _read(stem, files, options | of.get(stem.parent, {}) | of.get(stem, {}))
         except LabsError as error:
             errors.append(error)
-            failed = getattr(error, "runs", []) or [Run(_source(stem, files), truncated=True)]
+            first = stem.name + next((kind for kind in TYPES if kind in files), "")
+            failed = getattr(error, "runs", []) or [Run(first, truncated=True)]
             failed[-1].notes.append(str(error))
             runs += failed
     if errors and len(jobs) == 1:
@@ -121,11 +122,6 @@ def _inside(folder):
     return found
 
 
-def _source(stem, files):
-    """The name of the first of a job's files."""
-    return stem.name + next((kind for kind in TYPES if kind in files), "")
-
-
 def _load(path):
     """The run that a record describes; a RecordError where it cannot be read."""
     try:
@@ -147,14 +143,8 @@ def _search(path):
     if path.with_name(re.sub(r"_bisect\d+$", "", path.stem) + ".maxbatch.json").exists():
         return True
     out = path.with_suffix(".out")
-    return out.is_file() and _holds(out, b"\nlargest batch that fits: ")
-
-
-def _holds(path, text):
-    """Whether a file holds a text, at its last 64 KiB."""
-    with path.open("rb") as file:
-        file.seek(max(0, file.seek(0, 2) - 2**16))
-        return text in file.read()
+    lines = text.lines(out) if out.is_file() else ()
+    return any(line.startswith("largest batch that fits: ") for _, line, _ in lines)
 
 
 def _read(stem, files, options):

@@ -64,34 +64,19 @@ _BELOW = 60  # lines below the first one of a traceback, with its exception
 
 
 def _lines(path):
-    """(lines of a file, their numbers from 1): all of them, or of a large file those that may name a failure."""
-    found, numbers, left = [], [], text.PIECE
+    """(lines of a file, their numbers from 1): all of them, or of a large file those that may name a failure.
 
-    def places(piece):
-        nonlocal left
-        marked = _marked(piece) if left > 0 else {}
-        left -= sum(end - begin for begin, end in marked.items())
-        return marked
-
-    for number, line, _ in text.lines(path, places):
-        found.append(line)
-        numbers.append(number)
+    These are the lines with one of MARKS, and those below the first line of a traceback, up to text.PIECE characters.
+    """
+    found, numbers, left, below = [], [], text.PIECE, 0
+    for number, line, end in text.lines(path, [mark.encode() for mark in MARKS]):
+        low = line.lower()
+        below = _BELOW if "traceback" in low else below - 1
+        if end or (left > 0 and (below > 0 or any(mark in low for mark in MARKS))):
+            found.append(line)
+            numbers.append(number)
+            left -= 0 if end else len(line)
     return found, numbers
-
-
-def _marked(piece):
-    """{begin: end} of the lines in a piece that hold one of MARKS, and of those below the first line of a traceback."""
-    low, places = piece.lower(), {}
-    for mark in map(str.encode, MARKS):
-        place = low.find(mark)
-        while place >= 0 and len(places) < 10_000:
-            for _ in range(_BELOW if mark == b"traceback" else 1):
-                begin, end = text.around(piece, place)
-                places[begin], place = end, end + 1
-                if place >= len(piece):
-                    break
-            place = low.find(mark, place)
-    return places
 
 
 def failure(log: str | Path) -> dict | None:

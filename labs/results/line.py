@@ -13,15 +13,14 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from labs.results.failures import split_rank
-
-_EPOCH = re.compile(r"^Epoch (\d{1,9})/(\d{1,9})\s*$")
-_REPEAT = re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b")
-_STOPPED = re.compile(r"^Epoch \d+: early stopping")
 _RESULT = re.compile(r"^(?:(\d{1,9})/(\d{1,9}) ?(\[[=>.\s-]*\]|[━ ]+)? ?)?(?:- )?(\d{1,9})s(?= |$)(.*)$")
 _BARE = re.compile(r" (?:\d+(?:us|ms|s)/\w+ )?- loss: ")  # what follows the seconds where no steps stand before
-_SAMPLES = re.compile(r"^Train on (\d{1,9}) samples")
-_BENCHMARK = {  # Horovod's synthetic benchmarks
+_NUMBERS = {  # lines that say nothing but numbers
+    "epoch": re.compile(r"^Epoch (\d{1,9})/(\d{1,9})\s*$"),
+    "repeat": re.compile(r"^Repeat (\d{1,9}) of (\d{1,9})\b"),
+    "stopped": re.compile(r"^Epoch \d+: early stopping"),
+    "samples": re.compile(r"^Train on (\d{1,9}) samples"),
+    # Horovod's synthetic benchmarks
     "batch": re.compile(r"^Batch size: (\d{1,9})$"),
     "iteration": re.compile(r"^Iter #\d+: (\d+\.?\d*) img/sec per \w+$"),
     "mean": re.compile(r"^Img/sec per \w+: (\d+\.?\d*) \+-"),
@@ -29,62 +28,23 @@ _BENCHMARK = {  # Horovod's synthetic benchmarks
 _RATE = re.compile(r"(?<![\w.])(\d{1,12})(us|ms|s)/(step|epoch|sample)(?!\w)")
 _METRIC = re.compile(r"- ([A-Za-z_][\w./]*): (-?\d+\.?\d*(?:e[+-]?\d+)?|-?nan|-?inf)(?=\s|$)", re.I)
 _WHOLE = re.compile(r"(?:\.\d{4}|e[+-]\d\d|nan|inf|/step|/epoch|/sample)$")
-_ANSI = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-_MAY = re.compile("[:=]|poch|epeat|odel|ython|amples", re.I)  # a line without these says nothing
 _UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
-def visible(lines):
-    """([(visible text, whether it ended with a line break)], ranks) of the lines of a log; the last one did not.
+def read(line):
+    """(kind, what) of a line (without rank prefix, colours and control characters), or None if it says nothing.
 
-    Only those that say something about a run, of no rank and of the lowest rank with epochs. ranks: those with epochs.
+    "epoch", "repeat": [number, planned] of the one that begins; "stopped": [], the training ended early, as planned;
+    "samples": [of an epoch], on which Keras before TensorFlow 2.2 trains; of Horovod's synthetic benchmarks "batch":
+    [of a worker], "iteration", "mean": [images/s of a worker] in one iteration, in all; "result": a Result;
+    "settings": what `settings` gives.
     """
-    found, ranks, last = [], set(), False
-    for line in lines:
-        last = False
-        if not _MAY.search(line):
-            continue
-        rank, rest = split_rank(_ANSI.sub("", line))
-        seen = next((part.strip() for part in reversed(re.split(r"[\r\b]+", rest)) if part.strip()), "")
-        measured = epoch(seen) or result(seen)
-        if measured and rank is not None:
-            ranks.add(rank)
-        if measured or repeat(seen) or stopped(seen) or samples(seen) or benchmark(seen) or settings(seen):
-            last = True
-            found.append((rank, seen, True))
-    if last:
-        found[-1] = (*found[-1][:2], False)
-    lowest = min(ranks, default=None)
-    return [(line, whole) for rank, line, whole in found if rank in (None, lowest) or lowest is None], ranks
-
-
-def epoch(line):
-    """(number, planned) of a line with which an epoch begins, else None."""
-    return (match := _EPOCH.match(line)) and (int(match[1]), int(match[2]))
-
-
-def repeat(line):
-    """(number, planned) of a line with which a repeat begins, else None."""
-    return (match := _REPEAT.match(line)) and (int(match[1]), int(match[2]))
-
-
-def stopped(line):
-    """Whether the line says that the training ended early, as planned."""
-    return bool(_STOPPED.match(line))
-
-
-def samples(line):
-    """The samples of an epoch, where a line says on how many Keras before TensorFlow 2.2 trains, else None."""
-    return (match := _SAMPLES.match(line)) and int(match[1])
-
-
-def benchmark(line):
-    """(what, number) of a line of Horovod's synthetic benchmarks, else None.
-
-    "batch": of a worker; "iteration", "mean": images/s of a worker in one iteration, in all.
-    """
-    found = ((what, pattern.match(line)) for what, pattern in _BENCHMARK.items())
-    return next(((what, float(match[1])) for what, match in found if match), None)
+    for kind, pattern in _NUMBERS.items():
+        if match := pattern.match(line):
+            return kind, [float(number) if "." in number else int(number) for number in match.groups()]
+    if found := result(line):
+        return "result", found
+    return ("settings", found) if (found := settings(line)) else None
 
 
 @dataclass

@@ -20,14 +20,14 @@ from labs.errors import UseError
 from labs.printed import several
 from labs.results import line as lines
 from labs.results import text
-from labs.results.failures import failure
+from labs.results.failures import failure, split_rank
 from labs.results.record import Configuration, RecordError
 from labs.results.run import Epoch, Run, load_record
 
-_MOST = 100_000  # lines of epochs between the ends of a large log
-_ABOVE = 2**12  # bytes above the first epoch of a run, where its header stands
-_STEPS = re.compile(rb"/(?<=\d/)(\d{1,9})(?=[ \[])")  # 28/28
-_BEGINS = re.compile(rb"Epoch (1/)?|Repeat |Train on | - \d{1,9}s - ")
+_MOST = 100_000  # lines of epochs in a log
+_MARKS = (b"epoch ", b"repeat ", b"train on ", b"s - ", b"/step - ")  # where epochs are, in the middle of a large log
+_MAY = re.compile("[:=]|poch|epeat|odel|ython|amples", re.I)  # a line without these says nothing
+_ANSI = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 _STRANGERS = files.beside(__file__, "strangers.toml")
 
 
@@ -51,16 +51,8 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
     Errors: LogError if the file cannot be read, holds no finished epoch, or mixes ranks without a prefix.
     """
     path, name = Path(path), Path(path).name
-    number, line, empty = 1, "", True
-
-    def seen():
-        nonlocal number, line, empty
-        for place, line, _ in text.lines(path, _places(name)):
-            number, empty = place, empty and not line.strip()
-            yield line
-
     try:
-        found, ranks = lines.visible(seen())
+        found, ranks = _visible(path)
         found = _sections(found, name)
         problem = problem_in(path.with_suffix(".err")) or problem_in(path)
     except OSError as error:
@@ -74,8 +66,8 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
         run.kind, run.name = beside.kind, beside.name
         known = set(Configuration.model_fields) - {"images"}
         run.fill(beside.configuration.model_dump(include=known), "the run record")
-        for key in ("images", "hardware", "oversubscribed", "study", "job"):
-            run.fill({key: getattr(beside, key)}, "the run record")
+        rest = ("images", "hardware", "oversubscribed", "study", "job")
+        run.fill({key: getattr(beside, key) for key in rest}, "the run record")
     elif beside and runs:
         runs[0].notes.append(f"the run record beside this log is not used: the log holds {len(runs)} runs")
     for run in runs:
@@ -85,42 +77,37 @@ def read(path, *, model=None, workers=None, global_batch=None, images=None) -> l
         _complete(run)
     _blame(runs, problem)
     if not any(run.repeats for run in runs):
-        raise LogError(_explain(path, 0 if empty else number - (not line), found, problem), runs)
+        raise LogError(_explain(path, found, problem), runs)
     return runs
 
 
-def _places(name):
-    """A function that finds in a piece of a large log the lines of epochs, and what stands above the first of a run.
+def _visible(path):
+    """([(kind, what, whether its line ended with a line break)] of what labs.results.line.read finds in a log, ranks).
 
-    Raises LogError where these are too many for a log.
+    Only what no rank says, and the lowest rank with epochs. ranks: those with epochs. Raises LogError where there are
+    too many for a log.
     """
-    left = _MOST
-
-    def places(piece):
-        nonlocal left
-        found = {}
-        for match in _STEPS.finditer(piece):
-            done = match.start() - len(match[1])
-            begin, end = text.around(piece, match.start())
-            if piece[max(0, done) : match.start()] == match[1] and piece.find(b": ", begin, end) >= 0:
-                found[begin] = end
-        for match in _BEGINS.finditer(piece):
-            begin, end = text.around(piece, match.start())
-            found[begin] = end
-            place = max(0, begin - _ABOVE) if match[1] else begin
-            while place < begin:
-                start, place = text.around(piece, place)
-                found[start] = place
-                place += 1
-        left -= len(found)
-        if left < 0:
+    found, ranks, last = [], set(), False
+    for _, line, _ in text.lines(path, _MARKS):
+        last = False
+        if not _MAY.search(line):
+            continue
+        rank, rest = split_rank(_ANSI.sub("", line))
+        seen = next((part.strip() for part in reversed(re.split(r"[\r\b]+", rest)) if part.strip()), "")
+        if said := lines.read(seen):
+            if said[0] in ("epoch", "result") and rank is not None:
+                ranks.add(rank)
+            last = True
+            found.append((rank, *said, True))
+        if len(found) > _MOST:
             raise LogError(
-                f"{name}: more than {_MOST} lines of epochs, too many for one job. Give its records (.json), or a "
+                f"{path.name}: more than {_MOST} lines of epochs, too many for one job. Give its records (.json), or a "
                 "part of the log."
             )
-        return found
-
-    return places
+    if last:
+        found[-1] = (*found[-1][:-1], False)
+    lowest = min(ranks, default=None)
+    return [said for rank, *said in found if rank in (None, lowest) or lowest is None], ranks
 
 
 def problem_in(path):
@@ -167,7 +154,7 @@ def harmless(problem):
 
 
 def _blame(runs, problem):
-    """Give the failure to the run that did not end. A refused request after which all went well is no failure."""
+    """Give the failure to the run that did not end. If all went well after a refused request, nothing has failed."""
     unfinished = [run for run in runs if run.truncated]
     if problem and runs and (unfinished or not harmless(problem)):
         run = (unfinished or runs)[-1]
@@ -176,18 +163,19 @@ def _blame(runs, problem):
             run.notes.append("several runs did not finish; the failure may belong to another one")
 
 
-def _explain(path, count, found, problem):
-    name = path.name
+def _explain(path, found, problem):
+    name, numbered = path.name, list(text.lines(path))
+    said = [line for _, line, _ in numbered]
+    count = numbered[-1][0] - (not said[-1])
     if problem:
         return (
             f"{name}: no finished epoch, since the job failed: {problem['kind']} (line {problem['line_number']} of "
             f"{problem['file']}: {problem['line'][:160]}). {problem['advice']}"
         )
-    if not count:
+    if not any(map(str.strip, said)):
         return f"{name}: the file is empty, so there is nothing to measure. Did the job start? Look at its .err."
     if any(section.open for section in found):
         return f"{name}: the first epoch began but did not end. Wait until the job is done, or look at its .err."
-    said = [line for _, line, _ in text.lines(path, lambda _: {})]
     known = (who for who, sign in _STRANGERS.items() if any(map(re.compile(sign).search, said)))
     strange = f" They look like those of {who}, which are not read." if (who := next(known, None)) else ""
     return (
@@ -291,33 +279,33 @@ class _Section:
 def _sections(visible, name):
     """The runs in the lines. Runs that only a header or a started epoch shows are kept: they failed."""
     runs, batch = [_Section()], 1
-    for line, whole in visible:
-        if found := lines.settings(line):
+    for kind, found, whole in visible:
+        if kind == "settings":
             if _begins(runs[-1], found):
                 runs.append(_Section())
             if not runs[-1].epochs:
                 runs[-1].said.add(found)
-        elif found := lines.repeat(line):
+        elif kind == "repeat":
             _repeat(runs, *found)
-        elif found := lines.epoch(line):
+        elif kind == "epoch":
             _open(runs, *found, name)
-        elif lines.stopped(line):
+        elif kind == "stopped":
             runs[-1].stopped = True
-        elif found := lines.samples(line):
+        elif kind == "samples":
             if runs[-1].epochs and runs[-1].repeats[-1]:
                 runs.append(_Section())
-            runs[-1].samples = found
-        elif found := lines.benchmark(line):
-            batch = _iterate(runs[-1], batch, *found)
-        elif found := lines.result(line):
+            (runs[-1].samples,) = found
+        elif kind == "result":
             _close(runs[-1], found, whole)
+        else:
+            batch = _iterate(runs[-1], batch, kind, *found)
     return [s for s in runs if s.epochs or s.open or s.said.by_field.get("model")]
 
 
 def _iterate(section, batch, what, number):
     """A line of Horovod's benchmarks: an iteration is an epoch of one step. Returns the batch of a worker."""
     if what == "batch":
-        return int(number)
+        return number
     section.open = what == "iteration"
     if 1e-3 <= number <= 1e9 and (section.open or not section.epochs):
         found = Epoch(batch / number, 0.1 * batch / number**2)

@@ -15,8 +15,7 @@ The rules (Hoefler and Belli, "Scientific Benchmarking of Parallel Computing Sys
 
 import itertools
 import math
-from dataclasses import fields, replace
-from functools import cached_property
+from dataclasses import replace
 from statistics import fmean
 
 from labs.printed import finite, several
@@ -139,16 +138,15 @@ class Baselines:
     REASONS = 100  # kinds of runs that are looked at for the reasons of an error
 
     def __init__(self, runs):
-        self.near, self.beside, self.kinds, self._made = {}, {}, {}, {}
+        self.pools, self.kinds, self._made = {}, {}, {}
         for place, run in enumerate(run for run in runs if run.workers == 1):
             steady, alike = bool(_times(run)[0]), _alike(run)
             has = run.configuration
             kinds = self.kinds.setdefault(run.study, {})
             kinds.setdefault((alike, has.strategy, run.folder, steady), (place, run, steady))
-            if steady:
-                batch = has.strategy, has.global_batch
-                self.near.setdefault((alike, origin(run)), {}).setdefault(batch, []).append((place, run))
-                self.beside.setdefault((alike, run.folder), {}).setdefault(batch, []).append((place, run))
+            for near in (origin(run), ("folder", run.folder)) if steady else ():
+                batches = self.pools.setdefault((alike, near), {})
+                batches.setdefault((has.strategy, has.global_batch), []).append((place, run))
 
     def of(self, run: Run) -> Run:
         """The baseline of a run; see `find_baseline`."""
@@ -157,18 +155,19 @@ class Baselines:
         if run.workers is None:
             raise MetricsError(f"{run}: the number of workers is not known, so no speedup. Give FILE:workers=N.")
         alike, named = _alike(run), run.model is not None and run.hardware is not None
-        near = self.near.get((alike, origin(run)), {})
-        beside = self.beside.get((alike, run.folder), {}) if named else {}
-        has = run.configuration
-        batches = [batch for batch in dict.fromkeys([*near, *beside]) if batch[0] in (has.strategy, "single")]
-        batches = [batch for batch in batches if batch[0] == has.strategy] or batches
+        near = alike, origin(run)
+        beside = alike, ("folder", run.folder) if named else None
+        pools = [self.pools.get(place, {}) for place in (near, beside)]
+        own = run.configuration.strategy
+        batches = [batch for batch in dict.fromkeys(itertools.chain(*pools)) if batch[0] in (own, "single")]
+        batches = [batch for batch in batches if batch[0] == own] or batches
         for wanted in ("weak", "strong", None):
             if chosen := [batch for batch in batches if _scaling(run, batch[1]) == wanted]:
                 break
         else:
-            self._refuse(run, batches and {**beside, **near}[batches[0]][0][1])
-        pool = near if any(batch in near for batch in chosen) else beside
-        key = id(pool), tuple(chosen)
+            self._refuse(run, batches and (pools[1] | pools[0])[batches[0]][0][1])
+        near_ones = any(batch in pools[0] for batch in chosen)
+        key, pool = (near if near_ones else beside, tuple(chosen)), pools[not near_ones]
         if key not in self._made:
             runs = sorted((one for batch in chosen for one in pool.get(batch, [])), key=lambda one: one[0])
             self._made[key] = _merged([one for _, one in runs])
@@ -181,7 +180,7 @@ class Baselines:
         return first
 
     def _refuse(self, run, other_batch):
-        """Raise the MetricsError that says why none is fit."""
+        """Raise the MetricsError that says why no run can be the baseline."""
         reasons, own = {}, self.kinds.get(run.study, {}).values()
         others = (next(iter(kinds.values())) for study, kinds in self.kinds.items() if study != run.study)
         looked_at = [*itertools.islice(own, self.REASONS), *itertools.islice(others, 1)]
@@ -206,25 +205,10 @@ def _alike(run):
 def _merged(runs):
     """(the first of the runs, with the repeats of all that are equal to it, a run that is not together with it)."""
     first = runs[0]
-    equal = [
-        one
-        for one in runs
-        if one.configuration.same_training(first.configuration)
-        and (one.steps, one.images) == (first.steps, first.images)
-    ]
+    equal = [one for one in runs if one.configuration.same_training(first.configuration)]
+    equal = [one for one in equal if (one.steps, one.images) == (first.steps, first.images)]
     stranger = next((one for one in runs if not together(first, one)), None)
-    named = {each.name: getattr(first, each.name) for each in fields(first)}
-    return _Merged(**named | {"repeats": [repeat for one in equal for repeat in one.repeats]}), stranger
-
-
-class _Merged(Run):
-    """Runs taken together, by which thousands may be divided: what is asked of their epochs is computed once."""
-
-    steady, rounds, others = (cached_property(each.fget) for each in (Run.steady, Run.rounds, Run.others))
-    sample = cached_property(Run.steady_times)
-
-    def steady_times(self):
-        return self.sample
+    return replace(first, repeats=[repeat for one in equal for repeat in one.repeats]), stranger
 
 
 def find_baseline(run: Run, runs) -> Run:
@@ -334,9 +318,8 @@ def learning(run: Run, name: str) -> tuple[list[float | None], tuple[float, floa
     """(metric `name` after each epoch, mean over repeats; interval of the last); not-a-number is None,
     and so is what is too large to be computed with."""
     curve, values = [], []
-    for number in range(max((len(repeat) for repeat in run.repeats), default=0)):
-        values = [repeat[number].metrics.get(name) for repeat in run.repeats if len(repeat) > number]
-        values = [value for value in values if value is not None]
+    for epochs in itertools.zip_longest(*run.repeats):
+        values = [epoch.metrics[name] for epoch in epochs if epoch and name in epoch.metrics]
         curve.append(fmean(values) if values and all(abs(value) < 1e300 for value in values) else None)
     if all(value is None for value in curve) and not _has(run, name):
         return [], None

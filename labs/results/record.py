@@ -30,12 +30,12 @@ class UnwritableError(RecordError):
 
 
 class _Part(BaseModel):
-    """Numbers are finite, and nothing is converted: "2" is no number. What a newer kit has added is kept."""
+    """Numbers are finite, and nothing is converted: "2" is refused as a number. What a newer kit has added is kept."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, ser_json_inf_nan="constants")
 
 
-Count = Annotated[int, Field(ge=0, lt=2**53)]  # larger ones are no float, and no number of anything here
+Count = Annotated[int, Field(ge=0, lt=2**53)]  # larger ones are not exact as floats, and nothing here is that many
 Seconds = Annotated[float, Field(ge=1e-9, le=1e9)]  # of what can have been measured, and be computed with
 Metric = Annotated[float, Field(allow_inf_nan=True)]  # the loss of a training that diverged
 
@@ -64,7 +64,7 @@ class Configuration(_Part):
     epochs_per_repeat: Annotated[Count | None, AMOUNT] = None
 
     def _without(self, *marks):
-        """The values of the fields that have none of these marks."""
+        """The values of the fields without these marks."""
         fields = type(self).model_fields.items()
         return {name: getattr(self, name) for name, field in fields if not any(m in field.metadata for m in marks)}
 

@@ -1,6 +1,7 @@
 """Runs as the metrics see them: what a run record or a log says about one configuration and its repeats."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
@@ -38,7 +39,8 @@ class Run:
     `steps` are steps per epoch, `samples` those that a log counts in their place; `images` the images of the data set
     or, in the kit's own logs, of an epoch; `hardware` the name of what computed; `index` counts the runs of a file from
     1. `study` is what runs have in common that were measured in turns; `job` SLURM's number of a job; `started` when it
-    began; `folder` where the file lies.
+    began; `folder` where the file lies. `repeats` must not change
+    later: what follows from them is computed once.
     """
 
     source: str
@@ -72,17 +74,17 @@ class Run:
     def workers(self):
         return self.configuration.workers
 
-    @property
+    @cached_property
     def steady(self) -> list[list[Epoch]]:
         """The repeats without their first epoch, which is warm-up; those that had no other are left out."""
         return [repeat[1:] for repeat in self.repeats if len(repeat) > 1]
 
-    @property
+    @cached_property
     def rounds(self) -> dict[int, float]:
         """Seconds of the epoch of each round, {number: seconds}, where trainings took turns; else empty."""
         return {e.round: e.seconds for repeat in self.steady for e in repeat if e.round is not None}
 
-    @property
+    @cached_property
     def others(self) -> dict[int, float]:
         """The share of the cores that other programs took in each round, {number: share}, where it is known."""
         epochs = (e for repeat in self.steady for e in repeat)
@@ -90,6 +92,10 @@ class Run:
 
     def steady_times(self) -> tuple[list[float], float]:
         """(the sample: seconds of an epoch, one for each round or else the mean of each repeat, width of rounding)."""
+        return self._sample
+
+    @cached_property  # thousands of runs may be divided by this one
+    def _sample(self):
         steady = self.steady
         times = list(self.rounds.values()) or [fmean(epoch.seconds for epoch in repeat) for repeat in steady]
         return times, fmean(epoch.resolution for repeat in steady for epoch in repeat) if steady else 0.0
@@ -108,20 +114,19 @@ class Run:
                 self.notes.append(f"{key} is {said} in the file, {value} in {origin}: the file is used")
 
 
+_SAME = ("kind", "name", "steps", "hardware", "oversubscribed", "study", "started")
+
+
 def from_record(record: Record, source: str | None = None) -> Run:
     """The run that a record describes; `source` names it."""
     repeats = {}
     for epoch in sorted(record.epochs, key=lambda epoch: (epoch.repeat, epoch.epoch)):
-        entry = Epoch(epoch.seconds, 0.0, epoch.images, dict(epoch.metrics), list(epoch.step_seconds), epoch.round)
-        entry.others = epoch.others
+        entry = Epoch(epoch.seconds, 0.0, epoch.images, epoch.metrics, epoch.step_seconds, epoch.round, epoch.others)
         repeats.setdefault(epoch.repeat, []).append(entry)
     images = {epoch.images for epoch in record.epochs}
     run = Run(
         source or record.name or "run record",
-        **{
-            key: getattr(record, key)
-            for key in ("kind", "name", "steps", "hardware", "oversubscribed", "study", "started")
-        },
+        **{key: getattr(record, key) for key in _SAME},
         job=record.job_id,
         configuration=record.configuration.model_copy(),
         images=images.pop() if len(images) == 1 else None,

@@ -1,4 +1,4 @@
-"""The text of a log: its lines; of a large log its ends and, between them, the lines that may matter.
+"""The text of a log: its lines; of a large log its ends and, between them, the pieces that may matter.
 
 A large log is read in pieces and never held as a whole.
 """
@@ -19,33 +19,26 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8-sig", errors="replace")
 
 
-def lines(path, places):
+def lines(path, marks=()):
     """Yield (number from 1, line, whether it is one of an end) of a log; of a small one these are all of its lines.
 
-    Of a log above WHOLE, the first PIECE and the last two are its ends; between them only the lines are given that
-    `places` finds in a piece: {offset where a line begins: where it ends}. The last line is "" where the log ends with
-    a line break. Raises OSError.
+    Of a log above WHOLE, the first PIECE and the last two are its ends; between them only the pieces are given that
+    hold one of `marks` (bytes, in lower case). The last line is "" where the log ends with a line break.
+    Raises OSError.
     """
-    path = Path(path)
+    path, number, piece = Path(path), 1, b""
     size = path.stat().st_size
     if size <= WHOLE:
         yield from ((number, line, True) for number, line in enumerate(decode(files.read(path)).split("\n"), 1))
         return
-    number, piece = 1, b""
     for begin, piece in _pieces(path):
-        end = begin == 0 or begin > size - 2 * PIECE
-        found = enumerate(piece.removesuffix(b"\n").split(b"\n"), number) if end else _at(piece, number, places(piece))
-        for place, line in found:
-            yield place, line[-LONGEST:].decode(errors="replace"), end
+        end, low = begin == 0 or begin > size - 2 * PIECE, piece.lower()
+        if end or any(mark in low for mark in marks):
+            for place, line in enumerate(piece.removesuffix(b"\n").split(b"\n"), number):
+                yield place, line[-LONGEST:].decode(errors="replace"), end
         number += piece.count(b"\n")
     if piece.endswith(b"\n"):
         yield number, "", True
-
-
-def around(piece, place):
-    """(offset of the beginning, of the end) of the line of a piece in which a place lies."""
-    end = piece.find(b"\n", place)
-    return piece.rfind(b"\n", 0, place) + 1, len(piece) if end < 0 else end
 
 
 def _pieces(path):
@@ -61,12 +54,3 @@ def _pieces(path):
                 rest = rest[-LONGEST:]
         if rest:
             yield max(begin, file.tell() - len(rest)), rest
-
-
-def _at(piece, number, places):
-    """(number, line) of the lines at places of a piece, whose first line has a number."""
-    before = 0
-    for begin, end in sorted(places.items()):
-        number += piece.count(b"\n", before, begin)
-        before = begin
-        yield number, piece[begin:end]

@@ -4,6 +4,7 @@ A file of samples has a line of JSON with what does not change, then one for eac
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,10 +45,9 @@ class Watched:
 
     def shares(self):
         """{phase: its share of the time, 0 to 1}, in the order in which the phases came."""
-        found = {}
+        found = Counter()
         for sample in self.samples:
-            for phase, seconds in sample["phases"].items():
-                found[phase] = found.get(phase, 0.0) + seconds
+            found.update(sample["phases"])
         return {phase: seconds / self.seconds for phase, seconds in found.items()}
 
 
@@ -71,7 +71,7 @@ def read(path):
 def ranks(stem):
     """The Watched of all ranks of a run, by rank; stem: path of its files without ending. Raises WatchedError."""
     stem = Path(stem)
-    paths = [path for path in stem.parent.glob(f"{stem.name}.rank*.samples")]
+    paths = list(stem.parent.glob(f"{stem.name}.rank*.samples"))
     if not paths:
         raise WatchedError(f"No samples beside {stem}: start the run with LABS_SAMPLES=0.2 in its environment.")
     return sorted(map(read, paths), key=lambda watched: watched.rank)

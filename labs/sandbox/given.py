@@ -1,6 +1,7 @@
 """The files that a program finds, written from outside into the sandbox's own memory before the program begins.
 
-So they are no words of bubblewrap's, which takes 9,000, and keep no descriptor open: there can be as many as fit.
+So they need no words of bubblewrap's command line, which holds 9,000, and no open descriptors: as many as fit can be
+given.
 """
 
 import os

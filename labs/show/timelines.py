@@ -21,24 +21,23 @@ def _bar(axis, row, begin, end, zero, colour, hatch=""):
 
 
 def _colour(rank):
-    return COLOURS[(1, 2, 3, 5)[rank % 4]]  # none of those that stand for phases
+    return COLOURS[(1, 2, 3, 5)[rank % 4]]  # the other colours stand for phases
 
 
 def _mark(rank):
     return {"linestyle": "", "color": _colour(rank), "marker": MARKERS[rank % len(MARKERS)], "ms": 6}
 
 
-def _keys(axis, items):
-    """Legend: ranks' marks and the colours of the phases that occur."""
-    ranks = sorted({rank for item in items for rank in item.arrivals})
+def _keys(axis, items, seen):
+    """Legend: ranks' marks and the colours of the phases that take `seen` seconds or more."""
     keys = [Patch(color=WAIT, label="waiting for a rank")]
-    if any(timeline.is_copy(name) for item in items for name, *_ in item.phases):
+    names = {name for item in items for name, begin, end in item.phases if end - begin >= seen}
+    if any(map(timeline.is_copy, names)):
         keys.append(Patch(facecolor=COPY, hatch="//", edgecolor="white", label="copy into and out of the buffer"))
     keys.append(Patch(color=REDUCE, label="all-reduce"))
-    others = sorted({name for item in items for name, *_ in item.phases if _style(name)[0] == OTHER})
-    if others:
+    if others := sorted(name for name in names if _style(name)[0] == OTHER):
         keys.append(Patch(facecolor=OTHER, hatch="..", edgecolor="white", label=", ".join(others).lower()))
-    for rank in ranks:
+    for rank in sorted({rank for item in items for rank in item.arrivals}):
         keys += axis.plot([], [], **_mark(rank), label=f"rank {rank} announces it")
     return keys
 
@@ -82,7 +81,8 @@ def rows(items, row, zero, kind):
         place = 0.995, sum(members) / len(members)
         axis.text(*place, f"message {number}", transform=axis.get_yaxis_transform(), **look)
     axis.set_xlim(0, 1250 * row["seconds"])  # room for the numbers of the messages
-    axis.legend(handles=_keys(axis, items), fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    keys = _keys(axis, items, row["seconds"] / 300)  # a thinner bar is not seen
+    axis.legend(handles=keys, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return _finish(figure, axis, row, kind)
 
 

@@ -8,6 +8,7 @@ else that looks like a directive is a comment, and sbatch says nothing about it.
 import difflib
 import itertools
 import re
+import shlex
 from typing import NamedTuple
 
 from labs import files
@@ -172,13 +173,12 @@ def _words(text):
     """(words of a directive, or what sbatch refuses in it)."""
     if text.lstrip().startswith(":"):
         return [], "sbatch does not expect a colon there"
-    words = []
-    for match in re.finditer(r"(?:\"[^\"]*\"|'[^']*'|[^\s#\"'])+|#.*|[\"']", text):
-        if match[0].startswith("#"):
-            break
-        if match[0] in "\"'":
-            return words, f"the quotation mark {match[0]} is not closed"
-        words.append(re.sub(r"\"([^\"]*)\"|'([^']*)'", lambda m: m[1] or m[2] or "", match[0]))
+    words, lexer = [], shlex.shlex(text, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.escape = True, ""
+    try:
+        words += lexer
+    except ValueError:
+        return words, f"the quotation mark {lexer.state} is not closed"
     return words, None
 
 
@@ -248,7 +248,7 @@ def similar(name):
 
 
 def _meant(line, first_command):
-    """Why sbatch takes a line that is meant as a directive for a comment; None if it is no such line."""
+    """Why sbatch takes a line for a comment that is meant as a directive; None for any other line."""
     match = _MEANT.match(line)
     if not match or difflib.SequenceMatcher(None, match[3].upper(), "SBATCH").ratio() < 0.8:
         return None

@@ -1,6 +1,6 @@
 """What the recorder sees of the training itself, and where a script told it something else.
 
-A number that was only declared is no measurement: images per second would follow from a batch size that was never used.
+What was only declared is not measured: images per second would follow from a batch size that was never used.
 """
 
 import math
@@ -42,8 +42,7 @@ def start(model, declared):
             f"The recorder was told model={declared.model!r}, but the network that trains is {name}: its times would "
             "stand under a wrong name. Give the recorder the network's own name."
         )
-    optimizer, seen = model.optimizer, {"network": name}
-    seen["optimizer"] = type(model.optimizer).__name__
+    optimizer, seen = model.optimizer, {"network": name, "optimizer": type(model.optimizer).__name__}
     if isinstance(schedule := optimizer.get_config().get("learning_rate"), dict):
         seen["learning_rate_schedule"] = schedule.get("class_name")
     rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import keras
 
-from labs import devices, files, ranks, waiting
+from labs import devices, files, ranks, stacks, waiting
 from labs.errors import LabsError
 from labs.results import record as records
 from labs.results.record import Configuration, Epoch, Record
@@ -37,8 +37,8 @@ class Recorder(keras.callbacks.Callback):
     With "horovod" every rank has a recorder, and they compare: equal settings before the training, equal weights after
     it. Rank 0 alone writes; if it dies, the others mark its record as failed.
 
-    A step's time runs from its begin (the epoch's, for the first) to the begin of the next one (the end of the epoch,
-    or the begin of validation, for the last); so steps add up to the epoch. The recorder never waits for the device: on
+    A step lasts until the next one begins, the first from the beginning of the epoch, the last until the epoch ends or
+    the validation begins; so steps add up to the epoch. The recorder never waits for the device: on
     a GPU single step times are smoothed; their sum is exact, because the end of an epoch waits for the metrics.
 
     What it sees of the training goes into the record: images of each epoch, optimizer, network. If that is not what it
@@ -51,37 +51,28 @@ class Recorder(keras.callbacks.Callback):
     def __init__(self, args, *, model, strategy, workers, images, learning_rate):
         super().__init__()
         check(args)
-        self.rank, self._processes, nodes, oversubscribed = 0, 1, 1, devices.oversubscribed(workers)
-        if strategy == "horovod":
-            from labs import hvd
-
-            self._processes = hvd.local_size()  # on this node, all as busy as this one
-            self.rank, nodes, oversubscribed = ranks.place()
-            ranks.agree(**vars(args) | {"workers": workers, "model": model, "learning_rate": learning_rate})
-            ranks.agree("they would not train on the same data", images=images)
+        self.rank, self.repeat, self._processes = 0, 0, 1
         name = run_name(args, model, strategy, workers)
         self.path = Path(args.runs) / f"{name}.json"
         self.progress = self.path.with_suffix(".progress")
-        self.repeat = 0
         asked = {key: getattr(args, key) for key in ("dataset", "images", "image_size", "seed", "repeats")}
+        told = {"model": model, "workers": workers, "learning_rate": learning_rate}
         configuration = Configuration(
-            model=model,
             strategy=strategy,
-            workers=workers,
-            nodes=nodes,
+            nodes=1,
             global_batch=args.batch_size,
             local_batch=args.batch_size // workers,
-            learning_rate=learning_rate,
             precision=keras.config.dtype_policy().name,
             epochs_per_repeat=args.epochs,
             **asked,
+            **told,
         )
         self.record = Record(
             name=name,
             state="running",
             configuration=configuration,
             dataset_images=images,
-            oversubscribed=oversubscribed,
+            oversubscribed=devices.oversubscribed(workers),
             epochs=[],
             machine=devices.machine(),
             versions=devices.versions(),
@@ -90,15 +81,32 @@ class Recorder(keras.callbacks.Callback):
             started=_now(),
             job_id=os.environ.get("SLURM_JOB_ID"),
         )
-        self._gate = waiting.join(self.rank, workers if strategy == "horovod" else 1)
+        self.start(vars(args) | told)
+
+    def start(self, told):
+        """Agree with the other ranks, join those that take turns, and leave the record at its beginning.
+
+        told: the settings that all ranks must have been told alike, {name: value}.
+        """
+        record, ranked = self.record, self.record.configuration.strategy == "horovod"
+        if ranked:
+            from labs import hvd
+
+            self._processes = hvd.local_size()  # on this node, all as busy as this one
+            self.rank, record.configuration.nodes, record.oversubscribed = ranks.place()
+            ranks.agree(**told)
+            ranks.agree("they would not train on the same data", images=record.dataset_images)
+        self._gate = waiting.join(self.rank, told["workers"] if ranked else 1)
         if self._gate:
-            self.record.study, self.record.order_seed = self._gate.study, self._gate.order_seed
-            self.record.sharing = self._gate.sharing
-            self.record.job_id = self.record.job_id or os.environ.get("LABS_WITHIN")  # of the study
+            gate = self._gate
+            record.study, record.order_seed, record.sharing = gate.study, gate.order_seed, gate.sharing
+            record.job_id = record.job_id or os.environ.get("LABS_WITHIN")  # of the study
         if self.rank == 0:
             with contextlib.suppress(OSError):  # a job's start has done this already
-                self.path.rename(self.path.with_name(f"{files.free(self.path.parent, name)}.json"))
-            records.save(self.path, self.record)  # an unwritable folder is found before the training, not after
+                self.path.rename(self.path.with_name(f"{files.free(self.path.parent, record.name)}.json"))
+            records.save(self.path, record)  # an unwritable folder is found before the training, not after
+        if ranked and told["workers"] > 1:
+            stacks.register(self.path.with_suffix(""))
         self._sampler = sampler.beside(self.path, self.rank)
         atexit.register(self._close)
         script = "ipykernel" not in sys.modules and threading.current_thread() is threading.main_thread()
@@ -120,22 +128,15 @@ class Recorder(keras.callbacks.Callback):
         if epoch == 0:
             self._turn["round"] = None  # warm-up
         self._steps, self._running, self._images = [], False, None
-        self._busy = self._spent()
+        self._begun = devices.moment() if self._gate else None
         self._phase("training")
         self._begin = self._last = time.perf_counter()
 
-    def _spent(self):
-        """(seconds that the node's cores have spent for others, seconds of the wall clock); None without turns."""
-        if not self._gate or (busy := devices.busy()) is None:
-            return None
-        return busy - self._processes * time.process_time(), time.perf_counter()
-
     def _others(self):
-        """Share of the node's cores that other programs took since the epoch began; None where it is not known."""
-        if not self._busy or not (now := self._spent()):
-            return None
-        seconds, wall = (end - begin for begin, end in zip(self._busy, now, strict=True))
-        return min(1.0, max(0.0, seconds / wall / devices.cores()))
+        """Share of the node's cores that other programs took since the epoch began; None where it is not known, and
+        without turns."""
+        span = self._begun, devices.moment()
+        return devices.others([span] * self._processes, shortest=0.0)[0] if self._gate else None
 
     # Not on_train_batch_end: for a callback that has it, Keras fetches loss and metrics from the device after
     # every step, and the training waits for them.
@@ -196,15 +197,13 @@ class Recorder(keras.callbacks.Callback):
         self._end_step()
         self._phase(None)
         seconds, record = time.perf_counter() - self._begin, self.record
-        others = self._others()
+        done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "others": self._others(), **self._turn}
         record.steps = len(self._steps)
         if self.model is not None:
             record.observed.setdefault("parameters", self.model.count_params())
         images = self._images or self._consumed() or record.steps * record.configuration.global_batch
         images = min(record.dataset_images, images)  # where nobody sharded, each image was seen by all
-        done = {"repeat": self.repeat, "epoch": epoch, "seconds": seconds, "images": images, **self._turn}
-        done |= {"others": others}
-        record.epochs.append(Epoch(**done, step_seconds=self._steps, metrics=metrics))
+        record.epochs.append(Epoch(**done, images=images, step_seconds=self._steps, metrics=metrics))
         if self.rank:
             return
         try:

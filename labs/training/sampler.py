@@ -13,11 +13,11 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
+
 from labs import devices
 from labs.errors import UseError
 from labs.results.watched import VERSION
-
-PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Sampler:
@@ -79,7 +79,7 @@ class Sampler:
         cores, faults = ((new - old) / seconds for new, old in zip(used, self._used, strict=True))
         self._used, self._last = used, now
         sample = {"t": round(time.time(), 3), "seconds": round(seconds, 4), "cores": round(cores, 3)}
-        sample |= {"memory": _resident(), "faults": round(faults), "images": images}
+        sample |= {"memory": psutil.Process().memory_info().rss, "faults": round(faults), "images": images}
         sample["phases"] = {name: round(value, 4) for name, value in phases.items()}
         self._line(sample | {"gpus": [gpu() for gpu in self._gpus]})
 
@@ -103,11 +103,6 @@ def _used():
     """(processor seconds, page faults) of this process so far, all threads."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime, usage.ru_minflt + usage.ru_majflt
-
-
-def _resident():
-    """Bytes of memory that this process has in use."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
 
 
 def _gpus():

@@ -29,10 +29,14 @@ class ShardedSGD:
     def __init__(self, weights, rate, momentum):
         """weights: the trained variables, a list, equal on all ranks."""
         self.weights, self.rate, self.momentum = weights, rate, momentum
+        # Keep the number of values in each weight, the length of a share (rounded up), and v for this rank's share.
         ...  # your code here
 
     def step(self, gradients):
         """One update of all weights. gradients: this rank's own, a list with one for each of the weights."""
+        # 1. Reduce-scatter: the mean gradient of this rank's share.
+        # 2. The new v and the new weights of this rank's share.
+        # 3. All-gather: the new weights of all shares. Assign to each weight its own values, in its shape.
         ...  # your code here
 
 

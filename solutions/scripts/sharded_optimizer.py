@@ -29,6 +29,7 @@ class ShardedSGD:
     def __init__(self, weights, rate, momentum):
         """weights: the trained variables, a list, equal on all ranks."""
         self.weights, self.rate, self.momentum = weights, rate, momentum
+        # Keep the number of values in each weight, the length of a share (rounded up), and v for this rank's share.
         ### BEGIN SOLUTION
         self.sizes = [int(np.prod(weight.shape)) for weight in weights]
         self.share = -(-sum(self.sizes) // hvd.size())  # rounded up: zeros fill what the last rank has too many
@@ -38,6 +39,9 @@ class ShardedSGD:
     def step(self, gradients):
         """One update of all weights. gradients: this rank's own, a list with one for each of the weights."""
         ### BEGIN SOLUTION
+        ### GIVEN: # 1. Reduce-scatter: the mean gradient of this rank's share.
+        ### GIVEN: # 2. The new v and the new weights of this rank's share.
+        ### GIVEN: # 3. All-gather: the new weights of all shares. Assign to each weight its own values, in its shape.
         ### GIVEN: ...  # your code here
         begin, padded = hvd.rank() * self.share, hvd.size() * self.share
         mean = hvd.reducescatter(flat(gradients, padded))

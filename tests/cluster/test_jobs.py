@@ -8,7 +8,7 @@ import sys
 import pytest
 from waiting import until
 
-from labs import jobs
+from labs import cli, jobs
 from labs.jobs import queue
 from labs.results import collect
 
@@ -164,7 +164,7 @@ def test_a_foreign_allocation_is_not_taken_for_the_jobs_own(start, monkeypatch):
 PARENT = """
 import sys
 sys.path.insert(0, {root!r})
-from labs import jobs
+from labs import cli, jobs
 job = jobs.start("some.sh", env={{"SCRIPTS": "scripts"}}, runs="runs")
 print(job.job_id, flush=True)
 job.wait(show=False)
@@ -220,3 +220,25 @@ def test_time_limit(limited):
     assert (job.state, job.slurm.state, states(job)) == ("failed", "TIMEOUT", {"w2": "failed"})
     assert "was ended at its time limit (TIMEOUT): time limit (" in job.explain()
     assert "DUE TO TIME LIMIT" in job.explain() and "--time" in job.explain()
+
+
+def test_labs_why_asks_the_ranks_on_all_nodes_of_a_job(cluster, tmp_path, capsys):
+    """One of them has a part of a job's ranks; `srun --overlap` asks beside the step that hangs."""
+    (tmp_path / "stands.py").write_text(
+        "import os, time\nfrom labs import stacks\nstacks.register(os.environ['STEM'])\n"
+        "print('there', flush=True)\ntime.sleep(300)\n"
+    )
+    head = "#!/bin/bash\n#SBATCH --job-name=stands\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n"
+    named = 'export STEM="$LABS_RUNS/${SLURM_JOB_NAME}_$SLURM_JOB_ID"\n'
+    (tmp_path / "stands.sh").write_text(f'{head}{named}srun "$LABS_PYTHON" "$SCRIPTS/stands.py"\n')
+    job = jobs.start(tmp_path / "stands.sh", env={"SCRIPTS": str(tmp_path)}, runs=tmp_path / "runs")
+    try:
+        assert until(lambda: job.out.exists() and job.out.read_text().count("there") == 2), job.explain()
+        assert cli.main(["why", job.job_id, "--json", "--runs", str(tmp_path / "runs")]) == 0
+        ranks = json.loads(capsys.readouterr().out)
+        assert [rank["looks"][0][0][1:] for rank in ranks] == [[5, "<module>"]] * 2
+        assert len({rank["host"] for rank in ranks}) == 2 and job.state == "running"
+        assert "Rank 1 sleeps (stands.py, line 5)" in job.explain()
+    finally:
+        job.stop()
+    assert not list((tmp_path / "runs").glob("*.stacks"))

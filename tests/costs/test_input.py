@@ -1,6 +1,7 @@
 """Input: a node's host feeds its workers. Where it is known, where it is not, and what runs say of it."""
 
 import json
+from unittest import mock
 
 import pytest
 from simulated_study import Truth, facts
@@ -14,8 +15,9 @@ NET = facts("Unmeasured", image_size=224)
 SMALL = facts("Small", 25_000_000, 4e9)
 
 
-def ask(workers, machine="cte-power", **options):
-    return predict("Unmeasured", NET, load(machine), workers, 64, facts_of=lambda *_: NET, **options)
+def ask(workers, machine="cte-power", network=NET, **options):
+    with mock.patch.object(counts, "of", lambda *_: network):
+        return predict(network.model, network, load(machine), workers, 64, **options)
 
 
 def fitted(observations):
@@ -58,7 +60,7 @@ def test_two_networks_of_one_host_scale_differently():
     heavy, seconds = facts("Heavy", multiply_adds=12e9, activation_bytes=160e6, image_size=224), None
     seconds = 0.6 * ask(1).step_seconds.value / 64
     light = ask(4, input=seconds).efficiency.value
-    other = predict("Heavy", heavy, load("cte-power"), 4, 64, facts_of=lambda *_: heavy, input=seconds)
+    other = ask(4, network=heavy, input=seconds)
     assert light < 0.45 and other.efficiency.value > light + 0.3
 
 

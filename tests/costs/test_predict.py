@@ -3,6 +3,7 @@
 import json
 import math
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,12 +17,14 @@ from labs.costs.model import Model
 from labs.costs.predict import with_intervals
 from labs.data.batching import order
 from labs.errors import LabsError
+from labs.models import counts
 
 NET = facts("Unmeasured", image_size=224)
 
 
 def ask(workers=8, local_batch=64, machine="cte-power", network=NET, **options):
-    return predict(network.model, network, load(machine), workers, local_batch, facts_of=lambda *_: network, **options)
+    with mock.patch.object(counts, "of", lambda *_: network):
+        return predict(network.model, network, load(machine), workers, local_batch, **options)
 
 
 def test_one_worker_has_no_communication():

@@ -130,7 +130,7 @@ def test_the_same_work_on_a_part_and_on_the_whole_gives_the_same_findings(part, 
         found[name] = checked["findings"], set(checked["tables"])
     counted = {name: (tmp_path / name / "grades/rubric.toml").read_text() for name in found}
     assert '"08.16"' in counted["whole"] and '"08.16"' not in counted["part"] and '"05.5"' in counted["part"]
-    assert "T10" in found["whole"][1] and "T10" not in found["part"][1]  # T10 is a task of notebook 08
+    assert "T10" in found["whole"][1] and "T10" not in found["part"][1]  # T10 is a task of notebook 08b
     assert found["part"][0] == found["whole"][0]
     assert [each for each in found["part"][0] if each["severity"] != "note"] == []
 

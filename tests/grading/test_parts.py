@@ -14,12 +14,13 @@ from labs.grading import check, handed, judge, release
 ROOT = Path(__file__).resolve().parents[2]
 FIRST, PART = "07_horovod_training", "07b_going_on_and_many_nodes"
 ANSWERED = "07.22"
+CUT = [(FIRST, PART, ANSWERED), ("08_resnet152_scaling", "08b_both_networks_together", "08.17")]
 
 
-def whole(*answered):
+def whole(*answered, names=(FIRST, PART)):
     """The bytes of the notebook as it was before it came in two, with the solutions of some items."""
     cells, last = [], None
-    for name in (FIRST, PART):
+    for name in names:
         complete, student = sources.pair(ROOT, ROOT / f"solutions/{name}.py")
         done = {cell.id: cell for cell in complete.cells}
         for cell in student.cells:
@@ -29,20 +30,17 @@ def whole(*answered):
     return json.dumps({**json.loads(json.dumps(last)), "cells": cells}).encode()
 
 
-@pytest.fixture
-def old(tmp_path):
-    """A Submission from before."""
-    manifest = json.dumps({"files": {}, "release": {"notebooks": [FIRST]}}).encode()
-    contents = {f"notebooks/{FIRST}.ipynb": whole(ANSWERED), "manifest.json": manifest}
-    return handed.Submission("001", contents, tmp_path)
-
-
-def test_a_hand_in_from_before_is_judged_by_its_parts(old):
-    checks = {item.id for item in tasks.lessons()["nb07b"].task if isinstance(item, tasks.Check)}
-    found, told = judge.judged(old, ROOT, PART, "seed")
-    assert set(found) == checks and found[ANSWERED].state == "right", (told, found[ANSWERED])
+@pytest.mark.parametrize(("first", "part", "answered"), CUT)
+def test_a_hand_in_from_before_is_judged_by_its_parts(first, part, answered, tmp_path):
+    manifest = json.dumps({"files": {}, "release": {"notebooks": [first]}}).encode()
+    contents = {f"notebooks/{first}.ipynb": whole(answered, names=(first, part)), "manifest.json": manifest}
+    old = handed.Submission("001", contents, tmp_path)
+    lesson = next(lesson for lesson in tasks.lessons().values() if lesson.notebook == part)
+    found, told = judge.judged(old, ROOT, part, "seed")
+    assert set(found) == {item.id for item in lesson.task if isinstance(item, tasks.Check)}
+    assert found[answered].state == "right", (told, found[answered])
     assert all(each.text != judge.NOT_HANDED_IN for each in found.values())
-    assert {lesson.notebook for lesson in old.course.lessons} == {FIRST, PART}, "its tasks are those of both"
+    assert {lesson.notebook for lesson in old.course.lessons} == {first, part}, "its tasks are those of both"
 
 
 def test_what_nobody_has_begun_is_not_handed_in(tmp_path):

@@ -1,5 +1,6 @@
 """labs.hvd's collectives on real ranks, and what students write with them: equal to one process alone."""
 
+import itertools
 import json
 import os
 import re
@@ -79,10 +80,16 @@ def test_the_world_of_the_checks_gives_what_horovod_gives(found):
             assert np.allclose(real[name], values), name
 
 
-@pytest.mark.parametrize("network", ("dense", "frozen", "tied"))
+FOUR = pytest.mark.more("the sharded optimizer on four ranks, with two more networks")
+
+
 @pytest.mark.parametrize(
-    "script, ranks",
-    [("accumulated.py", LAUNCHES[0]), ("sharded_optimizer.py", LAUNCHES[0]), ("sharded_optimizer.py", LAUNCHES[1])],
+    "script, ranks, network",
+    [
+        *itertools.product(("accumulated.py", "sharded_optimizer.py"), LAUNCHES[:1], ("dense", "frozen", "tied")),
+        ("sharded_optimizer.py", LAUNCHES[1], "tied"),
+        *(pytest.param("sharded_optimizer.py", LAUNCHES[1], network, marks=FOUR) for network in ("dense", "frozen")),
+    ],
     ids=lambda value: value if isinstance(value, str) else f"{value[0]} ranks",
 )
 def test_what_students_write_trains_as_one_process_does(script, ranks, network, needs_horovod):

@@ -412,7 +412,7 @@ UNDER_LAUNCHERS = "trainings in turns under mpiexec and horovodrun: in make test
     "launcher",
     [None, *(pytest.param(name, marks=pytest.mark.more(UNDER_LAUNCHERS)) for name in ("mpiexec", "horovodrun"))],
 )
-def test_real_trainings(cold, tmp_path, launcher, needs_horovod, monkeypatch):
+def test_real_trainings(tmp_path, launcher, needs_horovod, monkeypatch):
     """On 1 and on 2 workers or ranks: rounds on record, empty .err, and under 1 % of a core for the one that waits."""
     if not launcher:
         monkeypatch.setenv("SLURM_JOB_ID", "77")  # a notebook within a job of SLURM's

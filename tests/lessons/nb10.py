@@ -27,7 +27,7 @@ ROWS = [
     {"operation": "AddV2", "seconds": 0.0125, "calls": 9, "share": 0.1},
 ]
 
-TABLE_OF_10_3 = [{"training": "A", "rank": 0, "batch": 64, "cores": 0.9, "images": 1948.0, "share": "1.2%"}]
+TABLE_OF_10_3 = [{"run": "A", "rank": 0, "batch": 64, "cores": 0.9, "images": 1948.0, "share": "1.2%"}]
 
 # Pipelines
 

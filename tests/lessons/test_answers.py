@@ -61,8 +61,31 @@ def test_every_lesson_has_answers():
 @each_lesson
 def test_every_lesson_is_in_the_table_of_the_readme(name):
     lesson = tasks.lessons()[name]
-    row = rf"^\| `{lesson.notebook}` .* \| {lesson.minutes} min \|"
-    assert re.search(row, (ROOT / "README.md").read_text(), re.MULTILINE), f"no row with {lesson.minutes} min"
+    handed_in = ", ".join(item.id for item in lesson.task if item.id[0].isalpha())
+    letters = " ".join(path[0].upper() for path in lesson.paths)
+    source = (ROOT / "solutions" / f"{lesson.notebook}.py").read_text()
+    computing = re.search(r"including (?:less than )?(\d+) minutes? of computing", source)[1]
+    end = " | ".join([handed_in, letters, f"{lesson.minutes} min", f"{computing} min"]).replace("|  |", "| |")
+    row = rf"^\| `{lesson.notebook}`{r' .optional.' * lesson.optional} \| .* \| {re.escape(end.strip())} \|$"
+    assert re.search(row, (ROOT / "README.md").read_text(), re.MULTILINE), f"no row that ends with: {end} |"
+
+
+def test_readme_and_teaching_say_which_notebooks_a_path_has_and_how_long_it_takes():
+    readme, before = (ROOT / "README.md").read_text(), []
+    teaching = (ROOT / "docs/instructors/teaching.md").read_text()
+    for path, name in (("afternoon", "an afternoon"), ("practical", "the practical")):
+        lessons = tasks.on_path(path)
+        hours = sum(lesson.minutes for lesson in lessons) / 60
+        assert f"**{name}** ({path[0].upper()}, {hours:.0f} hours)" in readme
+        numbers = [lesson.notebook.partition("_")[0] for lesson in lessons]
+        new = ", ".join(number for number in numbers if number not in before)
+        assert f"| {name} | {'these, and ' if before else ''}{new} |" in teaching
+        before = numbers
+    plan = re.findall(r'\| (\d\d\w?), .* section "(.+?)" \| check ([\d.]+) is right', teaching)
+    assert len(plan) == 2
+    for number, heading, id in plan:
+        (source,) = (ROOT / "solutions").glob(f"{number}_*.py")
+        assert f"\n# ## {heading}\n" in source.read_text() and f'check("{id}"' in source.read_text()
 
 
 @each_lesson
@@ -111,7 +134,9 @@ def test_right_answers_are_accepted_and_wrong_ones_get_a_hint_of_their_own(name,
             if not_tried(state, hint):
                 continue
             assert state == "wrong", said + "is taken for right"
-            assert hint.strip().rstrip(")").endswith((".", "?")) and "\n" not in hint and len(hint) > 25, said + hint
+            ends = hint.strip().rstrip(")").endswith((".", "?")) and "\n" not in hint
+            assert ends, said + f"a hint is one line that ends with a full stop or a question mark: {hint!r}"
+            assert len(hint) >= 25, said + f"a hint has at least 25 characters: {hint!r}"
             breaks = judging.UNFIT in hint or re.match(r"Line \d+: `.*`: \w+(Error|Iteration)\b", hint)
             assert not breaks or number in row.get("raises", ()), said + f"breaks the check: {hint}"
             given = " ".join(map(repr, answer)) if isinstance(answer, tuple) else ""

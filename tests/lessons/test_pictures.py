@@ -66,7 +66,7 @@ PICTURES = {
     "repaired": (lambda: ELEVEN.flawed(False), ["linear axes", "2.6 on 8"]),
     "overlap": (
         lambda: TWELVE.overlap(16, 25),
-        ["buckets of 16 MiB, 25 Gbit/s", "messages are sent", "Behind backward"],
+        ["buckets of 16 MiB, 25 Gbit/s", "messages are sent", "After it, by bucket size"],
     ),
     "schedule": (
         lambda: THIRTEEN.moving(schedule.play(schedule.Case(2, 1, 2, "gradients"), SENT), "Messages")[0](1.5),
@@ -88,6 +88,14 @@ def test_picture_has_units_a_stamp_and_its_numbers_in_words(name):
     assert png(figure).startswith(b"\x89PNG")
     last = [axis for axis in figure.axes if axis.axison][-1:]
     assert all(axis.get_xlabel() for axis in last) and any(axis.get_title() or axis.texts for axis in figure.axes)
+
+
+def test_each_picture_of_a_notebook_is_drawn_by_a_test():
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    shown = r"(?:plots\.show|widgets\.explore)\(\s*pictures\.(\w+)"
+    for source in (ROOT / "solutions").glob("[0-9]*.py"):
+        for name in re.findall(shown, source.read_text(encoding="utf-8")):
+            assert re.search(rf"\w\.{name}\b", tests), f"{source.stem}: give pictures.{name} a line in PICTURES"
 
 
 # Notebook 00: the course, the first measurement, the predictions
@@ -164,7 +172,8 @@ def test_an_optional_lesson_is_drawn_as_such_and_costs_no_hours(release, monkeyp
     figure = ZERO.course([], folder=release)
     assert "ResNet50V2? (optional): 600 minutes" in figure.alt and "ResNet50V2? (optional)" not in whole.alt
     hours = [int(re.search(r"(\d+) hours", each.alt)[1]) for each in (whole, figure)]
-    assert hours[1] == hours[0] - 1
+    minutes = sum(lesson.minutes for lesson in tasks.lessons().values() if not lesson.optional)
+    assert hours == [round((minutes + 75) / 60), round(minutes / 60)]
 
 
 def test_the_first_measurement_asks_why_or_says_that_there_is_none():
@@ -233,7 +242,7 @@ def test_the_first_measurement_says_what_it_does_without_two_workers(monkeypatch
 def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     figure, total = ZERO.predictions(), len(checks.predictions())
-    assert f"0 of {total} predictions have an outcome; 0 wait for theirs, {total} are not made." in figure.alt
+    assert f"0 of {total} predictions have an outcome; without outcome: 0, not made yet: {total}." in figure.alt
     assert png(figure).startswith(b"\x89PNG")
     for id, said, *found in (
         ("01.13", 0.5, 0.75),
@@ -248,7 +257,7 @@ def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_pa
     checks.predict("08.1", 3)
     figure = ZERO.predictions()
     assert figure.alt == (
-        f"6 of {total} predictions have an outcome; 1 wait for theirs, {total - 7} are not made. "
+        f"6 of {total} predictions have an outcome; without outcome: 1, not made yet: {total - 7}. "
         "01.13: outcome / prediction 1.5. "
         "02.5: you said yes, found no. 05.1: outcome / prediction 1.06. 05.2: right: lower. "
         "06.7: outcome / prediction inf. 03.10: outcome / prediction 1, 4."
@@ -447,11 +456,11 @@ def test_predicted_steps_stand_beside_measured_ones():
 # Notebook 12: overlap
 
 
-def test_all_reduce_within_backward_and_behind_it():
+def test_all_reduce_within_the_backward_pass_and_after_it():
     row = {"allreduce_seconds": 0.30, "within_seconds": 0.27, "behind_seconds": 0.03}
     drawn = TWELVE.hidden({"fusion on": [row, row], "fusion off": [row]})
-    assert "fusion on: 270 ms within backward, 30 ms behind it; together 300 ms [300, 300]." in drawn.alt
-    assert "fusion off: 270 ms within backward, 30 ms behind it; together 300 ms." in drawn.alt
+    assert "fusion on: 270 ms within the backward pass, 30 ms after it; together 300 ms [300, 300]." in drawn.alt
+    assert "fusion off: 270 ms within the backward pass, 30 ms after it; together 300 ms." in drawn.alt
     assert [bar.get_width() for bar in drawn.axes[0].patches] == pytest.approx([270, 30, 270, 30])
 
 
@@ -467,8 +476,8 @@ def test_messages_go_when_their_bucket_is_full_and_the_link_is_free():
 
 
 def test_neither_the_smallest_nor_the_largest_bucket_hides_most():
-    behind = [TWELVE.messages(bucket, 25)[-1][2] for bucket in TWELVE.BUCKETS]
-    assert min(behind) not in (behind[0], behind[-1])
+    end = [TWELVE.messages(bucket, 25)[-1][2] for bucket in TWELVE.BUCKETS]
+    assert min(end) not in (end[0], end[-1])
     one = TWELVE.messages(128, 25)[0]
     assert one[2] - one[1] == pytest.approx(reduce.ring_seconds(8, one[3], 50e-6, 25e9 / 8))
 
@@ -486,13 +495,13 @@ def test_the_moving_step_shows_what_is_sent_by_then():
         TWELVE.overlap(time=101)
 
 
-def test_the_border_is_where_both_lines_meet():
-    borders = {"float32": 12.0, "float16": 6.0}
-    drawn = TWELVE.border(0.01, 1e9, {"float32": 80e6, "float16": 40e6}, borders)
+def test_the_threshold_is_where_both_lines_meet():
+    thresholds = {"float32": 12.0, "float16": 6.0}
+    drawn = TWELVE.threshold(0.01, 1e9, {"float32": 80e6, "float16": 40e6}, thresholds)
     backward, *_ = drawn.axes[0].lines
     took = np.interp(12.0, backward.get_xdata(), backward.get_ydata())
     assert took == pytest.approx(80.0, rel=0.01) and "float16: 40 MB take 40 ms" in drawn.alt
-    assert "backward hides them from 6 images on" in drawn.alt and drawn.get_supxlabel().startswith("predicted")
+    assert "hidden from 6 images on" in drawn.alt and drawn.get_supxlabel().startswith("predicted")
 
 
 # Notebook 12: up to 4096 workers
@@ -503,7 +512,7 @@ def test_it_is_the_cost_model():
     found = TWELVE.steps("ResNet50V2", batch=64)
     machine = TWELVE.machine()
     facts = TWELVE.networks()["ResNet50V2"]
-    told = costs.predict("ResNet50V2", facts, machine, 64, 64, facts_of=lambda name, size: facts, rate=405.0)
+    told = costs.predict("ResNet50V2", facts, machine, 64, 64, rate=405.0)
     assert found[1].computation == pytest.approx(64 / 405, rel=0.1)  # V2 does not cost the same as what was measured
     assert TWELVE.efficiencies("ResNet50V2", batch=64)[64] == pytest.approx(told.efficiency.value, abs=0.05)
     assert list(found) == [2**k for k in range(13)]

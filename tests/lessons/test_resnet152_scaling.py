@@ -1,14 +1,17 @@
-"""What notebook 08 takes over from earlier notebooks: runs of the same sizes only, and a script without blanks."""
+"""What notebooks 08 and 08b take over from earlier ones: runs of the same sizes only, and a script without blanks."""
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import nb08
+import nb08b
 import pytest
 
 from labs import blanks, checks, presets, recorded
-from labs.lessons.nb08 import experiments, logs
+from labs.lessons.nb08 import experiments
+from labs.lessons.nb08b import logs
 from labs.measure import study
 from labs.results import collect
 from labs.results.run import load_record
@@ -37,14 +40,17 @@ def test_a_script_with_blanks_is_not_taken(runs, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("ResNet50_horovod.py has blanks.")
 
 
-@pytest.mark.parametrize("same", [(True, True), (True, False)])
-def test_earlier_runs_are_taken_if_all_of_them_fit(runs, monkeypatch, same):
+@pytest.mark.parametrize(
+    ("same", "network"), [((True, True), "ResNet50V2"), ((True, False), "ResNet50V2"), ((True, True), "ResNet152V2")]
+)
+def test_earlier_runs_are_taken_if_all_of_them_fit(runs, monkeypatch, same, network):
     asked, answers = [], iter(same)
     monkeypatch.setattr(study, "reusable", lambda *given: asked.append(given) or next(answers))
     plan = presets.choose("laptop")
     files = [runs / f"ResNet50_horovod_w{workers}.json" for workers in plan.workers]
-    assert experiments.earlier(plan, "ResNet50_horovod", "horovod") == (files if all(same) else [])
-    assert asked == [(f, study.configuration(plan, "ResNet50V2", n, "horovod")) for n, f in enumerate(files, 1)]
+    found = experiments.earlier(plan, "ResNet50_horovod", "horovod", network)
+    assert found == (files if all(same) else [])
+    assert asked == [(f, study.configuration(plan, network, n, "horovod")) for n, f in enumerate(files, 1)]
 
 
 def trainings(state, *records):
@@ -62,29 +68,42 @@ def trainings(state, *records):
         (["s1", "s2"], trainings("finished"), True, ["ResNet152V2 with Horovod (this notebook: none were started)."]),
         ([], trainings("finished", "l1", "l2"), False, ["ResNet50V2 with Horovod", "(notebook 07)."]),
         ([], trainings("failed", "l1", "l2"), False, ["ResNet50V2 with Horovod", "ResNet152V2 with Horovod", "failed"]),
+        (["s1", "s2"], ["l1", "l2"], False, []),
+        (["s1", "s2"], [], False, ["ResNet152V2 with Horovod (notebook 08)."]),
     ],
 )
 def test_own_runs_are_compared_only_where_both_networks_have_them(monkeypatch, small, turns, going, said):
     monkeypatch.setattr(experiments, "load_record", lambda file: SimpleNamespace(hardware="2 cores"))
     sentence = experiments.lacks(small, turns, "Horovod", going=going)
     assert bool(sentence) == bool(said) and all(part in sentence for part in said)
-    assert ("ResNet50V2" in sentence) == (not small) and ("ResNet152V2" in sentence) == ("this notebook" in sentence)
+    assert ("ResNet50V2" in sentence) == (not small)
+    assert ("ResNet152V2" in sentence) == bool(re.search(r"\((this notebook|notebook 08)", sentence))
 
 
+@pytest.mark.parametrize("large", [trainings("finished", "l1", "l2"), ["l1", "l2"]], ids=["turns", "files"])
 @pytest.mark.parametrize("other", ["l2", "m1"])
-def test_own_runs_of_two_machines_are_not_compared(monkeypatch, other):
+def test_own_runs_of_two_machines_are_not_compared(monkeypatch, other, large):
     hardware = {other: "AMD EPYC"}
     monkeypatch.setattr(
         experiments, "load_record", lambda file: SimpleNamespace(hardware=hardware.get(file, "Intel Xeon"))
     )
-    sentence = experiments.lacks(["s1"], trainings("finished", "l1", "l2"), "MirroredStrategy", beside=["m1"])
-    assert sentence == "Your own runs are of different hardware: AMD EPYC, Intel Xeon."
+    sentence = experiments.lacks(["s1"], large, "MirroredStrategy", beside=["m1"])
+    assert sentence == "Your own runs come from different hardware: AMD EPYC, Intel Xeon."
+
+
+def test_the_largest_batch_is_that_of_your_search_or_a_recorded_one(runs, capsys):
+    assert experiments.largest_batch("ResNet152V2", 32) == (256, "recorded") and not capsys.readouterr().out
+    assert experiments.largest_batch("ResNet152V2", 128)[0] is None
+    assert capsys.readouterr().out == "ResNet152V2: no search of T8 (notebook 08) is kept here.\n"
+    runs.mkdir()
+    (runs / "maxbatch_ResNet152V2_32.maxbatch.json").write_text(json.dumps({"largest": 64}))
+    assert experiments.largest_batch("ResNet152V2", 32) == (64, "measured")
 
 
 def test_where_own_runs_are_missing_there_is_nothing_to_judge():
-    state, text = checks.judge("08.11", nb08.ROWS, "You have no finished runs.")
+    state, text = checks.judge("08.11", nb08b.ROWS, "You have no finished runs.")
     assert state == "open" and "nothing of yours to judge. You have no finished runs." in text
-    assert "Fill the blank" not in text and checks.judge("08.11", nb08.ROWS, "")[0] == "right"
+    assert "Fill the blank" not in text and checks.judge("08.11", nb08b.ROWS, "")[0] == "right"
 
 
 def test_a_network_has_one_colour_in_the_plots_of_both_recorded_studies():

@@ -1,5 +1,6 @@
 """What the texts of the lessons say in numbers, computed again; and which intervals they call 95 %."""
 
+import ast
 import math
 import re
 from pathlib import Path
@@ -65,7 +66,27 @@ def test_intervals_of_seconds_and_images_hold_in_these_minutes_only(file):
     for text in texts(file):
         for sentence in re.split(r"(?<=[.:?!]) ", text):
             if re.search(r"95 % interval", sentence) and ABSOLUTE.search(sentence):
-                assert "these minutes" in sentence, sentence
+                assert "these minutes" in sentence or "the same few minutes" in sentence, sentence
+
+
+@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
+def test_a_quotation_has_its_mark_at_each_line_and_nowhere_else(file):
+    for block in re.findall(r"(?m)^# > .*\n(?:# .*\n)*", file.read_text(encoding="utf-8")):
+        assert all(re.match(r"# >(?!.* > )", line) for line in block.splitlines()), f"wrapped as a paragraph: {block}"
+
+
+@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
+def test_a_cell_that_fills_a_list_begins_it(file):
+    """Or its rows double when the cell runs again."""
+    for cell in re.split(r"(?m)^# %%.*\n", file.read_text(encoding="utf-8")):
+        nodes = list(ast.walk(ast.parse(cell)))
+        added = [node.target for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)]
+        calls = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        filled = {ast.unparse(call.value) for call in calls if call.attr in ("append", "extend")}
+        begun = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in added}
+        begun |= {argument.arg for argument in nodes if isinstance(argument, ast.arg)}
+        names = {name for name in filled | set(map(ast.unparse, added)) if name.isidentifier()}
+        assert names <= begun, f"{sorted(names - begun)} is filled here and begun in another cell"
 
 
 def test_a_text_that_names_the_strategy_of_several_machines_says_that_it_fails():
@@ -92,7 +113,8 @@ def path_line(lesson):
 @pytest.mark.parametrize("lesson", tasks.lessons().values(), ids=lambda lesson: lesson.notebook)
 def test_a_notebook_says_on_which_paths_it_lies(lesson):
     text = (ROOT / f"solutions/{lesson.notebook}.py").read_text(encoding="utf-8")
-    assert text.count(f"\n# {path_line(lesson)}\n") == 1
+    assert text.count(f"\n# {path_line(lesson)}\n") == 1, f"its first cell lacks: {path_line(lesson)}"
     lessons = list(tasks.lessons().values())
     for later in lessons[lessons.index(lesson) + 1 :][:1]:
-        assert later.optional or f"`{later.notebook}`" in text.rpartition("Next: ")[2].partition("# %%")[0]
+        told = text.rpartition("Next: ")[2].partition("# %%")[0]
+        assert later.optional or f"`{later.notebook}`" in told, f"ends without: Next: `{later.notebook}`"

@@ -61,17 +61,17 @@ def test_each_mistake_that_a_hint_names_leads_to_other_weights():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("instead", "code", "says"),
+    ("instead", "code", "says", "seconds"),
     [
-        ("if number % k == 0 and hvd.rank() == 0:", "allreduce", "rank 1 has ended and rank 0 waits in allreduce"),
-        ("while number % k == 0:", "allreduce", "have exchanged 2000 times, and go on"),
-        ("while hvd.rank(): pass\n        if True:", "pass", "rank 1 is still here, and rank 0 waits in line"),
+        ("if number % k == 0 and hvd.rank() == 0:", "allreduce", "rank 1 has ended and rank 0 waits in allreduce", 60),
+        ("while number % k == 0:", "allreduce", "have exchanged 2000 times, and go on", 60),
+        ("while hvd.rank(): pass\n        if True:", "pass", "rank 1 is still here, and rank 0 waits in line", 1),
     ],
     ids=["one rank alone exchanges", "all exchange without end", "one rank computes without end"],
 )
-def test_ranks_that_would_never_end_are_told_where(tmp_path, instead, code, says):
+def test_ranks_that_would_never_end_are_told_where(tmp_path, instead, code, says, seconds):
     (path,) = swapped("scripts/local_sgd.py", ("if number % k == 0:", instead))(tmp_path)
-    error = equal_ranks.on_ranks(str(path), seconds=1)["error"]
+    error = equal_ranks.on_ranks(str(path), seconds=seconds)["error"]
     assert code in error["code"] and says in error["says"]
 
 
@@ -284,7 +284,7 @@ def test_a_network_whose_steps_do_not_grow_with_the_batch_is_left_out(capsys):
     assert "predicted by" not in pictures.pays(noisy, [FOUND], {2: {}}).alt
 
 
-def test_programs_on_ranks_give_what_the_notebook_takes(cold, needs_horovod, tmp_path, monkeypatch):
+def test_programs_on_ranks_give_what_the_notebook_takes(needs_horovod, tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     found = steps.measure(2, [2], rounds=2, steps=2, launcher="mpiexec", show=False)
     assert list(found["seconds"][2]) == ["alone 32", "alone 16", "together", "exchange"]

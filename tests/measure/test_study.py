@@ -59,6 +59,7 @@ def test_the_whole_study_from_the_shell(shell):
         assert (out / f"{name}.err").exists()
 
 
+@pytest.mark.more("a study over Horovod leaves the same records as one over MirroredStrategy")
 def test_study_with_horovod_leaves_the_same_records(shell, tmp_path, needs_horovod):
     (path,) = study.run(TEST, workers=[2], strategy="horovod", out=tmp_path, show=False)
     mirrored, horovod = record.load(shell[1] / f"{NAMES[1]}.json"), record.load(path)

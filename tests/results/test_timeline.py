@@ -241,6 +241,14 @@ def many(arrivals):
     return items
 
 
+def test_the_legend_names_copies_only_where_they_are_long_enough_to_be_seen(marks):
+    def names(items):
+        return [text.get_text() for text in timelines.figure(items).axes[0].get_legend().get_texts()]
+
+    assert "copy into and out of the buffer" in names(many(True)[:20])
+    assert "copy into and out of the buffer" not in names(marks)
+
+
 @pytest.mark.parametrize(
     ("arrivals", "names"),
     [

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 
 from labs import recorded
-from labs.lessons.nb08 import logs
+from labs.lessons.nb08b import logs
 from labs.results import intervals, verdict
 from labs.results.record import Configuration
 from labs.results.run import Epoch, MetricsError, Run, load_record

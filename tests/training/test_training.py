@@ -283,11 +283,11 @@ def test_write_makes_the_folder_and_leaves_one_readable_file(tmp_path):
 
 
 def test_ranks_of_a_training_are_no_other_programs(monkeypatch):
-    """The cores were busy for 12 s, and this rank computed 2.5 s of them, as each of the training's ranks did."""
-    monkeypatch.setattr(training.recorder.devices, "busy", lambda: 12.0)
-    monkeypatch.setattr(training.recorder.time, "process_time", lambda: 2.5)
-    spent = [training.Recorder._spent(SimpleNamespace(_gate="turns", _processes=ranks))[0] for ranks in (1, 4)]
-    assert spent == [9.5, 2.0]
+    """In 10 s the 2 cores were busy for 12 s; this rank computed 2.5 s of them, as each of the training's ranks did."""
+    monkeypatch.setattr(training.recorder.devices, "cores", lambda: 2)
+    monkeypatch.setattr(training.recorder.devices, "moment", lambda: (12.0, 10.0, 2.5))
+    epochs = [SimpleNamespace(_gate="turns", _processes=ranks, _begun=(0.0, 0.0, 0.0)) for ranks in (1, 4)]
+    assert [training.Recorder._others(epoch) for epoch in epochs] == [9.5 / 20, 2.0 / 20]
 
 
 @pytest.mark.parametrize("place", ["os.fsync", "tempfile.mkstemp", "os.replace"])

@@ -257,7 +257,10 @@ def _fewer_blocks():
 
 
 def run(kind, what):
-    """Run a program as Python does."""
+    """Run a program as Python does, after what a job's processes run first (labs/jobs/startup)."""
+    for place in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+        if os.path.isfile(first := os.path.join(place, "sitecustomize.py")):
+            runpy.run_path(first)
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     main.__builtins__ = __builtins__
     if kind == "module":

@@ -51,8 +51,8 @@ def put(facts, rank, size, local_size, leave):
         }
     )
     tf.data.Dataset.shard = _shard(tf.data.Dataset.shard, seen)
-    keras.Model.compile = _compile(keras.Model.compile)
-    keras.Model.fit = _fit(keras.Model.fit, facts, leave)
+    keras.Model.compile = standins.before(keras.Model.compile, _compile)
+    keras.Model.fit = standins.before(keras.Model.fit, lambda given: _fit(given, facts, leave))
 
 
 def _elsewhere(callbacks):
@@ -141,31 +141,14 @@ def _shard(real, seen):
     return shard
 
 
-def _compile(real):
-    signature = inspect.signature(real)
-
-    @wraps(real)
-    def compile(*args, **options):
-        bound = signature.bind(*args, **options)
-        if bound.arguments.get("optimizer") == []:  # a blank
-            bound.arguments["optimizer"] = "sgd"
-        return real(*bound.args, **bound.kwargs)
-
-    return compile
+def _compile(given):
+    if given["optimizer"] == []:  # a blank
+        given["optimizer"] = "sgd"
 
 
-def _fit(real, facts, leave):
-    signature = inspect.signature(real)
-
-    @wraps(real)
-    def fit(*args, **options):
-        bound = signature.bind(*args, **options)
-        bound.apply_defaults()
-        given = bound.arguments
-        fact = standins.given(**given)
-        fact["wrapped"] = getattr(given["self"].optimizer, "labs_wrapped", None)
-        fact["roots"] = [c.root_rank for c in standins.listed(given["callbacks"]) if hasattr(c, "root_rank")]
-        facts["fits"].append(fact)
-        leave()
-
-    return fit
+def _fit(given, facts, leave):
+    fact = standins.given(**given)
+    fact["wrapped"] = getattr(given["self"].optimizer, "labs_wrapped", None)
+    fact["roots"] = [c.root_rank for c in standins.listed(given["callbacks"]) if hasattr(c, "root_rank")]
+    facts["fits"].append(fact)
+    leave()

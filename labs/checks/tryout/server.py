@@ -26,7 +26,7 @@ _prctl = ctypes.CDLL(None).prctl
 
 def main():
     replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no reply
+    os.dup2(2, 1)  # what a library prints must not be taken for a reply
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     play.prepare()
     gc.freeze()

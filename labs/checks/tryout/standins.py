@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import re
 import sys
 from functools import wraps
 
@@ -31,9 +32,10 @@ def put(facts, images):
     networks = {name: made for name, made in vars(keras.applications).items() if inspect.isfunction(made)}
     instead = {real: _application(name, real, facts) for name, real in networks.items()}
     replace({data.load: _load(images), devices.workers: _workers(devices.workers, facts)} | instead)
-    _note_after(tf.distribute.MirroredStrategy, lambda strategy: facts["strategies"].append(_devices(strategy)))
-    _note_before(training.Recorder, lambda given: facts["recorders"].append(told(given)))
-    keras.Model.fit = _fit(keras.Model.fit, facts)
+    _mirrored(tf.distribute.MirroredStrategy, facts)
+    recorder = training.Recorder
+    recorder.__init__ = before(recorder.__init__, lambda given: facts["recorders"].append(told(given)))
+    keras.Model.fit = before(keras.Model.fit, lambda arguments: _fit(arguments, facts))
 
 
 def _load(n):
@@ -82,28 +84,36 @@ def _application(name, real, facts):
     return build
 
 
-def _note_after(kind, note):
-    """Call note(object) after each object of a class has been made."""
+def _mirrored(kind, facts):
+    """Write down the devices of each MirroredStrategy. CPU devices play the GPUs that it asks for by name: on devices
+    that do not exist, `fit` would never end."""
     real = kind.__init__
 
     @wraps(real)
-    def made(self, *args, **options):
-        real(self, *args, **options)
-        note(self)
+    def made(self, devices=None, *more, **options):
+        asked = list(devices) if isinstance(devices, list | tuple) else []
+        real(self, [re.sub("gpu", "CPU", str(name), flags=re.I) for name in asked] or devices, *more, **options)
+        there = {device.name.rpartition("device:")[2] for device in tf.config.list_logical_devices()}
+        if missing := set(_devices(self)) - there:
+            raise ValueError(f"There is no device {', '.join(sorted(missing))} on this machine.")
+        gpus = any("gpu" in str(name).lower() for name in asked)
+        facts["strategies"].append([name.replace("CPU", "GPU") if gpus else name for name in _devices(self)])
 
     kind.__init__ = made
 
 
-def _note_before(kind, note):
-    """Call note({argument: value}) before each object of a class is made."""
-    real, signature = kind.__init__, inspect.signature(kind.__init__)
+def before(real, act):
+    """The function `real`; its arguments, {name: value} with all defaults, go through act(arguments) first."""
+    signature = inspect.signature(real)
 
     @wraps(real)
-    def made(self, *args, **options):
-        note(signature.bind_partial(self, *args, **options).arguments)
-        real(self, *args, **options)
+    def called(*args, **options):
+        bound = signature.bind_partial(*args, **options)
+        bound.apply_defaults()
+        act(bound.arguments)
+        return real(*bound.args, **bound.kwargs)
 
-    kind.__init__ = made
+    return called
 
 
 def told(arguments):
@@ -124,24 +134,15 @@ class _Rate(keras.callbacks.Callback):
             self.fact["rates"].append(_number(self.model.optimizer.learning_rate))
 
 
-def _fit(real, facts):
-    signature = inspect.signature(real)
-
-    @wraps(real)
-    def fit(*args, **options):
-        bound = signature.bind(*args, **options)
-        bound.apply_defaults()
-        fact = given(**bound.arguments)
-        facts["fits"].append(fact)
-        if not all(network["include_top"] for network in facts["networks"]):
-            with contextlib.suppress(Exception):
-                fact["output"] = plain(bound.arguments["self"].compute_output_shape((None, 8, 8, 3)))
-        callbacks = bound.arguments["callbacks"]
-        if not isinstance(callbacks, keras.callbacks.CallbackList):
-            bound.arguments["callbacks"] = [*listed(callbacks), _Rate(fact)]
-        return real(*bound.args, **bound.kwargs)
-
-    return fit
+def _fit(arguments, facts):
+    """Write down what a `fit` is given, and let it write down its first rate."""
+    fact = given(**arguments)
+    facts["fits"].append(fact)
+    if not all(network["include_top"] for network in facts["networks"]):
+        with contextlib.suppress(Exception):
+            fact["output"] = plain(arguments["self"].compute_output_shape((None, 8, 8, 3)))
+    if not isinstance(arguments["callbacks"], keras.callbacks.CallbackList):
+        arguments["callbacks"] = [*listed(arguments["callbacks"]), _Rate(fact)]
 
 
 def given(self, x, y, batch_size, epochs, verbose, callbacks, steps_per_epoch, **_):
@@ -202,7 +203,7 @@ def _numbers(labels):
 
 
 def _devices(strategy):
-    """Names of the devices of a MirroredStrategy; of another one none."""
+    """Names of the devices of a MirroredStrategy; [] for another strategy."""
     mirrored = isinstance(strategy, tf.distribute.MirroredStrategy)
     return [device.rpartition("device:")[2] for device in strategy.extended.worker_devices] if mirrored else []
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labs import files, jobs
+from labs import files, jobs, presets
 from labs.errors import LabsError
 from labs.measure import breakdown
 from labs.results import metrics
@@ -27,14 +27,15 @@ from labs.simulate import reduce
 
 
 class RingError(LabsError):
-    """The ring cannot be run: the message says what to do."""
+    """The ring cannot run: the message says what to do."""
 
 
 def run(reduce_scatter, all_gather, name="ring", **options):
     """Run both functions among processes, in a job; returns what `measure` gives, None if the job failed and said why.
 
     Rounds in which other programs ran are left out as in a study (labs.results.metrics.counted), which is printed.
-    The functions go along as text, with `np`: what else they use they must import themselves.
+    The functions go along as text, with `np`: what else they use they must import themselves. The preset `test`, which
+    measures nothing that is read, has three rounds at most.
     """
     try:
         written = [textwrap.dedent(inspect.getsource(function)) for function in (reduce_scatter, all_gather)]
@@ -46,6 +47,8 @@ def run(reduce_scatter, all_gather, name="ring", **options):
     files.write(program, "\n\n".join(["import numpy as np\n", *written]).encode())
     result = (jobs.folder() / f"{name}.seconds.json").resolve()
     result.unlink(missing_ok=True)
+    if presets.choose().name == "test":
+        options["rounds"] = min(options.get("rounds", 3), 3)
     options |= {"functions": [reduce_scatter.__name__, all_gather.__name__]}
     options |= {"program": str(program), "result": str(result)}
     job = jobs.run("-m", "labs.lessons.nb02b.ring", json.dumps(options), name=name)
@@ -78,7 +81,7 @@ def measure(reduce_scatter, all_gather, workers=4, numbers=23_500_000, rounds=6)
     rows = []
     while len(rows) < workers:
         if told.empty() and any(process.exitcode for process in processes):
-            raise RingError("A worker has failed, and the others would wait for it: its line stands above.")
+            raise RingError("A worker has failed, and the others would wait for it: its message is above.")
         if told.empty():
             time.sleep(0.01)
         else:

@@ -25,10 +25,10 @@ def by_hand(zero, one):
     if set(zero + one) != set(range(1, 101)):
         return f"{some(sorted(set(zero + one) - set(range(1, 101))))} is not among the numbers from 1 to 100."
     if len(zero) != len(one):
-        return f"One worker reads {len(zero)} numbers and the other {len(one)}: shares must be as equal as possible."
+        return f"One worker reads {len(zero)} numbers and the other {len(one)}. Shares must be as equal as possible."
     yield zero == list(range(2, 101, 2)), "The two shares are fair, but swapped: worker 0 takes the first number."
     if zero == list(range(1, 51)):
-        return "These are two blocks. Nothing is missing, but neighbours stay together. Take every second number."
+        return "These are two blocks: nothing is missing, but neighbours stay together. Take every second number."
     return "Take every second number, in order: worker 0 begins with the first, and worker 1 with the second."
 
 
@@ -84,7 +84,7 @@ def shard_of(function):
         read = f"With {size} ranks, {some(found.repeated)} are read more than once and {some(found.unseen)} by nobody."
         yield len(found.unseen) and len(found.repeated), f"{read} Does each rank begin at a different place?"
         if len(found.repeated):
-            return f"With {size} ranks, {some(found.repeated)} are read more than once. What tells a rank its share?"
+            return f"With {size} ranks, {some(found.repeated)} are read more than once. How does a rank find its share?"
         if len(found.unseen):
             lost = f"With {several(size, 'rank')}, nobody reads {some(found.unseen)}."
             return f"{lost} Into how many shares must you divide?"
@@ -148,7 +148,7 @@ def never_read(function):
     yield got in ([2, 2, 0, 2], [3, 3, 1, 3]), "Do you go through all n samples? Their numbers are 0 to n-1."
     (reads, n), value, _ = next(row for row in zip(trials, got, wanted, strict=True) if row[1] != row[2])
     lists = ", ".join(map(str, reads))
-    return f"For the reads {lists} of {n} samples, your function gives {value:g}. Which does nobody read?"
+    return f"For the reads {lists} of {n} samples, your function returns {value:g}. Which samples does nobody read?"
 
 
 @judges("06.9")
@@ -169,7 +169,7 @@ def expected(function):
     of = "all" if np.isclose(alone, 1) else f"{alone:.3g}"
     yield not abs(alone) <= 1e-8, f"A single worker reads everything, but your formula leaves out {of} of it."
     return (
-        "Begin with one worker and one sample. How probable is it that its share lacks the sample? Then consider all K."
+        "Begin with one worker and one sample. With what probability is the sample not in its share? Then take all K."
     )
 
 
@@ -199,7 +199,7 @@ def fair(function):
             if epoch > 1:
                 return f"Epoch 1 is right, but in epoch {epoch} with {size} ranks nobody reads {some(found.unseen)}."
             lost = f"In epoch 1 with n={n} and {size} ranks, nobody reads {some(found.unseen)}."
-            yield not len(found.repeated), f"{lost} Has every sample a share, also where {size} does not divide n?"
+            yield not len(found.repeated), f"{lost} Is every sample in a share, even if n is no multiple of {size}?"
             read = f"{some(found.repeated)} are read more than once and {some(found.unseen)} by nobody"
             return f"In epoch 1 with {size} ranks, {read}. What must all ranks have in common to divide the samples?"
     first, second, _ = made[2]
@@ -209,8 +209,8 @@ def fair(function):
     early = max(_places_early(reads) for epochs in made.values() for reads in epochs)
     if early < 0.75 * n:
         return (
-            f"Every sample is read once, but neighbours stay close. Of {n} sorted samples, none moves forward by more"
-            f" than {early} places. `shuffle` draws from a buffer. How large must the buffer be?"
+            f"Every sample is read once, but neighbours stay close: of {n} sorted samples, each moves forward by at"
+            f" most {early} places. `shuffle` draws from a buffer. How large must the buffer be?"
         )
 
 
@@ -260,7 +260,7 @@ def plan(function):
 @judges("06.15")
 def equal_generators(never, twice):
     yield (never, twice) == (500, 500), None
-    yield 0 < never < 1 or 0 < twice < 1, "These are shares: numbers of samples are wanted, of the 1000."
+    yield 0 < never < 1 or 0 < twice < 1, "These are shares. Give numbers of samples, out of 1000."
     if (never, twice) == (0, 0):
         return "The ranks would have to read different halves. Does anything make the generator of rank 1 different?"
     yield (never, twice) == (250, 250), "Different orders would give this. Here both generators have the same seed."
@@ -336,7 +336,7 @@ def processed(on_1, on_2, record_1, record_2):
     steps_2, batch_2, _ = _steps(record_2, "the second")
     yield (on_1, on_2) == (steps_1 * batch_1, steps_2 * batch_2), None
     if (on_1, on_2) == (images, images) or on_1 == on_2:
-        return "This is the number of images. An epoch should process each once. Do steps and batch agree with that?"
+        return "This is the number of images. An epoch should process each once. Do the steps and the batch say so?"
     yield (on_1, on_2) == (steps_1, steps_2), "These are steps. How many images does each of them take?"
     yield (on_1, on_2) == (steps_2 * batch_2, steps_1 * batch_1), "The two records are swapped."
     return "In each step all ranks together process the global batch. Multiply two fields of the record."
@@ -376,7 +376,7 @@ def repaired(path):
     steps = [len(fit["batches"]) for fit in fits]
     yield len(set(steps)) > 1, f"{where}, they take {', '.join(map(str, steps))} steps: some would wait for others."
     last = [len(fit["batches"][-1]) for fit in fits]
-    held = f"{where}, their last steps hold {', '.join(map(str, last))} samples."
+    held = f"{where}, their last steps contain {', '.join(map(str, last))} samples."
     yield set(last) != {batch // ranks}, f"{held} The order is cut to whole batches: of which size must these be?"
 
 
@@ -391,7 +391,7 @@ def foretold(batch, rate, steps, images, loss):
     yield odd, f"{', '.join(odd)}: answer with one of the three signs, as a string."
     batch, rate, steps, images, loss = signs.values()
     yield batch != "=", "batch_then: which option of the command sets this number, and has it changed?"
-    yield rate != "=", "rate_then: find the line of the script that computes the rate. What does the rate depend on?"
+    yield rate != "=", "rate_then: find the line in the script that computes the rate. What does the rate depend on?"
     yield steps != images, "steps_then and images_then: the batch has not changed. Do these two fit together?"
     yield steps == "=", "steps_then, images_then: in that case, both ranks would again read each image, as in 06.19."
     yield (

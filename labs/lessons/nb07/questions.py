@@ -210,10 +210,10 @@ def batch_of_one(images, steps, updates, alone, both):
 
 @judges("07.15")
 def networks(count):
-    yield count == 1, "The ranks began with one network. Compare the first weights that they printed at the end."
+    yield count == 1, "The ranks began with equal weights. Compare the first weights that they printed at the end."
     yield count == 2, "That is how many there were in the run above, which had two ranks."
     yield count == 0, "Each rank does train: its loss goes down."
-    yield count != 4, "A rank that updates with its own gradient alone has a network of its own. Count the ranks."
+    yield count != 4, "A rank that uses only its own gradient trains a network of its own. Count the ranks."
 
 
 @judges("07.17")
@@ -243,7 +243,7 @@ def tensors(count, size):
     trained, every, layers, gradient = _resnet()
     if count == every:
         return "This counts all variables. Moving means and variances are not trained, so they have no gradient."
-    yield count == layers, "This counts the layers. A layer may have two variables with a gradient, or none."
+    yield count == layers, "This counts the layers. A layer may have several variables with a gradient, or none at all."
     yield count != trained, "There is one tensor for each trainable variable: how long is `network.trainable_weights`?"
     yield close(size, gradient), None
     yield (
@@ -251,7 +251,7 @@ def tensors(count, size):
         "The number of tensors is right. Give bytes instead of megabytes.",
     )
     if abs(size - gradient / 4) < 1e-3 * gradient:
-        return "The number of tensors is right. This is how many numbers they hold. How many bytes does a float32 take?"
+        return "The number of tensors is right. This is how many values they hold. How many bytes does a float32 take?"
     if abs(size - 2 * gradient) < 1e-3 * gradient:
         return "The number of tensors is right. Give the bytes of one rank's gradient, not of both ranks."
     return "The number of tensors is right. Add up the sizes of all the tensors, in float32."
@@ -270,10 +270,10 @@ def _resnet():
 @judges("07.20")
 def waits(rank):
     if rank == 1:
-        return "This rank announces last: the other one is already there."
+        return "This rank announces its gradients last. What does the other one do until then?"
     if rank != 0:
         return (
-            "Look at the marks. Whose comes first in each row, and what does that rank do until the other mark appears?"
+            "Look at the marks in each row. Whose comes first, and what does that rank do until the other mark appears?"
         )
 
 

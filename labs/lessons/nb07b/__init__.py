@@ -1,1 +1,1 @@
-"""What a job with many ranks needs: an end that all notice, a checkpoint, several nodes."""
+"""What a job with many ranks needs: an end that every rank notices, a checkpoint, several nodes."""

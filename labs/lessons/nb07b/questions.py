@@ -44,7 +44,7 @@ def _kept(saved):
         files = ", ".join(seen.files)
         yield (
             files,
-            f"`save` runs on all ranks: rank {rank} writes, too ({files}). All hold the same state. Who writes it?",
+            f"`save` runs on all ranks, and rank {rank} writes, too ({files}). Which one should write this state?",
         )
     there = f", which holds {', '.join(first.files)}." if first.files else "."
     yield first.kept is None, f"After `save`, there is no file {going_on.NAME} on the disk of rank 0{there}"
@@ -129,7 +129,7 @@ def _epochs(seen, numbers, who):
         own = np.allclose(here, going_on.ACCURACY[rank])
         yield (
             own,
-            f"On rank {rank}, `mean` is its own accuracy, on part of the images. How do you get that on all of them?",
+            f"On rank {rank}, `mean` is its own accuracy, on part of the images. How do you get that for all images?",
         )
         yield (
             np.allclose(here, 2 * mean),
@@ -142,7 +142,7 @@ def _epochs(seen, numbers, who):
 def cores_per_rank(cores):
     yield cores == 160, "With 4 tasks on the node, this requests 640 threads, which is more than the node has."
     if cores in (4, 1):
-        return "That leaves most of the node's threads idle. The 160 threads are for all 4 GPUs together."
+        return "That would leave most of the node's threads idle. The 160 threads are for all 4 GPUs together."
     yield cores != 40, "Divide all the threads of the node among its ranks."
 
 

@@ -1,1 +1,1 @@
-"""ResNet152V2 against ResNet50V2 (T7 to T10)."""
+"""ResNet152V2: what it costs, its script, its largest batch, its runs (T7 to T9)."""

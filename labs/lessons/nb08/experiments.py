@@ -1,8 +1,10 @@
-"""What notebook 08 takes over from earlier notebooks: runs of the smaller network, and the script for many ranks.
+"""What notebooks 08 and 08b take over from earlier ones: runs, the largest batch, and the script for many ranks.
 
-Own and recorded runs are of two machines, so they never stand for the two networks of one comparison.
+Own and recorded runs come from two machines, so a comparison of the two networks never mixes them.
 """
 
+import json
+from contextlib import suppress
 from pathlib import Path
 
 from labs import blanks, jobs
@@ -12,35 +14,52 @@ from labs.results.run import load_record
 
 SMALL, LARGE = "ResNet50V2", "ResNet152V2"
 MADE_IN = {"MirroredStrategy": "05", "Horovod": "07"}  # notebooks of the smaller network's runs
+LARGEST = {(SMALL, 32): 512, (LARGE, 32): 256}  # what a search with 1 GiB found on a machine with 2 cores
 
 
-def earlier(plan, name, strategy):
-    """Run records of your ResNet50V2 on each of the plan's numbers of workers, the files `name`_w1.json and so on.
+def earlier(plan, name, strategy, network=SMALL):
+    """Run records of your `network` on each of the plan's numbers of workers, the files `name`_w1.json and so on.
 
     An empty list if one is missing, did not finish, or is of other sizes or versions: then no comparison would be fair.
     """
     files = {workers: jobs.folder() / f"{name}_w{workers}.json" for workers in plan.workers}
-    same = (study.reusable(file, study.configuration(plan, SMALL, n, strategy)) for n, file in files.items())
+    same = (study.reusable(file, study.configuration(plan, network, n, strategy)) for n, file in files.items())
     return list(files.values()) if all(same) else []
 
 
-def lacks(small_files, turns, way, beside=(), going=False):
+def lacks(small_files, large, way, beside=(), going=False):
     """What is missing for a comparison of your own runs of both networks, as a sentence; "" if nothing is.
 
-    small_files: what `earlier` found; turns: the trainings of the larger network, which may still compute if `going`;
-    way: a key of MADE_IN; beside: other records of yours, with which these are compared. Hardware must be of one kind.
+    small_files: what `earlier` found; large: the same of the larger network, or its jobs.Turns, which may still compute
+    if `going`; way: a key of MADE_IN; beside: other records of yours, with which these are compared. Hardware must be
+    of one kind.
     """
-    missing, finished = [], bool(turns.jobs) and turns.state == "finished"
+    missing, now, there, large_files = [], "notebook 08", bool(large), large
+    if not isinstance(large, list):
+        state = large.state if large.jobs else ""
+        now = f"this notebook: {f'yours are {state}' if state else 'none were started'}"
+        there = state == "finished" or (going and state in GOING)
+        large_files = [job.record for job in large.jobs if state == "finished"]
     if not small_files:
         missing.append(f"finished runs of {SMALL} with {way}, of these sizes and versions (notebook {MADE_IN[way]})")
-    if not (finished or (turns.jobs and going and turns.state in GOING)):
-        now = f"yours are {turns.state}" if turns.jobs else "none were started"
-        missing.append(f"finished runs of {LARGE} with {way} (this notebook: {now})")
+    if not there:
+        missing.append(f"finished runs of {LARGE} with {way} ({now})")
     if missing:
         return f"You have no {'; no '.join(missing)}."
-    files = (*small_files, *(job.record for job in turns.jobs if finished), *beside)
-    hardware = sorted({str(load_record(file).hardware) for file in files})
-    return f"Your own runs are of different hardware: {', '.join(hardware)}." if len(hardware) > 1 else ""
+    hardware = sorted({str(load_record(file).hardware) for file in (*small_files, *large_files, *beside)})
+    return f"Your own runs come from different hardware: {', '.join(hardware)}." if len(hardware) > 1 else ""
+
+
+def largest_batch(model, image_size):
+    """(the largest batch that the search of T8 found, "measured"); without a search one of another machine and
+    "recorded"; where there is no recorded one either, None, which one printed line says."""
+    with suppress(OSError, ValueError, KeyError):
+        found = json.loads((jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8"))
+        if found["largest"]:
+            return found["largest"], "measured"
+    if (model, image_size) not in LARGEST:
+        print(f"{model}: no search of T8 (notebook 08) is kept here.")
+    return LARGEST.get((model, image_size)), "recorded"
 
 
 def both(files):

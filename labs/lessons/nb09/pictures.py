@@ -10,7 +10,7 @@ from labs.measure.breakdown import too_noisy
 from labs.results import intervals
 from labs.show.figure import COLOURS, MARKERS, new_figure, stamp
 
-ONE_PROCESS = "workers one after the other in one process; what they learn is real"
+ONE_PROCESS = "the workers take turns in one process, and really train"
 
 
 def _bars(values, spans):
@@ -47,11 +47,11 @@ def step_parts(results):
             told = ", ".join(f"{part} {share:.0%}{_between(span, '.0%')}" for part, (share, span) in of.items())
             sentences.append(f"{filters} filters on {name}: {told}. One rank alone: {start + ranks * computing:.0%}.")
         axis.set_yticks(range(len(names)), names)
-        axis.set(xlabel=f"share of its own step on {ranks} ranks", title=name, ylim=(len(names) - 0.4, -0.6))
+        axis.set(xlabel=f"share of the network's step on {ranks} ranks", title=name, ylim=(len(names) - 0.4, -0.6))
         axis.axvline(1, color="0.4", ls="--", lw=1)
     axes[-1].legend(*_keys(), fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    stamp(figure, "measured", note="each panel took turns by itself: compare within it")
-    figure.alt = "Parts of a step, as shares of the step on all ranks in the same round. " + " ".join(sentences)
+    stamp(figure, "measured", note="each panel took turns separately: compare only within a panel")
+    figure.alt = "Parts of a step, as shares of the step on all the ranks in the same round. " + " ".join(sentences)
     return figure
 
 
@@ -105,10 +105,10 @@ def pays(alone, results, expected):
     ticks = [t for t in (0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200) if min(heights) / 2 <= t <= 2 * max(heights)]
     logarithmic(axis, sorted(one), ticks)
     axis.set(xlabel="filters of the network", ylabel="step on several ranks /\nstep on one (times)")
-    axis.set_title("the same 32 images on more ranks")
+    axis.set_title("a step with the same 32 images, on more ranks")
     axis.legend(fontsize=8)
     stamp(figure, "measured", "predicted")
-    figure.alt = "A step on several ranks divided by one on one rank, same 32 images. " + " ".join(sentences)
+    figure.alt = "A step on several ranks divided by a step on one rank, same 32 images. " + " ".join(sentences)
     return figure
 
 
@@ -149,26 +149,23 @@ def critical(rows, fitted):
         batches, values, yerr=_bars(values, spans), color=COLOURS[0], marker="o", ls="", capsize=4, label="measured"
     )
     fine = np.geomspace(batches[0], batches[-1], 100)
-    left.plot(fine, values[0] * batches[0] / fine, "--", color="0.5", label="half the steps for twice the batch")
+    left.plot(fine, values[0] * batches[0] / fine, "--", color="0.5", label="twice the batch, half the steps")
     told = ", ".join(f"{v:.0f}{_between(s)} at batch {b}" for b, v, s in zip(batches, values, spans, strict=True))
     sentences = [f"Steps: {told}."]
     if fitted:
         least, size = fitted
         left.plot(fine, least * (1 + size / fine), color=COLOURS[1], label="your fit")
-        left.axvline(size, color=COLOURS[1], ls=":", lw=1)
-        left.annotate(
-            f"$B_{{crit}}$ = {size:.0f}", (size, max(values)), (4, -4), textcoords="offset points", fontsize=9
-        )
+        left.axvline(size, color=COLOURS[1], ls=":", lw=1, label=f"$B_{{crit}}$ = {size:.0f} images")
         sentences.append(f"Fit: S_min {least:.3g} steps, B_crit {size:.3g} images.")
     rates = [row["rate"] for row in rows]
-    right.plot(batches, rates, color=COLOURS[2], marker="s", label="best of those tried (measured)")
-    right.plot(fine, rates[0] * fine / batches[0], "--", color="0.5", label="linear scaling")
+    right.plot(batches, rates, color=COLOURS[2], marker="s", label="best rate that was tried (measured)")
+    right.plot(fine, rates[0] * fine / batches[0], "--", color="0.5", label="linear rule")
     logarithmic(left, batches, [t for t in (10, 20, 50, 100, 200, 500, 1000) if min(values) / 2 < t < 2 * max(values)])
     logarithmic(right, batches, sorted(set(rates)))
     right.set_ylim(min(rates) / 1.5, 3 * max(rates))
     left.set_ylim(min(values) / 2, 2 * max(values))
     left.set(xlabel="batch (images)", ylabel="steps to 95 % validation accuracy", title="steps")
-    right.set(xlabel="batch (images)", ylabel="learning rate", title="the rate that needed fewest steps")
+    right.set(xlabel="batch (images)", ylabel="learning rate", title="the rate that needed the fewest steps")
     for axis in (left, right):
         axis.legend(fontsize=8)
     stamp(figure, "measured")
@@ -178,11 +175,11 @@ def critical(rows, fitted):
 
 
 def noise(middles, losses, scales, b_crit=None):
-    """The noise scale in the course of a training, beside its loss.
+    """The noise scale during a training run, beside its loss.
 
     middles: steps; losses: mean training loss there (nats); scales: [[B_simple of each seed] of each window], images;
-    b_crit: the critical batch to compare with, images, or None. Windows whose mean gradient is lost in noise have no
-    scale (not above 0), and are left out.
+    b_crit: the critical batch to compare with, images, or None. Windows whose mean gradient is lost in the noise have a
+    scale of 0 or less, and are left out.
     """
     figure, (left, right) = new_figure(2, width=4.8)
     left.plot(middles, losses, color=COLOURS[0], marker="o", ms=4)
@@ -208,7 +205,7 @@ def noise(middles, losses, scales, b_crit=None):
 
 
 def schedule(plans):
-    """When each training of a search began and ended. plans: {title: [(label, begin, end)]}, seconds from the start."""
+    """When each run of a search began and ended. plans: {title: [(label, begin, end)]}, seconds from the start."""
     figure, axes = new_figure(1, width=7.0, height=1.6, rows=len(plans), sharex=True)
     sentences = []
     for axis, (title, bars) in zip(axes, plans.items(), strict=True):
@@ -220,7 +217,7 @@ def schedule(plans):
         told = ", ".join(f"{label} from {begin:.1f} to {end:.1f} s" for label, begin, end in bars)
         sentences.append(f"{title}: {told}.")
     axes[-1].set_xlabel("seconds")
-    stamp(figure, "measured", note="one search each; a bar ends with the training's last line")
+    stamp(figure, "measured", note="one search of each kind; a bar ends with the run's last line")
     figure.alt = " ".join(sentences)
     return figure
 
@@ -239,8 +236,8 @@ def stopping(found):
     spent = sorted({pairs[0][1] for pairs in found.values()})
     logarithmic(axis, spent)
     axis.set_xlim(spent[0] / 1.6, spent[-1] * 1.6)
-    axis.set(xlabel="epochs of all trainings together", ylabel="best validation accuracy", title="what a search costs")
-    axis.legend(fontsize=9)
+    axis.set(xlabel="epochs of all runs together", ylabel="best validation accuracy", title="what a search costs")
+    axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(figure, "measured")
     figure.alt = "Best validation accuracy of a search, with 95 % intervals over seeds. " + " ".join(sentences)
     return figure
@@ -255,13 +252,13 @@ def late(found):
         times.plot(range(1, len(taken) + 1), taken, marker, ms=2.5, ls="", color=colour)
         marks.plot([result["accuracy"]], [name], marker, color=colour, ms=9)
         sentences.append(
-            f"{name}: half of the steps within {np.median(taken):.3g} ms, accuracy {result['accuracy']:.3f}."
+            f"{name}: half of the steps take at most {np.median(taken):.3g} ms, accuracy {result['accuracy']:.3f}."
         )
     logarithmic(times, y=[t for t in (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)])
     times.set(xlabel="step", ylabel="milliseconds", title="every step")
     marks.set(xlabel="test accuracy (share of images)", title="what was learned")
     marks.invert_yaxis()
     marks.margins(y=0.3)
-    stamp(figure, "measured", note="one training each")
+    stamp(figure, "measured", note="one run of each kind")
     figure.alt = " ".join(sentences)
     return figure

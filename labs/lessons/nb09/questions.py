@@ -38,13 +38,13 @@ def speedup(function):
     yield are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e)), None
     yield are(lambda s, c, e, k: (s + 32 * c) / (s + 32 // k * c + e)), CUT
     if any(are(lambda s, c, e, k: (s + 32 * c) / (s + whole(32 / k) * c + e)) for whole in (round, math.ceil)):  # noqa: B023
-        return "Right where the ranks divide the images evenly. With 3 or 5 ranks you round the share: do not."
+        return "This is right if the images divide evenly. With 3 or 5 ranks you round the share: keep the fraction."
     yield (
         are(lambda s, c, e, k: (s + 32 * c / k + e) / (s + 32 * c)),
         "This is upside down: a faster step must give more than 1.",
     )
     if are(lambda s, c, e, k: (s + 32 * c) / ((s + 32 * c) / k + e)):
-        return "Here the start of operations is divided by the number of ranks. But each rank starts them all."
+        return "Here the ranks divide the start of operations. But each rank has to start all of its operations."
     yield (
         are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k)),
         "The exchange is missing. Every rank has to wait for it.",
@@ -57,8 +57,8 @@ def speedup(function):
         return "Here each rank computes all 32 images. How many does each one get if the global batch is fixed?"
     if are(lambda s, c, e, k: k * (s + 32 * c) / (s + 32 * c + e)):
         return (
-            "Here the whole step is divided by the number of ranks, including the start and the exchange, or else the "
-            "batch grows with the ranks."
+            "Here the ranks divide the whole step, including the start and the exchange, or the batch grows with the "
+            "number of ranks."
         )
     if are(lambda s, c, e, k: (s + 32 * k * c) / (s + 32 * c + e)):
         return "This holds for a batch that grows with the ranks. Here all the ranks together have 32 images."
@@ -66,9 +66,9 @@ def speedup(function):
         return "Here the exchange is divided by the number of ranks. Does it get shorter when there are more of them?"
     yield are(lambda s, c, e, k: (s + c) / (s + c / k + e)), "`per_image` is for one image, and a step has 32 of them."
     if are(lambda s, c, e, k: (s + 32 * c + e) / (s + 32 * c / k + e)):
-        return "Here the exchange is part of both steps. With whom would a single rank exchange anything?"
+        return "Here the exchange is part of both steps. With which other rank would a single rank exchange anything?"
     if any(are(lambda s, c, e, k: (s + 32 * c) / (s + 32 * c / k + e * n(k))) for n in (lambda k: k, lambda k: k - 1)):  # noqa: B023
-        return "`exchange` is already everything that the exchange adds to a step. Here it is counted several times."
+        return "`exchange` already contains everything that the exchange adds to a step. You count it several times."
     if are(lambda s, c, e, k: (s + 32 * c) / (32 * c / k + e)) or are(lambda s, c, e, k: 32 * c / (s + 32 * c / k + e)):
         return "Here the start of operations is in only one of the two steps. It is part of both."
     yield (
@@ -94,42 +94,42 @@ def speedup(function):
 
 
 _LIKE = {
-    "nothing": "The weights do not change: no step is taken. Go through the batches and take a step for each.",
-    "never": "The ranks' weights are never averaged: each rank trains a network of its own.",
-    "every step": "With k = 3 the ranks exchange at every step: that is synchronous SGD, whatever k is.",
-    "early": "The mean is taken after the steps 1, 1 + k, ...: with which number does your count of the batches begin?",
-    "one early": "The mean is taken one step before each k-th. With which number does your count of the batches begin?",
-    "once": "The mean is taken only after step k, and never again. It must be taken after every k-th step.",
-    "not at k": "The mean is taken after every step except each k-th. Look at the condition again.",
-    "at the end": "The mean is taken only once, at the end. It must be taken after every k-th step.",
-    "first mean": "The training ends after its first mean, although there are more batches.",
-    "only k-th": "Only one batch in k is used. Each rank takes a step for every batch, and the mean after k steps.",
-    "repeated": "Each batch is used k times before the mean is taken. Use each batch for one step.",
-    "collected": "There is one step for k batches, with the mean of their gradients. Take a step for each batch.",
-    "collected sum": "There is one step for k batches, with the sum of their gradients. Take a step for each batch.",
-    "sum": "The weights are added up over the ranks, but the sum is not divided by the number of ranks.",
-    "by k": "The sum over the ranks is divided by k. How many numbers were added?",
-    "by all": "The sum over the ranks is divided by the number of ranks and by k. How many numbers were added?",
-    "twice": "The mean over the ranks is divided by their number once more.",
-    "gradients at k": "At every k-th step the gradients are averaged. By then the weights differ: average the weights.",
-    "rank 0": "After every k-th step all ranks have the weights of rank 0. What the other rank has learned is lost.",
-    "weights alone": "With momentum, only the weights are averaged: each rank continues with its own velocity.",
-    "momentum alone": "The velocities are averaged, but the weights are not: each rank keeps its own.",
-    "momentum sum": "The weights are averaged, but the velocities are added up and not divided by the number of ranks.",
-    "momentum of rank 0": "At every exchange all ranks get the velocities of rank 0. Take the mean of these as well.",
-    "momentum lost": "The velocities are set to 0 at every exchange. A step changes them, so take their mean, too.",
-    "no momentum": "The steps ignore the momentum of the optimizer. Let the optimizer make the update.",
-    "before": "At every k-th step the mean is taken before the update, so the ranks end with different weights.",
-    "rate": "The steps are too large: the learning rate is multiplied by the number of ranks. Leave it as it is.",
+    "nothing": "The weights do not change, because no step is taken. Take a step for each batch.",
+    "never": "The ranks never average their weights, so each rank trains a network of its own.",
+    "every step": "With k = 3 the ranks exchange at every step. That is synchronous SGD, whatever k is.",
+    "early": "You take the mean after steps 1, 1 + k, ... With which number do you start to count the batches?",
+    "one early": "You take the mean one step before each k-th. With which number do you start to count the batches?",
+    "once": "You take the mean only after step k, and never again. Take it after every k-th step.",
+    "not at k": "You take the mean after all steps except each k-th. Look at the condition again.",
+    "at the end": "You take the mean only once, at the end. Take it after every k-th step.",
+    "first mean": "Training ends after the first mean, although there are more batches.",
+    "only k-th": "You use only one batch in k. Each rank takes a step for every batch, and the mean after k steps.",
+    "repeated": "You use each batch k times before you take the mean. Use each batch for one step.",
+    "collected": "You take one step for k batches, with the mean of their gradients. Take a step for each batch.",
+    "collected sum": "You take one step for k batches, with the sum of their gradients. Take a step for each batch.",
+    "sum": "You add up the weights over the ranks, but do not divide the sum by the number of ranks.",
+    "by k": "You divide the sum over the ranks by k. How many numbers were added?",
+    "by all": "You divide the sum over the ranks by the number of ranks and by k. How many numbers were added?",
+    "twice": "You divide the mean over the ranks by the number of ranks again.",
+    "gradients at k": "At every k-th step you average the gradients. By then the weights differ: average the weights.",
+    "rank 0": "After every k-th step, all the ranks have rank 0's weights. What the other rank has learned is lost.",
+    "weights alone": "With momentum, you average only the weights, so each rank continues with its own velocity.",
+    "momentum alone": "You average the velocities but not the weights, so each rank keeps its own weights.",
+    "momentum sum": "You average the weights, but you add up the velocities without dividing by the number of ranks.",
+    "momentum of rank 0": "At every exchange, all the ranks get rank 0's velocities. Take the mean of these as well.",
+    "momentum lost": "You set the velocities to 0 at every exchange. A step changes them, so take their mean as well.",
+    "no momentum": "The steps ignore the optimizer's momentum. Let the optimizer make the update.",
+    "before": "At every k-th step you take the mean before the update, so the ranks end with different weights.",
+    "rate": "The steps are too large: you multiply the learning rate by the number of ranks. Leave it as it is.",
     "uphill": "The steps increase the loss. Does the gradient get the wrong sign before the update?",
 }
 
 
 _OF_THE_TAPE = {  # TensorFlow's words: what they mean here
-    "No gradients provided": "the tape saw nothing that leads from the weights to this loss. Compute both the "
-    "predictions and the loss inside of `with tf.GradientTape() as tape:`.",
-    "non-persistent GradientTape": "a tape gives gradients once only, and here it is asked again. Ask for those of all "
-    "weights in one call.",
+    "No gradients provided": "the tape recorded nothing that leads from the weights to this loss. Compute both the "
+    "predictions and the loss inside `with tf.GradientTape() as tape:`.",
+    "non-persistent GradientTape": "a tape gives gradients only once, and here it is asked again. Ask for the "
+    "gradients of all the weights in one call.",
 }
 
 
@@ -150,8 +150,8 @@ def local_sgd(path):
     if not wrong:
         yield (
             any(case["ahead"] == equal_ranks.STEPS for case in cases),
-            "The weights are right, but all batches are read before the first step. Read a batch, take its step, then "
-            "read the next: the script measures the time from one batch to the next.",
+            "The weights are right, but you read all the batches before the first step. Read a batch, take its step, "
+            "then read the next one: the script measures the time from one batch to the next.",
         )
         return None
     for mistake, hint in _LIKE.items():
@@ -161,8 +161,9 @@ def local_sgd(path):
     momentum = f" and momentum {first['momentum']}" if first["momentum"] else ""
     after = "are equal" if first["equal"] else "differ"
     return (
-        f"With k = {first['k']}{momentum} the weights are not those of local SGD; those of the two ranks {after} after "
-        "the last step. Each step is a gradient of this rank's batch and an update. The mean follows every k-th step."
+        f"With k = {first['k']}{momentum}, the weights are not those of local SGD; the two ranks' weights {after} "
+        "after the last step. A step computes the gradient of this rank's batch and makes an update. Take the mean "
+        "after every k-th step."
     )
 
 
@@ -176,7 +177,7 @@ def exchanges(count, size, parameters):
         return "There is an exchange after every k-th of 512 steps. How many is that?"
     yield close(size, 4 * whole), None
     yield close(size, whole), "These are the bytes of one exchange. How many are there?"
-    yield close(size, 4 * parameters / 4), "This is the number of weights. How many bytes does each take up?"
+    yield close(size, 4 * parameters / 4), "This is the number of weights. How many bytes does each one take up?"
     yield close(size, 512 * whole), "This is right for k = 1, with an exchange after each of the 512 steps."
-    yield any(close(size, 4 * whole / unit) for unit in (1e6, 2**20)), "Give the bytes, not megabytes."
+    yield any(close(size, 4 * whole / unit) for unit in (1e6, 2**20)), "Give the number in bytes, not in megabytes."
     return "The number of exchanges is right. Each one contains all the weights, and a float32 takes up 4 bytes."

@@ -1,6 +1,6 @@
-"""A network of one hidden layer on the bundled digits, in NumPy: real trainings, in milliseconds.
+"""A network of one hidden layer on the bundled digits, in NumPy: real training runs, in milliseconds.
 
-All functions take several trainings at once: weights of shape (..., SIZE), one row for each training or worker.
+All functions take several runs at once: weights of shape (..., SIZE), one row for each run or worker.
 """
 
 from functools import cache
@@ -97,7 +97,7 @@ def accuracy(weights, part):
 def batches(size, seed, numbers=None):
     """Numbers of one batch after the other, without end: each epoch in a new order, without what fills no batch.
 
-    numbers: of the images to draw from (default: all of the training).
+    numbers: of the images to draw from (default: all training images).
     """
     random, numbers = np.random.default_rng(seed), np.arange(TRAIN) if numbers is None else np.asarray(numbers)
     while True:

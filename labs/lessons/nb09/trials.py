@@ -39,7 +39,7 @@ def local_sgd(k, of_workers, *, steps, batch=8, rate=0.1, seed=0):
 
 @small.one_thread
 def train(batch, rate, *, epochs=None, steps=None, seed=0):
-    """One training: {seconds (measured), steps, validation, test (accuracies), loss (at the end, of all training
+    """One training run: {seconds (measured), steps, validation, test (accuracies), loss (at the end, of all training
     images, in nats)}. Give epochs or steps."""
     data, weights, source = small.digits(), small.begin(seed), small.batches(batch, seed)
     steps = steps or epochs * (small.TRAIN // batch)
@@ -53,9 +53,9 @@ def train(batch, rate, *, epochs=None, steps=None, seed=0):
 
 
 def tuned(batch, rates, *, steps, seeds):
-    """[training of each seed] at the rate whose mean validation accuracy is best; {rate} stands in each of them."""
+    """[the run of each seed] at the rate whose mean validation accuracy is best; each has this {rate}."""
     tried = [[train(batch, rate, steps=steps, seed=seed) | {"rate": rate} for seed in seeds] for rate in rates]
-    return max(tried, key=lambda trainings: np.mean([each["validation"] for each in trainings]))
+    return max(tried, key=lambda runs: np.mean([each["validation"] for each in runs]))
 
 
 @small.one_thread
@@ -88,7 +88,7 @@ def steps_to(batch, rates, *, seeds, most, target=TARGET):
 
 @small.one_thread
 def squares(*, workers, batch, rate, steps, seed=0):
-    """A training of several workers, step by step: arrays {local, mean, loss} of `steps` numbers.
+    """A run of several workers, step by step: arrays {local, mean, loss} of `steps` numbers.
 
     local: mean over the workers of |g|^2 of each one's own gradient, of `batch` images; mean: |g|^2 of the average of
     their gradients; loss: of all training images, before every 8th step (nan in between).
@@ -109,9 +109,9 @@ def squares(*, workers, batch, rate, steps, seed=0):
 
 @small.one_thread
 def search(rates, rungs, *, batch=32, seed=0):
-    """A search for a rate that stops the bad ones early: (best validation accuracy, epochs of all trainings together).
+    """A search for a rate that stops bad runs early: (best validation accuracy, epochs of all runs together).
 
-    rungs: epochs that a training has had in all when it is compared, as (1, 3, 9, 27). At each rung but the last the
+    rungs: epochs that a run has completed when it is compared, as (1, 3, 9, 27). At each rung but the last the
     best third goes on. (27,) alone stops none. Successive halving, by thirds: K. Jamieson and A. Talwalkar, 1502.07943.
     """
     data, before, spent, weights = small.digits(), 0, 0, [small.begin(seed) for _ in rates]

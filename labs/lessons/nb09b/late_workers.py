@@ -29,7 +29,7 @@ def run(name, **options):
 
 
 def train(workers=4, backup=0, late_ms=20, order="shuffled", steps=300, batch=16, rate=0.1, seed=0):
-    """One training: {seconds (of each step), used (gradients of each worker that counted), accuracy (on the test)}.
+    """One run: {seconds (of each step), used (gradients of each worker that counted), accuracy (on the test)}.
 
     The last worker is the late one. order: of the shards of the data, as labs.lessons.nb09.trials.shards.
     """

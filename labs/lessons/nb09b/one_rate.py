@@ -1,4 +1,4 @@
-"""One training of the course's small network with a given rate, on given cores: python -m labs.lessons.nb09b.one_rate
+"""One run of the course's small network with a given rate, on given cores: python -m labs.lessons.nb09b.one_rate
 
     --rate 0.1 --cores 0 1      the cores by their place in the list of those that this process may use
 
@@ -17,7 +17,7 @@ VALIDATION = 297  # images, the last ones
 
 
 class Starts:
-    """start(rate) starts a training on the first free one of `places`, tuples of cores, and returns its job.
+    """start(rate) starts a run on the first free one of `places`, tuples of cores, and returns its job.
 
     options: of the program; prefix: of the jobs' names. Raises jobs.JobError.
     """
@@ -36,7 +36,7 @@ class Starts:
         return job
 
     def bars(self):
-        """[(label, begin, end)] of all trainings that have ended, in seconds from the start of the first."""
+        """[(label, begin, end)] of all runs that have ended, in seconds from the start of the first."""
         zero = time.time() - (time.perf_counter() - self._begin)
         return [
             (f"rate {job.name.rsplit('_')[-1]}", begin, job.out.stat().st_mtime - zero)

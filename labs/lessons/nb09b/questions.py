@@ -28,22 +28,22 @@ def updates(function):
     yield (are(lambda n, b, e: -(-n // b) * e), "This counts a last batch that is not full. Here it must be left out.")
     yield (
         are(lambda n, b, e: n * e // b),
-        "The images that do not fill a batch are left out at the end of *each* epoch.",
+        "At the end of *each* epoch, the images that do not fill a batch are left out.",
     )
     yield (
         are(lambda n, b, e: (n // b + 1) * e),
-        "This gives one more update per epoch than there are whole batches, even if no images are left over.",
+        "This gives one update too many per epoch, even if no images are left over.",
     )
     yield (
         are(lambda n, b, e: round(n / b) * e),
-        "This rounds to the nearest number, so a batch that is more than half full counts, too.",
+        "This rounds to the nearest number, so it also counts a batch that is more than half full.",
     )
     yield (
         are(lambda n, b, e: n // b * b * e),
         "This is the number of images that are read. How many updates are made with them?",
     )
     if are(lambda n, b, e: n // (b * e)):
-        return "Here the updates are divided by the epochs: does a longer run make fewer of them?"
+        return "Here you divide by the number of epochs. Does a longer run make fewer updates?"
     yield are(lambda n, b, e: n * e / b), "An update takes a whole batch. This gives fractions of updates."
     yield are(lambda n, b, e: b // n * e), "This is upside down: divide the images of an epoch by those of a batch."
     return "Multiply the number of whole batches in an epoch by the number of epochs."
@@ -67,32 +67,32 @@ def fit(function):
     yield are(lambda least, size: (size, least)), "The two numbers are in the wrong order: first S_min, then B_crit."
     yield (
         are(lambda least, size: (least, least * size)),
-        "The second number is the slope over 1 / B, which is S_min times B_crit.",
+        "The second number is the slope against 1 / B, which is S_min times B_crit.",
     )
     yield are(lambda least, size: (least, 1 / size)), "The second number is upside down. How many images is it?"
     yield are(lambda least, size: (least, -size)), "The second number has the wrong sign."
     if are(lambda least, size: (least * size, 1 / size)) or are(lambda least, size: (least * size, least)):
-        return "The first number is the slope over 1 / B. What does your fit return first: slope or value at 0?"
+        return "The first number is the slope against 1 / B. Does your fit return the slope or the value at 0 first?"
     if not are(lambda least, size: (least, size)):
         for degree, weights in ((1, np.ones_like), (-1, np.ones_like), (1, np.reciprocal), (-1, np.reciprocal)):
             lines = [np.polyfit(batches, steps, 1, w=weights(np.array(steps)))[::degree] for steps in asked]
             straight = np.allclose(given, lines, rtol=1e-3) or np.allclose(
                 [v[0] for v in given], [v[-1] for v in lines]
             )
-            yield straight, "Your line is over B. Over what is S a straight line?"
+            yield straight, "You plot S against B. Against which quantity is S a straight line?"
         powers = [np.polyfit(np.log(batches), np.log(steps), 1) for steps in asked]
         power = np.allclose([value[0] for value in given], [np.exp(v[1]) for v in powers], rtol=1e-3)
         yield (
             power,
-            "This fits a power of B, a straight line in logarithms. Such a curve does not bend towards a limit.",
+            "This fits a power of B, which is a straight line in logarithms. Such a curve has no lower limit.",
         )
         smallest = np.allclose([value[0] for value in given], [min(steps) for steps in asked], rtol=1e-3)
         yield (
             smallest,
-            "The first number is the smallest measured number of steps. The limit lies below it: what is the value at "
-            "1 / B = 0?",
+            "The first number is the smallest measured number of steps. S_min is below it: what is the value of your "
+            "line at 1 / B = 0?",
         )
-        return "For steps that lie exactly on a curve, your function does not return the parameters of that curve."
+        return "For numbers of steps exactly on such a curve, your function does not return the curve's parameters."
     exact = np.array(asked[0])
     influence = []  # of 1 % more steps at each batch, as shares of S_min and of B_crit
     for place in range(len(batches)):
@@ -113,28 +113,28 @@ def fit(function):
     yield weighs(lambda steps: 1 / steps), None
     yield (
         weighs(lambda steps: 1 / np.array(batches)),
-        "Right for exact steps, but your weights are not 1 / steps: the largest batches hardly count.",
+        "This is right for exact numbers of steps, but your weights are not 1 / steps: large batches hardly count.",
     )
     for batch, moved in zip(batches, influence, strict=True):
         alike = np.allclose(moved, 0, atol=1e-6)
-        yield alike, f"Right for exact steps, but the steps at batch {batch} do not count at all: fit all of them."
+        yield alike, f"This is right for exact numbers of steps, but it ignores batch size {batch}: fit all of them."
     yield (
         weighs(np.ones_like),
-        "Right for exact steps. But measured numbers of steps scatter in proportion to their size: without weights, "
-        "the many steps at batch size 2 decide the fit almost alone. Which weights make all batch sizes count equally?",
+        "This is right for exact numbers of steps. But large measured numbers scatter more: without weights, the many "
+        "steps at batch size 2 decide the fit almost alone. Which weights make all batch sizes count equally?",
     )
     yield (
         weighs(lambda steps: steps),
-        "Right for exact steps, but your weights make the largest numbers of steps count most: are they upside down?",
+        "This is right for exact numbers of steps, but the largest numbers count most: are your weights upside down?",
     )
     yield (
         weighs(lambda steps: 1 / steps**2),
-        "Right for exact steps, but the fewest steps count too much: `w` is not squared, since `np.polyfit` multiplies "
-        "each deviation by it.",
+        "This is right for exact numbers of steps, but small numbers count too much. Do not square `w`: `np.polyfit` "
+        "multiplies each deviation by it.",
     )
     return (
-        "Right for exact steps, but 1 % more steps at one batch size changes your parameters more or less than it does "
-        "with the weights given in the text."
+        "This is right for exact numbers of steps, but your weights are not those in the text: 1 % more steps at one "
+        "batch size does not change your parameters by as much."
     )
 
 
@@ -142,11 +142,11 @@ def fit(function):
 def at_critical(steps, examples):
     got = float(steps), float(examples)
     yield got == (2, 2), None
-    yield got[0] == 1, "This holds for an infinite batch. Put B = B_crit into S = S_min (1 + B_crit / B)."
+    yield got[0] == 1, "This is right for an infinite batch. Put B = B_crit into S = S_min (1 + B_crit / B)."
     yield got[0] != 2, "Put B = B_crit into S = S_min (1 + B_crit / B). What is the value in brackets?"
-    yield got[1] == 1, "The steps are right. Only the smallest batches need so few images."
-    yield got[1] == 4, "The steps are right. The images are S x B = S_min (B + B_crit): fewest where B is near 0."
-    return "The steps are right. The images are S x B: divide those at B_crit by those where B is near 0."
+    yield got[1] == 1, "The first number is right. Only the smallest batches need so few images."
+    yield got[1] == 4, "The first number is right. The images are S x B = S_min (B + B_crit). Where are they fewest?"
+    return "The first number is right. The images are S x B: divide their number at B_crit by that where B is near 0."
 
 
 @judges("09.17")
@@ -169,7 +169,7 @@ def noise_scale(function):
     wanted = [trace(*arguments) / signal(*arguments) for arguments in asked]
     rounded = all(number.is_integer() and abs(number - other) < 1 for number, other in zip(got, wanted, strict=True))
     yield rounded, "Only the rounding is wrong: leave the number as it is."
-    yield max(got) < 0, "This is below 0. Which of the two squares contains more noise and is the larger one?"
+    yield max(got) < 0, "This is below 0. Which of the two squares contains more noise, and so is larger?"
     yield (
         are(lambda *a: signal(*a) / trace(*a)),
         "This is upside down: divide the noise by the signal, which gives a number of images.",
@@ -188,7 +188,7 @@ def noise_scale(function):
         return "The larger batch is not K: all workers together have b K images."
     yield (
         are(lambda s, m, b, k: (s - m) / signal(s, m, b, k)),
-        "The difference of the squares is not yet the noise of one image. How much of that noise is in each of them?",
+        "The difference of the squares is not yet the noise of one image. How much of this noise does each contain?",
     )
     if are(lambda s, m, b, k: (s - m) / (1 / b - 1 / k) / signal(s, m, b, k) if k != b else np.nan):
         return "The larger batch is not K: all workers together have b K images."
@@ -214,7 +214,7 @@ def _of_windows(function, right):
     with student_code.tried("arrays with one number for each of 3 windows of steps, as the cell below passes them"):
         found = np.asarray(function(*rows, 4, 2), float)
     if found.shape != (3,) or not np.allclose(found, right(*rows, 4, 2), rtol=1e-4):
-        return "Right for numbers, but wrong for arrays. The cell below passes arrays with one number for each window."
+        return "This is right for numbers but not for arrays. The cell below passes an array, a number for each window."
     return None
 
 
@@ -277,33 +277,33 @@ def search(function):
             found = function(lambda rate, log=log: _Job(log, rate), rates, at_a_time)  # a tuple, as in the notebook
         yield (
             inspect.isgenerator(found),
-            "Your function returns a generator, which does nothing until it is read. Return a list.",
+            "Your function returns a generator, which does nothing until somebody reads it. Return a list.",
         )
         going = sum(job.going for job in log["jobs"])
         asked = f"With {len(rates)} rates, {at_a_time} at a time,"
         started = [job.rate for job in log["jobs"]]
         yield not started, f"{asked} no run is started: `start(rate)` starts one."
         several = [rate for rate in started if np.ndim(rate)]
-        yield several, f"{asked} `start` is given {several and several[0]}: it takes one rate, and starts one run."
-        yield len(started) > len(rates), f"{asked} {len(started)} runs are started: one for each rate is enough."
+        yield several, f"{asked} `start` gets {several and several[0]}: it takes one rate and starts one run."
+        yield len(started) > len(rates), f"{asked} you start {len(started)} runs: one for each rate is enough."
         missing = [rate for rate in rates if rate not in started]
-        yield missing, f"{asked} rate {missing and missing[0]} is never tried."
+        yield missing, f"{asked} you never try rate {missing and missing[0]}."
         all_at_once = log["most"] == len(rates) > at_a_time
-        yield all_at_once, f"{asked} all the runs are started at once: they would share the cores."
+        yield all_at_once, f"{asked} you start all the runs at once: they would share the cores."
         yield log["most"] > at_a_time, f"{asked} {log['most']} runs are active at the same time."
         idle = log["most"] < min(at_a_time, len(rates))
-        yield idle, f"{asked} at most {log['most']} run at a time: while you wait for each one, cores are idle."
+        yield idle, f"{asked} you never have more than {log['most']} active: cores are idle while you wait."
         for of_them, begun in log["waits"]:
             yield (
                 of_them < at_a_time and begun < len(rates),
-                f"{asked} your function waits with {of_them} running and {len(rates) - begun} not yet started: cores "
-                "are idle. As soon as one has ended, the next one can start: do you wait for the one that ends first?",
+                f"{asked} your function waits with {of_them} active and {len(rates) - begun} not yet started, so cores "
+                "are idle. As soon as one run has ended, the next can start: do you wait for the one that ends first?",
             )
-        yield going, f"{asked} {going} are still running when your function returns: wait for all of them."
+        yield going, f"{asked} {going} are still active when your function returns: wait for all the runs."
         listed = isinstance(found, Collection) and not isinstance(found, Mapping)
         jobs = list(found) if listed else []
-        given = f"yours has {len(jobs)}" if listed else f"yours returns {type(found).__name__}"
-        yield len(jobs) != len(rates), f"{asked} return the list of the {len(rates)} jobs: {given}."
+        given = f"has {len(jobs)} jobs" if listed else f"is of type {type(found).__name__}"
+        yield len(jobs) != len(rates), f"{asked} return the list of the {len(rates)} jobs: what you return {given}."
         strange = [job for job in jobs if not isinstance(job, _Job)]
         yield (
             strange,
@@ -318,10 +318,10 @@ def search(function):
 @judges("09.21")
 def epochs(count):
     yield float(count) == 81, None
-    yield float(count) == 27 * 27, "This holds if no run is stopped early."
+    yield float(count) == 27 * 27, "This is right if no run is stopped early."
     yield (
         float(count) == 108,
-        "Here each rung counts from the start. But a run that continues has already completed its first epochs.",
+        "You count every rung from the start. But a run that continues has already completed its first epochs.",
     )
     yield float(count) == 40, "This is the number of runs at all the rungs. How many epochs does each of them add?"
     yield float(count) < 40, "All 27 runs take one epoch each to begin with. How many do the 9 that continue add?"
@@ -333,7 +333,7 @@ def better_search(sentence, gains):
     low, high = intervals.plain([float(gain) for gain in gains])
     given = told(sentence)
     unknown = given not in ("better", "worse", "can't tell")
-    yield unknown, f"{sentence!r} is not one of the three; spell it as in the text."
+    yield unknown, f"{sentence!r} is not one of the three answers. Spell it as in the text."
     yield given == ("better" if low > 0 else "worse" if high < 0 else "can't tell"), None
     seen = f"The interval of the mean difference extends from {low:.3f} to {high:.3f}"
     yield low <= 0 <= high, f"{seen}, so there may also be no difference at all."
@@ -351,5 +351,5 @@ def waiting(share):
         "64 x 0.01 counts a step twice if two ranks pause in it. With 200 ranks, the result would be above 1.",
     )
     yield near(share, 0.01, 0.01), "This is the share for one rank. All of them wait if *any* of the 64 pauses."
-    yield near(share, 0.01**64, 0.01) or float(share) == 0, "That is the share in which all 64 pause at once."
-    return "What is the probability that one rank does not pause? And that none of 64 independent ranks does?"
+    yield near(share, 0.01**64, 0.01) or float(share) == 0, "In this share of the steps, all 64 pause at once."
+    return "What is the probability that one rank does not pause? And that all 64 ranks, independently, do not pause?"

@@ -25,12 +25,12 @@ def share_of_peak(share, watched):
     yield near(share, wanted / 3, 0.02), "This counts only the forward pass: how many passes does a training step take?"
     twice = "A multiply-add is two operations, and `operations_of_an_image` counts both."
     if len(shares) > 1 and near(share, sum(shares), 0.02):
-        return "This is the sum over the ranks: rank 0 only is asked for." + f" {twice}" * near(share, 2 * wanted, 0.02)
+        return "This is the sum over the ranks. Give the share of rank 0." + f" {twice}" * near(share, 2 * wanted, 0.02)
     if any(near(share, other, 0.02) for other in shares[1:]):
-        return "This is the share of another rank: rank 0 only is asked for. Which element of `slow` is it?"
+        return "This is the share of another rank. Which element of `slow` is rank 0?"
     yield near(share, 2 * wanted, 0.02), twice
     yield near(share, rank.mean("cores"), 0.02), "This is how busy the core is. How many operations did it complete?"
-    yield (near(1 / share if share else 0, wanted, 0.02), "Upside down: divide what was done by what could be done.")
+    yield (near(1 / share if share else 0, wanted, 0.02), "Turn the fraction over: divide what was done by the most.")
     return (
         "Multiply the images per second by the operations of one image, and divide by the most operations per second: "
         "see `slow[0]`."
@@ -43,15 +43,15 @@ def _no_number(value):
 
 HINTS = {
     "input": "its core works hard for a batch of 64, yet does few of the network's operations. Its number of "
-    "images grows evenly, so nothing happens only now and then",
+    "images grows evenly, so nothing interrupts it now and then",
     "exchange": "two ranks over MPI, both fully busy, yet they do only a small share of the operations. Over MPI, a "
-    "waiting rank is busy, and a pausing one is not. What do both of them do all the time?",
-    "validation": "its number of images grows in steps, like stairs. What does the core compute while it stays level?",
+    "waiting rank is busy, and a pausing one is not. What keeps both of them busy all the time?",
+    "validation": "its number of images grows like a staircase. What does the core compute while it is level?",
     "computation": "its core is busy all the time, and it does the highest share of the operations that it could do",
-    "slow rank": "two ranks over Gloo, where a waiting rank sleeps. Most of the time neither core is in use, but "
-    "sending messages would need a core. Who pauses, and who waits?",
+    "slow rank": "two ranks over Gloo, where a waiting rank sleeps. Most of the time, neither core is in use, but "
+    "sending messages would need a core. Which rank pauses, and which one waits?",
     "small batch": "its core is busy and there is no other rank, yet it does few operations. What does a step cost "
-    "when it has next to nothing to compute?",
+    "if it has next to nothing to compute?",
 }
 
 
@@ -65,7 +65,7 @@ def limits(named):
     )
     named = {str(case).strip().upper(): str(word).strip().lower() for case, word in named.items()}
     for case in limited.CASES:
-        yield case not in named, f"There is no answer for training {case} yet."
+        yield case not in named, f"There is no answer for run {case} yet."
         word = named[case]
         yield word not in limited.LIMITS, f"{case}: {word!r} is not one of {', '.join(sorted(limited.LIMITS))}."
     if len(set(named.values())) < len(limited.CASES):
@@ -79,7 +79,7 @@ def limits(named):
 @judges("10.5")
 def convolutions(share, rows):
     yield _no_number(share), "Give one number, from 0 to 1."
-    of_10_3 = any("training" in row for row in rows)
+    of_10_3 = any("run" in row for row in rows)
     yield (
         of_10_3,
         "`rows` is still the table above 10.3. Run the profile first (the two cells above), then this cell again.",
@@ -153,7 +153,7 @@ def _tried(function, batch=BATCH):
             if isinstance(made, tf.data.Dataset):
                 epoch = list(made.take(2 * FILES).as_numpy_iterator())
     except tf.errors.NotFoundError:
-        yield not probe.read_in_all, "No file is read by the argument `read`. Do you call `feeding.read` instead?"
+        yield not probe.read_in_all, "Your function never calls its argument `read`. Does it call `feeding.read`?"
         raise
     return probe, made, epoch
 
@@ -211,7 +211,7 @@ def parallel(function):
     probe, made, epoch = yield from _tried(function)
     yield from _not_the_batches(made, epoch)
     yield from _read_otherwise(probe)
-    yield (probe.ranks == {4}, "That comes next. Here, still make each image small by itself: one change at a time.")
+    yield (probe.ranks == {4}, "`small` gets whole batches. Here, still make each image small by itself.")
     yield from _fixed_batch(function)
 
 
@@ -258,8 +258,8 @@ def fed(function):
     same = all(each == together[0] for each in together)
     yield same, "All epochs have the same batches, in a different order: shuffle images, not batches."
     early = max(number - place for each in labels for place, number in enumerate(map(int, each)))
-    moved = f"The order changes, but of {FILES} images none comes more than {early} places early."
-    yield early < FILES // 2, f"{moved} How many must the buffer of `shuffle` hold, to mix all of them?"
+    moved = f"The order changes, but each of the {FILES} images moves forward by at most {early} places."
+    yield early < FILES // 2, f"{moved} How many must the buffer of `shuffle` hold to mix all of them?"
     yield from _fixed_batch(function)
     some = tf.data.Dataset.range(1)
     while isinstance(made, type(some.with_options(tf.data.Options()))):  # options are no stage
@@ -278,10 +278,10 @@ def ladder(steps, gains=None):
     yield not right_kind or not steps, "Give {name of the change: run record}, as the cell above collects them."
     yield (
         len(steps) < 3,
-        f"Runs so far: {len(steps)}. You need three or more: the given one, and one after each change.",
+        f"Runs so far: {len(steps)}. You need three or more: the given script's, and one after each change.",
     )
     for name, run in steps.items():
-        yield run.state != "finished" or len(run.epochs) < 2, f"{name!r} did not finish, or has fewer than two epochs."
+        yield run.state != "finished" or len(run.epochs) < 2, f"{name!r} did not finish, or has only one epoch."
     (given, first), *others = steps.items()
     for (before, old), (name, new) in zip([(given, first), *others], others, strict=False):
         same = (old.script_sha256, old.command[1:]) == (new.script_sha256, new.command[1:])
@@ -303,10 +303,10 @@ def ladder(steps, gains=None):
     if fast:
         low, high = interval
         raise TooNoisy(
-            f"{best!r} is {gain:.3g} times as fast as the given training, with an interval of {low:.3g} to {high:.3g}. "
+            f"{best!r} is {gain:.3g} times as fast as the given script, with an interval of {low:.3g} to {high:.3g}. "
             "So you cannot tell whether it is twice as fast. Run it again on a quiet machine, or make it faster."
         )
-    times = f"Your fastest run, {best!r}, is {gain:.4g} times as fast as the given training"
+    times = f"Your fastest run, {best!r}, is {gain:.4g} times as fast as the given script"
     yield gain < 2, f"{times}, which is less than twice. What limits it now?"
     learns = f"its accuracy is {accuracy[best]:.3f} instead of {accuracy[given]:.3f}"
     return f"{times}, but {learns}. How must the rate, or the number of epochs, change with a larger batch?"

@@ -77,7 +77,7 @@ def accumulated(path):
         except NameError as problem:
             if problem.name != "horovod":
                 raise
-            return "This script imports Horovod as `hvd`: write `hvd` where notebook 09 has `horovod`."
+            return "This script imports Horovod under the name `hvd`: write `hvd` where notebook 09 has `horovod`."
         yield from _accumulated_wrong(found, world, passes)
 
 
@@ -345,11 +345,11 @@ def zero_1(size):
     weights, devices = 1.5e9, 8
     yield close(size, weights * (4 + 4 + 8 / devices)), None
     if any(near(size, weights * (4 + 4 + 8 / devices) / unit) for unit in (1e9, 2**30)):
-        return "This is in GB or GiB. Give bytes."
-    yield near(size, weights * 16), "Here nothing is sharded. What does a device keep 1/8 of?"
+        return "This is in GB or GiB. Give the number of bytes."
+    yield near(size, weights * 16), "Here nothing is sharded. Of which part does a device keep only 1/8?"
     yield near(size, weights * 16 / devices), "Here everything is divided, as in ZeRO-3. ZeRO-1 shards only one part."
     yield near(size, weights * (4 + 12 / devices)), "Here the gradients are divided, too, as in ZeRO-2."
-    yield near(size, weights * (8 + 4 / devices)), "Adam keeps two numbers for each weight."
+    yield near(size, weights * (8 + 4 / devices)), "This is momentum's state. Adam keeps two numbers for each weight."
     yield (
         near(size, weights * 8 / devices),
         "This is the share of the optimizer's state alone, without weights and gradients.",

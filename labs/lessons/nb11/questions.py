@@ -19,8 +19,8 @@ FAULTS = {
     3: ("c", "One line says how often each number of workers was measured. Is that enough for a measurement?"),
     5: ("a", "One line divides the time on one kind of device by the time on another. What does this ratio measure?"),
     6: ("b", "One line mentions a baseline. Does the report say enough for you to measure it again?"),
-    7: ("e", "One line combines two kinds of scaling in a single curve. What stays the same in each of them?"),
-    8: ("d", "One line uses the times of all epochs. What does the time of the first one include?"),
+    7: ("e", "One line combines two kinds of scaling in a single curve. What stays the same in each kind?"),
+    8: ("d", "One line uses the times of all epochs. What does the time of the first epoch include?"),
     10: ("f", "One line uses more workers than there are cores. What do these workers share?"),
     11: ("h", "One line relies on a figure. What would the figure look like if the speedup were half as large?"),
     12: ("i", "One line gives a speedup on 64 workers. Who measured it?"),
@@ -33,7 +33,7 @@ LINES = range(1, 15)
 def misleading(lines):
     chosen = {int(line) for line in lines}
     yield not chosen <= set(LINES), "The lines are numbered 1 to 14. Give a set of these numbers."
-    yield len(chosen) == len(LINES), "All 14 lines? Some of them only say what was done, which a reader needs to know."
+    yield len(chosen) == len(LINES), "You chose all 14 lines. Some of them only say what was done: readers need that."
     sound, left = sorted(chosen - set(FAULTS)), [line for line in FAULTS if line not in chosen]
     if sound:
         return f"Line {sound[0]} is in your list. Does it claim more than was done? Read it again."
@@ -46,13 +46,13 @@ def misleading(lines):
 def named(faults):
     given = {int(line): str(letter).strip().lower()[:1] for line, letter in faults.items()}
     if missing := sorted(set(FAULTS) - set(given)):
-        return f"{several(len(missing), 'misleading line')} without a letter: use the form {{2: ..., 3: ...}}."
+        return f"{several(len(missing), 'misleading line')} without a letter: answer in the form {{2: ..., 3: ...}}."
     if extra := sorted(set(given) - set(FAULTS)):
         return f"Line {extra[0]} does not mislead, so it needs no letter."
     wrong = [line for line in FAULTS if given[line] != FAULTS[line][0]]
     yield not wrong, None
     yield len(set(given.values())) == 1, "Each line has a different fault: you need ten different letters."
-    return f"{several(len(wrong), 'letter')} to change; start with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
+    return f"{several(len(wrong), 'letter')} to change. Start with line {wrong[0]}. {FAULTS[wrong[0]][1]}"
 
 
 @judges("11.4")
@@ -61,7 +61,7 @@ def efficiency(value, workers, speedups):
     yield near(value, speedup / number), None
     yield near(value, 100 * speedup / number), reading.PER_CENT
     yield near(value, speedup), "This is the speedup. What share of the ideal speedup is it?"
-    yield near(value, number / speedup), "Upside down: the efficiency is at most 1, apart from cache effects."
+    yield near(value, number / speedup), "This is upside down: the efficiency is at most 1, apart from cache effects."
     yield near(value, 1 - speedup / number), "This is the share that is lost. What share remains?"
     return "The efficiency is the speedup divided by the number of workers. Use the last point in the figure."
 
@@ -69,7 +69,10 @@ def efficiency(value, workers, speedups):
 @judges("11.6")
 def handed_in(made):
     """made: what labs.report.make returned; only its paths are used."""
-    yield not all(hasattr(made, name) for name in ("pdf", "json", "zip")), "Give the result of `report.make(...)`."
+    yield (
+        not all(hasattr(made, name) for name in ("pdf", "json", "zip")),
+        "Set `final` to the return value of `report.make(...)`.",
+    )
     paths = [Path(made.pdf), Path(made.json), Path(made.zip)]
     if gone := [path.name for path in paths if not path.is_file()]:
         return f"{gone[0]} is no longer in the report's folder. Generate the report again."
@@ -86,7 +89,7 @@ def handed_in(made):
     for run in json.loads(contents["report.json"])["runs"]:
         record = jobs.folder() / f"{run['name']}.json"
         if record.is_file() and _sha256(record.read_bytes()) != run["sha256"]:
-            return f"{run['name']} was run again after the report. Generate the report again, and read its findings."
+            return f"{run['name']} ran again after the report. Generate the report again, and read its findings."
     return None
 
 

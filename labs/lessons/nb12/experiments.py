@@ -18,7 +18,7 @@ def fitted(observations):
     try:
         return costs.fit(observations) if observations else None
     except costs.CostError as problem:
-        print(f"No fit, so nothing is predicted: {problem}")
+        print(f"There is no fit, so nothing is predicted: {problem}")
         return None
 
 
@@ -28,7 +28,7 @@ def largest_batch(model, image_size, otherwise):
         found = json.loads((jobs.folder() / f"maxbatch_{model}_{image_size}.maxbatch.json").read_text(encoding="utf-8"))
         if found["largest"]:
             return found["largest"]
-    print(f"{model}: no search of T8 (notebook 08) is kept here, so {otherwise} images stand for its largest batch.")
+    print(f"{model}: there is no search of T8 (notebook 08) here, so {otherwise} images are used as its largest batch.")
     return otherwise
 
 
@@ -60,7 +60,7 @@ def whole_steps(steps, runs):
             seconds = [epoch / same[0].steps for epoch in same[0].steady_times()[0]]
             found[name] = breakdown.whole(parts, seconds)
         else:
-            print(f"{name}: no run on {batch[0]} workers with {parts['local_batch']} images each to compare with.")
+            print(f"{name}: no run on {batch[0]} workers with {parts['local_batch']} images each to compare.")
     return found
 
 

@@ -1,5 +1,5 @@
-"""Pictures of notebook 12: the parts of a measured step, their sum beside a whole one, predictions beside measured
-steps; and, moving, how backward hides messages, and how ResNet50V2 and ResNet152V2 would scale to 4096 workers.
+"""Pictures for notebook 12: the parts of a measured step, their sum beside a whole step, predicted steps beside
+measured ones; and, with controls, how the backward pass hides messages and how both networks would scale.
 
 The last one is predicted by the cost model (labs.costs) from a machine's file. Nothing here runs TensorFlow, except the
 first call of `networks`, in another process: facts of a network are kept (labs.models.counts).
@@ -36,7 +36,7 @@ REACHED = 0.7  # of a network's bandwidth that an all-reduce over TCP reaches, a
 PARTS = {  # of a step: the field of labs.costs.model.Breakdown, name and colour
     "computation": ("computation", COLOURS[5]),
     "stragglers": ("waiting for the slowest", COLOURS[4]),
-    "exposed": ("all-reduce that backward does not hide", COLOURS[1]),
+    "exposed": ("all-reduce that is not hidden", COLOURS[1]),
 }
 
 
@@ -164,8 +164,8 @@ def scaling(network="ResNet152V2", batch=64, bandwidth=25, latency=30, precision
     last = found[WORKERS[-1]]
     sentences.append(
         f"A step of {network}: {1e3 * last.computation:.3g} ms of computation; on 4096 workers "
-        f"{1e3 * last.stragglers:.3g} ms of waiting and {1e3 * last.exposed:.3g} ms of all-reduce that "
-        "backward does not hide."
+        f"{1e3 * last.stragglers:.3g} ms of waiting and {1e3 * last.exposed:.3g} ms of all-reduce that the backward "
+        "pass does not hide."
     )
     about = (
         f"Batch {batch} per V100, {bandwidth} Gbit/s and {latency} us between nodes, {precision}, fusion "
@@ -211,7 +211,7 @@ def _bar(axis, place, value, interval, **look):
 
 def breakdown(results):
     """The parts of a step with their intervals: all of them on one scale, and those that are differences on their
-    own. A part below 0 stands at the left of 0. results: of labs.measure.breakdown.measure."""
+    own. A part below 0 is drawn to the left of 0. results: of labs.measure.breakdown.measure."""
     figure, (axis, small) = new_figure(2, width=5.2, height=1.0 + 1.0 * len(results), sharey=True)
     names, sentences, longest = [], [], 0.0
     for found in results:
@@ -228,12 +228,12 @@ def breakdown(results):
         sentences.append(f"{found['model']} on {found['ranks']} workers: {', '.join(said)}.")
     axis.set_yticks(range(len(names)), names)
     _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="parts of a step")
-    _in_ms(small, title="the differences alone, enlarged")
+    _in_ms(small, title="only the differences, enlarged")
     low, high = small.get_xlim()
     small.set_xlim(max(low, -2 * longest), min(high, 2 * longest))  # a long whisker leaves the bars their size
     for each in (axis, small):
         each.axvline(0, color="black", lw=1)
-    stamp(figure, *(found["kind"] for found in results), note="whiskers: intervals in these minutes, cut if too long")
+    stamp(figure, *(found["kind"] for found in results), note="whiskers: intervals in these minutes, cut if long")
     figure.alt = "Parts of a step in milliseconds, with intervals in these minutes. " + " ".join(sentences)
     return figure
 
@@ -256,10 +256,10 @@ def whole(compared, *kinds):
         sentences.append(f"{name}: {', '.join(said)}.")
     axis.axvline(0, color="black", lw=1)
     axis.set_yticks(range(len(names)), names)
-    _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="sum of the parts, and a whole step")
+    _in_ms(axis, ylim=(len(names) - 0.4, -0.6), title="sum of the parts and a whole step")
     stamp(figure, *kinds, note="whiskers: intervals in these minutes")
     figure.alt = (
-        "The sum of a step's parts beside a whole step of a training, with intervals in these minutes. "
+        "The sum of a step's parts beside a whole step of a training run, with intervals in these minutes. "
         + " ".join(sentences)
     )
     return figure
@@ -286,35 +286,35 @@ def held_out(rows, kind="measured"):
         right = max(1e3 * (row[what][1] or row[what][:1])[-1] for what in ("predicted", "measured"))
         beside(axis, f"{residual:+.1%}", (right, place), (8, -3), fontsize=9)
     axis.set_yticks(range(len(rows)), [row["name"] for row in rows])
-    _in_ms(axis, ylim=(len(rows) - 0.4, -0.6), title="steps that the fit has not seen")
+    _in_ms(axis, ylim=(len(rows) - 0.4, -0.6), title="steps that the fit did not use")
     axis.set_xlim(0, 1.12 * axis.get_xlim()[1])
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(
         figure,
         "predicted",
         kind,
-        note="intervals: predicted 95 %, measured in these minutes; at the right the residual",
+        note="intervals: predicted 95 %, measured in these minutes; on the right the residual",
     )
-    figure.alt = "Predicted steps with 95 % intervals, and measured ones with those of these minutes. " + " ".join(
+    figure.alt = "Predicted steps with 95 % intervals, and measured steps with intervals in these minutes. " + " ".join(
         sentences
     )
     return figure
 
 
 def hidden(cases, kind="measured"):
-    """All-reduce of a step within backward and behind it, one bar for each of `cases`: {name: rows of
+    """All-reduce of a step within the backward pass and after it, one bar for each of `cases`: {name: rows of
     labs.results.timeline.overlap}. Whiskers: intervals over the steps, in these minutes."""
     figure, (axis,) = new_figure(1, width=8.0, height=1.1 + 0.45 * len(cases))
     sentences = []
     for place, (name, rows) in enumerate(cases.items()):
-        within, behind, total = (
+        within, later, total = (
             [1e3 * row[f"{key}_seconds"] for row in rows] for key in ("within", "behind", "allreduce")
         )
-        inside, after = np.mean(within), np.mean(behind)
+        inside, after = np.mean(within), np.mean(later)
         first = place == 0
-        axis.barh(place, inside, 0.7, color=COLOURS[2], label="within backward" if first else None)
+        axis.barh(place, inside, 0.7, color=COLOURS[2], label="within the backward pass" if first else None)
         look = {"color": COLOURS[1], "hatch": "//", "edgecolor": "white"}
-        axis.barh(place, after, 0.7, left=inside, label="behind it" if first else None, **look)
+        axis.barh(place, after, 0.7, left=inside, label="after it" if first else None, **look)
         span = intervals.mean(total).interval
         if span:
             axis.errorbar(
@@ -325,30 +325,31 @@ def hidden(cases, kind="measured"):
                 capsize=3,
             )
         sentences.append(
-            f"{name}: {inside:.3g} ms within backward, {after:.3g} ms behind it; "
+            f"{name}: {inside:.3g} ms within the backward pass, {after:.3g} ms after it; "
             f"together {_with_bounds(inside + after, span)}."
         )
     axis.set_yticks(range(len(cases)), list(cases))
     axis.set(ylim=(len(cases) - 0.4, -0.6), xlabel="milliseconds of all-reduce per step", xlim=(0, None))
-    axis.set_title("how much of the all-reduce lies within backward")
+    axis.set_title("how much of the all-reduce is within the backward pass")
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(figure, kind, note="whiskers: intervals over steps, in these minutes")
-    figure.alt = "All-reduce of a step within backward and behind it. " + " ".join(sentences)
+    figure.alt = "All-reduce of a step within the backward pass and after it. " + " ".join(sentences)
     return figure
 
 
-STEP = {"backward": 0.1, "workers": 8}  # of the picture that moves: seconds, and workers on a ring
+STEP = {"backward": 0.1, "workers": 8}  # of the simulated step: seconds of its backward pass, and workers on a ring
 BUCKETS = (0, 1, 4, 16, 64, 128)  # MiB
 
 
 @lru_cache(256)
 def messages(bucket, bandwidth, latency=50):
-    """[(ready, begin, end, bytes)] of the messages of one step of ResNet50V2, in seconds since backward began.
+    """[(ready, begin, end, bytes)] of the messages of one step of ResNet50V2, in seconds from the start of the backward
+    pass.
 
-    Simulated: the gradients become ready at even distances in backward, the last layer's first. A message is a bucket
-    (labs.costs.communication.buckets) of up to `bucket` MiB, 0 for one tensor each; it is ready with its last gradient
-    and begins when the link is free. Links: bandwidth in Gbit/s, latency in microseconds of each of the ring's steps.
-    Raises SimulationError.
+    Simulated: the gradients become ready at equal distances in the backward pass, the last layer's first. A message is
+    a bucket (labs.costs.communication.buckets) of up to `bucket` MiB, or one tensor if that is 0; it is ready with its
+    last gradient and begins when the link is free. Links: bandwidth in Gbit/s, latency in microseconds of each of the
+    ring's steps. Raises SimulationError.
     """
     sizes = networks()[NAMES[0]].tensor_bytes
     filled = np.cumsum(sizes[::-1])
@@ -364,14 +365,14 @@ def messages(bucket, bandwidth, latency=50):
 
 
 def overlap(bucket=16, bandwidth=25, latency=50, time=100):
-    """Left: one step of backward, its buckets and its messages, up to `time` per cent of the step. Right: what is left
-    behind backward, over the size of a bucket. Arguments as of `messages`."""
+    """Left: the backward pass of one step, its buckets and its messages, up to `time` per cent of the step. Right: how
+    long messages take after the backward pass, over the bucket size. Arguments as of `messages`."""
     found, end = messages(bucket, bandwidth, latency), STEP["backward"]
     length = max(end, found[-1][2])
     now = length * number("time", time, most=100) / 100
-    figure, (axis, curve) = canvas(2, 5.4, 3.4, left=0.95)
+    figure, (axis, curve) = canvas(2, 5.4, 3.4, left=1.2)
     lanes = (
-        ([(0.0, end)], COLOURS[5], "backward"),
+        ([(0.0, end)], COLOURS[5], "backward pass"),
         ([(before, ready) for before, (ready, *_) in zip((0.0, *(m[0] for m in found)), found, strict=False)],
          COLOURS[4], "buckets fill"),
         ([(begin, stop) for _, begin, stop, _ in found], COLOURS[1], "messages"),
@@ -381,24 +382,25 @@ def overlap(bucket=16, bandwidth=25, latency=50, time=100):
         axis.add_collection(boxes(drawn, colour, linewidth=0.4 if len(found) < 50 else 0.1))
     axis.axvline(1e3 * end, color="0.35", ls="--", lw=1)
     axis.set_yticks(range(3), [name for *_, name in lanes])
-    axis.set(ylim=(2.6, -0.6), xlabel="milliseconds since backward began", xlim=(0, 1e3 * length))
+    axis.set(ylim=(2.6, -0.6), xlabel="milliseconds from the start of the backward pass", xlim=(0, 1e3 * length))
     count, gone = len(found), sum(stop <= now * (1 + 1e-9) for _, _, stop, _ in found)
-    behind = max(0.0, found[-1][2] - end)
-    axis.set_title(f"{gone} of {count} messages sent; at the end {1e3 * behind:.3g} ms behind backward", fontsize=10)
+    after = max(0.0, found[-1][2] - end)
+    axis.set_title(f"{gone} of {count} messages sent; {1e3 * after:.3g} ms remain after the backward pass", fontsize=10)
     left = [1e3 * max(0.0, messages(size, bandwidth, latency)[-1][2] - end) for size in BUCKETS]
     curve.plot(range(len(BUCKETS)), left, color=COLOURS[0], marker="o")
     if bucket in BUCKETS:
         here = BUCKETS.index(bucket)
         curve.plot([here], [left[here]], "o", ms=14, mfc="none", mec=COLOURS[1], mew=2)
     curve.set_xticks(range(len(BUCKETS)), ["none", *map(str, BUCKETS[1:])])
-    curve.set(xlabel="size of a bucket (MiB)", ylabel="behind backward (ms)", title="what lengthens the step")
+    curve.set(xlabel="bucket size (MiB)", ylabel="after the backward pass (ms)", title="what lengthens the step")
     curve.set_ylim(0, 1.1 * max(left) + 1)
     total = sum(stop - begin for _, begin, stop, _ in found)
-    said = "no buckets, every tensor a message" if not bucket else f"buckets of {bucket} MiB"
+    said = "no buckets, each tensor a message" if not bucket else f"buckets of {bucket} MiB"
     text = (
-        f"Simulated: backward of ResNet50V2 takes {1e3 * end:.3g} ms on each of {STEP['workers']} workers; {said}, "
-        f"{bandwidth} Gbit/s, {latency} us. At {1e3 * now:.3g} ms {gone} of {count} messages are sent. All-reduce "
-        f"takes {1e3 * total:.3g} ms, of which {1e3 * behind:.3g} ms lie behind backward. Behind backward by bucket: "
+        f"Simulated: the backward pass of ResNet50V2 takes {1e3 * end:.3g} ms on each of {STEP['workers']} workers; "
+        f"{said}, {bandwidth} Gbit/s, {latency} us. At {1e3 * now:.3g} ms {gone} of {count} messages are sent. "
+        f"All-reduce takes {1e3 * total:.3g} ms, {1e3 * after:.3g} ms of it after the backward pass. "
+        "After it, by bucket size: "
     )
     pairs = zip(BUCKETS, left, strict=True)
     return done(
@@ -406,34 +408,40 @@ def overlap(bucket=16, bandwidth=25, latency=50, time=100):
     )
 
 
-def border(image_seconds, bandwidth, sizes, borders, kind="predicted"):
-    """Time of backward and of the all-reduce over the images of a worker, and where the first just hides the second.
+def threshold(image_seconds, bandwidth, sizes, thresholds, kind="predicted"):
+    """Time of the backward pass and of the all-reduce over the images of a worker, and where the two are equally long.
 
-    image_seconds: of forward and backward for one image; bandwidth: bytes/s of an all-reduce; sizes: {name: bytes of
-    the message}; borders: {name: batch at which both are equally long}.
+    image_seconds: of both passes for one image; bandwidth: bytes/s of an all-reduce; sizes: {name: bytes of the
+    message}; thresholds: {name: batch at which both are equally long}.
     """
     figure, (axis,) = new_figure(1, width=7.0, height=3.8)
-    last = 2 ** int(np.ceil(np.log2(4 * max(2, *borders.values()))))
+    last = 2 ** int(np.ceil(np.log2(4 * max(2, *thresholds.values()))))
     batches = np.geomspace(1, last, 50)
-    axis.plot(batches, 1e3 * BACKWARD * image_seconds * batches, color=COLOURS[5], lw=2.5, label="backward")
+    axis.plot(batches, 1e3 * BACKWARD * image_seconds * batches, color=COLOURS[5], lw=2.5, label="backward pass")
     sentences = []
     for (name, size), colour, marker, dash in zip(
         sizes.items(), COLOURS[:4], MARKERS, ("--", ":", "-.", "-"), strict=False
     ):
-        took, batch = 1e3 * size / bandwidth, borders[name]
+        took, batch = 1e3 * size / bandwidth, thresholds[name]
         axis.axhline(took, color=colour, ls=dash, lw=2, label=f"all-reduce of {size / 1e6:.3g} MB ({name})")
-        axis.plot([batch], [took], marker, color=colour, ms=9, label=f"border: {_digits(batch)} images")
+        axis.plot([batch], [took], marker, color=colour, ms=9, label=f"threshold: {_digits(batch)} images")
         sentences.append(
-            f"{name}: {size / 1e6:.3g} MB take {_digits(took)} ms; backward hides them from {_digits(batch)} images on."
+            f"{name}: {size / 1e6:.3g} MB take {_digits(took)} ms; hidden from {_digits(batch)} images on."
         )
     ticks = [2**k for k in range(0, int(np.log2(last)) + 1, max(1, int(np.log2(last)) // 8))]
     logarithmic(axis, ticks)
     axis.set_yscale("log")
-    axis.set(xlabel="images per worker and step", ylabel="milliseconds", title="where backward hides the exchange")
+    axis.set(
+        xlabel="images per worker and step",
+        ylabel="milliseconds",
+        title="where the backward pass can hide the exchange",
+    )
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     stamp(figure, kind, note="two straight lines, from one step and one bandwidth")
-    about = f"Backward takes {1e3 * BACKWARD * image_seconds:.3g} ms for each image. "
+    about = f"The backward pass takes {1e3 * BACKWARD * image_seconds:.3g} ms for each image. "
     figure.alt = (
-        "Time of backward and of the all-reduce over the batch, both axes logarithmic. " + about + " ".join(sentences)
+        "Time of the backward pass and of the all-reduce over the batch, both axes logarithmic. "
+        + about
+        + " ".join(sentences)
     )
     return figure

@@ -19,20 +19,20 @@ def parts(function):
     steps = np.allclose(got, (1.0, 1.1, 1.4, 1.45))
     yield steps, "These are the times of the steps themselves. What does each kind of step add to the one before it?"
     if np.allclose(got, (1.0, 0.1, 0.4, 0.45)):
-        return "You compare each kind with the step alone, so the exchange includes the sharing, which counts twice."
+        return "You compare each kind with the step alone, so the exchange includes sharing, which then counts twice."
     yield (
         min(got) < 0,
         "One part is negative although the steps get longer. Subtract the earlier kind of step from the later one.",
     )
     yield not near(sum(got), 1.45), "The parts must add up to the last kind of step, which contains all of them."
-    return "Computation is the step alone. Every other part is the difference from the kind of step before it."
+    return "Computation is the step alone. Every other part is a kind of step minus the kind before it."
 
 
 CASES = ((70e6, 1e9, 0.004), (35e6, 1e9, 0.004), (35e6, 4e9, 0.006))  # bytes, bytes/s, seconds for each image
 
 
 @judges("12.5")
-def border(function):
+def threshold(function):
     got = [float(function(*case)) for case in CASES]
     right = [size / bandwidth / (2 / 3 * seconds) for size, bandwidth, seconds in CASES]
 
@@ -47,7 +47,7 @@ def border(function):
     yield cut, "You rounded to whole images. Return the number without rounding: the plot marks its exact position."
     yield (
         times(2 / 3),
-        "With this batch, the forward and backward passes together last as long as the message. Which one hides it?",
+        "With this batch, the forward and backward passes together take as long as the message. Which one can hide it?",
     )
     yield times(2), "You used only a third of an image's time. That is the forward pass, when no gradient is ready yet."
     yield (
@@ -57,7 +57,7 @@ def border(function):
     yield times(8) or times(16 / 3), "This is 8 times too large: the bandwidth is already in bytes per second."
     yield (
         all_near([1 / value for value in right]),
-        "Upside down: divide the message's time by the time of one image's backward pass.",
+        "This is upside down: divide the message's time by the time of one image's backward pass.",
     )
     taken = [size / bandwidth for size, bandwidth, _ in CASES]
     yield all_near(taken), "This is the message's time. How many images does the backward pass process in that time?"
@@ -65,11 +65,9 @@ def border(function):
     yield near(got[1], 2 * got[0]), "With half the bytes, your batch doubles. But a shorter message is easier to hide."
     yield (
         got[2] >= got[1],
-        "A faster link and a slower worker do not lower your batch. Which time gets longer, and which gets shorter?",
+        "With a faster link and a slower worker, your batch gets no smaller. Which time gets longer, which shorter?",
     )
-    return (
-        "Set the message's time equal to the backward pass's, 2/3 x batch x seconds per image, and solve for the batch."
-    )
+    return "Set the message's time equal to the backward pass's, 2/3 x batch x image_seconds, and solve for the batch."
 
 
 @judges("12.6")
@@ -118,5 +116,7 @@ def _order(at_equal, at_largest, what_if):
         if right == "can't tell":
             yield True, f"{seen}. Does this interval contain a ratio of 1?"
         if given == "can't tell":
-            return f"{seen}. The two efficiencies' intervals overlap, but this one omits what shifts both. Is 1 in it?"
+            return (
+                f"{seen}. The efficiencies' intervals overlap, but what shifts both cancels in the ratio. Is 1 in it?"
+            )
         return f"{seen}. Which network's efficiency is the numerator of this ratio?"

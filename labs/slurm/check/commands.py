@@ -91,7 +91,7 @@ def _visible(subject):
 
 
 def _numbers(subject):
-    """Workers or a batch that are no number, unless that follows from something that is told or not known."""
+    """Workers or a batch that are not a number, unless that follows from what is told elsewhere."""
     told = subject.tried.not_found or subject.tried.unknown
     for one in subject.trainings:
         if one.kind and not told and (wrong := one.no_number()):
@@ -118,7 +118,7 @@ def _options(subject):
 
 
 def _modules(subject):
-    """The site's modules: none of them, and a Python that nothing else brings; or some of them."""
+    """The site's modules: some are missing, or all of them and nothing else brings a Python."""
     wanted = {name.partition("/")[0]: name for name in subject.site.modules}
     if not wanted or not subject.calls or any(re.match(r"\s*(source|\.|eval)\s", text) for _, text in subject.code()):
         return  # that file may load them

@@ -151,7 +151,9 @@ def _misspelt(name):
 
 def _fix(subject, line, name):
     """What to write where a variable is not set."""
-    near = difflib.get_close_matches(name, set(_assigned(subject)) - {name}, 1, 0.7)
+    text = "\n".join(text for _, text in subject.code())
+    assigned = re.findall(r"(?m)(?:^|[\s;&|(])([A-Za-z_]\w*)\+?=", text)
+    near = difflib.get_close_matches(name, set(assigned) - {name}, 1, 0.7)
     if name in _ONLY_IF_ASKED:
         return f"Add #SBATCH --{_ONLY_IF_ASKED[name]}=..., or write ${{{name}:-1}}."
     if re.search(rf"\${name}\s*=", subject.lines[(line or 1) - 1]):
@@ -163,11 +165,6 @@ _ONLY_IF_ASKED = {
     f"SLURM_{name.upper().replace('-', '_')}": name
     for name in ("ntasks", "ntasks-per-node", "cpus-per-task", "gpus", "gpus-per-node", "gpus-per-task")
 } | {"SLURM_NPROCS": "ntasks", "SLURM_ARRAY_TASK_ID": "array", "SLURM_ARRAY_JOB_ID": "array"}
-
-
-def _assigned(subject):
-    """Names that the script sets somewhere."""
-    return re.findall(r"(?m)(?:^|[\s;&|(])([A-Za-z_]\w*)\+?=", "\n".join(text for _, text in subject.code()))
 
 
 def _partition(subject):

@@ -78,11 +78,8 @@ _PARSER = re.compile(r"(?i)^(arg_?)?parser$")
 
 
 def _kind(tree, text):
-    imported = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            imported |= {name.asname or name.name for name in node.names} | {getattr(node, "module", None) or ""}
-    if any(name == "hvd" or name.startswith("horovod") for name in imported):
+    imports = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    if any(re.search(r"\b(hvd|horovod)\b", line) for line in imports):
         return "horovod"
     return "mirrored" if "MirroredStrategy" in text else None
 

@@ -89,22 +89,9 @@ def _subject(text, name, site, root):
         tried = tried if untried else trial.run(unix, name, root, known)
     except SandboxError as problem:  # there was one before
         untried = str(problem)
-    return Subject(
-        text=text,
-        lines=unix.split("\n"),
-        site=site,
-        root=root,
-        script=script,
-        meant=meant,
-        asked=meant.resources(),
-        blank=blank,
-        untried=untried,
-        tried=tried,
-        trainings=training.started(tried, root),
-        shell=shell,
-        name=name,
-        known=known,
-    ), broken
+    lines, asked, trainings = unix.split("\n"), meant.resources(), training.started(tried, root)
+    written = text, lines, site, root, script, meant, asked, blank  # in the order of Subject's fields
+    return Subject(*written, untried, tried, trainings, shell, name, known), broken
 
 
 def refusal(text, site, root):
@@ -145,12 +132,8 @@ def report(path, site, as_json=False):
     count = " and ".join(several(number, kind) for number, kind in counts if number) or "Nothing found"
     seen = "in the directives, by the site's rules" + (" and by `bash -n`" if subject.shell else "")
     where = f"{path} for {name}"
-    if subject.untried:
-        print(f"{count} {seen}, in {where}. It was not run.")
-    else:
-        print(
-            f"{count} in {where}. bash ran it in the sandbox, with stand-ins for Python, srun and all that a site has."
-        )
+    tried = f"{count} in {where}. bash ran it in the sandbox, with stand-ins for Python, srun and all that a site has."
+    print(f"{count} {seen}, in {where}. It was not run." if subject.untried else tried)
     return 1 if errors else 0
 
 

@@ -81,14 +81,9 @@ def run(text, name="script.sh", root=None, known=None, options=()):
     sure = tried.error is None or failing.certain(tried.error, command, made, calls.files() | files)
     if not sure:
         made.append((tried.line_number, f"{tried.error}; what follows it was not seen"))
-    return replace(tried, certain=sure, unknown=(*made, *_unknown(tried.calls)))
-
-
-def _unknown(started):
-    """What is not known of the programs that were started."""
-    for one in started:
-        if one.words[0] == calls.UNKNOWN and not one.words[1].endswith(".py"):
-            yield one.line_number, f"`{one.words[1]}` is not known here, and was taken to succeed"
+    odd = [one for one in tried.calls if one.words[0] == calls.UNKNOWN and not one.words[1].endswith(".py")]
+    made += [(one.line_number, f"`{one.words[1]}` is not known here, and was taken to succeed") for one in odd]
+    return replace(tried, certain=sure, unknown=tuple(made))
 
 
 def _once(argv, files, env, text):

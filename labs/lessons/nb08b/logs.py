@@ -1,4 +1,4 @@
-"""What a log in whole seconds would have said of the comparison of notebook 08."""
+"""What a log in whole seconds would have said of the comparison in notebook 08b."""
 
 from dataclasses import replace
 

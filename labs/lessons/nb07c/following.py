@@ -1,0 +1,86 @@
+"""A job of this notebook, followed until it has ended or its ranks have stopped making progress."""
+
+import re
+import threading
+import time
+from pathlib import Path
+
+from labs import jobs
+from labs.jobs import standing
+from labs.results import standstill
+
+LIMIT = 300.0  # seconds after which a job ends that nobody has stopped
+APART = 3.0  # seconds in which ranks that wait for each other must not move
+_SOLVED = re.compile(r"^ *### BEGIN .*\n((?: *### GIVEN: .*\n)*)(?:.*\n)*? *### END .*\n", re.MULTILINE)
+
+
+def start(script, name, **options):
+    """Start a script on 2 ranks; after LIMIT seconds it is stopped, whatever becomes of the notebook's cells."""
+    job = jobs.start(_given(Path(script)), name=name, ranks=2, **options)
+    end = threading.Timer(LIMIT, job.stop)
+    end.daemon = True
+    end.start()
+    return job
+
+
+def _given(script):
+    """The script, or where it is the authors', which holds its solution as well, the form that students get."""
+    text = script.read_text()
+    given = _SOLVED.sub(lambda match: match[1].replace("### GIVEN: ", ""), text)
+    if given == text:
+        return script
+    path = jobs.folder() / "given" / script.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(given)
+    return path
+
+
+def follow(job, seconds=20.0, apart=APART):
+    """Wait until the job has ended, until its ranks wait for each other at the same lines for `apart` seconds, or for
+    so many seconds after one of them has begun to wait. An interrupt stops it. Returns the job."""
+    begin, before, since = None, None, 0.0
+    try:
+        while job.state == "running" and (begin is None or time.monotonic() - begin < seconds):
+            time.sleep(0.5)
+            try:
+                ranks = standing.ranks(job.stem)
+            except standing.StandingError:  # no rank has begun
+                continue
+            if begin is None and any(standstill.waits(rank) for rank in ranks):
+                begin = time.monotonic()
+            said = standstill.verdict(ranks) if standstill.stuck(ranks) else None
+            if said is None or said != before:
+                before, since = said, time.monotonic()
+            elif time.monotonic() - since > apart:
+                break
+    except KeyboardInterrupt:
+        job.stop()
+    return job
+
+
+def stall_message(job, seconds=60.0):
+    """What Horovod says of tensors that some ranks have not announced, as soon as it does; or that it has not yet."""
+    limit = time.monotonic() + seconds
+    while job.state == "running" and time.monotonic() < limit:
+        said = re.sub(r"(?m)^\[\d+\] |\[\d+\] (?=$)", "", job.err.read_text())
+        if found := re.search(r"One or more tensors(?:.*\n){2,4}", said):
+            return found[0]
+        time.sleep(0.5)
+    return "No stall message yet: run the cell again."
+
+
+def letter(job):
+    """What was observed of a job: h (it hangs), m (it ended with a message), s (it is slow), w (its line is wrong), or
+    "right"."""
+    if job.state == "failed":
+        return "m"
+    if job.state == "finished":
+        slope = re.search(r"slope (-?[\d.]+)", job.out.read_text())
+        return "right" if slope and abs(float(slope[1]) - 2) < 0.1 else "w"
+    return "h" if standstill.stuck(standing.ranks(job.stem)) else "s"
+
+
+def known(found, *names):
+    """The letters of these jobs, as an outcome; None as long as one is missing, or was mended before it ran."""
+    letters = [found.get(name, "right") for name in names]
+    return None if "right" in letters else letters

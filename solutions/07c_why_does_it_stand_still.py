@@ -1,0 +1,391 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Why does it stand still?
+#
+# **Time: 60 minutes, including 4 minutes of computing on 2 cores.**
+#
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
+# When something is wrong in a program for one process, it ends with an error. A program for many processes often does
+# not end at all: it hangs. In this notebook you meet nine jobs. Five of them hang. The other four end with a message,
+# compute something wrong, or are slow. You learn to tell these cases apart, to find the rank and the line, and to mend
+# the script.
+#
+# Each of the nine scripts finds a straight line through points, in about 50 lines of NumPy. They contain no neural
+# network, so that you can read each one in two minutes. The mistakes in them are those of real training scripts.
+
+# %%
+from labs import devices, jobs, presets
+from labs.checks import answered, check, outcome, predict
+from labs.lessons.nb07c import following
+
+plan = presets.choose()
+real = devices.has("horovod")
+several = real and plan.name != "test"  # on the smallest preset, only the first job runs
+
+# %% [markdown]
+# ## The tools, on a live job
+#
+# Open `scripts/reports_loss.py`. In each step, all ranks average their gradients. After every tenth step, rank 0
+# reports the losses of all ranks. Start the job on 2 ranks, and wait until no rank makes progress. (If you forget the
+# job, it is stopped after 5 minutes. *Kernel, Interrupt* stops it with all its ranks.)
+
+# %%
+if real:
+    # After how many seconds Horovod complains; 60 is its default.
+    stall = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "5"}
+    job = following.start("scripts/reports_loss.py", "reports_loss", launcher="mpiexec", env=stall)
+    following.follow(job)
+    print("state:", job.state)
+    print("printed:", job.out.read_text() or "nothing")
+
+# %% [markdown]
+# No error, no output, and the processes are alive. What would you see tomorrow morning if you left the job alone, with
+# Horovod's stall check switched off? **a**: an exception with a traceback, **b**: a message of the launcher that ends
+# the job, **c**: nothing more than now, **d**: the losses of the first steps
+
+# %% labs={"id": "07.30"}
+### BEGIN SOLUTION
+tomorrow = "c"
+### END SOLUTION
+check("07.30", tomorrow)
+
+# %% [markdown]
+# **Tool 1: where is each rank?** `job.explain()` asks the ranks of a running job where they are. In a terminal,
+# `labs why reports_loss` does the same. Each rank writes its *stack* into a file in the folder of the runs: the lines
+# of your script that it is in, from the outermost call to the innermost one. The job is not disturbed by this. Below
+# the stacks, `line 46 > 39 > 32` says: line 46 has called a function, in which line 39 has called another one, and so
+# on, and line 32 has called the collective.
+
+# %%
+if real:
+    print(job.explain())
+
+# %% [markdown]
+# The stack of each rank ends in a collective, and these are two different ones. One rank has come to a collective that
+# the other rank never calls. Which rank is it, at which line of `fit`, and in which collective?
+
+# %% labs={"id": "07.31"}
+### BEGIN SOLUTION
+rank, line, collective = 0, 32, "allgather"
+### END SOLUTION
+check("07.31", rank, line, collective)
+
+# %% [markdown]
+# **Tool 2: Horovod's stall message.** Over MPI, Horovod itself notices after 60 seconds that some ranks have announced
+# a tensor and others have not. It prints a message into the `.err` file, again and again, and goes on waiting. Over
+# Gloo, we saw no such message.
+
+# %%
+if real:
+    print(following.stall_message(job))
+
+# %% [markdown]
+# Below `Missing ranks`, each line names a rank and the tensors that it has not announced. Outside a `tf.function`, a
+# tensor is named after its kind of collective. Inside one, it has the name that you gave it. If you set
+# `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS`, Horovod ends the job after that many seconds. In a terminal, Ctrl-C ends a job
+# of `horovodrun`. With `mpiexec` you have to press it twice, since a rank that hangs does not react to the first one.
+#
+# **Tool 3: the exit code.** A job that hangs has no exit code, but one that you or the system ended has. Stop this one.
+
+# %%
+if real:
+    job.stop()
+    print(job.explain())
+    print("exit code of the job's process:", job.process.returncode)
+
+# %% [markdown]
+# A negative exit code stands for a signal. (A shell and `srun` add 128 to the signal's number instead.) 15 is SIGTERM,
+# the request to end. 9 is SIGKILL, which no program can handle. 11 is SIGSEGV, a crash in a library. On a cluster,
+# `sacct -j JOB` shows exit code and signal as a pair, such as `0:9`, and states such as `OUT_OF_MEMORY` or `TIMEOUT`.
+# If a machine has run out of memory, the kernel's log has a line `Out of memory: Killed process`: type `dmesg`. On many
+# clusters, only administrators may read it.
+#
+# **Other tools** help where this kit is not at hand:
+#
+# - `py-spy dump --pid PROCESS` prints the stack of any Python program, also of one that knows nothing of this kit
+#   ([py-spy](https://github.com/benfred/py-spy)). It needs the right to trace the process, which containers and
+#   clusters often refuse.
+# - One line at the top of any script does what the kit does:
+#   `import faulthandler, signal; faulthandler.register(signal.SIGUSR1)`. After that, `kill -USR1 PROCESS` in a terminal
+#   makes the program print its stacks. `faulthandler.dump_traceback_later(600)` prints them after 10 minutes.
+# - Horovod's timeline (notebook 07) shows which rank waited for which, up to the collective that never ended.
+# - With `NCCL_DEBUG=INFO`, NCCL reports how it connects the GPUs
+#   ([NVIDIA](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/logging.html)). This helps if
+#   ranks do not find each other at the start.
+# - PyTorch ends a collective that takes too long. Here is a line from such a job, recorded by
+#   [a PyTorch user](https://discuss.pytorch.org/t/cant-understand-nccl-error/187207), not by us:
+#   `[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=388923, OpType=_ALLGATHER_BASE,
+#   Timeout(ms)=1800000) ran for 1804615 milliseconds before timing out.` Its
+#   [Flight Recorder](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) keeps each rank's most
+#   recent collectives, with their stacks.
+#
+# Now mend `scripts/reports_loss.py`: the losses of all ranks should be reported as before. The check plays your script
+# on 2 ranks that take turns in one process.
+
+# %% labs={"id": "07.32"}
+check("07.32", "scripts/reports_loss.py")
+
+# %%
+if several and answered("07.32"):
+    job = jobs.run("scripts/reports_loss.py", name="reports_loss_mended", ranks=2, timeout=120)
+    print(job.out.read_text())
+
+# %% [markdown]
+# ## Three jobs
+#
+# Read these three scripts. Each looks right:
+#
+# 1. `scripts/keeps_best.py` tests the line now and then, and keeps the best one.
+# 2. `scripts/every_error.py` averages the square errors of 25 points.
+# 3. `scripts/own_share.py` deals out 25 batches among the ranks.
+#
+# **Predict** for each of them what will be observed: **h**: it hangs, **m**: it ends with a message, **w**: it goes on
+# and computes something wrong, **s**: it is slow, but right. Write three letters.
+
+# %% labs={"id": "07.33"}
+### BEGIN SOLUTION
+three = "hmh"
+### END SOLUTION
+predict("07.33", three)
+
+
+# %%
+def look(name, **options):
+    """Start a job, follow it, show what is known of it, and stop it. Returns the letter of what was observed."""
+    job = following.start(f"scripts/{name}.py", name, **options)
+    following.follow(job)
+    letter = following.letter(job)
+    print(job.explain(), *([job.out.read_text()] if job.state == "finished" else []), sep="\n")
+    job.stop()
+    return letter
+
+
+found = {}
+if several:
+    found["keeps_best"] = look("keeps_best")
+
+# %% [markdown]
+# Which rank is in a collective that the other one never calls, at which line of `fit`, and in which collective?
+
+# %% labs={"id": "07.34"}
+### BEGIN SOLUTION
+rank, line, collective = 0, 37, "allgather"
+### END SOLUTION
+check("07.34", rank, line, collective)
+
+# %% [markdown]
+# Mend it. The line should still be tested on the test points of all ranks, after every tenth step.
+
+# %% labs={"id": "07.35"}
+check("07.35", "scripts/keeps_best.py")
+
+# %%
+if several:
+    found["every_error"] = look("every_error")
+
+# %% [markdown]
+# This job ends with a message. Horovod compares what the ranks bring before it exchanges anything, and the message
+# names what does not fit. Find the two shapes in it. Where do they come from? Then mend the script: it should print the
+# mean square error over all 25 points, each of which counts the same.
+
+# %% labs={"id": "07.36"}
+check("07.36", "scripts/every_error.py")
+
+# %%
+if several:
+    found["own_share"] = look("own_share")
+outcome("07.33", following.known(found, "keeps_best", "every_error", "own_share"))
+
+# %% [markdown]
+# One rank waits in a step that the other one does not take. Which rank is it, at which line of `epoch`, and in which
+# collective?
+
+# %% labs={"id": "07.37"}
+### BEGIN SOLUTION
+rank, line, collective = 0, 32, "allreduce"
+### END SOLUTION
+check("07.37", rank, line, collective)
+
+# %% [markdown]
+# Suppose that the ranks had reported slope and intercept with an all-reduce instead. Then rank 0's gradient would have
+# been averaged with rank 1's report, without any error. Mend the script: in each epoch, all ranks should take the same
+# number of steps, as many as possible.
+
+# %% labs={"id": "07.38"}
+check("07.38", "scripts/own_share.py")
+
+# %% [markdown]
+# ## Three more
+#
+# 1. `scripts/prepares_once.py` lets rank 0 write a file, for which the others wait.
+# 2. `scripts/tries_many.py` tries each line on random points.
+# 3. `scripts/smallest_first.py` exchanges what is small before what is large.
+#
+# **Predict** again: **h**, **m**, **w** or **s**, three letters.
+
+# %% labs={"id": "07.39"}
+### BEGIN SOLUTION
+three = "hsh"
+### END SOLUTION
+predict("07.39", three)
+
+# %%
+if several:
+    found["prepares_once"] = look("prepares_once")
+
+# %% [markdown]
+# This time, one rank waits in a collective and the other one is in none. Which rank never comes to the collective? At
+# which line is it, and in which collective is it missing?
+
+# %% labs={"id": "07.40"}
+### BEGIN SOLUTION
+rank, line, collective = 1, 33, "allreduce"
+### END SOLUTION
+check("07.40", rank, line, collective)
+
+# %% [markdown]
+# Who holds what the other one needs? Mend the script. The points should still be prepared by one rank, and scaled in
+# the same way.
+
+# %% labs={"id": "07.41"}
+check("07.41", "scripts/prepares_once.py")
+
+# %%
+if several:
+    found["tries_many"] = look("tries_many")
+
+# %% [markdown]
+# Look at the state of both ranks, and at where rank 1 is. If you are not sure, run the cell again and compare. What is
+# wrong with this job? **a**: it hangs, since rank 0 waits; **b**: it goes on, since rank 1 computes and will
+# come; **c**: the ranks are in different collectives; **d**: rank 0 has died
+
+# %% labs={"id": "07.42"}
+### BEGIN SOLUTION
+matter = "b"
+### END SOLUTION
+check("07.42", matter)
+
+# %% [markdown]
+# Before you call anything a hang, look twice. A rank on a busy machine, or one that reads from a slow disk, may come
+# after a minute. If a stack differs from one look to the next, the job is making progress.
+
+# %%
+if several:
+    found["smallest_first"] = look("smallest_first")
+outcome("07.39", following.known(found, "prepares_once", "tries_many", "smallest_first"))
+
+# %% [markdown]
+# Both ranks are at the same line. In which collective is rank 0, and in which one is rank 1?
+
+# %% labs={"id": "07.43"}
+### BEGIN SOLUTION
+rank_0, rank_1 = "allreduce", "allgather"
+### END SOLUTION
+check("07.43", rank_0, rank_1)
+
+# %% [markdown]
+# Why do the two sort differently? Mend the script.
+
+# %% labs={"id": "07.44"}
+check("07.44", "scripts/smallest_first.py")
+
+# %% [markdown]
+# ## The last two
+#
+# 1. `scripts/remembers.py` keeps what rank 1 has computed in memory. The script plays a small machine: if the list
+#    becomes too long, the rank is killed, as Linux kills a program when memory runs out.
+# 2. `scripts/two_means.py` finds the line with a formula, in four all-reduces.
+#
+# **Predict**: two letters out of **h**, **m**, **w** and **s**.
+
+# %% labs={"id": "07.45"}
+### BEGIN SOLUTION
+two = "mw"
+### END SOLUTION
+predict("07.45", two)
+
+# %%
+if several:
+    found["remembers"] = look("remembers", launcher="mpiexec")
+    print(*[line for line in open(jobs.folder() / "remembers.out") if "EXIT" in line or "KILLED" in line.upper()])
+
+# %% [markdown]
+# Rank 1 leaves no traceback. But the launcher knows something. What is the number of the signal that ended rank 1?
+
+# %% labs={"id": "07.46"}
+### BEGIN SOLUTION
+signal_number = 9
+### END SOLUTION
+check("07.46", signal_number)
+
+# %%
+if several:
+    found["two_means"] = look("two_means")
+outcome("07.45", following.known(found, "remembers", "two_means"))
+
+# %% [markdown]
+# The points lie near the line with slope 2 and intercept 1, and this job prints another one. It ends with exit code 0,
+# and no tool in this notebook notices anything. Only a comparison with one process shows it. If you do not see the
+# cause, print in `means` in which order each rank averages. Then mend the script.
+
+# %% labs={"id": "07.48"}
+check("07.48", "scripts/two_means.py")
+
+# %% [markdown]
+# ## Before the first line
+#
+# Two kinds of failure come before the first line of your script. These messages were recorded on a machine of ours:
+#
+# ```
+# ssh not successful for host nowhere.invalid:
+# ssh: Could not resolve hostname nowhere.invalid: Name or service not known
+# ```
+#
+# `horovodrun` was given a host name that nobody knows. It ended after 6 seconds. In a SLURM job, let `srun` start the
+# ranks: it knows the nodes.
+#
+# ```
+# OSError: [Errno 98] Address already in use
+# ```
+#
+# What has happened in the second case? **a**: a node's name is unknown, **b**: a rank has run out of memory, **c**: the
+# ranks call different collectives, **d**: two jobs on one node want the same port
+
+# %% labs={"id": "07.47"}
+### BEGIN SOLUTION
+happened = "d"
+### END SOLUTION
+check("07.47", happened)
+
+# %% [markdown]
+# ## To take with you
+#
+# | what you see | how to look | likely cause | cure |
+# |---|---|---|---|
+# | ranks wait in different collectives | `labs why`, two stacks | a collective under a condition on the rank, or in a function that one rank calls | call it on all ranks, put the condition around the print |
+# | the same, at the end of an epoch | `labs why` | unequal numbers of steps | equal shares, or drop the rest |
+# | ranks wait at the same line in different collectives | `labs why`, stall message | an order that follows a rank's own data | a fixed order |
+# | one rank waits in a collective, another one sleeps elsewhere | `labs why` | a file, a lock or a queue that the waiting rank should fill | let go of it before the collective |
+# | one rank waits, another one computes | `labs why`, twice | a straggler | equal work, see notebook 09b |
+# | `Mismatched ... shapes` | the `.err` | parts of different sizes | all-gather, or equal parts |
+# | the launcher names a signal, no traceback | exit code, `sacct`, `dmesg` | the system ended a rank, often for memory | a smaller batch, more memory |
+# | exit code 0, wrong numbers | compare with one process | collectives of one kind, paired in another order | a fixed order, names inside of a `tf.function` |
+# | nothing starts | the `.err` of the launcher | unknown host, used port | let `srun` start the ranks, another port |
+#
+# You find this table again in `docs/students/standstill.md`, together with what each job did under each launcher.
+#
+# ## Summary
+#
+# - A collective ends only if all ranks call it. A rank that does not come leaves no error.
+# - First find out where each rank is. Then ask why the missing one is not there.
+# - Look twice before you call it a hang, and compare with one process before you call it right.
+#
+# Next: `08_resnet152_scaling`.
