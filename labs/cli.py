@@ -165,12 +165,12 @@ def _results(args):
 
 @command(
     "why",
-    "why a job stands still: where each rank is, who waits for whom; the job goes on",
     option("name", metavar="NAME", help="of the job, or its number in SLURM's queue"),
     option("--runs", metavar="DIR", help="folder of its files (default: $LABS_RUNS, else runs)"),
     JSON,
 )
 def _why(args):
+    """Why a job stands still: where each rank is, who waits for whom; the job goes on."""
     from labs import jobs
     from labs.jobs import standing
     from labs.results import standstill

@@ -25,7 +25,18 @@
 from labs.checks import check
 from labs.lessons.nb13 import game
 from labs.lessons.nb13.programs import (
-    all_gather, all_reduce, backward, forward, free, gradient, load, program, reduce_scatter, update, wait, weights,
+    all_gather,
+    all_reduce,
+    backward,
+    forward,
+    free,
+    gradient,
+    load,
+    program,
+    reduce_scatter,
+    update,
+    wait,
+    weights,
 )
 
 # %% [markdown]

@@ -21,8 +21,19 @@
 from labs.checks import answered, check
 from labs.lessons.nb13 import game, real
 from labs.lessons.nb13.programs import (
-    activation, all_reduce, backward, backward_inputs, backward_weights, error, forward, gradient, load,
-    program, receive, send, update,
+    activation,
+    all_reduce,
+    backward,
+    backward_inputs,
+    backward_weights,
+    error,
+    forward,
+    gradient,
+    load,
+    program,
+    receive,
+    send,
+    update,
 )
 
 # %% [markdown]
