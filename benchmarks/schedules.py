@@ -1,6 +1,6 @@
 """How good the schedules of notebooks 13 and 13b can be: the bars beside references and plain programs, and searches.
 
-    python benchmarks/schedules.py [--search]
+    python benchmarks/schedules.py [--search | --moves]
 
 The table shows for the example of each puzzle, and for each measure that counts: best known, bound, bar (5 % above the
 best known), what the reference takes, and what the plain program takes. --search looks for better schedules than the
@@ -9,11 +9,15 @@ best known in small cases, by trying all of a family:
     pipelines            every order of the operations on each rank in which micro-batches stay in order
     tensor parallelism   every choice of columns or rows for each layer, with the cheapest exchange that it allows
     ZeRO-3               how many layers ahead weights are gathered, and how many layers late sums are waited for
+
+--moves draws 1F1B on 8 ranks, about 64 operations each, and prints how long a move of the cursor takes, until the
+picture is there as PNG: the median, and the time within which 90 % of the moves are done.
 """
 
 import argparse
 import itertools
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +26,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 import nb13
 import nb13b
 
-from labs.lessons.nb13 import game
+from labs.lessons.nb13 import game, pictures
 from labs.lessons.nb13.programs import (
     activation,
     all_gather,
@@ -43,7 +47,7 @@ from labs.lessons.nb13.programs import (
     wait,
     weights,
 )
-from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, measured
+from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured
 from labs.simulate.schedule import play
 
 ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
@@ -214,11 +218,32 @@ def search_zero_3():
     print(f"    best known: {', '.join(f'{m} {known:.2f}' for m, (known, _) in puzzle.best(case).items())}")
 
 
+def moves():
+    case = changed(PUZZLES["13.11"].case, ranks=8, batches=16)
+    found = played(ANSWERS["13.11"]["right"][0][0], case)
+    draw, moments = pictures.moving(found, "1F1B")
+    begin = time.perf_counter()
+    draw().png()
+    first, taken = time.perf_counter() - begin, []
+    for moment in moments:
+        begin = time.perf_counter()
+        draw(moment).png()
+        taken.append(1000 * (time.perf_counter() - begin))
+    taken.sort()
+    print(f"{len(found.events)} boxes on {case.ranks} ranks, {len(taken)} moves: ", end="")
+    print(f"median {taken[len(taken) // 2]:.1f} ms, ", end="")
+    print(f"90 % within {taken[len(taken) * 9 // 10]:.1f} ms; drawn the first time in {first:.2f} s")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--search", action="store_true")
+    parser.add_argument("--moves", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.moves:
+        return moves()
     table()
-    if parser.parse_args().search:
+    if chosen.search:
         search_tensor()
         search_zero_3()
         search_pipelines()

@@ -12,6 +12,7 @@ from tree import ROOT
 from labs import checks
 from labs.checks import tasks
 from labs.lessons.nb13 import game, pictures, real
+from labs.lessons.nb13.programs import program
 from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, exchanged_in_buckets, measured
 from labs.simulate.schedule import Case, play
 
@@ -109,6 +110,32 @@ def test_the_case_in_which_a_check_found_something_can_be_shown(tmp_path, monkey
     assert state == "wrong" and "K = 4" not in hint
     game.show("13.1", nb13.typed, last=True)
     assert re.search(r"With (K = \d, L = \d, M = \d)", hint)[1] in capsys.readouterr().out
+
+
+def test_a_game_of_ones_own_grows_with_its_ranks(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    for id, said in (
+        ("13.1", "K = 8, L = 6, M = 8"),
+        ("13.9", "K = 8, L = 4, M = 1"),
+        ("13.11", "K = 8, L = 8, M = 24"),
+    ):
+        game.show(id, ANSWERS[id]["right"][0][0], ranks=8)
+        assert f"{said}. The sums are right." in capsys.readouterr().out
+    assert game.kept() == {}
+
+
+def test_programs_without_an_end_are_told_and_not_drawn(tmp_path, monkeypatch, capsys):
+    @program
+    def turns(rank, K, L, M):
+        while True:
+            pass
+
+    monkeypatch.setattr(game.student_code, "SECONDS", 0.2)
+    assert game.show("13.1", turns) is None and game.show("13.1", nb13.endless) is None
+    told = capsys.readouterr().out
+    assert "stopped after 0.2 s without an end" in told and "goes on (line" in told
+    state, hint = checks.judge("13.1", turns)
+    assert state == "wrong" and hint.endswith("Does this loop end?")
 
 
 def test_every_puzzle_says_what_it_is_played_with(capsys):

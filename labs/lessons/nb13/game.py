@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from labs import files, jobs
 from labs.checks import student_code
 from labs.lessons.nb13 import pictures
 from labs.lessons.nb13.programs import ProgramError
-from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, measured, sizes
+from labs.lessons.nb13.puzzles import MEASURES, PUZZLES, bars, changed, measured, sizes
 from labs.show import tables
 from labs.simulate.schedule import STARTS, play
 
@@ -79,14 +78,19 @@ def show(id, program, last=False, **changes):
 
     last: on the case in which the newest check has found something, instead of the example; changes: of the case, as
     ranks=8, layers=4, batches=16, latency=0 or bandwidth=4 (labs.simulate.schedule.Case): a game of one's own, without
-    bars. Nothing is judged here; one's best schedule of the example is kept.
+    bars (see `changed`). Nothing is judged here; one's best schedule of the example is kept.
     """
     from labs.show import widgets
 
     puzzle = PUZZLES[id]
     case = _LAST.get(id, puzzle.case) if last else puzzle.case
-    case = replace(case, **changes) if changes else case
-    operations = student_code.limited(lambda: recorded(program, case))
+    case = changed(case, **changes) if changes else case
+    try:
+        operations = student_code.limited(lambda: recorded(program, case))
+    except ProgramError as problem:
+        return print(f"{puzzle.title}: {sizes(case)}. Not right: {problem}")
+    except student_code.Endless as problem:
+        return print(f"{problem.line}: stopped after {student_code.SECONDS} s without an end. Does this loop end?")
     played = play(case, operations)
     said = f"Not right: {played.problem}" if played.problem else "The sums are right."
     print(f"{puzzle.title}: {sizes(case)}. {said}")

@@ -34,6 +34,17 @@ def sizes(case):
     return f"K = {case.ranks}, L = {case.layers}, M = {case.batches}"
 
 
+def changed(case, **changes):
+    """The case with some of its values changed. Where only the ranks are, there are as many more micro-batches, if each
+    rank has its own, and as many more layers in a pipeline."""
+    ranks = changes.get("ranks", case.ranks)
+    if case.batches % case.ranks == 0:
+        changes.setdefault("batches", ranks * case.batches // case.ranks)
+    if case.start == "stages":
+        changes.setdefault("layers", ranks * case.layers // case.ranks)
+    return replace(case, **changes)
+
+
 def measured(played):
     """What a played schedule takes: its time, the peak of the rank that holds most, the most that a rank sends."""
     return {"time": played.time, "memory": max(played.peaks), "bytes": max(played.sent)}

@@ -21,7 +21,7 @@ from labs import files, jobs
 from labs.errors import LabsError
 from labs.lessons.nb13 import game
 from labs.lessons.nb13.programs import backward, forward, load, program, update
-from labs.lessons.nb13.puzzles import PUZZLES, sizes
+from labs.lessons.nb13.puzzles import PUZZLES, changed, sizes
 from labs.simulate.schedule import Case, play, written
 
 WIDTH, SAMPLES, RATE, MOMENTUM = 16, 8, 0.1, 0.9  # of a layer, of a micro-batch, of the update
@@ -36,9 +36,7 @@ def run(id, program, ranks=2, **changes):
 
     changes: of the case, as layers=4. Without a word about time: these processes share a few cores and one memory.
     """
-    case = PUZZLES[id].case
-    more = {"layers": ranks * case.layers // case.ranks} if case.start == "stages" else {}
-    case = replace(case, **{"ranks": ranks, "batches": ranks * case.batches // case.ranks} | more | changes)
+    case = changed(PUZZLES[id].case, ranks=ranks, **changes)
     operations = game.recorded(program, case)
     if problem := play(case, operations).problem:
         raise RealError(f"The engine says that this program is not right: {problem}")
