@@ -39,7 +39,7 @@ def measure(widget, notebook, keys):
             continue
         times[control.label] = []
         for _ in range(keys):
-            notebook.idle(60)
+            notebook.idle()
             widget.page.wait_for_timeout(100)
             seconds = control.press().seconds
             times[control.label] += [seconds] if seconds is not None else []
