@@ -96,8 +96,10 @@ class _Picture:
             begin = np.array([(t.begin, t.sender) for t in sent])
             end = np.array([(t.end, t.receiver) for t in sent])
             axis.plot(*np.stack([begin, end], 1).transpose(2, 1, 0), color="black", lw=0.7, alpha=0.7)
-            axis.plot([], [], color="black", lw=0.7, marker="o", ms=3, label="message")
-            axis.plot(*end.T, "o", color="black", ms=3)
+            axis.plot([], [], color="black", lw=0.7, marker="v", ms=4, label="message")
+            down = end[:, 1] > begin[:, 1]
+            for which, head in ((down, "v"), (~down, "^")):
+                axis.plot(*end[which].T, head, color="black", ms=4)
         for (rank, _, other), shift in zip(played.cycle, range(99), strict=False):
             x = self.length * (1.01 + 0.008 * shift)
             arrow = {"arrowstyle": "->", "color": COLOURS[1], "lw": 2, "shrinkA": 0, "shrinkB": 0}
@@ -132,7 +134,7 @@ class _Picture:
         for cursor in self.cursors:
             cursor.set_xdata([time, time])
         told = [told_of(self.played, rank, time) for rank in range(self.played.case.ranks)]
-        self.words.set_text(f"at {time:.4g} ms\n" + "\n".join(line[:_COLUMNS] for line in told))
+        self.words.set_text(f"at {time:.4g} ms\n" + "\n".join(map(_cut, told)))
         done(self.figure, f"{summary(self.played)} At {time:.4g} ms: {'; '.join(told)}.")
         self.figure.png = self._png
         return self.figure
@@ -204,6 +206,10 @@ def told_of(played, rank, time):
         whole, parts = held[kind]
         told.append(f"{kind} " + " and ".join(filter(None, (_ranges(whole), parts and f"parts of {_ranges(parts)}"))))
     return f"rank {rank} {does}; holds {sum(now.values()):.4g} MB: {', '.join(told) or 'nothing'}"
+
+
+def _cut(line):
+    return line if len(line) <= _COLUMNS else f"{line[: _COLUMNS - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _ranges(places):
