@@ -256,7 +256,7 @@ class _Rank:
                 raise _Wrong(f"{named((*tensor, ()))} is under way in `{text}`: wait for it first.")
         if missing := [str(part) for part in parts if part not in held]:
             some = f" part {', '.join(missing[:4])} of" if held else ""
-            raise _Wrong(f"rank {self.number} has not got{some} {named((*tensor, ()))}.")
+            raise _Wrong(f"rank {self.number} does not have{some} {named((*tensor, ()))}.")
         return {part: held[part] for part in parts}
 
     def summed(self, tensor, parts):
@@ -312,19 +312,19 @@ class _Play:
         """The operations of a rank, with a wait at the end for all that was started."""
         found, open_ = [], {}
         if not isinstance(operations, list | tuple) or len(operations) > OPERATIONS:
-            raise _Wrong(f"Rank {place} gives no list of operations: put @program above your function.")
+            raise _Wrong(f"Rank {place} returns no operations. Does @program stand above the function?")
         for step, each in enumerate(operations):
             try:
                 word, arguments, line = each[0], each[1], str(each[2])[:120]
                 values = {name: self._value(name, v) for name, v in zip(_ARGUMENTS[word], arguments, strict=True)}
                 if self.case.words and word not in self.case.words:
-                    raise _Wrong(f"this puzzle is to be solved without `{word}`.")
+                    raise _Wrong(f"this puzzle must be solved without `{word}`.")
                 if word == "wait" and open_.pop(values["started"], None) is None:
-                    raise _Wrong("it waits for what was not started.")
+                    raise _Wrong("it waits for an exchange that was not started.")
             except SimulationError as wrong:
                 raise _Wrong(f"Rank {place}, operation {step + 1}, {word} ({line}): {wrong}") from None
             except (TypeError, ValueError, LookupError):
-                raise _Wrong(f"Rank {place}, operation {step + 1} is none: use the words of the course.") from None
+                raise _Wrong(f"Rank {place}, operation {step + 1} is not one of the course's operations.") from None
             text = f"wait for {found[arguments[0]].text}" if word == "wait" else written(word, arguments)
             found.append(_Operation(word, values, line, text))
             if not values.get("wait", True):
@@ -340,7 +340,7 @@ class _Play:
             if type(value) is not bool:
                 raise _Wrong(f"{name} is {value!r:.40}: it must be True or False.")
             if name == "wait" and not value and case.words and "wait" not in case.words:
-                raise _Wrong("this puzzle is to be solved without `wait=False`.")
+                raise _Wrong("this puzzle must be solved without `wait=False`.")
         elif name == "split":
             if value not in (None, "columns", "rows"):
                 raise _Wrong("split must be 'columns' or 'rows'.")
@@ -420,7 +420,7 @@ class _Play:
                     rank.halves.add((layer, batch))
                 else:
                     if word == "backward_weights" and (layer, batch) not in rank.halves:
-                        raise _Wrong(f"backward_inputs({layer}, {batch}) comes first.")
+                        raise _Wrong(f"call backward_inputs({layer}, {batch}) first.")
                     there = rank.need(slope, rank.store.get(slope, ()))
                     new = tuple(int(place == batch) for place in range(case.batches))
                     made[slope] = {p: _added([new, there[p]]) if p in there else new for p in part}
@@ -478,9 +478,9 @@ class _Play:
     def _message(self, rank, word, text, tensor, parts, to=None, source=None, add=False):
         other = source if to is None else to
         if other == rank.number:
-            raise _Wrong("a rank cannot send to itself: what it holds is there already.")
+            raise _Wrong("a rank cannot send a message to itself.")
         if add and tensor[0] in ("weights", "optimizer"):
-            raise _Wrong(f"{named((*tensor, ()))} is not a sum of what the ranks hold.")
+            raise _Wrong(f"{named((*tensor, ()))} is not a sum, so nothing can be added to it.")
         pair = (other, rank.number) if to is None else (rank.number, other)
         waiting = self.messages.setdefault((pair, tensor, parts), [])
         exchange = next((each for each in waiting if rank.number not in each.came), None)
@@ -502,9 +502,9 @@ class _Play:
     def _meeting(self, rank, word, text, tensors):
         names, K = [each[:3] for each in tensors], self.case.ranks
         if any(each[3] != self.every for each in tensors):
-            raise _Wrong(f"{word} takes whole tensors: the parts follow from the ranks.")
+            raise _Wrong(f"{word} takes whole tensors, since each rank's number says which part is its own.")
         if any(name[0] in ("weights", "optimizer") for name in names) and word != "all_gather":
-            raise _Wrong(f"weights and state are not sums of what the ranks hold, and `{word}` adds up.")
+            raise _Wrong(f"`{word}` adds up what the ranks hold, but weights and optimizer state are not sums.")
         if rank.meetings == len(self.meetings):
             size, times = sum(self.case.size(*name[:2]) for name in names), 1 + (word == "all_reduce")
             links = self.every if K > 1 else ()
@@ -513,8 +513,8 @@ class _Play:
             self.meetings[-1].names, self.meetings[-1].text = names, text
         exchange = self.meetings[rank.meetings]
         if (exchange.word, exchange.names) != (word, names):
-            first = f"this is exchange {rank.meetings + 1} of all ranks, and rank {min(exchange.came)} comes to it with"
-            raise _Wrong(f"{first} `{exchange.text}`. All must call the same ones in the same order.")
+            first = f"for rank {min(exchange.came)}, collective number {rank.meetings + 1} is `{exchange.text}`"
+            raise _Wrong(f"{first}. All ranks must call the same collectives in the same order.")
         rank.meetings += 1
         for name in names:
             exchange.brought[rank.number, name] = rank.need(

@@ -21,17 +21,17 @@ Tensors. `weights(layer)`, `gradient(layer)` and `optimizer(layer)` (its state) 
 
 Computing. `load(batch)` reads a micro-batch. `forward` needs the weights and the activation of the layer before.
 `backward` needs the weights, the error of the layer (of the last layer: its activation), and the activation of the
-layer before. It gives the error of the layer before, adds its micro-batch to the gradient, and frees what it alone has
-needed. `backward_inputs` and `backward_weights` are its two halves: the error first, the gradient later. With
-`split="columns"` or `split="rows"` these work with the part of the weights that bears the rank's number. `update` needs
-weights, state and the sum over all micro-batches, and frees the gradient.
+layer before. It computes the error of the layer before, adds its micro-batch to the gradient, and frees the error and
+the activation that it has used. `backward_inputs` and `backward_weights` are its two halves: first the error, later the
+gradient. With `split="columns"` or `split="rows"`, `forward` and `backward` work with the part of the weights that has
+the rank's number. `update` needs weights, state and the sum over all micro-batches, and frees the gradient.
 
-Exchanging. `send` waits until the other rank receives, and ends when all has arrived. What is sent of activations and
-errors leaves the rank, of other tensors it goes as a copy. `receive(..., add=True)` adds to what is there.
-`all_reduce`, `reduce_scatter` and `all_gather` are called by all ranks in one order; several tensors in a call are one
-message. After `reduce_scatter` and before `all_gather` rank r holds part r. With `wait=False` an exchange is only
-started: it gives a number for `wait`, and until then nobody may use what is under way. At its end a program waits for
-all that it has started. `free(tensor, keep=2)` frees all parts but part 2.
+Exchanging. A `send` waits until the other rank receives, and ends when everything has arrived there. An activation or
+an error that is sent leaves its rank; of another tensor, a copy is sent. `receive(..., add=True)` adds to what the rank
+already holds. All ranks call `all_reduce`, `reduce_scatter` and `all_gather` in the same order; several tensors in a
+call are one message. After `reduce_scatter` and before `all_gather`, rank r holds part r. With `wait=False`, an exchange is only
+started: the call returns a number for `wait`, and nobody may use its tensors until then. At its end, a program waits
+for all that it has started. `free(tensor, keep=2)` frees all parts but part 2.
 """
 
 import functools
