@@ -273,17 +273,17 @@ headers = {"bytes": "bytes of gradient for each 1,000 multiply-adds"}
 tables.show(shown, ("network", "batch", "bytes"), headers)
 
 # %% [markdown]
-# Is the order of the two networks the same at both batch sizes? These bytes are counted. No run was measured at the
+# Is the order of the two networks the same at both batch sizes? These bytes were counted; no run was measured at the
 # largest batch sizes, and bytes are not seconds. So anyone who talks about "the scaling of ResNet152V2" must say at
-# which batch size. The optional notebook `12_where_a_step_goes` takes a step apart, measures it at the largest batch sizes
-# as well, and makes a prediction for 4,096 workers.
+# which batch size. The optional notebook `12_where_a_step_goes` takes a step apart, measures it at the largest batch
+# sizes as well, and makes a prediction for 4,096 workers.
 #
 # ## T10: explain what you found
 #
 # Use your figures and tables, and write about ten sentences. Keep what you measured apart from what you counted.
 #
 # - Why does an epoch of ResNet152V2 take longer? Give the measured ratio, alongside what you counted.
-# - How does its speedup (or efficiency) compare with that of ResNet50V2 at the equal batch size? Give the intervals,
+# - How does its speedup (or efficiency) compare with that of ResNet50V2 at the same batch size? Give the intervals,
 #   and the verdict: yes, no or can't tell.
 # - What do your data settle, and what do they leave open? Which difference could they have shown?
 # - Which network do the bytes alone favour, and what works against this?
@@ -315,8 +315,8 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # MirroredStrategy and with Horovod.
 #
 # The script is your `ResNet50_horovod.py` from notebook 07, with the name of the larger network in it. It runs in the
-# background if you have your own runs of both networks with MirroredStrategy and those from notebook 07. Otherwise,
-# recorded runs are used for both networks.
+# background if you have your own runs of both networks with MirroredStrategy and your Horovod runs from notebook 07.
+# Otherwise, recorded runs are used for both networks.
 
 # %%
 small_horovod = experiments.earlier(plan, "ResNet50_horovod", "horovod")
