@@ -215,9 +215,9 @@ check("09.4", why_it_loses)
 #
 # Open `scripts/local_sgd.py` and complete the function `local_sgd`, a training loop that does not use `fit`. Two parts
 # are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches with
-# the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, and
-# `variable.assign(...)` stores it. The check simulates 2 ranks in one process, with and without momentum, and compares
-# their weights with the right ones. It does not need Horovod.
+# the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks,
+# and `variable.assign(...)` stores it. The check simulates 2 ranks in one process, with and without momentum, and
+# compares their weights with the correct ones. It does not need Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"
