@@ -101,8 +101,8 @@ if answered("09.11"):
 # %% [markdown]
 # With the same number of epochs and the same rate, the run with batch size 512 made 20 updates, and the run with batch
 # size 8 made 1600. There are two ways to make the comparison fairer. The first is the linear rule (notebook 04): the
-# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, and the rate
-# that is best for it on the validation images. The test images are used only for the final result.
+# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, and the
+# rate that works best with it on the validation images. The test images are used only for the final result.
 
 # %%
 linear = {
@@ -291,10 +291,10 @@ if answered("09.20"):
     plots.show(pictures.schedule(plans))
 
 # %% [markdown]
-# How much does one search of each kind show? The ratio of their times has no interval, and it includes the effect of
-# whatever else the machine was doing during each search. Look at the bars: if the four runs within one search differ as
-# much as the two searches do, the ratio tells you nothing. For a better answer, repeat both searches several times in
-# random order.
+# How much can a single search of each kind show? The ratio of their times has no interval, and it includes the effect
+# of whatever else the machine was doing during each search. Look at the bars: if the four runs within one search
+# differ as much as the two searches do, the ratio tells you nothing. For a better answer, repeat both searches several
+# times in random order.
 #
 # A single training run of a small network cannot make good use of two cores. Its operations are too short to be
 # divided, and starting, reading and tracing use only one core. Two separate runs exchange nothing, so there is no
