@@ -194,7 +194,7 @@ predict("10.6", waiting)
 # Now write two faster pipelines. Each is a function with the same arguments as `starving`.
 #
 # **1.** Read several files at the same time. `map` has an argument for this; its value `tf.data.AUTOTUNE` lets
-# TensorFlow choose how many files.
+# TensorFlow choose how many files to read at once.
 
 
 # %% labs={"id": "10.7"}
