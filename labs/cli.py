@@ -1,7 +1,7 @@
 """The `labs` command: a thin layer over the rooms. Exit code 0: done, 1: found a problem, 2: wrong use.
 
-Every command is a function with its options beside it. What it needs is imported when it runs, so that `labs --help`
-is quick and a student's tree works without the author's room.
+Every command is a function with its options beside it; its docstring is its help. What it needs is imported when it
+runs, so that `labs --help` is quick and a student's tree works without the author's room.
 """
 
 import argparse
@@ -20,26 +20,28 @@ from labs.printed import as_json, printable
 
 COMMANDS = {}  # (words of the command, one or two): (function, what it does, options)
 GROUPS = {
-    "slurm": "batch scripts of a site: make, check, sites",
-    "grade": "from what students handed in to points and feedback (for instructors)",
+    "slurm": "Batch scripts of a site: make, check, sites.",
+    "grade": "From what students handed in to points and feedback (for instructors).",
 }
-
-
-class NotInThisTreeError(UseError):
-    """A command of the authors, in a tree that does not hold what it works on."""
 
 
 MOST = 10**9  # of anything that is counted here; more is a mistake in typing
 
 
-def option(*names, least=None, **settings):
-    """An option or argument of a command, as argparse's `add_argument` takes it; least: of a number that counts."""
-    return names, settings, least
+def option(*names, **settings):
+    """An option or argument of a command, as argparse's `add_argument` takes it."""
+    return names, settings
 
 
 def count(*names, least=1, **settings):
     """An option that counts something: a whole number from `least` to MOST."""
-    return option(*names, least=least, type=int, **settings)
+
+    def number(text):
+        if not least <= int(text) <= MOST:
+            raise argparse.ArgumentTypeError(f"{text} is not a whole number from {least} to {MOST}")
+        return int(text)
+
+    return option(*names, type=number, **settings)
 
 
 JSON = option("--json", action="store_true", help="print JSON instead of text")
@@ -48,15 +50,15 @@ JSON = option("--json", action="store_true", help="print JSON instead of text")
 GRADES = option("--out", default="grades", help="folder of the grading (default: grades)")
 
 
-def command(words, text, *options):
+def command(words, *options):
     """Decorator: the function, which takes the options and returns the exit code (None is 0), becomes `labs WORDS`.
 
-    All commands `labs grade` have the option GRADES, too.
+    Its docstring is what `--help` says. All commands `labs grade` have the option GRADES, too.
     """
 
     def register(function):
         of_group = (GRADES,) if words.startswith("grade ") else ()
-        COMMANDS[tuple(words.split())] = function, text, options + of_group
+        COMMANDS[tuple(words.split())] = function, " ".join(function.__doc__.split()), options + of_group
         return function
 
     return register
@@ -64,27 +66,18 @@ def command(words, text, *options):
 
 @command(
     "doctor",
-    "what is here, what mode follows, what to fix",
-    option(
-        "--bundle",
-        nargs="?",
-        const="",
-        metavar="FILE",
-        help="write this, versions and the ends of the last logs into one text, without names and paths, to ask the "
-        "instructor (default: labs-question.txt)",
-    ),
+    option("--bundle", nargs="?", const="", metavar="FILE", help="this and the last logs in one text, to ask for help"),
     JSON,
 )
 def _doctor(args):
-    if args.bundle is not None:
-        from labs import course
+    """What is here, what mode follows, what to fix."""
+    from labs import course, doctor
+    from labs.slurm import sites
 
+    if args.bundle is not None:
         path = course.question(args.bundle or None)
         print(f"Wrote {path}. Names of people and machines and paths are replaced; read it before you send it.")
         return 0
-    from labs import doctor
-    from labs.slurm import sites
-
     rows = doctor.look() + doctor.settings(sites.names())
     print(as_json(rows) if args.json else doctor.text(rows))
     return 1 if any(row["fix"] for row in rows) else 0
@@ -92,15 +85,10 @@ def _doctor(args):
 
 @command(
     "study",
-    "measure models on several numbers of workers: records, table, plots",
     option("--models", nargs="+", metavar="MODEL", help="default: the preset's"),
     option("--workers", nargs="+", type=int, metavar="N", help="default: the preset's"),
     option("--strategy", default="mirrored", choices=("single", "mirrored", "horovod"), help="default: mirrored"),
-    option(
-        "--launcher",
-        help="of Horovod's ranks, with options of its own: horovodrun, mpiexec, or in a batch script srun (default: "
-        "mpiexec, or horovodrun where ranks share cores)",
-    ),
+    option("--launcher", help="of Horovod's ranks, with its options: horovodrun, mpiexec, or in a batch script srun"),
     option("--preset", help="test, laptop or course (default: $LABS_PRESET, else by what is here)"),
     option("--repeats", type=int, help="trainings per configuration"),
     option("--epochs", type=int, help="epochs per training; the first is warm-up"),
@@ -115,15 +103,15 @@ def _doctor(args):
     JSON,
 )
 def _study(args):
+    """Measure models on several numbers of workers: records, table, plots."""
     from labs import files, presets
     from labs.measure import study
     from labs.results import collect
 
-    sizes = ("repeats", "epochs", "local_batch", "dataset", "images", "image_size")
-    given = {name: getattr(args, name) for name in sizes if getattr(args, name) is not None}
+    sizes = _of(args, "repeats epochs local_batch dataset images image_size")
+    given = {name: value for name, value in sizes.items() if value is not None}
     plan = dataclasses.replace(presets.choose(args.preset), **given)
-    names = ("models", "workers", "strategy", "launcher", "out", "fresh", "seed", "twice")
-    asked = {name: getattr(args, name) for name in names}
+    asked = _of(args, "models workers strategy launcher out fresh seed twice")
     paths = study.run(plan, **asked, report=lambda text: print(text, file=sys.stderr if args.json else sys.stdout))
     paths, again = (paths[:-2], paths[-2:]) if args.twice else (paths, [])
     found = again and study.itself(again)
@@ -145,13 +133,13 @@ def _study(args):
 
 @command(
     "compare",
-    "two commands, or one in two commits of git, in turns: the ratio of their seconds, and whether it is real",
     option("first", metavar="A", help="a command in quotes; with --command, a commit"),
     option("second", metavar="B", help="the same"),
     option("--command", help="to run in work trees of the commits A and B, as 'python -m pytest -q'"),
     count("--rounds", least=2, default=6, help="in which each runs once, after a first one that warms up (default: 6)"),
 )
 def _compare(args):
+    """Two commands, or one in two commits of git, in turns: the ratio of their seconds, and whether it is real."""
     from labs.measure import compare
 
     print(*compare.run(args.first, args.second, args.command, args.rounds, report=_say), sep="\n")
@@ -159,7 +147,6 @@ def _compare(args):
 
 @command(
     "results",
-    "logs and records to epoch time, throughput, speedup, efficiency",
     option("files", nargs="+", metavar="FILE", help=".out, .err, .json, a folder; or FILE:workers=4 for this one"),
     count("--images", help="images per epoch, where the log does not say"),
     option("--model", help="where the log does not say"),
@@ -169,21 +156,21 @@ def _compare(args):
     JSON,
 )
 def _results(args):
+    """Logs and records to epoch time, throughput, speedup, efficiency."""
     from labs.results import collect
 
-    known = {name: getattr(args, name) for name in ("images", "model", "workers", "global_batch", "same_machine")}
-    rows = collect.rows(args.files, **known)
+    rows = collect.rows(args.files, **_of(args, "images model workers global_batch same_machine"))
     print(as_json({"runs": rows}) if args.json else collect.table(rows))
 
 
 @command(
     "why",
-    "why a job stands still: where each rank is, who waits for whom; the job goes on",
     option("name", metavar="NAME", help="of the job, or its number in SLURM's queue"),
     option("--runs", metavar="DIR", help="folder of its files (default: $LABS_RUNS, else runs)"),
     JSON,
 )
 def _why(args):
+    """Why a job stands still: where each rank is, who waits for whom; the job goes on."""
     from labs import jobs
     from labs.jobs import standing
     from labs.results import standstill
@@ -199,7 +186,6 @@ def _why(args):
 
 @command(
     "maxbatch",
-    "largest batch size that fits into memory, with evidence",
     option("--model", default="ResNet50V2", help="default: ResNet50V2"),
     count("--image_size", default=32, help="pixels per side (default: 32)"),
     option("--memory", help="for a step, such as 1GiB (default: 1GiB, or the GPU's)"),
@@ -210,16 +196,15 @@ def _why(args):
     JSON,
 )
 def _maxbatch(args):
+    """Largest batch size that fits into memory, with evidence."""
     from labs.measure import maxbatch
 
-    asked = {name: getattr(args, name) for name in ("image_size", "memory", "bisect", "start", "limit")}
-    result = maxbatch.search(args.model, **asked, runs=args.out)
+    result = maxbatch.search(args.model, **_of(args, "image_size memory bisect start limit"), runs=args.out)
     print(as_json(result) if args.json else maxbatch.table(result))
 
 
 @command(
     "allreduce",
-    "latency and bandwidth of this machine's all-reduce, by real ranks",
     option("--ranks", type=int, default=2, help="number of processes on this machine (default: 2)"),
     option("--launcher", help="horovodrun (over Gloo) or mpiexec (over MPI) (default: horovodrun)"),
     count("--repeats", default=15, help="samples for each message size (default: 15)"),
@@ -227,6 +212,7 @@ def _maxbatch(args):
     option("--json", action="store_true", help="print JSON instead of text: `labs predict` reads it"),
 )
 def _allreduce(args):
+    """Latency and bandwidth of this machine's all-reduce, by real ranks."""
     from labs.measure import allreduce
 
     return allreduce.run(args)
@@ -234,7 +220,6 @@ def _allreduce(args):
 
 @command(
     "predict",
-    "what a training would take on another machine, with intervals",
     option("--model", required=True, help="network: a name of keras.applications, as ResNet101, or of a run"),
     count("--workers", required=True, help="number of workers (GPUs, or cores without GPUs)"),
     count("--local_batch", help="images per step and worker (default: 64, or that of the runs)"),
@@ -254,17 +239,15 @@ def _allreduce(args):
     JSON,
 )
 def _predict(args):
+    """What a training would take on another machine, with intervals."""
     from labs.costs import command
 
     return command.run(args)
 
 
-@command(
-    "slurm render",
-    "slurm/<site>/*.sh from solutions/slurm and slurm/sites",
-    option("--check", action="store_true", help="only say whether all of them are up to date"),
-)
+@command("slurm render", option("--check", action="store_true", help="only say whether all of them are up to date"))
 def _slurm_render(args):
+    """Slurm/<site>/*.sh from solutions/slurm and slurm/sites."""
     from labs.slurm import sites
 
     root = sites.find_root()
@@ -279,12 +262,12 @@ def _slurm_render(args):
 
 @command(
     "slurm check",
-    "what sbatch sees in a batch script, and what it does not",
     option("file", metavar="FILE", help="a batch script"),
     option("--site", metavar="SITE", help="default: its folder's, else $LABS_SITE, else local"),
     JSON,
 )
 def _slurm_check(args):
+    """What sbatch sees in a batch script, and what it does not."""
     from labs.slurm import check, sites
 
     folder = Path(args.file).resolve().parent.name
@@ -292,8 +275,9 @@ def _slurm_check(args):
     return check.report(args.file, sites.load(site), args.json)
 
 
-@command("slurm sites", "the sites, one line each", JSON)
+@command("slurm sites", JSON)
 def _slurm_sites(args):
+    """The sites, one line each."""
     from labs.slurm import sites
 
     found = [sites.load(id) for id in sites.names()]
@@ -309,11 +293,11 @@ def _slurm_sites(args):
 
 @command(
     "reset",
-    "a fresh notebook or script; the old one is kept in old/",
     option("names", nargs="+", metavar="NAME", help="such as 05, scripts/ResNet50.py, slurm/local/ResNet50.sh"),
     option("--progress", action="store_true", help="forget also what the progress says of the notebooks' checks"),
 )
 def _reset(args):
+    """A fresh notebook or script; the old one is kept in old/."""
     from labs import course
 
     root = course.find()
@@ -328,12 +312,12 @@ def _reset(args):
 
 @command(
     "update",
-    "a newer release of the course; your answers, scripts and runs stay",
     option("release", metavar="RELEASE", help="the zip that the instructor gave out, or the folder it was unpacked to"),
     option("--older", action="store_true", help="also a release that is older than this course"),
     option("--dry-run", action="store_true", help="only say what would change"),
 )
 def _update(args):
+    """A newer release of the course; your answers, scripts and runs stay."""
     from labs import course
 
     print(*course.update(course.find(), args.release, args.older, args.dry_run), sep="\n")
@@ -341,7 +325,6 @@ def _update(args):
 
 @command(
     "report",
-    "the report on all tasks: report.pdf, report.json, and submission.zip to hand in",
     option("folder", nargs="?", default=".", help="of the course or its notebooks (default: here)"),
     option("--name", help="your name or number, for the first page (default: none)"),
     option("--machine", help="the machine's name, for the first page (default: none)"),
@@ -350,6 +333,7 @@ def _update(args):
     JSON,
 )
 def _report(args):
+    """The report on all tasks: report.pdf, report.json, and submission.zip to hand in."""
     from labs import report
 
     made = report.make(args.out, start=args.folder, runs=args.runs, name=args.name, machine=args.machine)
@@ -357,40 +341,35 @@ def _report(args):
         print(as_json(made.report.model_dump(mode="json")))
         return
     print(f"Wrote {made.pdf}, {made.json} and {made.zip}. Hand in {made.zip.name}; look at the report first.")
-    for head, lines in (
-        ("Missing:", made.report.missing),
-        ("What the evidence does not carry:", [f"{f.task}, {f.kind}: {f.text}" for f in made.report.findings]),
-    ):
+    found = [f"{each.task}, {each.kind}: {each.text}" for each in made.report.findings]
+    for head, lines in (("Missing:", made.report.missing), ("What the evidence does not carry:", found)):
         if lines:
             print(head, *map(printable, lines), sep="\n- ")
 
 
 @command(
     "dispute",
-    "says against the points of a question what you have to say; handed in with the next report, a person answers",
     option("task", nargs="?", metavar="TASK", help="as 05.3, or T5; without it, lists what you dispute"),
     option("reason", nargs="?", metavar="REASON", help="in quotes: what you did, and why it is right"),
     option("--withdraw", action="store_true", help="take the dispute about TASK back"),
     option("--runs", metavar="DIR", help="folder of the runs (default: $LABS_RUNS, else runs beside the notebooks)"),
 )
 def _dispute(args):
+    """Says against the points of a question what you have to say; handed in with the next report, a person answers."""
     from labs.checks import dispute
     from labs.report import course
 
     runs = course.look(".", args.runs).runs
     if args.task is None:
         every = dispute.kept(runs)
-    elif args.withdraw:
-        every = dispute.keep(runs, args.task, None)
     else:
-        every = dispute.keep(runs, args.task, args.reason or "")
+        every = dispute.keep(runs, args.task, None if args.withdraw else args.reason or "")
         print("Kept. Now make the report (`labs report`) and hand in submission.zip: the dispute is in it.")
     print(*(printable(f"{id}: {each.reason}") for id, each in every.items()), sep="\n")
 
 
 @command(
     "build",
-    "notebooks from their sources in solutions/",
     option("names", nargs="*", help="such as 05_resnet50_scaling (default: all)"),
     option("--check", action="store_true", help="only say whether all generated files are up to date"),
     option("--force", action="store_true", help="execute also what did not change"),
@@ -399,6 +378,7 @@ def _dispute(args):
     option("--no-holds", action="store_true", help="with --student: without what a good answer holds"),
 )
 def _build(args):
+    """Notebooks from their sources in solutions/."""
     _needs_sources(".", "solutions", "the notebooks", "notebooks/")
     from labs.author import build, students
 
@@ -414,7 +394,6 @@ def _build(args):
 
 @command(
     "release",
-    "what students get of the course, in one zip (for instructors)",
     option("--out", required=True, metavar="ZIP", help="the file to write, such as course.zip"),
     option("--site", metavar="ID", help="the one site, besides local, whose files go along (default: all)"),
     option("--notebooks", metavar="NN-NN,NN", help="such as 00-08,11 (default: all)"),
@@ -422,7 +401,8 @@ def _build(args):
     option("--no-criteria", action="store_true", help="without what a good answer holds"),
 )
 def _release(args):
-    _needs_sources(".", "solutions", "the course", "notebooks/")
+    """What students get of the course, in one zip (for instructors)."""
+    _needs_sources()
     from labs.checks import tasks
     from labs.grading import release
 
@@ -438,13 +418,13 @@ COLUMN = option("--column", metavar="NAME", help="its column for the points, whe
 
 @command(
     "grade collect",
-    "brings submissions together under numbers; says what was damaged, late, double or left out",
     option("source", metavar="FROM", help="a folder with them, or the zip that Moodle or Canvas exports"),
     option("--due", metavar="WHEN", help="what came later is told, as 2026-12-01T12:00 (UTC, or with +01:00)"),
     option("--worksheet", metavar="FILE", help="Moodle's grading worksheet, which says when each was handed in"),
     COLUMN,
 )
 def _grade_collect(args):
+    """Brings submissions together under numbers; says what was damaged, late, double or left out."""
     from labs.grading import collect, worksheet
 
     due, sheet = collect.moment(args.due), args.worksheet and worksheet.of_hand_ins(args.worksheet, args.column)
@@ -453,43 +433,37 @@ def _grade_collect(args):
 
 @command(
     "grade check",
-    "looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay",
-    option(
-        "--notebooks",
-        nargs="+",
-        metavar="NAME",
-        help="those given out, as 05_resnet50_scaling (default: those of the last time, or all but optional ones)",
-    ),
+    option("--notebooks", nargs="+", metavar="NAME", help="those given out (default: as before, or all but optional)"),
     option("--no-run", action="store_true", help="run nothing of the students'"),
 )
 def _grade_check(args):
-    _needs_sources(".", "solutions", "the course", "notebooks/")
+    """Looks at every submission: evidence, numbers, and the checks again in the sandbox; finished ones stay."""
+    _needs_sources()
     from labs import sandbox
     from labs.grading import check
 
     if not args.no_run and (missing := sandbox.missing()):
         print(f"Nothing of the students' is run, since there is no sandbox: {missing}. All else is looked at.")
     count = check.check(args.out, ".", args.notebooks, execute=not args.no_run, report=_say)
-    for line in check.left_open(check.results(args.out)):
-        _say(line)
+    print(*map(printable, check.left_open(check.results(args.out))), sep="\n")
     print(f"{count} looked at; the others are as they were.")
 
 
 @command(
     "grade rerun",
-    "trains a student's script again, small and in the sandbox; compares speedup and loss with what was handed in",
     option("number", metavar="NUMBER", help="of the submission, as 007"),
     option("task", metavar="TASK", help="as T5"),
 )
 def _grade_rerun(args):
+    """Trains a student's script again, small and in the sandbox; compares speedup and loss with what was handed in."""
     from labs.grading import rerun
 
-    for line in rerun.rerun(args.out, args.number, args.task, report=_say):
-        _say(line)
+    print(*map(printable, rerun.rerun(args.out, args.number, args.task, report=_say)), sep="\n")
 
 
-@command("grade desk", "writes the notebook in which written answers are graded by keyboard")
+@command("grade desk")
 def _grade_desk(args):
+    """Writes the notebook in which written answers are graded by keyboard."""
     from labs.grading import desk
 
     print(f"Wrote {desk.write(args.out)}: open it in JupyterLab.")
@@ -497,7 +471,6 @@ def _grade_desk(args):
 
 @command(
     "grade mark",
-    "keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student before",
     option("number", metavar="NUMBER", help="of the submission, as 007"),
     option("item", nargs="?", metavar="ITEM", help="of the rubric, as T5.1, or a check, as 05.6"),
     option("share", nargs="?", type=float, metavar="SHARE", help="from 0 to 1; ITEM alone takes the mark back"),
@@ -509,78 +482,78 @@ def _grade_desk(args):
     option("--answer", metavar="TEXT", help="to the student's dispute about ITEM"),
 )
 def _grade_mark(args):
+    """Keeps what a person decides of a submission, and prints all that is kept of it; findings reach no student
+    before."""
     from labs.grading import check, collect, disputes, marks, rubric
 
-    rules, path = rubric.load(args.out), collect.submission(args.out, args.number)
+    out, number, rules = args.out, args.number, rubric.load(args.out)
+    path, found = collect.submission(out, number), None
     if args.sentence and not args.confirm:
         raise UseError("--sentence says what a student reads of a finding: name the kind with --confirm.")
     if args.answer and not args.item:
         raise UseError("--answer needs the ITEM that the student disputes, as 05.3.")
-    kept = marks.load(args.out).get(args.number, marks.Marks())
-    kinds = (args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)
-    if any(named for named, _ in kinds):
-        found = check.results(args.out).get(args.number)
-        if found is None:
-            raise UseError(f"Submission {args.number} was not looked at yet: run `labs grade check` first.")
-        for named, state in kinds:
-            if named:
-                sentence = args.sentence or "" if state == "confirmed" else ""
-                kept = marks.decide(args.out, args.number, found, named, state, sentence)
+    for kinds, state in ((args.confirm, "confirmed"), (args.dismiss, "dismissed"), (args.reopen, None)):
+        if kinds:
+            found = found or check.results(out).get(number)
+            marks.decide(out, number, found, kinds, state, args.sentence or "")
     if args.answer:
-        disputed = disputes.of(collect.contents(path))
-        kept = marks.reply(args.out, args.number, args.item, args.answer, disputed)
+        marks.reply(out, number, args.item, args.answer, disputes.of(collect.contents(path)))
     back = args.item and args.share is None and not (args.answer or args.comment)
     if args.share is not None or args.comment or back:
         item = args.item if args.share is not None or back else None
-        kept = marks.mark(args.out, args.number, rules, item, args.share, args.comment)
-    print(f"Kept of {args.number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
+        marks.mark(out, number, rules, item, args.share, args.comment)
+    kept = marks.load(out).get(number, marks.Marks())
+    print(f"Kept of {number}:", *map(printable, [*kept.lines()] or ["nothing"]), sep="\n  ")
 
 
 @command(
     "grade pin",
-    "pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them",
     option("check", nargs="?", metavar="CHECK", help="as 05.5"),
     option("comment", nargs="?", metavar="COMMENT", help="what all who made the mistake read"),
     option("--of", metavar="NUMBER", help="a submission with the mistake that is meant, where there are several"),
     option("--share", type=float, default=0.0, metavar="SHARE", help="of the check's points, for all (default: 0)"),
 )
 def _grade_pin(args):
+    """Pins a comment to a mistake, for all who made it; without CHECK, lists the mistakes by how many made them."""
     from labs.grading import check, pins, rubric
 
     rubric.load(args.out)
     found = check.results(args.out)
-    if args.comment is None:
-        for each in pins.mistakes(found):
-            if args.check in (None, each.check):
-                hint = " ".join(each.hint.split())
-                _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {hint}")
+    if args.comment is not None:
+        made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
+        print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
         return
-    made = pins.add(args.out, found, args.check, args.comment, args.of, args.share)
-    print(f"Pinned to {args.check}. It reaches {len(made.numbers)}: {', '.join(made.numbers)}.")
+    for each in pins.mistakes(found):
+        if args.check in (None, each.check):
+            _say(f"{len(each.numbers)} x {each.check} ({', '.join(each.numbers)}): {' '.join(each.hint.split())}")
 
 
 @command(
     "grade out",
-    "grades.csv, feedback for each student, the overview, what Moodle or Canvas takes back; says whose points moved",
     option("--worksheet", metavar="FILE", help="Moodle's worksheet or Canvas' gradebook: a copy gets the points"),
     COLUMN,
 )
 def _grade_out(args):
+    """Writes grades.csv, feedback for each student, the overview, and what Moodle or Canvas takes back; says whose
+    points moved."""
     from labs.grading import results
 
     print(*map(printable, results.write(args.out, args.worksheet, args.column)), sep="\n")
 
 
-@command(
-    "grade oral",
-    "three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by them",
-    option("--seed", default="", metavar="WORD", help="another word gives other questions"),
-)
+@command("grade oral", option("--seed", default="", metavar="WORD", help="another word gives other questions"))
 def _grade_oral(args):
-    _needs_sources(".", "solutions", "the course", "notebooks/")
+    """Three questions for a talk with each student, drawn from their own records and scripts; nothing is judged by
+    them."""
+    _needs_sources()
     from labs.grading import oral
 
     print(*oral.write(args.out, ".", args.seed), sep="\n")
+
+
+def _of(args, names):
+    """{name: value} of some options, to hand on."""
+    return {name: getattr(args, name) for name in names.split()}
 
 
 def _say(line):
@@ -588,12 +561,10 @@ def _say(line):
     print(printable(line), flush=True)
 
 
-def _needs_sources(root, folder, what, yours):
-    """Raise NotInThisTreeError in a student's tree, which has neither sources nor the room that builds from them."""
+def _needs_sources(root=".", folder="solutions", what="the course", yours="notebooks/"):
+    """Raise UseError in a student's tree, which has neither sources nor the room that builds from them."""
     if not _has_sources(root, folder):
-        raise NotInThisTreeError(
-            f"The sources of {what} are not in this tree ({folder}): yours are ready to be filled in {yours}."
-        )
+        raise UseError(f"The sources of {what} are not in this tree ({folder}): yours are ready to fill in {yours}.")
 
 
 def _has_sources(root, folder="solutions"):
@@ -613,7 +584,7 @@ class _Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-\.?\d")  # also -1GiB is a value, and no option
 
     def error(self, message):
-        super().error(printable(message))
+        self.exit(2, f"{self.prog}: error: {printable(message)} (see {self.prog} --help)\n")
 
 
 def parser():
@@ -625,22 +596,12 @@ def parser():
         if tuple(group) not in commands:
             about = GROUPS[group[0]]
             sub = commands[()].add_parser(group[0], help=about, description=about)
-            commands[tuple(group)] = sub.add_subparsers(
-                dest="action", required=True, metavar="ACTION", help="what to do"
-            )
+            commands[tuple(group)] = sub.add_subparsers(dest="action", required=True, metavar="ACTION")
         sub = commands[tuple(group)].add_parser(name, help=text, description=text)
         sub.set_defaults(function=function)
-        least = {sub.add_argument(*names, **settings).dest: least for names, settings, least in options}
-        sub.set_defaults(least={name: value for name, value in least.items() if value is not None})
+        for names, settings in options:
+            sub.add_argument(*names, **settings)
     return top
-
-
-def _check_counts(args):
-    """Raise UseError for the first option that counts something and cannot be."""
-    for name, least in args.least.items():
-        value = getattr(args, name)
-        if value is not None and not least <= value <= MOST:
-            raise UseError(f"--{name} is {value}: it must be a whole number from {least} to {MOST}.")
 
 
 def _drop_output():
@@ -661,9 +622,8 @@ def main(argv=None):
     if argv is None:  # the command itself: told to end, as by scancel, it ends what it has started as at an interrupt
         signal.signal(signal.SIGTERM, _ended)
     try:
-        _check_counts(args)
         if args.name == "grade" and importlib.util.find_spec("labs.grading") is None:
-            raise NotInThisTreeError("Grading is not in this tree: it is in the instructors' own.")
+            raise UseError("Grading is not in this tree: it is in the instructors' own.")
         code = args.function(args) or 0
         if sys.stdout:  # None where it was closed
             sys.stdout.flush()
@@ -672,18 +632,18 @@ def main(argv=None):
         _drop_output()
         return 1
     except LabsError as problem:
-        print(f"labs {args.name}: {printable(problem)}", file=sys.stderr)
-        return problem.code
+        said, code = printable(problem), problem.code
     except OSError as problem:
+        full = problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
         if problem.errno == errno.ENAMETOOLONG:
-            name = printable(problem.filename)[:40]
-            print(f"labs {args.name}: {name}...: no file can have a name of that length.", file=sys.stderr)
-            return 2
-        if problem.filename is None and problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            said, code = f"{printable(problem.filename)[:40]}...: no file can have a name of that length.", 2
+        elif problem.filename is None and full:
             _drop_output()
-            print(f"labs {args.name}: the output cannot be written: {problem.strerror}.", file=sys.stderr)
-            return 1
-        raise
+            said, code = f"the output cannot be written: {problem.strerror}.", 1
+        else:
+            raise
     except KeyboardInterrupt as stop:
-        print(f"labs {args.name}: interrupted; what was finished so far is kept.", file=sys.stderr)
-        return 128 + (stop.args or [signal.SIGINT])[0]  # as a shell tells that a signal ended a program
+        said = "interrupted; what was finished so far is kept."
+        code = 128 + (stop.args or [signal.SIGINT])[0]  # as a shell tells that a signal ended a program
+    print(f"labs {args.name}: {said}", file=sys.stderr)
+    return code

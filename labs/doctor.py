@@ -22,18 +22,11 @@ def look():
         row("TensorFlow", "missing", "no training can run", f"run `make lab` again ({problem})")
         return rows
     row("TensorFlow", f"{have['tensorflow']}, Keras {have['keras']}", "trainings run")
-    if found:
-        row("GPUs", f"{len(found)}", f"a worker is a GPU; up to {len(found)} workers")
-    else:
-        row("GPUs", "none", f"a worker is a CPU core; up to {count} workers without sharing cores")
-    row(
-        "cores",
-        str(count),
-        "1, 2 and 4 workers can be measured"
-        if count >= 4 or found
-        else f"more than {count} workers run, but share cores and are marked oversubscribed",
-        None if count >= 2 or found else "speedup needs a second core: give the machine 2 cores or more",
-    )
+    workers = f"GPU; up to {len(found)} workers" if found else f"CPU core; up to {count} workers without sharing cores"
+    row("GPUs", f"{len(found)}" if found else "none", f"a worker is a {workers}")
+    means = f"more than {count} workers run, but share cores and are marked oversubscribed"
+    fix = None if count >= 2 or found else "speedup needs a second core: give the machine 2 cores or more"
+    row("cores", str(count), "1, 2 and 4 workers can be measured" if count >= 4 or found else means, fix)
     if not found:
         products = devices.bfloat16()
         means = {
@@ -42,16 +35,15 @@ def look():
             None: "mixed_bfloat16 saves memory, and is likely slower than float32",
         }
         row("bfloat16", products or "no operations for it", f"{means[products]}: notebook 10b measures it")
-    enough = free > 4 * 2**30
-    means = "enough for every notebook" if enough else "notebook 04 or 05 may run out of memory"
-    fix = None if enough else "close other programs: 4 GiB free are enough"
+    means, fix = "enough for every notebook", None
+    if free <= 4 * 2**30:
+        means, fix = "notebook 04 or 05 may run out of memory", "close other programs: 4 GiB free are enough"
     row("memory", f"{free / 2**30:.1f} GiB free", means, fix)
-    if importlib.util.find_spec("horovod"):
-        row("Horovod", have["horovod"], "notebooks on Horovod run")
-    else:
+    means, fix = "notebooks on Horovod run", None
+    if not importlib.util.find_spec("horovod"):
         means = "notebooks on MirroredStrategy run, those on Horovod do not"
         fix = "install a C++ compiler (Debian, Ubuntu: build-essential), then `make horovod`"
-        row("Horovod", "not installed", means, fix)
+    row("Horovod", "not installed" if fix else have["horovod"], means, fix)
     slurm = shutil.which("sbatch")
     means = "jobs can be submitted from here" if slurm else "jobs run on this machine; the scripts are the same"
     row("SLURM", "sbatch found" if slurm else "none", means)
@@ -66,19 +58,16 @@ def look():
 
 def settings(sites):
     """Rows, as of `look`, of the environment variables of the kit that are set and name nothing; sites: the known."""
-    known = {"LABS_SITE": sites, "LABS_PRESET": list(presets.PRESETS)}
-    rows = []
-    for name, words in known.items():
-        if (value := os.environ.get(name)) and value not in words:
-            means = "commands that need it will refuse it"
+    found = []
+    for name, words in (("LABS_SITE", sites), ("LABS_PRESET", list(presets.PRESETS))):
+        if (value := os.environ.get(name, "")) not in ("", *words):
             fix = f"export {name}=... with one of {', '.join(words)}, or unset {name}"
-            rows.append({"what": name, "found": repr(value), "means": means, "fix": fix})
+            found.append((name, value, "commands that need it will refuse it", fix))
     runs = os.environ.get("LABS_RUNS")
     if runs and not os.path.isdir(runs):
         means = "no such folder: your runs and your progress are not there"
-        fix = "make the folder, correct its name, or unset LABS_RUNS"
-        rows.append({"what": "LABS_RUNS", "found": repr(runs), "means": means, "fix": fix})
-    return rows
+        found.append(("LABS_RUNS", runs, means, "make the folder, correct its name, or unset LABS_RUNS"))
+    return [{"what": name, "found": repr(value), "means": means, "fix": fix} for name, value, means, fix in found]
 
 
 def text(rows):

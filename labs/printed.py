@@ -24,6 +24,14 @@ def mapped(value, change, key=lambda name: name):
     return change(value)
 
 
+def grouped(pairs):
+    """{key: [its values]} of (key, value) pairs, in their order."""
+    found = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
 def few(names, most=8):
     """The first of some names, and how many more there are, for one line: nobody reads hundreds."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")

@@ -13,9 +13,9 @@
 #
 # **Paths:** *an afternoon* (next: `01_basic_concepts`), *the practical* (next: `01_basic_concepts`), *everything*.
 #
-# You will train one neural network on many devices, measure what you gain by it, and explain your measurements.
-# Everything runs on the machine in front of you, with or without a GPU. The same notebooks and scripts also run on a
-# node with 8 GPUs.
+# You will train one neural network on many devices, measure what you gain, and explain your measurements. Everything
+# runs on the machine in front of you, with or without a GPU. The same notebooks and scripts also run on a node with 8
+# GPUs.
 #
 # Run a cell with **Shift + Enter**. To run all cells, choose *Run All Cells* from the *Run* menu.
 #
@@ -98,9 +98,9 @@ outcome("00.2", *first.speedup(runs))
 # ratio; it shows how far you can trust the mean. The seconds are valid only for the few minutes in which they were
 # measured: an hour later the machine may be faster or slower, for both training runs.
 #
-# There is a question above the figure. If the band lies between 1 and 2, why are 2 workers not twice as fast? If it
-# lies below 1, why are they *slower*? If the band includes 1, these rounds cannot tell which is faster. A value above 2
-# is noise: measure again when the machine is quiet. Do the same if the figure says that other programs were running.
+# The question above the figure depends on where the band lies. Between 1 and 2: why are 2 workers not twice as fast?
+# Below 1: why are they *slower*? If the band includes 1, these rounds cannot tell which is faster. A value above 2 is
+# noise: measure again when the machine is quiet. Do the same if the figure says that other programs were running.
 #
 # This question runs through the whole course:
 #
@@ -108,8 +108,8 @@ outcome("00.2", *first.speedup(runs))
 #   `02b_ring_all_reduce`, `03_mirrored_strategy`)?
 # - Every worker waits for the slowest one (`02_concurrency`).
 # - What if part of the work cannot be divided (`01_basic_concepts`)?
-# - The workers share one machine. You will take a step apart and see how much each of these effects costs here
-#   (`05_resnet50_scaling`).
+# - The workers share one machine. You will take a training step apart and see how much time each of these effects costs
+#   here (`05_resnet50_scaling`).
 # - Is it the network? A larger network has more to compute, but also more to send (`08_resnet152_scaling`,
 #   `08b_both_networks_together`).
 #
@@ -124,7 +124,7 @@ outcome("00.2", *first.speedup(runs))
 # | `NAME.err` | what went wrong, if anything |
 # | `NAME.json` | the run record: every step's time, the settings, the machine, the versions |
 #
-# All results come from these files and nowhere else. This is the `.out` file of the run on 1 worker:
+# All your measured results come from these files. This is the `.out` file of the run on 1 worker:
 
 # %%
 from labs import jobs
@@ -146,15 +146,16 @@ from labs.results import metrics
 tables.scaling(metrics.summarise(runs))
 
 # %% [markdown]
-# ## What carries a number
+# ## Checks, predictions, blanks and tasks
 #
 # **Checks** tell you at once whether you are right. **Predictions** are recorded, not judged: commit yourself *before*
 # you run the cell. The outcome is shown beside the last prediction that you made before you saw it. **Blanks** are
-# yours to fill in. You answer **written tasks** (T3, T4, ...) in a text cell, in your own words, and hand them in.
+# yours to fill in. You answer **written tasks** (T1, T2, ...) in a text cell, in your own words. When you have written
+# your answer, run the cell below it: it lists what a good answer contains. The report collects what you hand in.
 #
-# How good are your predictions over the course? Each point stands for one number that you predicted: it shows the
-# outcome divided by your prediction. On the dashed line you were right; at 2, the outcome was twice your prediction.
-# Words are simply right or wrong. The bars show the intervals of the outcomes.
+# How good are your predictions over the course? Each point is one number that you predicted; it shows the outcome
+# divided by your prediction. Where a point is on the dashed line, you were right; at 2, the outcome was twice your
+# prediction. Words are simply right or wrong. The bars show the intervals of the outcomes.
 
 # %%
 plots.show(pictures.predictions())

@@ -35,7 +35,7 @@ from labs.simulate import laws, memory, pipeline
 # and D. Hernandez, "AI and Compute", OpenAI, 2018). Before you compute anything, guess: by what factor does it grow in
 # one year?
 #
-# Then write it as a formula for any number of months.
+# Then write a function that computes this factor from the number of months in which something doubles.
 
 
 # %% labs={"id": "01.1"}
@@ -58,8 +58,8 @@ if answered("01.1"):
     plots.show(pictures.gap(per_year))
 
 # %% [markdown]
-# Nobody waits for that chip. *More* chips fill the gap, along with more patience. But are a thousand chips a thousand
-# times as fast? That is the central question of this course.
+# Nobody waits for that chip. *More* chips fill the gap, and training runs that last longer. But are a thousand chips a
+# thousand times as fast? That is the central question of this course.
 #
 # Two estimates illustrate this: GPT-3 would take about **355 years on one V100** (C. Li, Lambda, 2020), and about **34
 # days on 1024 A100** GPUs (D. Narayanan and others, [2104.04473](https://arxiv.org/abs/2104.04473), 2021). That is 3811
@@ -132,8 +132,9 @@ plots.show(pictures.imagenet())
 
 # %% [markdown]
 # The points for 256 and 1024 P100 GPUs lie a little *above* the line. Their remaining factor is below 1, because
-# communication takes time. The points far *below* the line used faster devices and better programs: a remaining factor
-# of 5.7 or 7.6 says nothing about scaling. (For the TPU pod, the number of devices was not published.)
+# communication takes time. The points far *below* the line come from faster devices and better programs, so their
+# remaining factors, such as 5.7 or 7.6, say nothing about scaling. (For the TPU pod, the number of devices was not
+# published.)
 #
 # You can compute a speedup only from the three P100 rows, and nobody published a time on 1 device. So take the first
 # row as the baseline. Compared with it, how many times as fast is another row, and how many times as many devices does
@@ -270,10 +271,10 @@ plots.show(plots.scaling(collect.rows([recorded.CTE_POWER], images=50_000), ("ep
 #
 # What stays the same when you add workers? There are two kinds of scaling:
 #
-# - **strong scaling**: the *global batch* is fixed, that is, the number of images in one step over all workers. With
-#   more workers, each one gets fewer images.
-# - **weak scaling**: the *local batch* is fixed, that is, the number of images in one step on each worker. With more
-#   workers, the global batch grows.
+# - **strong scaling**: the *global batch* stays the same. This is the number of images that all workers together
+#   process in one step, so with more workers, each one gets fewer images.
+# - **weak scaling**: the *local batch* stays the same. This is the number of images that each worker processes in one
+#   step, so the global batch grows with the number of workers.
 #
 # `Batch_size` in the log is the global batch. Which kind of scaling does this study use?
 #
@@ -290,8 +291,8 @@ check("01.10", kind_of_scaling)
 
 # %% [markdown]
 # How far can scaling go? Suppose that part of the work is **serial**: adding workers does not shorten it. In a training
-# run, one worker might have to read a file for all the others. Starting each operation also takes time, and that takes
-# as long for a few images as for many. Suppose that 5 % of the time on one worker is serial.
+# run, one worker might have to read a file for all the others. Starting an operation also takes time, which is the same
+# for a few images as for many. Suppose that 5 % of the time on one worker is serial.
 #
 # **Predict:** if the total work is fixed, how many times as fast as one worker are 64 workers?
 
@@ -318,10 +319,10 @@ tables.show([{"workers": p, "serial": 0.05, "times as fast": laws.amdahl(p, seri
 outcome("01.11", laws.amdahl(64, serial=0.05), how="computed")
 
 # %% [markdown]
-# If the work is fixed, only the serial part remains in the end: the speedup never exceeds $1/s$, however many workers
-# there are. This is strong scaling. In weak scaling, the divisible work grows and the serial part does not, so the
-# speedup keeps growing. This is one reason why training runs on many devices use large batches. Notebook 04 shows how
-# that affects learning.
+# If the work is fixed, the time can never be shorter than the serial part: the speedup never exceeds $1/s$, however
+# many workers there are. This is strong scaling. In weak scaling, the divisible work grows and the serial part does
+# not, so the speedup keeps growing. This is one reason why training runs on many devices use large batches. Notebook 04
+# shows how that affects learning.
 #
 # ## Where the workers are
 #
@@ -394,8 +395,8 @@ outcome("01.13", pipeline.idle(pipeline.pipelined(devices=4, layers=8)), how="si
 # gain is memory: each device keeps just a quarter of the layers. In the bottom diagram, the first device passes
 # micro-batch 1 on and continues with micro-batch 2, so several devices work at the same time.
 #
-# Watch it over time: choose a kind, then move *now*. Which device is the last to start, and which is the last to
-# finish? What effect do more micro-batches have?
+# Watch this over time: choose a `kind`, then move the slider `now`. Which device is the last to start, and which is the
+# last to finish? What effect do more micro-batches have?
 
 # %%
 widgets.explore(
@@ -450,7 +451,8 @@ check("01.15", enough)
 # each micro-batch adds a message at each cut. Micro-batches also cost memory. In the schedule shown above (**GPipe**,
 # [1811.06965](https://arxiv.org/abs/1811.06965)), all forward passes come first, so a device stores what the backward
 # pass needs for all M micro-batches. If each device starts the backward pass as soon as it can (**1F1B**,
-# [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the same, but a device stores at most K micro-batches.
+# [2104.04473](https://arxiv.org/abs/2104.04473)), the bubble is the same, but a device stores the activations of at
+# most K micro-batches.
 #
 # What do the devices send each other?
 #
@@ -486,7 +488,7 @@ check("01.17", what_travels)
 # |---|---|---|
 # | weights | one number for each parameter | no |
 # | gradients | one number for each parameter | no |
-# | optimizer state | for each parameter: SGD none, momentum one number, Adam two numbers | no |
+# | optimizer state | for each parameter: nothing for plain SGD, one number with momentum, two with Adam | no |
 # | activations | outputs of layers, kept until the backward pass needs them | yes |
 #
 # Write a function that returns how many bytes the first three take up for SGD with momentum in float32.
@@ -558,8 +560,8 @@ check("01.19", on_each_of_8)
 # the gradients and weights as well, and fetches the other parts when it needs them. Sharding does not divide the
 # activations. In notebook 10b you will shard an optimizer.
 #
-# The largest networks need sharding. A network with **175 billion** weights of 16 bits each takes 350 GB for the
-# weights alone, which is at least 5 devices with 80 GB each. Training takes more. In mixed precision, Adam needs 16
+# The largest networks need sharding. A network with **175 billion** weights of 16 bits each takes up 350 GB for the
+# weights alone, so it needs at least 5 devices with 80 GB each. Training takes more. In mixed precision, Adam needs 16
 # bytes for each weight: 2 for the weight and 2 for its gradient, in 16 bits, and 12 for a copy of the weight and Adam's
 # two numbers, in float32 (S. Rajbhandari and others, ZeRO, [1910.02054](https://arxiv.org/abs/1910.02054), section
 # 3.1). That makes 2,800 GB, without counting a single activation.

@@ -14,11 +14,11 @@
 # **Paths:** *the practical* (next: `02b_ring_all_reduce`), *everything*; *an afternoon* leaves it out.
 #
 # Several workers compute gradients at the same time. How do they train one network together? And should they wait for
-# one another? Your answers form the first half of task **T2**. The second half, in the next notebook, is about adding
-# up many large gradients.
+# one another? You need the answers for the first half of task **T2**, at the end of the next notebook. Its second half
+# is about adding up many large gradients.
 #
-# All gradients in this notebook are really computed, using the digits that come with scikit-learn. Only the *seconds*
-# are simulated, so you can have 10,000 workers.
+# This notebook computes all its gradients from the digits that come with scikit-learn. Only the *seconds* are
+# simulated, so you can have 10,000 workers.
 
 # %%
 import numpy as np
@@ -45,8 +45,8 @@ print(f"all {len(labels)} digits:", sgd.gradient(start)[18:21, 3].round(3))
 print("32 of them:     ", sgd.gradient(start, next(sgd.batches(32)))[18:21, 3].round(3))
 
 # %% [markdown]
-# The gradients are similar, but not equal. The error depends on which samples were drawn, so look at its mean over many
-# batches.
+# The gradients are similar, but not equal: the gradient of a mini-batch has an error. It depends on which samples were
+# drawn, so look at its mean over many batches.
 #
 # **Predict:** if you make the batch 4 times as large, by what factor does the error of its gradient change? Write 1 for
 # no change, or 0.25 for a quarter.
@@ -138,7 +138,7 @@ def averaged(gradients):
 check("02.4", averaged)
 
 # %% [markdown]
-# What does this mean represent? Compare it with the gradient that a single worker gets from all 32 digits at once.
+# What does this average represent? Compare it with the gradient that a single worker gets from all 32 digits at once.
 
 # %%
 if answered("02.4"):
@@ -334,8 +334,8 @@ check("02.10", why_longer)
 # a gradient, sends it to the server, and starts again; the server applies each gradient as it arrives. This is
 # asynchronous SGD.
 #
-# This has a price: while one worker is computing, others change the weights. So its gradient was computed from *old*
-# weights: it is **stale**. Its staleness is the number of updates made in between.
+# This has a price: while one worker is computing, others change the weights. So when the gradient arrives, it belongs
+# to *old* weights: it is **stale**. Its staleness is the number of updates that were made while it was being computed.
 #
 # **Predict:** if 8 workers are equally fast, how stale is a gradient on average?
 
@@ -346,8 +346,8 @@ mean_staleness = 7
 predict("02.11", mean_staleness)
 
 # %% [markdown]
-# A training run with 8 workers returns a list of all its gradients, `history.work`. For each gradient, the list says
-# which worker computed it, and when it began and ended.
+# Here is a simulated training run with 8 workers. Its list `history.work` contains all the gradients, and says for each
+# of them which worker computed it, and when this began and ended.
 
 # %%
 times = stragglers.draws(workers=8, steps=100, spread=0.1)
@@ -356,8 +356,8 @@ for one in history.work[200:203]:
     print(f"worker {one.worker}: from {one.begin:.2f} s to {one.end:.2f} s")
 
 # %% [markdown]
-# Every gradient becomes an update at its `end`. How many updates were made *while* `one` was being computed, that is,
-# after its `begin` and before its `end`? Write a function that counts them.
+# Every gradient becomes an update at its `end`. How many updates were made after the `begin` of the gradient `one` and
+# before its `end`? Write a function that counts them.
 
 
 # %% labs={"id": "02.12"}
@@ -380,8 +380,9 @@ if answered("02.12"):
 
 # %% [markdown]
 # The answer is seven. Whenever one gradient is applied, the other 7 workers are computing, and the gradients that they
-# are working on become one update older. The mean is K - 1 for K workers, whatever their speeds. But that is a mean
-# over all gradients. See what happens when worker 7 takes 4 times as long:
+# are working on become one update older. The mean is K - 1 for K workers, whatever their speeds. But this is a mean
+# over all gradients: it hides how stale those of a slow worker are. See what happens when worker 7 takes 4 times as
+# long:
 
 # %%
 slower = times * np.where(np.arange(8) == 7, 4, 1)
@@ -484,8 +485,8 @@ if seconds:
 
 # %% [markdown]
 # Look down one column. The synchronous times double with each row, because the slowest worker sets the pace. The
-# asynchronous times hardly change. So at rates 2 and 4, asynchronous SGD takes the lead at some row; at rate 4, that
-# row is further down. At rate 0.5, it is ahead from the start.
+# asynchronous times hardly change. So at rates 2 and 4, asynchronous SGD takes the lead from some row on; at rate 4,
+# this row is further down. At rate 0.5, it is ahead from the start.
 #
 # In the first row nobody is slow, and yet the winner depends on the learning rate. Why? How high did the loss rise
 # along the way?
@@ -502,11 +503,11 @@ for rate in (0.25, 0.5, 2.0, 4.0):
 # %% [markdown]
 # The loss started at 2.3. In one second, synchronous SGD takes one step with the mean gradient, and the 8 asynchronous
 # workers take 8 steps of that length. At a small learning rate, 8 steps go 8 times as far. At a large one, that is too
-# far. All 8 workers saw the same slope, and none of them saw that the others had already gone down it. Together they
-# land on the other side of the valley.
+# far. All 8 workers saw the same slope, and each went down it without knowing about the others. Together they
+# overshoot, and land on the other side of the valley.
 #
-# So equal learning rates do not give both kinds an equal chance. Compare each kind at whichever of the three rates is
-# best for it:
+# So a race at equal learning rates is not a fair comparison. Compare each kind at whichever of the three rates is best
+# for it:
 
 # %%
 for slow in slows if seconds else ():

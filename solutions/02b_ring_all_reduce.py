@@ -68,8 +68,8 @@ plots.show(pictures.ring(workers=4, step=3))
 
 # %% [markdown]
 # It takes K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1) in
-# total. Are the sums right? Test this with whole numbers, because their sums are exact, and also with gradients whose
-# length is not a multiple of K:
+# total. Are the sums right? The next cell tests this with whole numbers, because their sums are exact. Not all of its
+# gradients have a length that is a multiple of K:
 
 # %%
 random = np.random.default_rng(0)
@@ -129,9 +129,9 @@ if answered("02b.2"):
 
 # %% [markdown]
 # The number of bytes through the server's link grows with the number of workers. A worker in the ring never sends more
-# than twice the size of the gradient. It also receives as much, so double the last column before you compare it with a
-# server's link. But the ring takes more *steps*, and each message has a **latency**: the time until the first byte
-# arrives.
+# than twice the size of the gradient. It also receives as many bytes, so double the last column before you compare it
+# with a server's link. But the ring takes more *steps*, and each message has a **latency**: the time until the first
+# byte arrives.
 #
 # Suppose that there are 256 workers, links of 10 GB/s, and a latency of 10 microseconds. **Predict:** which is faster
 # for 94 MB, and which is faster for 4 kB? Write two letters: `"r"` for the ring, `"s"` for one server.
@@ -290,21 +290,22 @@ if rows and answered("02b.2"):
 # does not go through any link. Three gradients come in and three sums go out. The bytes that it *sends* are only half
 # of this total: half of `server_bytes(3, size)`.
 #
-# The times are a different matter. All four processes share one memory. So it matters less how many bytes go through
-# *each* link than how many are copied in total, and that number is the same for both. For 4 kB, the ring needs 6
+# The times are a different matter. All four processes share one memory. So what matters most is how many bytes are
+# copied in total, not how many go through *each* link. This total is the same for both. For 4 kB, the ring needs 6
 # messages one after another, and the server only 2. So the server should win here; the last column shows whether it did
 # in your rounds. The ring pays off when every worker has its own link, as on a cluster.
 #
 # There are other ways to speed up the exchange:
 #
-# - **A tree**: sums go up a tree of workers and come down again. That takes 2 log2 K successive messages instead of 2 (K - 1): for 256 workers, 16 instead of 510. For large gradients, use two trees, each for half of the gradient. A worker that
-#   is a leaf of one tree passes sums on in the other, so all the links are in use
-#   ([NCCL 2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019).
+# - **A tree**: sums go up a tree of workers and come down again. That takes 2 log2 K successive messages instead of 2
+#   (K - 1): for 256 workers, 16 instead of 510. For large gradients, use two trees, each for half of the gradient. A
+#   worker at the end of a branch in one tree passes sums on in the other, so all the links are in use ([NCCL
+#   2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019).
 # - **Two levels**: first compute the sum within each machine, over its fast links, and only then between the machines.
 #   That makes the ring shorter.
 # - **Larger messages**: put many small tensors into one buffer.
 # - **Fewer bytes**: send gradients in 16 bits.
-# - **Fewer exchanges**: add up the gradients of several batches before you exchange.
+# - **Fewer exchanges**: add up the gradients of several batches before you exchange them.
 #
 # ## T2
 #

@@ -40,7 +40,7 @@ print(workers)
 # ## Without a strategy
 #
 # You create a variable and compute with it, as in any TensorFlow program. There are four devices. **Predict first:**
-# how many of them will do anything?
+# how many of them will be used?
 
 # %% labs={"id": "03.1"}
 ### BEGIN SOLUTION
@@ -202,9 +202,9 @@ if answered("03.5"):
 plots.show(pictures.step())
 
 # %% [markdown]
-# All copies are equal at the start, get the same summed gradient, and make the same update. Is that enough? To find
-# out, measure it. Write a function that takes a list of copies (NumPy arrays of the same shape). It compares every copy
-# with the first one, entry by entry, and returns the largest absolute difference.
+# All copies are equal at the start, get the same summed gradient, and make the same update. Is that enough? Measure it:
+# write a function that takes a list of copies (NumPy arrays of the same shape), compares every copy with the first one,
+# entry by entry, and returns the largest absolute difference.
 
 
 # %% labs={"id": "03.6"}
@@ -302,12 +302,12 @@ if answered("03.6", "03.12"):
 
 # %% [markdown]
 # With the exchange, the difference is exactly zero at every step. Without it, the copies become four different
-# networks. There is no error and no warning, and the second picture shows that the loss of each copy falls. So compare
-# the copies whenever you are not sure.
+# networks. Nothing warns you: there is no error message, and the second picture shows that the loss of each copy falls.
+# So compare the copies whenever you are not sure.
 #
 # ## What travels
 #
-# At every step, each replica's whole gradient is summed over the replicas. How many bytes does this gradient take up
+# At every step, the full gradients of all the replicas are summed. How many bytes does this gradient take up
 # for ResNet50V2 with 10 classes, in float32 (4 bytes)? Only trainable weights have a gradient. (2 or 3 significant
 # digits are enough.)
 
@@ -396,9 +396,9 @@ if answered("03.6", "03.9"):
 # machines, TensorFlow has `MultiWorkerMirroredStrategy`, which uses the same idea with one process on each machine. It
 # does not work with Keras 3's `fit` (Keras issue 20585), so this course uses Horovod for more than one machine.
 #
-# You should know this before you share a node with others: by default, TensorFlow reserves nearly all the memory of
-# *all* the GPUs that it sees, even of those that it leaves idle. `CUDA_VISIBLE_DEVICES`, which SLURM sets for a job,
-# determines which GPUs TensorFlow sees.
+# One warning, if you share a node with others: by default, TensorFlow reserves nearly all the memory of *all* the GPUs
+# that it sees, even of those that it leaves idle. `CUDA_VISIBLE_DEVICES`, which SLURM sets for a job, determines which
+# GPUs TensorFlow sees.
 #
 # ## T3
 #
@@ -423,7 +423,7 @@ if answered("03.6", "03.9"):
 # ## Summary
 #
 # - A strategy mirrors **variables**. At every step it splits a **batch** and sums the **gradients**.
-# - The batch size that you pass is that of the global batch.
+# - The batch size that you pass is the global one.
 # - You can check that the copies are equal, and you should.
 #
 # Next: `04_batch_size_and_learning_rate`.

@@ -109,8 +109,8 @@ outcome("04.3", fits, (fits, fails) if fails else None)
 
 # %% [markdown]
 # The limit lies between the largest size that fits and the next size that was tried; both are shown in brackets. A
-# memory budget does not include the weights and gradients, so if you have one, subtract them from the bars. Even
-# then, the bars are only an estimate: they count the output of every layer.
+# memory budget does not include the weights and gradients, so if your search used a budget, subtract them from the
+# bars. Even then, the bars are only an estimate, because they count the output of every layer.
 #
 # At first, the number of images per second rises with the batch size; then it hardly changes. Larger batches keep the
 # device busy, but once it *is* busy, they only cost more memory. (There is only one step per size, so these speeds
@@ -184,15 +184,15 @@ steps, last = -(-50_000 // 8192), 50_000 % 8192
 check("04.7", steps, last)
 
 # %% [markdown]
-# That last step has about a tenth of the images. It takes about a tenth of the time of a full step, plus the fixed
-# cost of every step. So the number of images per second comes out a little lower. The kit's pipeline leaves the last,
-# partial batch out of each epoch and counts only the images that it uses. The data are shuffled anew for each epoch,
-# so different images are left out every time.
+# That last step has about a tenth of the images. It takes about a tenth of the time of a full step, plus a fixed cost
+# that every step has. So with this step, fewer images are processed per second. The kit's pipeline leaves the last,
+# partial batch out of each epoch and counts only the images that it uses. The data are shuffled anew for each epoch, so
+# different images are left out every time.
 #
 # ## Does the rule hold?
 #
-# Compare three training runs on *one* worker, so that only the batch size and the learning rate differ: batch 32;
-# batch 256; and batch 256 with 8 times the learning rate. The network is small, to save time.
+# Compare three training runs on *one* worker. Only the batch size and the learning rate differ: batch 32, batch 256,
+# and batch 256 with 8 times the learning rate. The network is small, to save time.
 
 # %%
 epochs = 2 if plan.name == "test" else 10
@@ -272,19 +272,20 @@ check("04.8", answer)
 #
 # ## T4
 #
-# What is the largest batch size at which your network fits into memory? Show the steps of your search and the `.err`
-# line that proves that you reached the limit. Say which part of the memory sets the limit. Compare your result with
-# your prediction in 04.3.
+# In 4 to 8 sentences: what is the largest batch size at which your network fits into memory, and how did the search
+# find it? Quote the `.err` line that proves that you reached the limit, and say what the shape in it means. Which part
+# of the memory sets the limit, and which parts do not grow? Compare your result with your prediction in 04.3.
 
 # %% [markdown] labs={"id": "T4", "kind": "answer"}
 # ### T4: your answer
 # ### BEGIN SOLUTION
-# I doubled the batch size from 1 until memory ran out, with real training steps in a separate process. The table
-# above shows each step. The largest batch that fits is the last one marked "fits". Twice that size fails with
-# `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape is the batch
-# size that failed. The activations set the limit. Weights, gradients and optimizer state do not depend on the batch
-# size, and the tensor that could not be allocated is an activation or its gradient, of shape batch x height x width x
-# channels. Momentum would add one more number per weight; that would lower the limit only a little.
+# I doubled the batch size from 1 until memory ran out, with real training steps in a separate process. The table above
+# shows each step. The largest batch that fits is the last one marked "fits". Twice that size fails with `OOM when
+# allocating tensor with shape[...]` in the search's .err file; the first number in this shape is the batch size that
+# failed. The activations set the limit. Weights, gradients and optimizer state do not depend on the batch size, and the
+# tensor that could not be allocated is an activation or its gradient, of shape batch x height x width x channels.
+# Momentum would add one more number per weight; that would lower the limit only a little. My prediction in 04.3 was
+# 256; the outcome is shown below the search, with the next size that was tried.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -131,7 +131,8 @@ print(files[0].read_text())
 # - `12/12 - 0s - 850us/step`: microseconds, if it takes less than a millisecond.
 #
 # Milliseconds per step are more precise than whole seconds per epoch: 12 x 760 ms is 9.12 s, whereas 9 s may be
-# anything from 8.5 s to 9.5 s. Whole seconds per step tell you less than whole seconds per epoch.
+# anything from 8.5 s to 9.5 s. Whole seconds per step are the least precise of all: 12 x 2 s may be anything from 18 s
+# to 30 s.
 #
 # **By hand:** how many seconds does a *steady* epoch take on 1 worker, on average? Think about which epochs count, and
 # compute their mean from the lines above. (`first` contains what the kit reads from the same log; the check compares
@@ -148,9 +149,9 @@ check("05.4", epoch_1, first)
 # ## The speedup of each round
 #
 # In notebook 01 you wrote functions for images per second, speedup and efficiency; below, `labs` computes these for
-# you. Now write one more function. It gets two lists of equal length, the seconds of each round on 1 worker and on p
-# workers, and returns a list of the speedup in each round. The check tests it on numbers from another machine. Later,
-# you apply it to your own runs.
+# you. Now write one more function. It gets two lists of equal length: the seconds that each round took on 1 worker, and
+# those that it took on p workers. It returns a list with the speedup in each round. The check tests it on numbers from
+# another machine. Later, you apply it to your own runs.
 
 
 # %% labs={"id": "05.5"}
@@ -242,8 +243,8 @@ plots.show(plots.steps(one, two))
 #
 # The dashed curve is computed, not measured. It assumes that each of the two workers takes steps like those of a single
 # worker, independently of the other, and that a step lasts as long as the *slower* of the two. So the distance from the
-# first curve to the dashed one is the extra time for **waiting** that the jitter of one worker accounts for. The rest,
-# from the dashed curve to the last one, has another cause. (You compute this in the optional part at the end.)
+# first curve to the dashed one is the time that a worker would lose by **waiting** if jitter were the only cause. The
+# rest, from the dashed curve to the last one, has other causes. (You compute this in the optional part at the end.)
 
 # %%
 from labs.results import steps
@@ -254,10 +255,12 @@ outcome("05.9", both / alone, how=how)
 # %% [markdown]
 # ## T6: the three plots
 #
-# From your `rows`, plot the epoch time, images per second and speedup against the number of workers, in one `figure`
-# with three plots. Each row is a dictionary with the keys `workers`, `epoch_seconds`, `images_per_second` and
-# `speedup`. Label all axes, with a unit where there is one. Start with
-# `figure = Figure(figsize=(12, 3.2), layout="constrained")` and `figure.subplots(1, 3)`.
+# Draw one `figure` with three plots side by side. They show the epoch time, the images per second and the speedup of
+# your own runs, each against the number of workers. The values are in `rows`: each row is a dictionary with the keys
+# `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Lines, points and bars are all accepted, but recorded
+# runs are not. Every plot must show all numbers of workers in your `rows`, and the axes must say in words what they
+# show, with a unit where there is one, such as "seconds per epoch". Start with `figure = Figure(figsize=(12, 3.2),
+# layout="constrained")` and `figure.subplots(1, 3)`.
 
 # %% labs={"id": "T6"}
 from matplotlib.figure import Figure
@@ -285,8 +288,8 @@ plots.show(plots.scaling(rows))
 # %% [markdown]
 # ## Why is it below the ideal?
 #
-# Opinions are cheap, so take a step apart by comparing whole steps that differ in only *one* thing. Four kinds of step
-# take turns, round after round, with the same number of images per worker:
+# Do not guess: take a step apart, by comparing whole steps that differ in only *one* thing. Four kinds of step take
+# turns, round after round, with the same number of images per worker:
 #
 # | kind of step | what is in it |
 # |---|---|
@@ -322,7 +325,7 @@ if apart:
 #
 # `steps_of` contains the time of each kind of step, in seconds. **Compute** the speedup of the two independent training
 # runs: divide the number of images that both together process per second by the number that one alone processes per
-# second. In a step, each worker trains one batch. This is an estimate of the speedup that you would get if the exchange
+# second. In a step, each worker processes one batch. This speedup is an estimate of what you would get if the exchange
 # cost nothing.
 
 # %% labs={"id": "05.10"}
@@ -335,9 +338,8 @@ check("05.10", unconnected, steps_of)
 # Here are two more numbers, each measured separately: how long the pipeline takes to prepare a batch for both workers,
 # and how long an all-reduce of the whole gradient takes. The pipeline prepares the next batch while the current step is
 # running, so it costs little as long as it is faster than a step. Compare the all-reduce with the line "exchange and
-# waiting". If that line shows a longer time, the difference is waiting and whatever else
-# `MirroredStrategy` adds. If it shows a shorter time, part of the
-# all-reduce ran while the backward pass was still computing.
+# waiting". If that line shows a longer time, the difference is waiting, and whatever else `MirroredStrategy` adds. If
+# it shows a shorter time, part of the all-reduce ran while the backward pass was still computing.
 
 # %%
 if apart:
@@ -374,8 +376,8 @@ gain = on_2["final_accuracy"] - on_1["final_accuracy"]
 outcome("05.2", "equal" if abs(gain) < 0.01 else "higher" if gain > 0 else "lower", how=how)
 
 # %% [markdown]
-# "Twice as fast and just as good" is a claim that needs checking. The number of epochs is the same, and so are the
-# images. How many times are the weights updated in one epoch, on 1 worker and on 2?
+# "Twice as fast and just as good" is a claim that needs checking. Both runs have the same number of epochs and the same
+# images. But how many times are the weights updated in one epoch, on 1 worker and on 2?
 
 # %% labs={"id": "05.12"}
 ### BEGIN SOLUTION

@@ -15,7 +15,7 @@
 #
 # In notebook 05 you completed `scripts/ResNet50.py` and measured it on this machine. Here you read a log from a cluster
 # with a critical eye, and write a **batch script** that runs the same training there as a job. You need your
-# `ResNet50.py` from notebook 05. At the end, you hand in task **T5**, together with your runs from notebook 05.
+# `ResNet50.py` from notebook 05. At the end, you write task **T5**, about your runs from notebook 05.
 
 # %%
 from labs import blanks, jobs, recorded
@@ -47,7 +47,7 @@ tables.show(cluster, list(headers), headers)
 #
 # The log gives whole seconds: 45 s and 12 s. So the speedup on 4 GPUs could be anything from 3.56 to 3.96, as you found
 # in notebook 01. The cure costs nothing: let the log give the time of **n epochs together**, again in whole seconds.
-# Suppose that these times are n x 45 and n x 12. What is the smallest n for which both the lowest and the highest
+# Suppose that these times are n x 45 s and n x 12 s. What is the smallest n for which both the lowest and the highest
 # possible speedup differ from 45/12 by less than 1 %?
 
 # %% labs={"id": "05.13"}
@@ -68,8 +68,8 @@ check("05.13", epochs_together)
 #
 # ## Run it on the cluster
 #
-# On a cluster, nobody starts a training run by hand. You write a **batch script**: a shell script whose `#SBATCH` lines
-# state what the job needs. The command `sbatch` hands it to **SLURM**, the program that allocates the cluster's
+# On a cluster, you do not start a training run yourself. You write a **batch script**: a shell script whose `#SBATCH`
+# lines state what the job needs. The command `sbatch` hands it to **SLURM**, the program that allocates the cluster's
 # resources. SLURM puts the job into a queue, starts it when enough GPUs are free, and ends it when its time is up.
 # Everything that you need to know about a site is in one file:
 
@@ -145,8 +145,8 @@ for line in (
 # trains on 1 worker, then on 2, and so on up to the number of GPUs in a node, one run after another. You fill in the
 # blanks:
 #
-# 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest run, and within the
-#    rule,
+# 1. how many **nodes**, **tasks**, **GPUs** and **cores** the job asks for: enough for its largest run, and no more
+#    than the rule allows,
 # 2. the global **batch** of each run. (The learning rate follows from it in your `ResNet50.py`.)
 
 # %%
@@ -163,7 +163,7 @@ check("05.15", batch_script)
 
 # %% [markdown]
 # One of these mistakes is worth a closer look. Suppose that the line `#SBATCH --gres=gpu:4` comes after `module load`
-# in a batch script, at a site where a job gets only the GPUs that it asks for. How many GPUs does this job get?
+# in a batch script, at a site where a job gets only the GPUs that it asks for. How many GPUs does the job get?
 
 # %% labs={"id": "05.16"}
 ### BEGIN SOLUTION
@@ -202,9 +202,18 @@ if batch_job:
 #
 # ## T5
 #
-# Hand in your `ResNet50.py` and `ResNet50.sh`, the relevant lines of `.out` and `.err` for each number of workers, and
-# a short account of what you ran on which machine, the epoch time and speedup with their intervals, the corresponding
-# accuracy, and what limits the speedup. You will find the numbers in the tables and figures of notebook 05.
+# T5 is an account of your runs, in about 8 to 14 sentences. The report shows your scripts, logs, tables and figures
+# beside it, so you do not copy them. Your account says:
+#
+# - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), and for which numbers of workers and batch sizes
+# - which `.out` and `.err` files belong to each number of workers, which of their lines you used, and what the `.err`
+#   files say
+# - what ran where: what a worker is, the machine, the local and the global batch, the number of rounds
+# - the epoch time and the speedup, with their intervals
+# - the accuracy, and the number of updates in an epoch
+# - what limits the speedup
+#
+# You will find the numbers in the tables and figures of notebook 05.
 
 # %% [markdown] labs={"id": "T5", "kind": "answer"}
 # ### T5: your answer

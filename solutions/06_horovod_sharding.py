@@ -95,7 +95,8 @@ print(source.labels[:3], "...", source.labels[-3:])
 # - **c**: `shard`, then shuffle the share with the worker's own seed, then batch
 # - **d**: shuffle everything with one common seed, then `shard`, then batch
 #
-# **Predict:** in which of these four ways is every single batch of a worker a fair sample of the ten classes? (The
+# **Predict:** with which of these four ways is every single batch that a worker gets a fair sample of the ten
+# classes? (The
 # question is about single batches, not about what both workers together read in a step, or what one worker reads in a
 # whole epoch.) Write the letters, for example `"ab"`.
 

@@ -180,7 +180,8 @@ check("07.9", script)
 
 # %% [markdown]
 # How does this script differ from the one in notebook 05? The comparison leaves out printing and the record. Look at
-# the lines about the network, the loss and the data: which of them differ, and because of which of the six steps?
+# the lines about the network, the loss and the data: which of them differ, and which of the six steps explains each
+# difference?
 
 # %%
 compare.scripts("scripts/ResNet50.py", script)

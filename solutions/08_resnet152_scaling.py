@@ -260,8 +260,8 @@ outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, hi
 # %% [markdown] labs={"id": "T8", "kind": "answer"}
 # ### T8: your answer
 # ### BEGIN SOLUTION
-# I doubled the batch size of ResNet152V2 from 1 until memory ran out, with the memory that the preset allows for a
-# step (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one fails
+# I doubled the batch size of ResNet152V2, starting from 1, until a step no longer fitted into the memory that the
+# preset allows (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one fails
 # with the line `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape
 # is the batch size that failed. ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the two
 # limits only as an interval; the ratio of the activations per image, computed from the layers, can be compared with
@@ -426,7 +426,7 @@ for file in large_files:
 # worker. The files are runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of the .out file names the
 # model, the number of workers, the global batch size and the learning rate. The lines `N/N - ..s` give the time of
 # each epoch; I left out the first epoch of each run. The .err files contain no errors. The table above gives the
-# speedup and the efficiency with 95 % intervals, alongside the epoch time and images per second measured in these
+# speedup and the efficiency with 95 % intervals, alongside the epoch time and images per second of the same few
 # minutes. It also gives the accuracy after the last epoch, when 2 workers have made half as many updates as 1 worker. I
 # predicted the step time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on
 # 4 workers would be oversubscribed on 2 cores.

@@ -274,8 +274,8 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 
 # %% [markdown]
 # Is the order of the two networks the same at both batch sizes? These bytes are counted. No run was measured at the
-# largest batch sizes, and bytes are not seconds. So whoever speaks of "the scaling of ResNet152V2" must say at which
-# batch size. The optional notebook `12_where_a_step_goes` takes a step apart, measures it at the largest batch sizes
+# largest batch sizes, and bytes are not seconds. So anyone who talks about "the scaling of ResNet152V2" must say at
+# which batch size. The optional notebook `12_where_a_step_goes` takes a step apart, measures it at the largest batch sizes
 # as well, and makes a prediction for 4,096 workers.
 #
 # ## T10: explain what you found

@@ -404,8 +404,8 @@ check("09.24", share_of_steps)
 # by itself was no worse: with the same number of steps and tuned rates, no difference was left, while with the same
 # number of epochs and the same rate, batch size 512 had made only 1/80 as many updates as batch size 8. With workers to
 # spare, I would rather try several rates at the same time, without any exchange. I would also look for slow workers: if
-# each of 64 ranks pauses in one step out of 100, some rank pauses in 47 % of the steps. A rank that is always late must
-# be repaired, because without it the network never learns what only its shard contains.
+# each of 64 ranks pauses in one step out of 100, some rank pauses in 47 % of the steps. A rank that is always late
+# must be fixed, not left out: without it, the network never learns what only that rank's shard contains.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -486,7 +486,7 @@ if answered("09.17"):
 # %% [markdown]
 # At first, the gradients of all the images point in similar directions, and a small batch is enough. Later the gradient
 # is small but the noise is not, so a larger batch pays off. Do not expect the noise scale to equal the B_crit of your
-# fit. The fit covers the whole run up to 95 %, with the best rate for each batch size. A noise scale belongs to one
+# fit. The fit covers the whole run, until it reaches 95 % accuracy, with the best rate for each batch size. A noise scale belongs to one
 # moment and one learning rate, and it continues to grow after the network has reached 95 %. Compare only the orders of
 # magnitude and the direction.
 #

@@ -78,7 +78,7 @@ plots.show(show_watched.figure(slow, title=title))
 #
 # So ask how much was *done*: how many images per second, and how many operations per second? The next table shows, for
 # each rank, the images per second, the operations of one image, and the most operations per second that the worker can
-# do. (The operations of an image include the forward and the backward pass, and a multiply-add counts as two. The
+# do. (The operation count per image includes the forward and the backward pass, and a multiply-add counts as two. The
 # maximum was measured with a large matrix product before training began.)
 
 # %%

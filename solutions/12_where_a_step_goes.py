@@ -245,7 +245,7 @@ tables.show(shown, tuple(shown[0]), headers | {"share": "share within the backwa
 outcome("12.3", shown[0]["share"], how=kind)
 
 # %% [markdown]
-# Rank 0 learns only after a delay that a gradient is ready, so the share within the backward pass is an upper bound.
+# Rank 0 learns that a gradient is ready only after a delay, so the share within the backward pass is an upper bound.
 # Even hidden messages are not always free: on CPU cores, the all-reduce slows down the backward pass that hides it. On
 # GPUs, NCCL does the same to a lesser extent.
 #
@@ -549,3 +549,5 @@ check("12.7", without_fusion)
 # - The batch size per worker determines what can be hidden: with a smaller batch, the number of bytes stays the same
 #   but the backward pass gets shorter.
 # - Predict first. A residual that you can explain is worth more than a fit that happens to match.
+#
+# Next: `13_write_the_schedule`.

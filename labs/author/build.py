@@ -35,21 +35,20 @@ def build(root, names=None, execute=True, force=False, report=print) -> list[str
     for name in sorted(chosen):
         solution, student = every[name]
         path = root / "solutions" / f"{name}.ipynb"
-        if force or differences(root, path, solution, executed=True):
-            label = label_of(root, path)
-            if execute:
-                report(f"executing {label} ({len(solution.cells)} cells)")
-                with computing.Watch() as watch:
-                    made = executed(root, solution, label)
-                why_not = watch.why_not()
-                if not why_not and computing.state(root, name, watch.seconds):
-                    solution, student = pair(root, sources(root)[name])  # with the time that was just taken
-                    made = _with_outputs(solution, made)
-                files.write(path, as_text(made))
-                done.append(f"executed {label}")
-                report(f"{label} took {watch}" + (f": not stated, since {why_not}" if why_not else ""))
-            else:
-                report(f"{label} is out of date and was not executed")
+        label, old = label_of(root, path), force or differences(root, path, solution, executed=True)
+        if old and not execute:
+            report(f"{label} is out of date and was not executed")
+        elif old:
+            report(f"executing {label} ({len(solution.cells)} cells)")
+            with computing.Watch() as watch:
+                made = executed(root, solution, label)
+            why_not = watch.why_not()
+            if not why_not and computing.state(root, name, watch.seconds):
+                solution, student = pair(root, sources(root)[name])  # with the time that was just taken
+                made = _with_outputs(solution, made)
+            files.write(path, as_text(made))
+            done.append(f"executed {label}")
+            report(f"{label} took {watch}" + (f": not stated, since {why_not}" if why_not else ""))
         done += render.write(root, {f"notebooks/{name}.ipynb": as_text(student)}, report)
     return done
 
@@ -68,9 +67,9 @@ def executed(root: Path, notebook, label: str = "notebook"):
     result = copy.deepcopy(notebook)
     run_all(result, root / "solutions", label, env={"LABS_STRICT": "1"})
     clean(result, root)
-    result.metadata = copy.deepcopy(notebook.metadata)
     if wrong := _not_executed(result):
         raise BuildError(f"{label}: {wrong[0]}")
+    result.metadata = copy.deepcopy(notebook.metadata)
     return result
 
 
@@ -105,9 +104,8 @@ def check(root, names=None) -> list[str]:
     try:
         every = pairs(root)
         for name in sorted(_chosen(every, names)):
-            solution, student = every[name]
-            problems += differences(root, root / "solutions" / f"{name}.ipynb", solution, executed=True)
-            problems += differences(root, root / "notebooks" / f"{name}.ipynb", student, executed=False)
+            for folder, expected in zip(("solutions", "notebooks"), every[name], strict=True):
+                problems += differences(root, root / folder / f"{name}.ipynb", expected, folder == "solutions")
         problems += render.differing(root, student_scripts(root), "is not the blank form of its source", FIX)
     except BuildError as error:
         return [*problems, str(error).splitlines()[0] + f"; then {FIX}"]
@@ -132,18 +130,16 @@ def differences(root: Path, path: Path, expected, executed: bool) -> list[str]:
         labs = metadata.pop("labs", {})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return [f"{label}: is not a notebook ({type(error).__name__}); {FIX}"]
-    wrong = []
+    wrong, keys = [], ("cell_type", "id", "source", "metadata")
     if labs != expected.metadata.labs:
         wrong.append("is out of date: its source, or a file that the source uses, has changed")
     if metadata != {key: value for key, value in expected.metadata.items() if key != "labs"}:
         wrong.append("its metadata are not the generated ones")
     if len(cells) != len(expected.cells):
         wrong.append(f"has {len(cells)} cells, its source {len(expected.cells)}")
-    else:
-        for number, (cell, right) in enumerate(zip(cells, expected.cells, strict=True), 1):
-            keys = ("cell_type", "id", "source", "metadata")
-            if parts := [key for key in keys if cell.get(key) != right.get(key)]:
-                wrong.append(f"cell {number} (id {right.id}) differs from the source in {', '.join(parts)}")
+    for number, (cell, right) in enumerate(zip(cells, expected.cells, strict=False), 1):
+        if len(cells) == len(expected.cells) and (unlike := [key for key in keys if cell.get(key) != right.get(key)]):
+            wrong.append(f"cell {number} (id {right.id}) differs from the source in {', '.join(unlike)}")
     if executed:
         wrong += _not_executed(found)
     elif any(cell.get("outputs") or cell.get("execution_count") for cell in cells):
@@ -152,11 +148,9 @@ def differences(root: Path, path: Path, expected, executed: bool) -> list[str]:
 
 
 def _not_executed(notebook) -> list[str]:
-    wrong, count = [], 0
-    for number, cell in enumerate(notebook.cells, 1):
-        if cell.get("cell_type") != "code" or not cell.get("source", "").strip():
-            continue
-        count += 1
+    code = [(n, cell) for n, cell in enumerate(notebook.cells, 1) if cell.get("cell_type") == "code"]
+    wrong = []
+    for count, (number, cell) in enumerate([each for each in code if each[1].get("source", "").strip()], 1):
         found, which = cell.get("execution_count"), f"cell {number} (id {cell.get('id')})"
         if found != count:
             wrong.append(f"{which} has execution count {found} instead of {count}")

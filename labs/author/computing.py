@@ -27,10 +27,10 @@ class Watch:
 
     def __exit__(self, *_):
         (wall, own, busy), (wall_0, own_0, busy_0) = self._now(), self._begin
-        self.seconds = wall - wall_0
-        known = busy is not None and busy_0 is not None
-        spent = busy - busy_0 - (own - own_0) if known else None
-        self.others = max(0.0, spent / self.seconds / len(os.sched_getaffinity(0))) if known else None
+        self.seconds, self.others = wall - wall_0, None
+        if None not in (busy, busy_0):
+            spent = busy - busy_0 - (own - own_0)
+            self.others = max(0.0, spent / self.seconds / len(os.sched_getaffinity(0)))
 
     @staticmethod
     def _now():
@@ -42,13 +42,12 @@ class Watch:
 
     def why_not(self):
         """Why these seconds are not those to state, as a text; None if they are."""
-        if presets.choose().name != "laptop":
-            return "the preset is another one"
-        if devices.cores() != CORES:
-            return f"this machine has {devices.cores()} cores"
-        if self.others is None or self.others > QUIET:
-            return "the machine was not quiet"
-        return None
+        reasons = {
+            "the preset is another one": presets.choose().name != "laptop",
+            f"this machine has {devices.cores()} cores": devices.cores() != CORES,
+            "the machine was not quiet": self.others is None or self.others > QUIET,
+        }
+        return next((why for why, holds in reasons.items() if holds), None)
 
 
 def state(root, name, seconds):
@@ -60,15 +59,8 @@ def state(root, name, seconds):
     minutes, stated = math.ceil(seconds / 60), _STATED.search(source.read_text(encoding="utf-8"))
     if not stated or minutes <= int(stated[1]):
         return False
-    if readme.exists():
-        _replace(readme, re.compile(rf"(?m)^(\| `{name}`.*\| )\d+( min \|)$"), rf"\g<1>{minutes}\g<2>")
-    return _replace(source, _STATED, f"{minutes} minutes")
-
-
-def _replace(path, pattern, text):
-    """Whether a file changed: the first place of a pattern is given another text."""
-    before = path.read_text(encoding="utf-8")
-    after = pattern.sub(text, before, count=1)
-    if after != before:
-        files.write(path, after)
-    return after != before
+    row = re.compile(rf"(?m)^(\| `{name}`.*\| )\d+( min \|)$")
+    for path, pattern, text in ((readme, row, rf"\g<1>{minutes}\g<2>"), (source, _STATED, f"{minutes} minutes")):
+        if path.exists():
+            files.write(path, pattern.sub(text, path.read_text(encoding="utf-8"), count=1))
+    return True

@@ -49,19 +49,16 @@ def execute(notebook, folder: Path | str, name: str = "notebook", timeout: int =
 
 
 def _message(notebook, index: int, error: Exception, name: str, timeout: int) -> str:
-    cell = notebook.cells[index]
-    kind, trace = type(error).__name__, ""
-    dead = "the kernel died (out of memory, or a crash in compiled code)"
+    cell, trace = notebook.cells[index], ""
+    kind, dead = type(error).__name__, "the kernel died (out of memory, or a crash in compiled code)"
     reason = {"CellTimeoutError": f"no end after {timeout} s", "DeadKernelError": dead}.get(kind, f"{kind}: {error}")
     if hasattr(error, "ename"):
         reason = f"{error.ename}: {error.evalue}"
         trace = _ESCAPE.sub("", error.traceback or "").split("-" * 60, 1)[-1].strip("- \n")
     reason = _ESCAPE.sub("", reason).strip().splitlines()[0]
-    text = f"{name}: cell {index + 1} (id {cell.get('id')}) failed: {reason}\n"
-    text += "\n".join("    | " + line for line in cell.source.splitlines())
-    if trace:
-        text += "\n" + "\n".join("    " + line for line in trace.strip().splitlines()[-15:])
-    return text
+    shown = ["    | " + line for line in cell.source.splitlines()]
+    shown += ["    " + line for line in trace.strip().splitlines()[-15:]]
+    return "\n".join([f"{name}: cell {index + 1} (id {cell.get('id')}) failed: {reason}", *shown])
 
 
 def clean(notebook, root: Path | str) -> None:
@@ -80,25 +77,24 @@ def clean(notebook, root: Path | str) -> None:
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
-        if cell.cell_type != "code":
-            continue
         merged = []
-        for output in cell.outputs:
-            if output.output_type == "stream":
-                if merged and merged[-1].output_type == "stream" and merged[-1].name == output.name:
-                    merged[-1].text += output.text
-                    continue
-            elif _WIDGET in output.get("data", {}):
-                still = {kind: value for kind, value in output.data.items() if kind != _WIDGET}
-                output.data = still if "text/html" in still else {"text/plain": _INTERACTIVE}
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            last = merged[-1] if merged and "text" in output else {}
+            if "text" in output and last.get("name") == output.name:
+                last.text += output.text
+                continue
+            if data.pop(_WIDGET, None):
+                output.data = data if "text/html" in data else {"text/plain": _INTERACTIVE}
             merged.append(output)
         for output in merged:
-            if output.output_type == "stream":
+            if "text" in output:
                 output.text = neutral(fold(output.text))
             for kind, value in output.get("data", {}).items():
                 if kind.startswith("text/") and isinstance(value, str):
                     output.data[kind] = neutral(value)
-        cell.outputs = [output for output in merged if output.get("text") != ""]
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in merged if output.get("text") != ""]
 
 
 def fold(text: str) -> str:

@@ -30,8 +30,9 @@ def solution_lines(source, name="source", longer_than=_LONGER_THAN):
                 documented = ast.get_docstring(node, clean=False) is not None
                 stop = node.body[0].end_lineno if documented else first_line(node.body[0]) - 1
                 kept.update(range(first_line(node) - 1, stop))
-    outside = {normal(line) for index, line in enumerate(lines) if index not in inside}
-    hidden = [(index + 1, normal(lines[index])) for index in sorted(inside - kept)]
+    shown = [normal(line) for line in lines]
+    outside = {line for index, line in enumerate(shown) if index not in inside}
+    hidden = [(index + 1, shown[index]) for index in sorted(inside - kept)]
     return [(number, line) for number, line in hidden if len(line) > longer_than and line not in outside]
 
 
@@ -45,10 +46,8 @@ def secrets(root):
         shown |= set(map(normal, blank(text, path.name).split("\n")))
     for name, text in render.scripts(root).items():
         lines = {normal(line): name for line in text.split("\n") if len(line) > _LONGER_THAN}
-        if name.startswith("slurm/"):
-            shown |= set(lines)
-        else:
-            hidden |= lines
+        shown |= lines.keys() if name.startswith("slurm/") else set()
+        hidden |= {} if name.startswith("slurm/") else lines
     return {line: where for line, where in hidden.items() if line not in shown}
 
 

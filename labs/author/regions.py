@@ -82,24 +82,22 @@ def blank(source: str, name: str = "source") -> str:
     lines = source.split("\n")
     _compile(source, list(range(len(lines))), name, "")
     starts = {node.lineno for node in ast.walk(parse(source)) if isinstance(node, ast.stmt)}
-    student, origin, position = [], [], 0
+    student, position = [], 0  # of the student's form: (line, number of the line of the source)
     for region in regions(source, name):
-        if region.markdown:
-            filled = [lines[region.begin].replace(BEGIN, YOUR_ANSWER).rstrip()]
-        else:
+        student += zip(lines[position : region.begin], range(position, region.begin), strict=True)
+        filled = [lines[region.begin].replace(BEGIN, YOUR_ANSWER).rstrip()]
+        if not region.markdown:
             statements, indent = statements_of(lines, region, name)
-            for node in statements:
-                if node.lineno not in starts:
-                    raise BuildError(f"{name}:{node.lineno}: {_PART}; move its markers")
+            if split := [node.lineno for node in statements if node.lineno not in starts]:
+                raise BuildError(f"{name}:{split[0]}: {_PART}; move its markers")
             given = [lines[index].replace(GIVEN, "", 1).rstrip() for index in region.given]
             filled = given or _render(statements, indent, lines)
-        student += lines[position : region.begin] + filled
-        origin += list(range(position, region.begin)) + [region.begin] * len(filled)
+        student += ((line, region.begin) for line in filled)
         position = region.end + 1
-    student += lines[position:]
-    origin += range(position, len(lines))
-    _compile("\n".join(student), origin, name, "after blanking, ")
-    return "\n".join(student)
+    student += zip(lines[position:], range(position, len(lines)), strict=True)
+    text = "\n".join(line for line, _ in student)
+    _compile(text, [origin for _, origin in student], name, "after blanking, ")
+    return text
 
 
 def _compile(text: str, origin: list[int], name: str, when: str) -> None:
@@ -114,30 +112,26 @@ def statements_of(lines: list[str], region: Region, name: str) -> tuple[list[ast
     """Top-level statements of a region, with line numbers of the source, and their indentation."""
     inside = lines[region.begin + 1 : region.end]
     code = [line for line in inside if line.strip() and not line.lstrip().startswith("#")]
-    first = (code or lines[region.begin :])[0]
-    indent = first[: len(first) - len(first.lstrip())]
+    indent = re.match(r"\s*", (code or lines[region.begin :])[0])[0]
     opener = "if True:" if indent and code else ""  # in the place of the marker
     try:
-        tree = parse("\n".join([""] * region.begin + [opener, *inside]))
+        body = parse("\n".join([""] * region.begin + [opener, *inside])).body
     except SyntaxError as error:
         raise BuildError(f"{name}:{error.lineno}: {_PART} ({error.msg}); move its markers") from None
-    if opener and len(tree.body) > 1:
-        raise BuildError(f"{name}:{tree.body[1].lineno}: {_PART} of one block; move its markers")
-    return (tree.body[0].body if opener else tree.body), indent
+    if opener and len(body) > 1:
+        raise BuildError(f"{name}:{body[1].lineno}: {_PART} of one block; move its markers")
+    return (body[0].body if opener else body), indent
 
 
 def _render(statements: list[ast.stmt], indent: str, lines: list[str]) -> list[str]:
-    shown, seen = [], set()
+    shown = {}  # by name: a name stands once
     for node in statements:
         if isinstance(node, DEFINITION):
-            shown += _definition(node, lines, indent)
-            seen.add(node.name)
+            shown[node.name] = _definition(node, lines, indent)
             continue
         for target, annotation in _assigned(node):
-            if target not in seen:
-                seen.add(target)
-                shown.append(f"{indent}{target}{annotation} = {YOUR_CODE}")
-    return shown or [indent + YOUR_CODE]
+            shown.setdefault(target, [f"{indent}{target}{annotation} = {YOUR_CODE}"])
+    return [line for each in shown.values() for line in each] or [indent + YOUR_CODE]
 
 
 def first_line(node: ast.stmt) -> int:
@@ -147,7 +141,6 @@ def first_line(node: ast.stmt) -> int:
 def _definition(node, lines: list[str], indent: str) -> list[str]:
     """Signature and docstring of a function or class as written, and a blank for the rest."""
     first, body = node.body[0], node.body
-    documented = ast.get_docstring(node, clean=False) is not None
     inner = lines[first.lineno - 1][: first.col_offset]
     if inner.strip():  # the body stands behind the signature's colon
         text = ast.unparse(node).split("\n")
@@ -156,36 +149,23 @@ def _definition(node, lines: list[str], indent: str) -> list[str]:
         header = lines[first_line(node) - 1 : first_line(first) - 1]
         while not header[-1].strip() or header[-1].lstrip().startswith("#"):
             header.pop()
-        if documented:
+        if ast.get_docstring(node, clean=False) is not None:
             header, body = header + lines[first.lineno - 1 : first.end_lineno], body[1:]
     return header + (_render(body, inner, lines) if isinstance(node, ast.ClassDef) else [inner + YOUR_CODE])
 
 
 def _assigned(node: ast.stmt):
     """(name, annotation text) of each name that a statement binds and that later code may use."""
-    if isinstance(node, (ast.Assign, ast.AugAssign)):
-        for target in getattr(node, "targets", None) or [node.target]:
-            yield from _names(target)
-    elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        for name, _ in _names(node.target):
-            yield name, f": {ast.unparse(node.annotation)}"
-    elif isinstance(node, DEFINITION):
+    if isinstance(node, DEFINITION):
         yield node.name, ""
-    elif isinstance(node, (ast.With, ast.AsyncWith, ast.If, ast.Try, ast.TryStar)):
-        for part in ("body", "handlers", "orelse", "finalbody"):
-            for child in getattr(node, part, []):
-                for inner in child.body if isinstance(child, ast.ExceptHandler) else [child]:
-                    yield from _assigned(inner)
-
-
-def _names(target: ast.expr):
-    if isinstance(target, ast.Name):
-        yield target.id, ""
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for element in target.elts:
-            yield from _names(element)
-    elif isinstance(target, ast.Starred):
-        yield from _names(target.value)
+    elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+        annotation = f": {ast.unparse(node.annotation)}" if isinstance(node, ast.AnnAssign) else ""
+        for part in (part for target in getattr(node, "targets", [node]) for part in ast.walk(target)):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                yield part.id, annotation
+    elif isinstance(node, (ast.With, ast.AsyncWith, ast.If, ast.Try, ast.TryStar, ast.ExceptHandler)):
+        for child in ast.iter_child_nodes(node):
+            yield from _assigned(child)
 
 
 def blank_batch(source, name="script"):
@@ -195,12 +175,10 @@ def blank_batch(source, name="script"):
     for region in regions(source, name):
         student += lines[position : region.begin]
         for number, line in enumerate(lines[region.begin + 1 : region.end], region.begin + 2):
-            if directive := _DIRECTIVE.match(line):
-                student.append(f"{directive[1]}=...")
-            elif assignment := _ASSIGNMENT.match(line):
-                student.append(f"{assignment[1]}={YOUR_CODE}")
-            else:
+            directive, assignment = _DIRECTIVE.match(line), _ASSIGNMENT.match(line)
+            if not (directive or assignment):
                 known = "a region of a batch script holds directives with a value and assignments only"
                 raise BuildError(f"{name}:{number}: {known}; move its markers")
+            student.append(f"{directive[1]}=..." if directive else f"{assignment[1]}={YOUR_CODE}")
         position = region.end + 1
     return "\n".join(student + lines[position:])

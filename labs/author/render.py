@@ -14,6 +14,7 @@ from pathlib import Path
 from labs import files, presets
 from labs.author.regions import blank_batch, strip_markers
 from labs.blanks import BuildError
+from labs.printed import several
 from labs.slurm import sites
 from labs.slurm.check.form import syntax
 
@@ -40,37 +41,35 @@ def fields(site, script):
     top = min(max(site.workers), site.gpus or max(site.workers))
     count = site.gpus or top
     spans = {gpus: " to ".join(map(str, dict.fromkeys(site.cpus_for(gpus)))) for gpus in sorted(site.cpus_per_gpus)}
-    rule = ", ".join(f"{gpus} GPU{'s' * (gpus > 1)}: {span}" for gpus, span in spans.items())
+    rule = ", ".join(f"{several(gpus, 'GPU')}: {span}" for gpus, span in spans.items())
     names = [str(count) for count in site.workers]
     contained = len(site.python) > 1  # no step of SLURM's can be started from inside a container
+    alone = "# One node only: Python runs in a container here, which cannot start ranks on other nodes."
+    more = alone if contained else f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}"
     study_nodes = 1 if contained else site.nodes
-    personal = [
-        f"# This site wants your {word}, which no script should hold: export SBATCH_{word.upper()}=..."
-        for word, wanted in (("account", site.account), ("QOS", site.qos))
-        if wanted
-    ]
+    wanted = {"account": site.account, "QOS": site.qos}
+    personal = "# This site wants your {}, which no script should hold: export SBATCH_{}=..."
+    gres = {gpus: f"#SBATCH --gres=gpu:{gpus}" if site.gpus else "" for gpus in (1, top, count)}
     return {
         "SITE": site.name,
         "PATH": f"slurm/{site.id}/{script}",
-        "PERSONAL": "\n".join(personal),
+        "PERSONAL": "\n".join(personal.format(word, word.upper()) for word in wanted if wanted[word]),
         "PARTITION": f"#SBATCH --partition={site.partition}" if site.partition else "",
         "TIME": site.time,
         "RULE": f"{rule}." if rule else "any number.",
         "TASKS": top,
-        "GRES": _gres(site, top),
+        "GRES": gres[top],
         "CPUS": share(site, top),
         "CPUS_PER_RANK": share(site, top) // top,
         "NODE_TASKS": count,
-        "NODE_GRES": _gres(site, count),
+        "NODE_GRES": gres[count],
         "CPUS_PER_TASK": share(site, count) // count,
-        "GRES_ONE": _gres(site, 1),
+        "GRES_ONE": gres[1],
         "CPUS_ONE": share(site, 1),
         "NODES": site.nodes,
         "STUDY_NODES": study_nodes,
-        "STUDY_NODES_TEXT": f"{study_nodes} node{'s' * (study_nodes > 1)}",
-        "MORE_NODES": "# One node only: Python runs in a container here, which cannot start ranks on other nodes."
-        if contained
-        else f"# More nodes: sbatch --nodes=4 slurm/{site.id}/{script}",
+        "STUDY_NODES_TEXT": several(study_nodes, "node"),
+        "MORE_NODES": more,
         "STUDY_LAUNCHER": "" if contained else _study_launcher(site),
         "PRESET": site.preset,
         "WORKERS": " ".join(names),
@@ -83,10 +82,6 @@ def fields(site, script):
         "LAUNCH": _launch(site, "$SLURM_NTASKS"),
         "LAUNCH_RANKS": _launch(site, "$ranks"),
     }
-
-
-def _gres(site, gpus):
-    return f"#SBATCH --gres=gpu:{gpus}" if site.gpus else ""
 
 
 def _setup(site):
@@ -118,27 +113,24 @@ def _quoted(words):
 
 def _horovod(site):
     """Settings of the Horovod scripts."""
-    lines = []
-    if site.launcher == "srun":  # since SLURM 22.05 srun does not take it from the job
-        lines.append('export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"')
-    if site.interface:
-        lines.append(f"export NCCL_SOCKET_IFNAME={site.interface}")
-    if site.launcher == "horovodrun":
-        lines.append(
-            'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:$SLURM_NTASKS_PER_NODE/" | paste -sd,)'
-        )
-    return "\n".join(lines)
+    hosts = 'hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:$SLURM_NTASKS_PER_NODE/" | paste -sd,)'
+    lines = {  # since SLURM 22.05 srun does not take the number of CPUs from the job
+        'export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"': site.launcher == "srun",
+        f"export NCCL_SOCKET_IFNAME={site.interface}": site.interface,
+        hosts: site.launcher == "horovodrun",
+    }
+    return "\n".join(line for line, wanted in lines.items() if wanted)
 
 
 def _launch(site, ranks):
     """The launcher with its options; `ranks` as bash says it."""
-    options = _quoted(site.launcher_options)
     words = {
-        "srun": f'srun {options} --kill-on-bad-exit=1 --label --ntasks="{ranks}"',
-        "mpiexec": f'mpiexec {options} -n "{ranks}"',
-        "horovodrun": f'horovodrun {options} -np "{ranks}" -H "$hosts"',
+        "srun": ["srun", *site.launcher_options, "--kill-on-bad-exit=1", "--label"],
+        "mpiexec": ["mpiexec", *site.launcher_options, "-n"],
+        "horovodrun": ["horovodrun", *site.launcher_options, "-np"],
     }[site.launcher]
-    return re.sub(r"^(\S+)  ", r"\1 ", words)
+    count = {"srun": f'--ntasks="{ranks}"', "horovodrun": f'"{ranks}" -H "$hosts"'}.get(site.launcher, f'"{ranks}"')
+    return f"{_quoted(words)} {count}"
 
 
 def _study_launcher(site):
@@ -151,43 +143,39 @@ def fill(text, values, name="script"):
     """The text with its fields filled. Raises BuildError for a field that nobody knows."""
     lines = []
     for number, line in enumerate(text.split("\n"), 1):
-        for field in _FIELD.findall(line):
-            if field not in values:
-                raise BuildError(f"{name}:{number}: @{field}@ is not known; known are {', '.join(sorted(values))}")
+        if unknown := [field for field in _FIELD.findall(line) if field not in values]:
+            raise BuildError(f"{name}:{number}: @{unknown[0]}@ is not known; known are {', '.join(sorted(values))}")
         whole = _FIELD.fullmatch(line.strip())
-        if whole and not str(values[whole[1]]):
-            continue
-        lines.append(_FIELD.sub(lambda match: str(values[match[1]]), line))
+        if not whole or str(values[whole[1]]):
+            lines.append(_FIELD.sub(lambda match: str(values[match[1]]), line))
     return "\n".join(lines)
 
 
 def scripts(root):
     """{path below `root`: text} of all batch scripts, complete and with blanks. Raises BuildError, SiteError."""
     made = {}
-    for id in sites.names(root):
-        site = sites.load(id, root)
+    for site in (sites.load(id, root) for id in sites.names(root)):
         for name, path in sources(root).items():
             label = f"solutions/slurm/{name}"
             text = fill(path.read_text(encoding="utf-8"), fields(site, name), label)
-            made[f"solutions/slurm/{id}/{name}"] = strip_markers(text, label)
-            made[f"slurm/{id}/{name}"] = blank_batch(text, label)
-    for path, text in made.items():
-        if broken := syntax(text):
-            raise BuildError(
-                f"{path}:{broken.line_number}: {broken.problem} Look into slurm/sites/{path.split('/')[-2]}.toml."
-            )
+            both = {f"solutions/slurm/{site.id}/{name}": strip_markers(text, label)}
+            both[f"slurm/{site.id}/{name}"] = blank_batch(text, label)
+            for path, text in both.items():
+                if broken := syntax(text):
+                    said = f"{path}:{broken.line_number}: {broken.problem}"
+                    raise BuildError(f"{said} Look into slurm/sites/{site.id}.toml.")
+            made |= both
     return made
 
 
 def write(root, made, report=print):
     """Write those files of `made`, {path below `root`: text}, that are missing or out of date; returns a line for each,
     which `report` gets, too."""
-    done = []
-    for name, text in made.items():
-        if _text(root, name) != text:
-            files.write(Path(root, name), text)
-            done.append(f"wrote {name}")
-            report(done[-1])
+    done = [f"wrote {name}" for name, text in made.items() if _text(root, name) != text]
+    for line in done:
+        name = line.removeprefix("wrote ")
+        files.write(Path(root, name), made[name])
+        report(line)
     return done
 
 
@@ -207,6 +195,6 @@ def check(root):
     """Problems of the rendered scripts, one line each; [] if they all agree with their sources."""
     root, made = Path(root), scripts(root)
     problem, fix = "differs from what its source and the site say", "run `uv run labs slurm render`"
-    paths = [path for folder in ("slurm", "solutions/slurm") for path in sorted((root / folder).glob("*/*.sh"))]
-    alone = [path.relative_to(root) for path in paths if path.relative_to(root).as_posix() not in made]
-    return differing(root, made, problem, fix) + [f"{path}: has no source or no site; remove it" for path in alone]
+    there = [*sorted(root.glob("slurm/*/*.sh")), *sorted(root.glob("solutions/slurm/*/*.sh"))]
+    alone = [name for path in there if (name := path.relative_to(root).as_posix()) not in made]
+    return differing(root, made, problem, fix) + [f"{name}: has no source or no site; remove it" for name in alone]

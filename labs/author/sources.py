@@ -48,8 +48,8 @@ def _labs_names(text: str, package: str) -> frozenset[str]:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join(parents + ([node.module] if node.module else []))
+            above = package.split(".")[: 1 - node.level or None] if node.level else []
+            base = ".".join(filter(None, [*above, node.module]))
             names.update([base, *(f"{base}.{alias.name}" for alias in node.names)])
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "labs":
             names.add(f"labs.{node.attr}")
@@ -68,31 +68,26 @@ def source_files(root: Path, source: Path) -> list[Path]:
     """
     root, lesson, found = Path(root), lesson_of(root, source), set()
     text = Path(source).read_text(encoding="utf-8")
-    waiting = [Path(source), *lesson.glob("questions.py")]
     items = lesson.parent.glob("nb*/tasks.toml") if "progress(" in text else lesson.glob("tasks.toml")
     batch = [root / "solutions" / "slurm" / name for name in re.findall(r"[\"/]([\w-]+\.sh)\"", text)]
     programs = [root / "solutions" / "scripts" / name for name in re.findall(r"\bscripts/([\w-]+\.py)\b", text)]
-    for path in [*batch, *programs]:
-        if not path.exists():
-            missing = f"names {path.name}, but there is no {label_of(root, path)}; write it or correct the name"
-            raise BuildError(f"{label_of(root, source)}: {missing}")
-    waiting += programs
+    if missing := [path for path in [*batch, *programs] if not path.exists()]:
+        names = f"names {missing[0].name}, but there is no {label_of(root, missing[0])}; write it or correct the name"
+        raise BuildError(f"{label_of(root, source)}: {names}")
+    waiting = [Path(source), *lesson.glob("questions.py"), *programs]
     while waiting:
         path = waiting.pop()
         if path in found:
             continue
         found.add(path)
-        package = ".".join(path.relative_to(root).parent.parts)
         try:
-            names = _labs_names(path.read_text(encoding="utf-8"), package)
+            names = _labs_names(path.read_text(encoding="utf-8"), ".".join(path.relative_to(root).parent.parts))
         except SyntaxError as error:
             where = f"{label_of(root, path)}:{error.lineno}"
             raise BuildError(f"{where}: the file is not valid Python: {error.msg}") from None
-        for name in names:
-            parts = name.split(".")
-            for depth in range(1, len(parts) + 1):
-                stem = root.joinpath(*parts[:depth])
-                waiting += [p for p in (stem.with_suffix(".py"), stem / "__init__.py") if p.is_file()]
+        for parts in (name.split(".") for name in names):
+            stems = [root.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
+            waiting += [p for stem in stems for p in (stem.with_suffix(".py"), stem / "__init__.py") if p.is_file()]
     recorded = (path for path in (root / "labs" / "recorded").rglob("*") if "__pycache__" not in path.parts)
     if batch:  # and what a batch script says at every site
         batch += [path for path in (root / "slurm" / "sites").glob("*.toml") if not path.stem.endswith(".local")]
@@ -194,28 +189,26 @@ def _cell_id(name: str, cell, seen: Counter, label: str) -> str:
     if not isinstance(labs, dict) or {"id", "incorrectly_encoded_metadata"} & set(cell.metadata):
         form = '`# %% labs={"id": "05.3", "kind": "answer"}`'
         raise BuildError(f"{label}: its metadata cannot be read; write them as {form}")
-    if "id" in labs:
-        identifier = "labs-" + re.sub(r"[^A-Za-z0-9_-]", "-", str(labs["id"]))
-        if seen[identifier]:
-            raise BuildError(f"{label}: the id {labs['id']} is used twice; give each task its own")
-        seen[identifier] += 1
-        return identifier[:64]
     lines = [line.rstrip() for line in cell.source.splitlines() if line.strip()]
     text = "\0".join([name, cell.cell_type, *lines])
+    if "id" in labs:
+        text = "labs-" + re.sub(r"[^A-Za-z0-9_-]", "-", str(labs["id"]))
     seen[text] += 1
-    return hashlib.sha256(f"{text}\0{seen[text]}".encode()).hexdigest()[:12]
+    if "id" not in labs:
+        return hashlib.sha256(f"{text}\0{seen[text]}".encode()).hexdigest()[:12]
+    if seen[text] > 1:
+        raise BuildError(f"{label}: the id {labs['id']} is used twice; give each task its own")
+    return text[:64]
 
 
 def pairs(root: Path) -> dict[str, tuple]:
     """`pair` for every source by name; a task's id may stand in one notebook only (else BuildError)."""
-    made, owner = {}, {}
-    for name, source in sources(root).items():
-        made[name] = pair(root, source)
-        for cell in made[name][0].cells:
-            task = cell.metadata.get("labs", {}).get("id")
-            if task is not None and owner.setdefault(task, name) != name:
-                used = f"the id {task} is already used in solutions/{owner[task]}.py; give each task its own"
-                raise BuildError(f"solutions/{name}.py: {used}")
+    made, owner = {name: pair(root, source) for name, source in sources(root).items()}, {}
+    for name, cell in ((name, cell) for name, (solution, _) in made.items() for cell in solution.cells):
+        task = cell.metadata.get("labs", {}).get("id")
+        if task is not None and owner.setdefault(task, name) != name:
+            used = f"the id {task} is already used in solutions/{owner[task]}.py; give each task its own"
+            raise BuildError(f"solutions/{name}.py: {used}")
     return made
 
 

@@ -19,9 +19,8 @@ GIVEN = ["README.md", "CITATION.cff", "Makefile", "environment.yml", "pyproject.
 GIVEN += [".jupyter/", "labs/", "setup/", "slurm/sites/"]
 GIVEN += ["docs/students/", "docs/measured.md", "docs/not_run.md", "docs/jupyterlab.png"]
 KEPT_BACK = ("labs/author/", "labs/grading/")
-_ABOUT_TEACHING = re.compile(
-    r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. "
-)  # of README.md
+# Of README.md.
+_ABOUT_TEACHING = re.compile(r"\| for instructors \| \|\n(\|.*\n)+\n|`make test` runs every test[^.]*\. ")
 
 
 def student_tree(root, destination, version=labs.__version__, date=None, holds=True, keeps=None) -> list[str]:
@@ -34,28 +33,26 @@ def student_tree(root, destination, version=labs.__version__, date=None, holds=T
     git checkout.
     """
     root, destination = Path(root).resolve(), Path(destination).resolve()
-    given, made = _given(root), {name: text.encode() for name, text in generated(root).items()}
+    made = {name: text.encode() for name, text in generated(root).items()}
     made["README.md"] = _ABOUT_TEACHING.sub("", (root / "README.md").read_text(encoding="utf-8")).encode()
-    if not holds:
-        for path in root.glob("labs/lessons/nb*/tasks.toml"):
-            made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
-    made = {name: text for name, text in made.items() if not keeps or keeps(name)}
-    given = [name for name in given if name not in made and (not keeps or keeps(name))]
-    contents = {name: (root / name).read_bytes() for name in given} | made
-    made |= stamped(version, date or _last_commit(root), contents)
+    for path in () if holds else root.glob("labs/lessons/nb*/tasks.toml"):
+        made[label_of(root, path)] = student_tasks(path.read_text(encoding="utf-8")).encode()
+    contents = {name: (root / name).read_bytes() for name in _given(root) if name not in made} | made
+    contents = {name: content for name, content in contents.items() if not keeps or keeps(name)}
+    contents |= stamped(version, date or _last_commit(root), contents)
     try:
         if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
             raise BuildError(f"{destination} is not an empty folder; name a new folder or empty this one")
         destination.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as partial:
             tree = Path(partial, "tree")
-            for name, content in (contents | made).items():
+            for name, content in contents.items():
                 files.write(tree / name, content, lasting=False)
             os.replace(tree, destination)
     except OSError as problem:
         reason = f"{problem.strerror}; name a folder of yours on a disk with room"
         raise BuildError(f"{destination} cannot be written: {reason}") from None
-    return sorted({*given, *made})
+    return sorted(contents)
 
 
 def generated(root) -> dict[str, str]:
@@ -88,9 +85,8 @@ def _listed(root, *options):
 def _git(root, *words, **settings):
     """What git prints. Raises BuildError."""
     try:
-        return subprocess.run(
-            ["git", "-C", str(root), *words], capture_output=True, check=True, text=True, **settings
-        ).stdout
+        command = ["git", "-C", str(root), *words]
+        return subprocess.run(command, capture_output=True, check=True, text=True, **settings).stdout
     except (OSError, subprocess.CalledProcessError) as problem:
         reason = str(getattr(problem, "stderr", "") or problem).strip().splitlines()[-1]
         unknown = f"git cannot say which files belong to the course ({reason}); use a clone of its repository"

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from labs import blanks
+from labs import devices as hardware
 from labs.checks import tryout
 from labs.checks.judging import NotDone
 from labs.checks.reading import near
@@ -129,10 +130,11 @@ def _strategies(facts, workers, network):
     yield came and not facts["strategies"], "No MirroredStrategy is created: the model would live on one device."
     given = facts["devices"]
     for devices in facts["strategies"][-1:]:
-        kinds = {device.partition(":")[0] for device in given}
-        others = [device for device in devices if given and device.partition(":")[0] not in kinds]
-        named = f"MirroredStrategy is given {', '.join(others)}, and this machine's workers are {', '.join(given)}"
-        yield others, f"{named}. Name no devices yourself: give it the `workers`."
+        others = [device for device in devices if device.startswith("GPU")]
+        named = f"MirroredStrategy is given {', '.join(others)}, and this machine has no GPUs"
+        no_gpus = others and not hardware.gpus()
+        yield no_gpus, f"{named}. TensorFlow accepts such names, but with two or more, `fit` hangs. Give it `workers`."
+        devices = [device.replace("GPU", "CPU") for device in devices]  # which play the GPUs in a try-out
         asked = f"With --n_gpus {workers} MirroredStrategy has {several(len(devices), 'replica')}"
         all_there = f"{asked}: without arguments it takes every device it finds. Tell it the `workers`."
         yield len(devices) > len(given), all_there

@@ -24,6 +24,7 @@ says what it may be:
                                         # "any": one or more different letters, in any order
 
 `[task.evidence]` names what the report shows beside a task; of a prediction `[task.outcome]` says what was measured.
+`given` names what a notebook computes for a check from its runs: grading computes it again, and believes no notebook.
 """
 
 import re
@@ -50,13 +51,14 @@ class Evidence(BaseModel, extra="forbid", frozen=True):
 
     runs: their names, as regular expressions; a search for the largest batch and a breakdown have names, too
     scripts, batch: files below notebooks/scripts, and of each site
-    figures: drawn from the runs; networks: two of them, whose efficiencies are compared
+    figures: drawn from the runs; "schedules" are one's best ones of notebooks 13 and 13b
+    networks: two of them, whose efficiencies are compared
     """
 
     runs: list[str] = []
     scripts: list[str] = []
     batch: list[str] = []
-    figures: list[Literal["scaling", "rounds", "learning", "steps"]] = []
+    figures: list[Literal["scaling", "rounds", "learning", "steps", "schedules"]] = []
     networks: tuple[str, str] | None = None
 
 
@@ -76,6 +78,15 @@ class Task(BaseModel, extra="forbid", frozen=True):
     evidence: Evidence = Evidence()
 
 
+class Given(BaseModel, extra="forbid", frozen=True):
+    """What a notebook computes for a check from its runs, and grading computes again: a run's log, or the mean of each
+    part of a breakdown; otherwise: in place of these where nothing was measured."""
+
+    log: str | None = None
+    means: str | None = None
+    otherwise: dict[str, float] = {}
+
+
 class Check(Task):
     """An item that `check` judges.
 
@@ -86,6 +97,7 @@ class Check(Task):
     points: int = Field(ge=1)
     why: str = Field(min_length=1)
     several: bool = False
+    given: Given = Given()
 
 
 class Choice(Check):
@@ -180,6 +192,11 @@ def lessons():
                 raise TaskError(f"{path}: the id {item.id} is taken already, in {owner[item.id]}")
             owner[item.id] = path
     return found
+
+
+def items():
+    """{id: (Lesson, item)} of all lessons, in order. Raises TaskError."""
+    return {item.id: (lesson, item) for lesson in lessons().values() for item in lesson.task}
 
 
 def on_path(path):

@@ -49,19 +49,28 @@ def reap():
     return ended
 
 
+def job_of(process):
+    """(id of the SLURM job of a psutil.Process or None, whether it is the job's slurmstepd, its SLURM_CONF or None).
+
+    psutil reads no environment of a process that has written its title over the first variables; this does.
+    """
+    text = Path(f"/proc/{process.pid}/environ").read_text(errors="replace")
+    environment = dict(part.split("=", 1) for part in text.split("\0") if "=" in part)
+    step = re.match(r"slurmstepd: \[(\d+)\.", " ".join(process.cmdline()))
+    job = step[1] if step else environment.get("SLURM_JOB_ID")
+    return job, bool(step), environment.get("SLURM_CONF")
+
+
 def end_orphans(own):
     """End what daemons of SLURM's have left of jobs that are over, as the cgroup of a job does on a real cluster."""
-    children = [child for child in psutil.Process().children() if child.pid not in own]
     running, orphans = set(), []
-    for child in children:
+    for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error, OSError):
-            step = re.match(r"slurmstepd: \[(\d+)\.", " ".join(child.cmdline()))
-            environment = Path(f"/proc/{child.pid}/environ").read_text(errors="replace")
-            job = re.search(r"(?:^|\0)SLURM_JOB_ID=(\d+)", environment)
-            if step:
-                running.add(step[1])
-            elif job:
-                orphans.append((child, job[1]))
+            job, is_step, _ = job_of(child)
+            if is_step:
+                running.add(job)
+            elif job and child.pid not in own:
+                orphans.append((child, job))
     for child, job in orphans:
         with contextlib.suppress(psutil.Error):
             if job not in running:

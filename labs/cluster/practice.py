@@ -23,6 +23,7 @@ from pathlib import Path
 
 import psutil
 
+from labs.cluster.keeper import job_of
 from labs.errors import LabsError
 from labs.slurm import sites
 
@@ -70,10 +71,8 @@ class Cluster:
         if problem := missing():
             raise ClusterError(problem)
         if folder and len(str(Path(folder).resolve())) > LONGEST:
-            raise ClusterError(
-                f"{folder} has more than {LONGEST} characters: jobs could not be started, since SLURM's sockets lie "
-                "below it and a socket's path is limited. Name a folder with a shorter path."
-            )
+            said = "a socket's path is limited, so SLURM could not start jobs there. Name a folder with a shorter path."
+            raise ClusterError(f"{folder} has more than {LONGEST} characters: {said}")
         self = cls(folder or tempfile.mkdtemp(prefix="labs-slurm-"))
         if self.keeper():
             raise ClusterError(f"A cluster runs in {self.folder} already; end it, or name another folder.")
@@ -91,11 +90,11 @@ class Cluster:
 
     def _start_keeper(self, nodes, owned):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_")}
-        command = [sys.executable, str(HERE / "keeper.py"), str(self.folder), str(nodes), *["--owned"] * owned]
         environment |= self.environment | {"PATH": _path()}
+        command = [sys.executable, str(HERE / "keeper.py"), str(self.folder), str(nodes), *["--owned"] * owned]
+        stdin = subprocess.PIPE if owned else subprocess.DEVNULL  # a pipe closes when this process ends
         with open(self.folder / "log/keeper.log", "ab") as log:
-            # Its standard input closes when this process ends.
-            pipes = {"stdin": subprocess.PIPE if owned else subprocess.DEVNULL, "stdout": log, "stderr": log}
+            pipes = {"stdin": stdin, "stdout": log, "stderr": log}
             self._process = subprocess.Popen(command, env=environment, start_new_session=True, cwd="/", **pipes)
         (self.folder / KEEPER).write_text(str(self._process.pid))
 
@@ -116,65 +115,49 @@ class Cluster:
 
     def run(self, *command, timeout=60, **options):
         """A client command (sbatch, squeue, ...) against this cluster; the finished process, with its text."""
-        environment = {**os.environ, **self.environment, **options.pop("env", {})}
-        return subprocess.run(
-            list(map(str, command)), env=environment, capture_output=True, text=True, timeout=timeout, **options
-        )
+        options |= {"env": {**os.environ, **self.environment, **options.get("env", {})}, "timeout": timeout}
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)
 
     def keeper(self):
         """The cluster's keeper as psutil.Process; None where it does not run."""
-        try:
+        with contextlib.suppress(OSError, ValueError, psutil.Error):
             process = psutil.Process(int((self.folder / KEEPER).read_text()))
-            alive = process.status() != psutil.STATUS_ZOMBIE and str(self.folder) in process.cmdline()
-        except (OSError, ValueError, psutil.Error):
-            return None
-        return process if alive else None
+            if process.status() != psutil.STATUS_ZOMBIE and str(self.folder) in process.cmdline():
+                return process
+        return None
 
     def processes(self, job=None):
         """Processes of its jobs (SLURM's own included), or of one job by its id, as psutil.Process."""
         keeper, found = self.keeper(), []
         for process in keeper.children(recursive=True) if keeper else psutil.process_iter():
-            try:
-                environment = _environment(process)
-                step = re.match(r"slurmstepd: \[(\d+)\.", " ".join(process.cmdline()))
-                of = step[1] if step else environment.get("SLURM_JOB_ID")
-                ours = keeper or environment.get("SLURM_CONF") == self.environment["SLURM_CONF"]
+            with contextlib.suppress(psutil.Error, OSError):  # it has ended
+                of, _, configured = job_of(process)
+                ours = keeper or configured == self.environment["SLURM_CONF"]
                 if ours and of and str(job or of) == of and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
-            except (psutil.Error, OSError):
-                continue  # it has ended
         return found
 
     def stop(self):
         """End the cluster with all its jobs, and remove its folder; returns whether one ran."""
         keeper = self.keeper()
-        if keeper:
-            try:
+        try:
+            if keeper:
                 keeper.terminate()
                 keeper.wait(30)
-            except psutil.AccessDenied:
-                raise ClusterError("Root has started this cluster, so root must end it: run it with sudo.") from None
-            except psutil.TimeoutExpired:
-                raise ClusterError(f"The cluster's keeper (process {keeper.pid}) does not end.") from None
+        except psutil.AccessDenied:
+            raise ClusterError("Root has started this cluster, so root must end it: run it with sudo.") from None
+        except psutil.TimeoutExpired:
+            raise ClusterError(f"The cluster's keeper (process {keeper.pid}) does not end.") from None
         for process in self.processes():  # nothing, unless somebody killed the keeper
             process.kill()
         if process := getattr(self, "_process", None):
-            process.wait()
-            if process.stdin:
-                process.stdin.close()
-        if (self.folder / KEEPER).exists():
-            for _ in range(100):  # a daemon that is ending still writes its state
-                shutil.rmtree(self.folder, ignore_errors=True)
-                if not self.folder.exists():
-                    break
-                time.sleep(0.1)
+            process.communicate()
+        for _ in range(100 if (self.folder / KEEPER).exists() else 0):  # a daemon that is ending still writes its state
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not self.folder.exists():
+                break
+            time.sleep(0.1)
         return keeper is not None
-
-
-def _environment(process):
-    """As psutil's, which reads nothing of a process that has written its title over the first variables."""
-    text = Path(f"/proc/{process.pid}/environ").read_text(errors="replace")
-    return dict(part.split("=", 1) for part in text.split("\0") if "=" in part)
 
 
 def _prepare(folder):
@@ -215,27 +198,23 @@ def _configure(folder, site, nodes):
         (folder / file.name).write_text(text)
     names = " ".join(f"node{number}" for number in range(1, nodes + 1))
     (folder / "hosts").write_text(f"{Path('/etc/hosts').read_text().rstrip()}\n127.0.0.1 {names}\n")
-    for number in range(site.gpus):
-        try:
+    try:
+        for number in range(site.gpus):
             os.mknod(folder / f"dev/nvidia{number}", stat.S_IFCHR | 0o666, os.makedev(1, 3))  # as /dev/null
-        except OSError as problem:
-            raise ClusterError(
-                f"No device file can be made for a stand-in GPU in {folder} ({problem.strerror}): "
-                "run it outside of a container, or give the container MKNOD."
-            ) from None
+    except OSError as problem:
+        lacks = f"No device file can be made for a stand-in GPU in {folder} ({problem.strerror})"
+        raise ClusterError(f"{lacks}: run it outside of a container, or give the container MKNOD.") from None
 
 
 def _ports(count):
     """The first of `count` neighbouring free ports, below those that systems hand out by themselves."""
     for first in random.sample(range(20000, 32000), 200):
-        try:
+        with contextlib.suppress(OSError):
             for port in range(first, first + count):
                 with socket.socket() as probe:
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                     probe.bind(("", port))
-        except OSError:
-            continue
-        return first
+            return first
     raise ClusterError("No free ports between 20000 and 32000 on this machine.")
 
 
@@ -249,15 +228,16 @@ def main():
     export = " ".join(f"export {key}={value}" for key, value in cluster.environment.items())
     try:
         if args.command == "stop":
-            return print("The practice cluster has ended." if cluster.stop() else "No practice cluster runs here.")
-        if args.command == "start":
+            print("The practice cluster has ended." if cluster.stop() else "No practice cluster runs here.")
+        elif args.command == "start":
             if not cluster.keeper():
                 cluster = Cluster.start(sites.load(args.site, ROOT), cluster.folder, owned=False)
             nodes = cluster.run("sinfo", "-h", "-o", "%D nodes, each with %c CPUs and %G").stdout.strip()
             print(f"A practice cluster runs ({nodes}). In each terminal that is to use it, also before `make lab`:")
-            return print(f"  {export}\n`make cluster-stop` ends it.")
-        if not cluster.keeper():
+            print(f"  {export}\n`make cluster-stop` ends it.")
+        elif not cluster.keeper():
             sys.exit("No practice cluster runs here: `make cluster` starts one.")
-        print(export if args.command == "env" else cluster.run("sinfo", "-N", "-l").stdout.rstrip())
+        else:
+            print(export if args.command == "env" else cluster.run("sinfo", "-N", "-l").stdout.rstrip())
     except LabsError as problem:
         sys.exit(str(problem))

@@ -3,11 +3,13 @@
 import hashlib
 import json
 import re
-from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from itertools import product
 
 from labs.blanks import parse
+from labs.printed import grouped
 
 
 @dataclass
@@ -43,21 +45,19 @@ def carry(base, mine, new, others=(), first=True):
     before = {cell["id"]: cell for cell in old}
     result, kept, cells = Carried(b""), set(), {}
     for cell in new_form["cells"]:
-        id = cell["id"]
+        id, cells[cell["id"]] = cell["id"], cell
         yours, was = theirs.get(id), before.get(id)
         if yours is None or (was and _content(yours) == _content(was) != _content(cell)):
-            cells[id] = cell
             continue
         text = _text(yours)
         if yours.get("cell_type") == cell["cell_type"] and was and _text(was) != _text(cell) != text:
             joined = _joined(_text(was), text, _text(cell), cell["cell_type"])
             (result.both if joined is None else result.joined).append(label(cell))
             text = text if joined is None else joined
+        cells[id] = cell | {"source": text.splitlines(keepends=True)}
         if text == _text(yours):
             cells[id] = yours | {"id": id, "metadata": yours.get("metadata", {}) | cell["metadata"]}
             kept.add(id)
-        else:
-            cells[id] = cell | {"source": text.splitlines(keepends=True)}
     order = list(cells)
     anchor, here = None, first
     for id, cell in theirs.items():
@@ -77,8 +77,9 @@ def carry(base, mine, new, others=(), first=True):
     metadata = notebook.get("metadata")
     metadata = (metadata if isinstance(metadata, dict) else {}) | {"labs": new_form["metadata"].get("labs", {})}
     whole = new_form | {"metadata": new_form["metadata"] | metadata, "cells": [cells[id] for id in order]}
+    text = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     try:
-        result.text = (json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
+        result.text = text.encode()
     except UnicodeEncodeError:  # half a character, which JSON can hold and UTF-8 cannot
         result.text = (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode()
     return result
@@ -100,18 +101,16 @@ def filled(mine, new):
 
 def same(one, other):
     """Do two notebooks, as bytes, hold the same cells, whatever their outputs? False if one is no notebook."""
-    try:
+    with suppress(ValueError):
         return [_content(cell) for cell in _read(one)["cells"]] == [_content(cell) for cell in _read(other)["cells"]]
-    except ValueError:
-        return False
+    return False
 
 
 def holds(one, form):
     """Does a notebook hold each cell of a form, with whatever text? Both as bytes; False if it is no notebook."""
-    try:
+    with suppress(ValueError):
         return {cell["id"] for cell in _read(form)["cells"]} <= {cell.get("id") for cell in _read(one)["cells"]}
-    except ValueError:
-        return False
+    return False
 
 
 def label(cell):
@@ -132,18 +131,17 @@ def _read(content):
     for cell in notebook["cells"]:
         if not isinstance(cell, dict) or cell.get("cell_type") not in ("code", "markdown", "raw"):
             raise ValueError("a cell of no known kind")
-        if not isinstance(cell.setdefault("metadata", {}), dict) or not isinstance(_text(cell), str):
-            raise ValueError("a cell that cannot be read")
-        if not isinstance(cell["metadata"].get("labs", {}), dict):
+        metadata = cell.setdefault("metadata", {})
+        sound = isinstance(metadata, dict) and isinstance(metadata.get("labs", {}), dict)
+        if not (sound and isinstance(_text(cell), str)):
             raise ValueError("a cell that cannot be read")
     return notebook
 
 
 def _text(cell):
     source = cell.get("source", "")
-    if isinstance(source, list) and all(isinstance(line, str) for line in source):
-        return "".join(source)
-    return source
+    lines = isinstance(source, list) and all(isinstance(line, str) for line in source)
+    return "".join(source) if lines else source
 
 
 def _content(cell):
@@ -154,25 +152,19 @@ def _keyed(cells, *forms):
     """{id: cell} of a student's cells, in order. A cell without an id of the course (an older program saved it, or a
     copy) has that of its task or of the course's cell with the same text, as long as no other cell has it."""
     known = {cell["id"]: cell for form in forms for cell in form}
-    texts = {}
-    for id, cell in known.items():
-        texts.setdefault(_content(cell), []).append(id)
-    count = Counter(cell.get("id") for cell in cells if isinstance(cell.get("id"), str))
-    taken = {id for id in count if id in known}
+    texts = grouped((_content(cell), id) for id, cell in known.items())
+    taken = {id for cell in cells if isinstance(id := cell.get("id"), str) and id in known}
     keyed = {}
     for cell in cells:
         id = cell.get("id")
         if not isinstance(id, str) or id in keyed:
             task = f"labs-{str(cell['metadata'].get('labs', {}).get('id')).replace('.', '-')}"
             same = [task] * (task in known) + texts.get(_content(cell), [])
-            id = next((other for other in same if other not in taken), None) or _new_id(_text(cell), keyed)
+            new = hashlib.sha256(f"{len(keyed)} {_text(cell)}".encode(errors="replace")).hexdigest()[:12]
+            id = next((other for other in same if other not in taken), new)
             taken.add(id)
         keyed[id] = cell | {"id": id}
     return keyed
-
-
-def _new_id(text, keyed):
-    return hashlib.sha256(f"{len(keyed)} {text}".encode(errors="replace")).hexdigest()[:12]
 
 
 def _joined(base, mine, new, kind):
@@ -181,25 +173,21 @@ def _joined(base, mine, new, kind):
     edits = []
     for other in (mine.split("\n"), new.split("\n")):
         codes = SequenceMatcher(None, lines, other, autojunk=False).get_opcodes()
-        edits.append([(i, j, other[k:m]) for tag, i, j, k, m in codes if tag != "equal"])
-    for i, j, one in edits[0]:
-        for k, m, two in edits[1]:
-            same = (i, j, one) == (k, m, two)
-            if not same and ((i < m and k < j) or i == k or (i == j or k == m) and i <= m and k <= j):
-                return None
+        edits.append([(i, j, tuple(other[k:m])) for tag, i, j, k, m in codes if tag != "equal"])
+    for (i, j, one), (k, m, two) in product(*edits):
+        touch = (i < m and k < j) or i == k or (i == j or k == m) and i <= m and k <= j
+        if touch and (i, j, one) != (k, m, two):
+            return None
     merged, position = [], 0
-    for i, j, text in sorted({(i, j, tuple(text)) for side in edits for i, j, text in side}):
-        merged += lines[position:i] + list(text)
+    for i, j, text in sorted({*edits[0], *edits[1]}):
+        merged += [*lines[position:i], *text]
         position = j
     text = "\n".join(merged + lines[position:])
-    if kind == "code" and _parses(mine) and not _parses(text):
-        return None
-    return text
+    return None if kind == "code" and _parses(mine) and not _parses(text) else text
 
 
 def _parses(text):
-    try:
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return True
+    return False

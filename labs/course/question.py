@@ -18,6 +18,7 @@ from pathlib import Path
 
 from labs import files
 from labs.course.release import CourseError, find, stamp_of
+from labs.printed import grouped
 
 RUNS, END = 5, 16 * 1024  # the last runs, and bytes of the end of each of their files
 _NAMES = files.beside(__file__)
@@ -32,8 +33,8 @@ def question(path=None, start="."):
 
     Raises CourseError for a path that is taken.
     """
+    names = ("labs-question.txt", *(f"labs-question-{number}.txt" for number in range(2, 1000)))
     if path is None:
-        names = ("labs-question.txt", *(f"labs-question-{number}.txt" for number in range(2, 1000)))
         path = next(name for name in names if not Path(name).exists())
     elif Path(path).exists():
         raise CourseError(f"{path} is there already: name another file, or remove it.")
@@ -72,16 +73,15 @@ def _doctor():
 
 def _last_runs(root):
     """The files of the last runs, the newest run first."""
-    folders = {Path(os.environ[name]) for name in ("LABS_RUNS",) if os.environ.get(name)}
-    folders |= {root / "notebooks/runs", root / "runs", Path("runs")}
-    found = {}
-    for folder in {folder.resolve() for folder in folders if folder.is_dir()}:
-        for log in folder.iterdir():
-            with suppress(OSError):
-                kind = log.stat()
-                if log.suffix in (".out", ".err", ".json") and stat.S_ISREG(kind.st_mode) and log.stem != "progress":
-                    found.setdefault((folder, log.stem), []).append((kind.st_mtime, log))
-    newest = sorted(found.values(), key=max, reverse=True)[:RUNS]
+    own = [Path(os.environ["LABS_RUNS"])] if os.environ.get("LABS_RUNS") else []
+    folders = {folder.resolve() for folder in (*own, root / "notebooks/runs", root / "runs", Path("runs"))}
+    dated = []
+    for log in (log for folder in folders if folder.is_dir() for log in folder.iterdir()):
+        with suppress(OSError):
+            kind = log.stat()
+            if log.suffix in (".out", ".err", ".json") and stat.S_ISREG(kind.st_mode) and log.stem != "progress":
+                dated.append((log.with_suffix(""), (kind.st_mtime, log)))
+    newest = sorted(grouped(dated).values(), key=max, reverse=True)[:RUNS]
     return [log for run in newest for _, log in sorted(run, key=lambda entry: entry[1].suffix, reverse=True)]
 
 
@@ -99,9 +99,8 @@ def _end(path):
             end = file.read(END).decode(errors="replace")
     except OSError as problem:
         return f"(cannot be read: {problem.strerror})"
-    if size > END:  # the first line is not whole: half a name in it would not be known as one
-        end = f"(the last part of {size} bytes)\n" + end.partition("\n")[2]
-    return end
+    # The first line is not whole: half a name in it would not be known as one.
+    return f"(the last part of {size} bytes)\n" + end.partition("\n")[2] if size > END else end
 
 
 def _short(value):
@@ -114,7 +113,10 @@ def _short(value):
 
 
 class Cleaner:
-    """Replaces in a text what tells who and where you are: folders, users, hosts, accounts, addresses."""
+    """Replaces in a text what tells who and where you are: folders, users, hosts, accounts, addresses.
+
+    folders, words: (pattern, what stands in its place), the longest first.
+    """
 
     def __init__(self, root):
         host, users, hosts = socket.gethostname(), set(), set()
@@ -130,31 +132,39 @@ class Cleaner:
         folders = [(str(root), "<course>"), (sys.prefix, "<environment>"), (str(Path.home()), "<home>")]
         folders += [(os.environ.get(name, ""), f"<{name}>") for name in _FOLDERS]
         folders += [(os.path.realpath(folder), instead) for folder, instead in folders if folder]
-        self.folders = sorted({folder for folder in folders if len(folder[0]) > 1}, key=lambda pair: -len(pair[0]))
-        self.words = [(word, "<host>") for word in hosts] + [(word, "<user>") for word in users]
-        self.words += [(os.environ.get(name, ""), "<account>") for name in _NAMES["accounts"]]
-        self.words = sorted({pair for pair in self.words if pair[0].lower() not in _COMMON}, key=lambda p: -len(p[0]))
+        folders = sorted({folder for folder in folders if len(folder[0]) > 1}, key=lambda pair: -len(pair[0]))
+        self.folders = [(re.compile(re.escape(folder) + r"(?![\w-])"), instead) for folder, instead in folders]
+        words = [(word, "<host>") for word in hosts] + [(word, "<user>") for word in users]
+        words += [(os.environ.get(name, ""), "<account>") for name in _NAMES["accounts"]]
+        words = sorted({pair for pair in words if pair[0].lower() not in _COMMON}, key=lambda pair: -len(pair[0]))
+        self.words = [word(*pair) for pair in words]
 
     def __call__(self, text):
         text = _ESCAPE.sub("", text.replace("\r\n", "\n"))
         text = "\n".join(_printable(line.rpartition("\r")[2]) for line in text.rstrip("\r").split("\n"))
-        for folder, instead in self.folders:
-            text = re.sub(re.escape(folder) + r"(?![\w-])", instead, text)
+        text = without(text, self.folders)
         text = re.sub(rf"(<(?:home|{'|'.join(_FOLDERS)})>/)(?:{_PART}+/)+", r"\1", text)
         text = re.sub(r"[\w.+-]+@[\w-]+(\.[\w-]+)+", "<address>", text)
         text = re.sub(rf"(?<![\w.>])(?:~\w*)?/(?:{_PART}+/)+({_PART}*)", _last_part, text)
         text = re.sub(r"\b(?:\d{1,3}\.){3}\d{1,3}\b", "<address>", text)
         text = re.sub(r"(--?(?:account|qos)[= ]|-A )\S+", r"\1<account>", text)
-        text = _HOSTS.sub(r"\1<host>", text)
-        for word, instead in self.words:
-            domain = r"(?:\.[\w-]+)*" if instead == "<host>" else ""
-            text = re.sub(rf"(?<![^\W_]){re.escape(word)}{domain}(?![^\W_])", instead, text, flags=re.IGNORECASE)
-        return text
+        return without(_HOSTS.sub(r"\1<host>", text), self.words)
+
+
+def word(text, instead):
+    """(pattern of a whole word, of a host with its domain; what stands in its place)."""
+    domain = r"(?:\.[\w-]+)*" if instead == "<host>" else ""
+    return re.compile(rf"(?<![^\W_]){re.escape(text)}{domain}(?![^\W_])", re.IGNORECASE), instead
+
+
+def without(text, pairs):
+    """The text with each (pattern, what stands in its place) replaced."""
+    for pattern, instead in pairs:
+        text = pattern.sub(instead, text)
+    return text
 
 
 def _printable(line):
-    if line.isprintable():
-        return line
     return "".join(sign if sign.isprintable() or sign == "\t" else "\N{REPLACEMENT CHARACTER}" for sign in line)
 
 

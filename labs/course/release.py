@@ -13,12 +13,13 @@ import stat
 import zipfile
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from labs import schema
+from labs import files, schema
 from labs.errors import UseError
 
 FOLDER = ".release"
@@ -93,10 +94,9 @@ def find(start="."):
     for folder in (start, *start.parents):
         if (folder / STAMP).is_file() or ((folder / "solutions").is_dir() and (folder / "labs/__init__.py").is_file()):
             return folder
-    raise CourseError(
-        f"{start} is in no course ({STAMP} is not here, nor above): go to the course's folder and try again. If it is "
-        f"the course's folder, copy the hidden folder {FOLDER} into it from the release that you began with."
-    )
+    copy = f"If it is the course's folder, copy the hidden folder {FOLDER} into it from the release you began with."
+    lacks = f"{start} is in no course ({STAMP} is not here, nor above)"
+    raise CourseError(f"{lacks}: go to the course's folder and try again. {copy}")
 
 
 def stamp_of(root):
@@ -125,20 +125,36 @@ def load(path):
     """The Release in a folder or a zip, read whole and checked. Raises CourseError."""
     path = Path(path)
     if path.is_dir():
-        read = _Folder(path)
+        read = partial(_of_folder, path)
     elif path.is_file():
         read = _Zip(path)
     else:
         raise CourseError(f"{path} is neither a zip nor a folder: name the release that the instructor gave out.")
     stamp = _stamp(read(STAMP, 4 * 2**20), f"{path}: {STAMP}")
-    files, left = {}, MOST_BYTES
+    found, left = {}, MOST_BYTES
     for name, right in stamp.files.items():
-        content = read(FRESH + name if filled_in(name) else name, left)
-        if digest(content) != right:
+        found[name] = read(FRESH + name if filled_in(name) else name, left)
+        if digest(found[name]) != right:
             raise CourseError(f"{path}: {name} differs from the release's stamp: it is damaged; get it again.")
-        left -= len(content)
-        files[name] = content
-    return Release(stamp, files)
+        left -= len(found[name])
+    return Release(stamp, found)
+
+
+def _of_folder(folder, name, most):
+    """The bytes of a file of a release that lies in a folder. Raises CourseError, also for a link and for anything but
+    a plain file."""
+    path = folder / name
+    try:
+        if path.resolve(strict=True) != folder.resolve() / name:
+            raise CourseError(f"{path} is a symbolic link, or lies behind one: {_NO_RELEASE}.")
+        if not path.is_file():
+            raise CourseError(f"{path} is not a plain file: {_NO_RELEASE}.")
+        if path.stat().st_size > most:
+            raise CourseError(f"{path}: too large for a release (more than {MOST_BYTES >> 20} MiB in all).")
+        return files.read(path)
+    except OSError as problem:
+        lacks = f"{path} cannot be read: {problem.strerror}. The release is not complete."
+        raise CourseError(f"{folder} holds no {STAMP}: {_NO_RELEASE}." if name == STAMP else lacks) from None
 
 
 def _stamp(text, where):
@@ -172,38 +188,9 @@ def unsafe(name):
         return "is an absolute path"
     if ".." in parts:
         return "leads out of the folder"
-    if "" in parts or "." in parts or "\\" in name or not name.isprintable():
-        return "is no plain path"
-    if max(len(part.encode()) for part in parts) > 200:  # what a file system counts
-        return "is no plain path"
-    return None
-
-
-class _Folder:
-    """Reads a file of a release that lies in a folder; links and anything but plain files are refused."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        if not (folder / STAMP).is_file():
-            raise CourseError(f"{folder} holds no {STAMP}: {_NO_RELEASE}.")
-
-    def __call__(self, name, most):
-        path = self.folder
-        try:
-            for part in PurePosixPath(name).parts:
-                path = path / part
-                kind = path.lstat()
-                if stat.S_ISLNK(kind.st_mode):
-                    raise CourseError(f"{path} is a symbolic link: {_NO_RELEASE}.")
-            if not stat.S_ISREG(kind.st_mode):
-                raise CourseError(f"{path} is not a plain file: {_NO_RELEASE}.")
-            with open(path, "rb") as file:
-                content = file.read(most + 1)
-        except OSError as problem:
-            raise CourseError(f"{path} cannot be read: {problem.strerror}. The release is not complete.") from None
-        if len(content) > most:
-            raise CourseError(f"{path}: too large for a release (more than {MOST_BYTES >> 20} MiB in all).")
-        return content
+    too_long = max(len(part.encode(errors="replace")) for part in parts) > 200  # what a file system counts
+    odd = too_long or "" in parts or "." in parts or "\\" in name or not name.isprintable()
+    return "is no plain path" if odd else None
 
 
 class _Zip:

@@ -70,14 +70,13 @@ def _meant(root, name, fresh):
     """The path among `fresh` that is meant. Raises CourseError."""
     here = Path(os.path.relpath(Path(name).absolute(), root)).as_posix()
     plain = name.removeprefix("./")
-    found = {path for path in fresh if here == path or plain == path}
-    if not found and (number := re.fullmatch(r"(\d{1,2})([a-z]?)", name)):
-        found = {path for path in fresh if path.startswith(f"notebooks/{int(number[1]):02}{number[2]}_")}
-    if not found and plain:
-        ends = {f"/{plain}", f"/{plain}.ipynb"}
-        found = {path for path in fresh if any(path.endswith(end) for end in ends)}
+    number = re.fullmatch(r"(\d{1,2})([a-z]?)", name)
+    numbered = f"notebooks/{int(number[1]):02}{number[2]}_" if number else "/"
+    found = [path for path in fresh if path in (here, plain)]
+    found = found or [path for path in fresh if path.startswith(numbered)]
+    found = found or [path for path in fresh if plain and path.endswith((f"/{plain}", f"/{plain}.ipynb"))]
     if len(found) == 1:
-        return found.pop()
+        return found[0]
     if found:
         raise CourseError(f"{name} means several files: {', '.join(sorted(found))}. Name one of them.")
     near = get_close_matches(here, fresh, 1, 0.7) or get_close_matches(f"notebooks/{name}", fresh, 1, 0.7)
@@ -87,15 +86,14 @@ def _meant(root, name, fresh):
 
 def _forget(root, path, notebooks):
     """Forget what progress.json says of notebooks; returns what was done, as a line. Raises files.WriteError."""
+    places, stems = [], {Path(name).stem for name in notebooks}
 
     def keep(old):
-        nonlocal place
-        place = aside.place(root, "notebooks/runs/progress.json", old)
-        aside.keep(root, place, old)
+        places.append(aside.place(root, "notebooks/runs/progress.json", old))
+        aside.keep(root, places[0], old)
 
-    place, stems = None, {Path(name).stem for name in notebooks}
-    ids = {item.id for lesson in tasks.lessons().values() if lesson.notebook in stems for item in lesson.task}
+    ids = {id for id, (lesson, _) in tasks.items().items() if lesson.notebook in stems}
     forgotten = kept.forget(path, ids, keep)
     if not forgotten:
         return "Your progress holds nothing from it: there is nothing to forget."
-    return f"Your progress has forgotten {forgotten} items; {place} holds it as it was."
+    return f"Your progress has forgotten {forgotten} items; {places[0]} holds it as it was."

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from labs import files
 from labs.course import aside, notebooks, release
 from labs.course.release import FOLDER, FRESH, STAMP, CourseError, digest, filled_in
-from labs.printed import few
+from labs.printed import few, grouped
 
 _PACKAGES = {"pyproject.toml", "uv.lock", ".python-version"}
 _NEXT = f"{FOLDER}/next"
@@ -61,7 +61,7 @@ class _Plan:
     def __init__(self, root, now, new):
         self.root, self.now, self.new = root, now, new
         self.write, self.remove, self.aside, self.said = {}, [], {}, []
-        self.kit, self.lessons, self.scripts = {}, {}, {}  # {what happened to them: names}
+        self.kit, self.lessons, self.scripts = [], [], []  # (what happened to it, name)
         renamed, self.first = _renamed(now, new.stamp), _parts(new)
         # Parts come first: if this is interrupted, the notebook that they were cut from still has their cells.
         for name, content in sorted(new.files.items(), key=lambda file: file[0] not in self.first):
@@ -101,7 +101,7 @@ class _Plan:
         old = self._there(name)
         if old == content:
             return
-        self.kit.setdefault("replaced" if old is not None else "new", []).append(name)
+        self.kit.append(("replaced" if old is not None else "new", name))
         if old is not None and digest(old) != self.now.files.get(name):
             self.said.append(f"{name}: you had changed it; now it is the course's, yours is {self._keep(name, old)}.")
         self.write[name] = content
@@ -109,11 +109,12 @@ class _Plan:
     def _script(self, name, content):
         """A student's script stays; its newer form is put beside it if that has changed."""
         old, before = self._there(name), self.now.files.get(name)
+        if old == content:
+            return
         if old is None or digest(old) == before:
-            if old != content:
-                self.scripts.setdefault("new" if old is None else "in another form, not begun by you", []).append(name)
-                self.write[name] = content
-        elif old != content and before != self.new.stamp.files[name]:
+            self.scripts.append(("new" if old is None else "in another form, not begun by you", name))
+            self.write[name] = content
+        elif before != self.new.stamp.files[name]:
             path = PurePosixPath(name)
             beside = path.with_name(f"{path.stem}_new{path.suffix}").as_posix()
             other = self._there(beside)
@@ -134,7 +135,7 @@ class _Plan:
         result, kept, text, cut = None, None, content, self._cut_from(name)
         parts = [other for other in self.new.files if other != name and before in (other, self._cut_from(other))]
         if cut or old is None:
-            self.lessons.setdefault("new", []).append(name)
+            self.lessons.append(("new", name))
         if cut and there and notebooks.holds(there, content):  # by an update that was interrupted
             text = there
         elif name in self.first and digest(old or b"") == self.now.files.get(name):
@@ -148,7 +149,7 @@ class _Plan:
                 why = f"cannot be read as a notebook ({problem})" if base else "cannot be compared with the course's"
                 self.said.append(f"{name}: replaced by the course's. Yours {why}; it is in {self._keep(before, old)}.")
         if old is not None and not cut and not (base and notebooks.same(base, content)):
-            self.lessons.setdefault("changed", []).append(name)
+            self.lessons.append(("changed", name))
         if result and (result.lossy or name != before) and not (cut and not result.lossy):
             kept = self._keep(before, old)
         if there not in (None, old, text):
@@ -164,12 +165,10 @@ class _Plan:
     def _from_aside(self, name, content):
         """The text of a part that nobody has begun: with the student's work from its notebook as it was before it came
         in parts, where an older kit's update has put that into old/."""
-        first, text = PurePosixPath(self.first[name]), None
-        copies = sorted(
-            (self.root / aside.FOLDER / first.parent).glob(f"{first.stem}_old-*.ipynb"), key=os.path.getmtime
-        )
-        own = PurePosixPath(name).stem
-        if copies and not any((self.root / aside.FOLDER).rglob(f"{own}_old-*")):
+        first, own, text = PurePosixPath(self.first[name]), PurePosixPath(name).stem, None
+        old = self.root / aside.FOLDER
+        copies = sorted((old / first.parent).glob(f"{first.stem}_old-*.ipynb"), key=os.path.getmtime)
+        if copies and not any(old.rglob(f"{own}_old-*")):
             with contextlib.suppress(ValueError, OSError):
                 text = notebooks.filled(copies[-1].read_bytes(), content)
         if text:
@@ -179,16 +178,16 @@ class _Plan:
 
     def _say(self, name, result, kept):
         number = PurePosixPath(name).name.partition("_")[0]
-        if result.gone:
-            self.said.append(f"{name}: there is no longer a place for {', '.join(result.gone)}; {kept} holds it.")
-        if result.joined:
-            joined = f"your work and the course's change stand together in {', '.join(result.joined)}; look at them"
-            self.said.append(f"{name}: {joined}" + (f" (as it was: {kept})." if kept else "."))
-        if result.both:
-            fresh = f"`labs reset {number}` shows its newer form, and keeps yours in {aside.FOLDER}/"
-            self.said.append(f"{name}: the course changed {', '.join(result.both)}, too: yours stays; {fresh}.")
-        if result.lossy and not (result.gone or result.joined or result.both):
-            self.said.append(f"{name}: outputs of cells that changed are in {kept}.")
+        gone, joined, both = (", ".join(of) for of in (result.gone, result.joined, result.both))
+        was = f" (as it was: {kept})" if kept else ""
+        fresh = f"`labs reset {number}` shows its newer form, and keeps yours in {aside.FOLDER}/"
+        told = {
+            f"there is no longer a place for {gone}; {kept} holds it": gone,
+            f"your work and the course's change stand together in {joined}; look at them{was}": joined,
+            f"the course changed {both}, too: yours stays; {fresh}": both,
+            f"outputs of cells that changed are in {kept}": result.lossy and not (gone or joined or both),
+        }
+        self.said += [f"{name}: {said}." for said, holds in told.items() if holds]
 
     def _removed(self, name):
         """A file that is no longer part of the course."""
@@ -196,22 +195,21 @@ class _Plan:
         if old is None:
             return
         base = self._there(FRESH + name) if filled_in(name) else None
-        untouched = digest(old) == self.now.files[name]
-        if filled_in(name) and not untouched and not (base and notebooks.same(base, old)):
+        own = digest(old) != self.now.files[name]
+        if filled_in(name) and own and not (base and notebooks.same(base, old)):
             self.said.append(f"{name}: no longer part of the course; yours stays.")
             return
         self.remove.append(name)
-        self.kit.setdefault("removed", []).append(name)
-        if not untouched:
+        self.kit.append(("removed", name))
+        if own:
             self.said.append(f"{name}: no longer part of the course; your version is in {self._keep(name, old)}.")
 
     def _sum_up(self):
         """The lines on what changed as a whole, in front of those on single files."""
-        lines = [f"Notebooks {what}: {few(names, 6)}." for what, names in self.lessons.items()]
-        lines += [f"Scripts {what}: {few(names, 6)}." for what, names in self.scripts.items()]
-        if self.kit:
-            counts = ", ".join(f"{len(names)} {what}" for what, names in self.kit.items())
-            lines.append(f"The kit's own files: {counts}.")
+        lines = [f"Notebooks {what}: {few(names, 6)}." for what, names in grouped(self.lessons).items()]
+        lines += [f"Scripts {what}: {few(names, 6)}." for what, names in grouped(self.scripts).items()]
+        if kit := ", ".join(f"{len(names)} {what}" for what, names in grouped(self.kit).items()):
+            lines.append(f"The kit's own files: {kit}.")
         self.said = lines + self.said
         if any(name in _PACKAGES or name.startswith("setup/") for name in self.write):
             self.said.append("The packages may have changed: `make lab` installs what is new.")
@@ -226,16 +224,20 @@ def _parts(new):
         if re.fullmatch(r"labs/lessons/nb\w+/tasks\.toml", name):
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 lesson = tomllib.loads(content.decode())
-                found[f"notebooks/{lesson['notebook']}.ipynb"] = f"notebooks/{lesson['part_of']}.ipynb"
-    return {name: first for name, first in found.items() if {name, first} <= new.files.keys()}
+                part, first = (f"notebooks/{lesson[key]}.ipynb" for key in ("notebook", "part_of"))
+                found |= {part: first} if {part, first} <= new.files.keys() else {}
+    return found
 
 
 def _renamed(now, new):
     """{new name: old name} of notebooks that kept their number and got another name."""
-    lost, added = ([name for name in one.files if name.endswith(".ipynb") and name not in other.files]
-                   for one, other in ((now, new), (new, now)))  # fmt: skip
-    number = {name: PurePosixPath(name).name.partition("_")[0] for name in lost + added}
-    pairs = {name: [old for old in lost if number[old] == number[name]] for name in added if filled_in(name)}
+
+    def numbered(one, other):
+        names = [name for name in one.files if name.endswith(".ipynb") and name not in other.files]
+        return grouped((PurePosixPath(name).name.partition("_")[0], name) for name in names)
+
+    lost, added = numbered(now, new), numbered(new, now)
+    pairs = {name: lost.get(number, []) for number, names in added.items() for name in names if filled_in(name)}
     return {name: old[0] for name, old in pairs.items() if len(old) == 1}
 
 
@@ -259,9 +261,9 @@ def _do(root, plan):
                     if problem.errno != errno.EXDEV:  # a folder of the course may be a link to another disk
                         raise
                     files.write(root / name, content)
+    except files.WriteError:
+        raise
     except OSError as problem:
-        if isinstance(problem, files.WriteError):
-            raise
         raise files.WriteError(problem.errno, problem.strerror or str(problem), str(problem.filename)) from None
     finally:
         shutil.rmtree(ready, ignore_errors=True)

@@ -28,6 +28,7 @@ term        what stays when the kit or a submission changes
 pins        a comment on a mistake, for all who made it
 marks       what a person has decided
 disputes    what students dispute
+graded      a grading as the steps below see it, each file read once
 shown       what of a submission stands beside a question: code, scripts, logs, machines
 desk        a notebook: one question across all submissions, marked by keyboard
 points      points, of what was found, rubric and marks

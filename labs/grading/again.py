@@ -33,10 +33,9 @@ def drawn(right, calls, seed, id=None):
     for vary in [OWN[id]] if id in OWN else [_varied, _one_by_one, _mixed]:
         for arguments in calls[:CALLS]:
             before = _answer(right, arguments)
-            for _ in range(TRIES):
-                found = _one(right, arguments, before, vary, draw)
-                if found:
-                    (other if found[2] else same).append(found)
+            tries = [_one(right, arguments, before, vary, draw) for _ in range(TRIES)]
+            other += [found for found in tries if found and found[2]]
+            same += [found for found in tries if found and not found[2]]
         if other and len(other) >= len(same):
             break
         del same[max(len(other), TRIES) :]
@@ -94,8 +93,7 @@ def _shuffled(value, draw):
         return np.array(flat, value.dtype).reshape(value.shape)
     if type(value) in (list, tuple):
         made = [_shuffled(each, draw) for each in value]
-        draw.shuffle(made)
-        return type(value)(made)
+        return type(value)(draw.sample(made, len(made)))
     return copy.deepcopy(value)
 
 
@@ -136,18 +134,18 @@ def _same(one, other):
         return True
     if hasattr(other, "__array__"):  # also a tensor
         other = np.asarray(other)
-    if isinstance(other, np.ndarray | np.generic | float | int) and not isinstance(other, bool | np.bool_):
+    if isinstance(other, bool | np.bool_ | None):
+        return one == other
+    if isinstance(other, np.ndarray | np.generic | float | int):
         try:
             one, other = np.asarray(one, float), np.asarray(other, float)
         except (TypeError, ValueError):
             return False
         return one.shape == other.shape and np.allclose(one, other, rtol=NEAR, atol=1e-9, equal_nan=True)
     if isinstance(other, list | tuple):
-        if not isinstance(one, list | tuple | np.ndarray) or len(one) != len(other):
-            return False
-        return all(_same(a, b) for a, b in zip(one, other, strict=True))
+        alike = isinstance(one, list | tuple | np.ndarray) and len(one) == len(other)
+        return alike and all(map(_same, one, other))
     if isinstance(other, dict):
         return isinstance(one, dict) and one.keys() == other.keys() and all(_same(one[k], other[k]) for k in other)
-    if isinstance(other, str):  # as editors write an apostrophe
-        return str(one).strip().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") == other
-    return one == other if isinstance(other, bool | None) else True
+    # A text as editors write an apostrophe; anything else is not compared.
+    return not isinstance(other, str) or str(one).strip().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") == other

@@ -8,6 +8,7 @@ import re
 
 from labs.errors import UseError
 from labs.grading.table import Sheet, number
+from labs.printed import grouped
 
 # Canvas takes _123_ out of a student's name, so the first two numbers are its own: of the student, and of the file.
 _FILE = r"_(?:(?P<file>\d+)_(?P<rest>[^/]+)|(?P<text>(?:text|link)\.html))"
@@ -23,11 +24,10 @@ def exported(path):
     if not found:
         return None
     parts = found.groupdict()
-    late = "late" if parts["late"] else ""  # Canvas says so of each that is
-    order = int(parts["file"] or 0)  # files get their numbers one after the other
     says = {"platform": "canvas", "who": parts["who"], "id": parts.get("id") or parts["who"]}
     says |= {"rest": parts["rest"] or parts["text"], "beside": parts["text"] is not None}
-    return says | {"late": late, "order": order}
+    # Canvas says so of each that is late; files get their numbers one after the other.
+    return says | {"late": "late" if parts["late"] else "", "order": int(parts["file"] or 0)}
 
 
 def is_gradebook(table):
@@ -45,10 +45,8 @@ def sheet(table, column=None):
         return None
     head = [cell.strip() for cell in table.rows[0]]
     if table.encoding != "utf-8" or table.separator == "\t":
-        raise UseError(
-            f"The gradebook is {table.form}, as a spreadsheet saves it; Canvas reads UTF-8 with commas or semicolons. "
-            "Export it again."
-        )
+        reads = "as a spreadsheet saves it; Canvas reads UTF-8 with commas or semicolons"
+        raise UseError(f"The gradebook is {table.form}, {reads}. Export it again.")
     points = next((row for row in table.rows[1:] if row[0].strip() == "Points Possible"), None)
     if points is None:
         raise UseError('The gradebook has no row "Points Possible": export it again from Canvas.')
@@ -57,18 +55,12 @@ def sheet(table, column=None):
     for at in range(first, min(len(head), len(points))):
         if (name := _ASSIGNMENT.fullmatch(head[at])) and number(points[at]) is not None:  # else it is read-only
             found[at] = {head[at].casefold(), name["name"].casefold(), name["id"]}
-    if column is not None:
-        chosen = [at for at, names in found.items() if column.strip().casefold() in names]
-    else:
-        chosen = list(found)
+    chosen = [at for at, names in found.items() if column is None or column.strip().casefold() in names]
     if len(chosen) != 1:
         asked = f"--column {column!r} is {len(chosen)} of them" if column is not None else "name one with --column"
-        raise UseError(
-            f"The gradebook has these assignments; {asked}: {', '.join(head[at] for at in found) or 'none'}."
-        )
-    rows = {}
-    for at, row in enumerate(table.rows):
-        if len(row) > of_id and re.fullmatch(r"\s*[0-9]+\s*", row[of_id]):
-            rows.setdefault(row[of_id].strip().lstrip("0"), []).append(at)
+        every = ", ".join(head[at] for at in found) or "none"
+        raise UseError(f"The gradebook has these assignments; {asked}: {every}.")
+    ids = [row[of_id].strip() if len(row) > of_id else "" for row in table.rows]
+    rows = grouped((id.lstrip("0"), at) for at, id in enumerate(ids) if re.fullmatch(r"[0-9]+", id))
     names = {at: [" ".join(table.rows[at][:of_id])] for of_one in rows.values() for at in of_one}
     return Sheet("canvas", table, rows, names, chosen[0], number(points[chosen[0]]))

@@ -29,7 +29,7 @@ from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import collect, copies, evidence, handed, judge, likeness, numbers, points, rerun, rubric, store, term
 from labs.grading.finding import SEVERITIES, Finding, by_id, looked
-from labs.printed import about
+from labs.printed import about, grouped
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl(2)
 AT_ONCE = 2  # notebooks, of one submission or of several
@@ -77,11 +77,12 @@ def counting(out, notebooks=None):
         raise UseError(f"There is no notebook {min(unknown)}{whose}. Name with --notebooks some of {', '.join(known)}.")
     if notebooks:
         files.write(path, json.dumps(named, indent=1))
-    packed = collect.submissions(out).values() if not named else ()
-    said = [handed.released(collect.contents(path, {"manifest.json"})) for path in packed]
-    given = next((most for most, _ in Counter(filter(None, said)).most_common(1)), known)
-    every = {part for name in named or given for part in tasks.parts(name)}
-    return tuple(each.notebook for each in lessons if each.notebook in every and (named or not each.optional))
+    if named:
+        return tuple(name for name in known if name in named)
+    packed = collect.submissions(out).values()
+    said = Counter(filter(None, (handed.released(collect.contents(path, {"manifest.json"})) for path in packed)))
+    every = {part for name in (said.most_common(1) or [(known, 0)])[0][0] for part in tasks.parts(name)}
+    return tuple(each.notebook for each in lessons if each.notebook in every and not each.optional)
 
 
 def _look_at(waiting, out, found, root, at_once, report):
@@ -113,10 +114,8 @@ def _look_at(waiting, out, found, root, at_once, report):
             worker.kill()
             worker.join(2)
         if isinstance(problem, BrokenProcessPool):
-            raise LabsError(
-                "A process that looked at submissions was killed, as where memory runs out. What is finished is kept: "
-                "run it again, with less beside it."
-            ) from None
+            said = "A process that looked at submissions was killed, as where memory runs out. What is finished is kept"
+            raise LabsError(f"{said}: run it again, with less beside it.") from None
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -137,8 +136,8 @@ def results(out):
     ...}. A check that counts and was not judged yet is open for a person, and is no wrong one.
     Raises UseError for a damaged file; `check` looks again at whose it is.
     """
-    kept = {number: store.read(_path(out, number)) for number in collect.submissions(out)}
-    kept = {number: each for number, each in kept.items() if each}
+    paths = ((number, _path(out, number)) for number in collect.submissions(out))
+    kept = {number: each for number, path in paths if (each := store.read(path))}
     counted = rubric.load(out).checks
     series = [
         copies.Series(number, name, kind, started, np.log(steps))
@@ -171,26 +170,20 @@ def _judged(out, number, evidence, counted):
             made["checks"][name], made["seconds"][name] = piece["checks"], piece["seconds"]
             made["told"] += [f"{name}, {line}" for line in piece["told"]]
         elif ids and "notebooks" in evidence:
-            if name in evidence["notebooks"]:
-                said = {"how": "person", "text": points.NOT_JUDGED}
-            else:
-                said = {"how": "outside", "text": judge.NOT_HANDED_IN}
-            made["checks"][name] = {id: {"state": "open", "code": ""} | said for id in ids}
+            there = name in evidence["notebooks"]
+            how, text = ("person", points.NOT_JUDGED) if there else ("outside", judge.NOT_HANDED_IN)
+            made["checks"][name] = {id: {"state": "open", "code": "", "how": how, "text": text} for id in ids}
     return made
 
 
 def left_open(found):
     """Lines on the checks that a person has to decide, and whose they are. found: of `results`."""
-    whose, unrun = {}, Counter()
-    for number, each in found.items():
-        for id, judged in by_id(each["checks"]).items():
-            if judged["text"] == points.NOT_JUDGED:
-                unrun[number] += 1
-            elif judged["how"] == "person":
-                whose.setdefault((id, judged["text"]), []).append(number)
+    judged = [(number, id, of) for number, each in found.items() for id, of in by_id(each["checks"]).items()]
+    left = [(number, id, of["text"]) for number, id, of in judged if of["how"] == "person"]
+    whose = grouped(((id, text), number) for number, id, text in left if text != points.NOT_JUDGED)
     for (id, text), who in sorted(whose.items()):
         yield f"{id} is open for you in {len(who)} ({', '.join(who)}): {text}"
-    yield from points.not_run(unrun)
+    yield from points.not_run(Counter(number for number, _, text in left if text == points.NOT_JUDGED))
 
 
 def _path(out, number, notebook=None):
@@ -207,11 +200,8 @@ def _kept(out, number, notebook=None):
 @cache
 def _kit(root):
     """SHA-256 over the files that decide what is found."""
-    digest = hashlib.sha256()
-    folders = [*_KIT.rglob("*.py"), *_KIT.rglob("*.toml"), *Path(root, "solutions").glob("*.py")]
-    for path in sorted(folders):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    paths = [*_KIT.rglob("*.py"), *_KIT.rglob("*.toml"), *Path(root, "solutions").glob("*.py")]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
 
 
 def _look(number, path, root, notebook, kept):
@@ -224,22 +214,21 @@ def _look(number, path, root, notebook, kept):
         try:
             found, told = judge.judged(submission, root, notebook, kept["key"])
         except Exception as problem:  # of the sandbox or this machine and no fault of the student's: it is tried again
-            said = f"{type(problem).__name__}: {problem}"[:200]
-            found, told, kept = judge.unjudged(submission, root, notebook, said), [said], kept | {"key": ""}
-        seconds = round(time.monotonic() - begin, 1)
+            told = [f"{type(problem).__name__}: {problem}"[:200]]
+            found, kept = judge.unjudged(submission, root, notebook, told[0]), kept | {"key": ""}
         checks = {id: asdict(result) for id, result in found.items()}
+        seconds = round(time.monotonic() - begin, 1)
         return number, notebook, kept | {"checks": checks, "told": told, "seconds": seconds}
 
 
 def _evidence(submission, root):
     """All that is found in a submission without running anything of it, as JSON."""
-    found, asked = [], {item.id for lesson in tasks.lessons().values() for item in lesson.task}
+    found, asked, said = [], tasks.items(), submission.course.progress
     answers = {id: text[:MOST_ANSWER] for id, text in submission.course.answers.items() if id in asked}
     if submission.contents:
         found += looked("evidence", evidence.findings, submission)
         found += looked("report", numbers.findings, submission)
         found += looked("answers", likeness.of_solutions, answers, root)
-    said = submission.course.progress
     result = {
         "claimed": [id for id, each in said.items() if each.get("state") == "right"],
         "notebooks": [Path(name).stem for name in submission.contents if name.endswith(".ipynb")],
@@ -260,27 +249,22 @@ def _of_records(submission, result):
     with suppress(LabsError):
         wanted = ("source", "workers", "speedup", "speedup_interval")
         result["speedups"] = [[row[each] for each in wanted] for row in submission.speedups]
-        for (task, caption), rows in submission.tables.items():
-            result["tables"].setdefault(task, []).append([caption, *rows])
+        tables = ((task, [caption, *rows]) for (task, caption), rows in submission.tables.items())
+        result["tables"] = grouped(tables)
     return ()
 
 
 def _line(out, number):
     """A line on what was found about a submission."""
-    evidence = _kept(out, number)
     checks = [_kept(out, number, lesson.notebook).get("checks", {}) for lesson in tasks.lessons().values()]
     states = Counter(each["state"] for of_one in checks for each in of_one.values())
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing run"
-    return f"{number}: {len(evidence['findings'])} findings; checks: {said}"
+    return f"{number}: {len(_kept(out, number)['findings'])} findings; checks: {said}"
 
 
 def _claims(claimed, checks):
     """A finding where progress.json calls checks right that are not; a function that is right for the notebook's own
     numbers was."""
-
-    def is_wrong(each):
-        return each["state"] != "right" and each["how"] != "person" and each["text"] != judge.OTHER_INPUTS
-
-    judged = by_id(checks)
-    if wrong := [id for id in claimed if id in judged and is_wrong(judged[id])]:
-        yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(wrong)}")
+    left = {id: each for id, each in by_id(checks).items() if each["state"] != "right" and each["how"] != "person"}
+    if said := [id for id in claimed if id in left and left[id]["text"] != judge.OTHER_INPUTS]:
+        yield Finding("progress", "look", "progress.json", f"it says right, and here it was not: {', '.join(said)}")

@@ -20,7 +20,7 @@ from labs import files
 from labs.errors import UseError
 from labs.grading import copies, store
 from labs.grading.incoming import handed_in
-from labs.printed import printable
+from labs.printed import grouped, printable
 from labs.report.archive import zipped
 
 _TO_WRITE = re.compile(r"(?:damaged|misnamed|empty|unreadable): .*", re.S)
@@ -43,41 +43,33 @@ def collect(source, out, due=None, sheet=None):
             each.contents = dict.fromkeys(each.contents, b"")  # it will not count: it takes no memory meanwhile
     if not found:
         raise UseError(f"{source} holds no submission: name the folder with them, or the zip that the platform gave.")
-    names = kept(out / "names.json")
+    names = store.read(out / "names.json")
     known = {(each["platform"], each["id"], each["who"]): number for number, each in names.items()}
     for key in sorted(found.keys() - known.keys(), key=_shuffled):
         known[key] = f"{len(names) + 1:03d}"
-        names[known[key]] = {"platform": key[0], "id": key[1], "who": key[2]}
+        names[known[key]] = dict(zip(("platform", "id", "who"), key, strict=True))
     text = json.dumps(names, indent=1, ensure_ascii=False)
     files.write(out / "names.json", text.encode(errors="surrogatepass"))  # so that a name is the same one next time
-    report, unknown = kept(out / "collection.json"), []
+    report, unknown = store.read(out / "collection.json"), []
     rows = sheet.rows_of(names)[0] if sheet and sheet.late else {}
-    for key, all_of_one in found.items():
+    for key, (*others, last) in found.items():
         number = known[key]
-        *others, last = all_of_one
-        beside = [each for each in others if each.beside]
-        others = [each for each in others if not each.beside]
-        if others:
-            last.told.append(f"handed in {len(others) + 1} times: the last one that can be read counts")
-            last.told += [f"another one, {one.file}: {line}" for one in others for line in one.told]
-        last.told += [line for each in beside for line in each.told]
-        if last.beside:
-            last.told.append("empty: a text answer came, and no file")
-        if late := _lateness(last.late, due, sheet.late[rows[number]] if number in rows else None):
-            last.told.append(late)
-        elif late is None:
-            unknown.append(number)
-            last.told += ["late or not: unknown"] * bool(due or sheet)
+        if counted := [each for each in others if not each.beside]:
+            last.told.append(f"handed in {len(counted) + 1} times: the last one that can be read counts")
+            last.told += [f"another one, {one.file}: {line}" for one in counted for line in one.told]
+        last.told += [line for each in others if each.beside for line in each.told]
+        last.told += ["empty: a text answer came, and no file"] * last.beside
+        late = _lateness(last.late, due, sheet.late[rows[number]] if number in rows else None)
+        last.told += [late] if late else ["late or not: unknown"] if late is None and (due or sheet) else []
+        unknown += [number] * (late is None)
         files.write(out / f"submissions/{number}.zip", zipped(last.contents))
         report[number] = [printable(line).replace("\n", r"\n") for line in last.told] or ["complete"]
     _twins(out, report)
     files.write(out / "collection.json", json.dumps(dict(sorted(report.items())), indent=1, ensure_ascii=False))
     lines = [f"{number}: {line}" for number in sorted(report) for line in report[number]]
     if unknown and (due or sheet or any(names[number]["platform"] == "moodle" for number in unknown)):
-        lines.append(
-            f"Unknown whether late: {len(unknown)} of {len(found)}. A file has the date of its download; Moodle's "
-            "grading worksheet says when it was handed in: --worksheet."
-        )
+        why = "A file has the date of its download; Moodle's grading worksheet says when it was handed in: --worksheet."
+        lines.append(f"Unknown whether late: {len(unknown)} of {len(found)}. {why}")
     return lines + _to_write(out, names, report)
 
 
@@ -94,14 +86,14 @@ def _lateness(late, due, said):
 def _to_write(out, names, report):
     """Write down whom to write to, and why; returns a line on it. Names stand in this file and in names.json only."""
     whom = [
-        f"{number} {names[number]['who']} ({names[number]['id'] or names[number]['platform']}): {line}"
-        for number in sorted(report)
-        for line in report[number]
-        if _TO_WRITE.fullmatch(line) and number in names
+        f"{number} {who['who']} ({who['id'] or who['platform']}): {line}"
+        for number, who in sorted(names.items())
+        for line in report.get(number, ())
+        if _TO_WRITE.fullmatch(line)
     ]
     path = out / "write_to.txt"
+    path.unlink(missing_ok=True)
     if not whom:
-        path.unlink(missing_ok=True)
         return []
     files.write(path, "".join(printable(line).replace("\n", r"\n") + "\n" for line in whom).encode(errors="replace"))
     return [f"{path}: whom to write to, with names ({len(whom)} damaged, misnamed, empty or unreadable)."]
@@ -146,11 +138,6 @@ def contents(path, only=None):
         raise UseError(f"{path} is damaged: {problem}. Nothing was changed; {help}") from None
 
 
-def kept(path):
-    """What a JSON file of the grading holds, a dict; empty where there is none yet. Raises UseError."""
-    return store.read(path)
-
-
 def _order(handed):
     """What is handed in later stands behind; what cannot be read before all that can, and what is beside before all."""
     return not handed.beside, bool(handed.contents), handed.order, handed.stamp, handed.source
@@ -163,12 +150,9 @@ def _shuffled(key):
 
 def _twins(out, report):
     """A line for each submission that is, to the last byte, that of another student."""
-    by_content = {}
-    for number, path in submissions(out).items():
-        if (found := contents(path)) and not copies.untouched(found):
-            by_content.setdefault(hashlib.sha256(path.read_bytes()).hexdigest(), []).append(number)
-    for numbers in by_content.values():
-        for number in numbers:
+    packed = {number: path for number, path in submissions(out).items() if not copies.untouched(contents(path))}
+    equal = grouped((hashlib.sha256(path.read_bytes()).hexdigest(), number) for number, path in packed.items())
+    for numbers in equal.values():
+        for number in numbers if len(numbers) > 1 else ():
             line = f"equal to the last byte: {', '.join(other for other in numbers if other != number)}"
-            if len(numbers) > 1 and line not in report[number]:
-                report[number].append(line)
+            report[number] += [line] * (line not in report[number])

@@ -18,7 +18,7 @@ from labs import recorded
 from labs.checks import kept
 from labs.course.release import digest
 from labs.grading.finding import Finding
-from labs.printed import few
+from labs.printed import few, grouped
 from labs.results import record as records
 
 LEAST, CLOSE, SAME = 12, 0.1, 1e-3  # step times that two runs must share; of the spread, in order and in any order
@@ -106,7 +106,7 @@ def _copies(runs):
 def findings(runs):
     """{owner: findings} of some Series of all students. For who has the run that began earlier, by the dates in
     the records, a copy is a note."""
-    found, repeated, every = {}, {}, [*runs, *kit()]
+    found, repeated, every = [], [], [*runs, *kit()]
     for first, second, factor in sorted(_copies(every), key=lambda pair: (pair[1] >= len(runs), pair)):
         one, other = every[first], every[second]
         if one.owner == KIT or (other.owner == KIT and one.kind != "measured"):
@@ -114,20 +114,18 @@ def findings(runs):
         equal = abs(factor - 1) < 1e-6
         how = "equal to" if equal else f"{factor:.4g} times"
         if one.owner == other.owner:
-            repeated.setdefault(first, []).append(f"{how} those of {other.name}")
+            repeated.append((first, f"{how} those of {other.name}"))
             continue
         for here, there, said in ((one, other, how), (other, one, how if equal else f"{1 / factor:.4g} times")):
             kind = "recorded" if KIT in (one.owner, other.owner) else "copy"
             of = there.name if there.owner == KIT else f"{there.name} of submission {there.owner}"
             seen = f"its step times are {said} those of {'the recorded run ' if kind == 'recorded' else ''}{of}"
             earlier = kind == "copy" and here.started and there.started and here.started < there.started
-            severity = "note" if earlier else "serious"
-            found.setdefault(here.owner, []).append(Finding(kind, severity, here.name, seen))
-    for first, said in repeated.items():
+            found.append((here.owner, Finding(kind, "note" if earlier else "serious", here.name, seen)))
+    for first, said in grouped(repeated).items():
         seen = f"its step times are {few(said)}"
-        found.setdefault(every[first].owner, []).append(Finding("repeated", "serious", every[first].name, seen))
-    found.pop(KIT, None)
-    return found
+        found.append((every[first].owner, Finding("repeated", "serious", every[first].name, seen)))
+    return grouped((owner, each) for owner, each in found if owner != KIT)
 
 
 def prints(submission):
@@ -148,31 +146,31 @@ def prints(submission):
 def untouched(contents):
     """Whether nothing was done in a submission, {path: bytes}: no run and no script is there, no answer is written, and
     no cell has run. Two of these are equal, and say nothing about each other."""
+    work = [name for name in contents if name.endswith((".py", ".sh")) or "runs/" in name]
+    if any(not name.endswith("progress.json") for name in work):
+        return False
     for name, content in contents.items():
-        if name.endswith((".py", ".sh")) or ("runs/" in name and not name.endswith("progress.json")):
-            return False
         with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             if name.endswith("progress.json") and json.loads(content)["items"]:
                 return False
-            if name.endswith(".ipynb"):
-                for cell in json.loads(content)["cells"]:
-                    answer = cell.get("metadata", {}).get("labs", {}).get("kind") == "answer"
-                    text = "".join(cell.get("source", ""))
-                    if cell.get("outputs") or (answer and kept.written(text) and kept.PLACEHOLDER not in text):
-                        return False
+            if name.endswith(".ipynb") and any(map(_worked_on, json.loads(content)["cells"])):
+                return False
     return True
+
+
+def _worked_on(cell):
+    answer = cell.get("metadata", {}).get("labs", {}).get("kind") == "answer"
+    text = "".join(cell.get("source", ""))
+    return cell.get("outputs") or (answer and kept.written(text) and kept.PLACEHOLDER not in text)
 
 
 def equal_files(marks):
     """{number: findings} of {number: what `prints` gave}."""
-    owners, found = {}, {}
-    for number, of_one in marks.items():
-        for what, mark in of_one.items():
-            owners.setdefault(mark, []).append((number, what))
+    owners = grouped((mark, (number, what)) for number, of_one in marks.items() for what, mark in of_one.items())
+    found = []
     for of_all in owners.values():
         for number, what in of_all:
-            others = sorted({other for other, _ in of_all} - {number})
-            if others:
+            if others := sorted({other for other, _ in of_all} - {number}):
                 seen = f"{what} is the same, to the last letter, in {', '.join(others)}"
-                found.setdefault(number, []).append(Finding("equal files", "serious", what, seen))
-    return found
+                found.append((number, Finding("equal files", "serious", what, seen)))
+    return grouped(found)

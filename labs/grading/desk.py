@@ -9,6 +9,7 @@ changed, all points are computed anew, and those that moved are told.
 import hashlib
 import html
 import re
+from functools import cache
 from pathlib import Path
 
 import ipywidgets
@@ -17,9 +18,10 @@ from labs import files
 from labs.author import sources
 from labs.checks import tasks
 from labs.errors import LabsError, UseError
-from labs.grading import check, collect, disputes, feedback, handed, marks, overview, points, rubric, shown
+from labs.grading import feedback, handed, marks, overview, points, rubric, shown
 from labs.grading.finding import by_id
-from labs.printed import printable
+from labs.grading.graded import Graded
+from labs.printed import grouped, printable
 
 NEXT = {None: 1.0, 1.0: 0.5, 0.5: 0.0, 0.0: None}  # what a key makes of a mark
 NAMES = {1.0: "all", 0.5: "half", 0.0: "none"}
@@ -69,13 +71,12 @@ class Desk:
     """
 
     def __init__(self, out, task=None):
-        self.out, self.found = Path(out), check.results(out)
-        self.rules, self.decided = rubric.load(out), marks.load(out)
-        if not self.found:
-            raise UseError(f"{out} holds no results: run `labs grade check` first.")
-        self.disputed = {number: each for number, each in disputes.every(out).items() if number in self.found}
-        self.task, self._beside = task or next(iter(self._tasks()), None), {}
-        self._codes = {}
+        self.graded = Graded(out)
+        self.out, self.found, self.disputed = self.graded.out, self.graded.found, self.graded.disputed
+        self.rules, self._marks = self.graded.rules, self.graded.own
+        self._code = cache(lambda number: shown.code(self.graded.paths[number]))
+        self._evidence = cache(self._evidence)
+        self.task = task or next(iter(self._tasks()), None)
         if self.task not in self._tasks():
             raise UseError(f"The rubric has no written answer {self.task!r}; it has {', '.join(self._tasks())}.")
         self.said, self.place, self._drawing = "", 0, False
@@ -111,19 +112,17 @@ class Desk:
     def cards(self):
         """(number, id of what is graded) of all that this question deals out, in an order of its own: nobody's who has
         handed in nothing to look at."""
+        found = [(number, self.task) for number, each in self.found.items() if each["answers"].get(self.task)]
         if self.task == DISPUTES:
             found = [(number, id) for number, each in self.disputed.items() for id in each]
         elif self.task in self.rules.checks:
             found = [(number, self.task) for number in self.found if self._left(number, self.task)]
-        else:
-            found = [(number, self.task) for number, each in self.found.items() if each["answers"].get(self.task)]
         return sorted(found, key=lambda card: hashlib.sha256(f"{card[1]} {card[0]}".encode()).hexdigest())
 
     @property
     def card(self):
         """(number, id) of what is shown; (None, the question) where nobody has handed in anything."""
-        cards = self.cards
-        return cards[self.place % len(cards)] if cards else (None, self.task)
+        return ([(None, self.task)] if not self.cards else self.cards)[self.place % max(1, len(self.cards))]
 
     @property
     def number(self):
@@ -151,14 +150,13 @@ class Desk:
     def press(self, key):
         """Do what a key says, keep it, and draw."""
         item = self._item(key)
+        steps = {".": 1, ",": -1, "+": 1, "-": -1}.get(key)
         if item and self.number:
             self._do(self._mark, item.id, NEXT.get(self._share(item.id), 1.0))
         elif key in self.bank and self.number:
             self._do(self._comment, self.bank[key][0])
-        elif key in ".,":
-            self._do(self._go, 1 if key == "." else -1)
-        elif key in "+-":
-            self._do(self._ask, 1 if key == "+" else -1)
+        elif steps:
+            self._do(self._go if key in ".," else self._ask, steps)
         elif key == " ":
             self._do(self._to_open)
         else:
@@ -176,11 +174,8 @@ class Desk:
         """The item of which a text is the number, or None."""
         return self.asked[int(key) - 1] if key.isdecimal() and 0 < int(key) <= len(self.asked) else None
 
-    def _marks(self, number=None):
-        return self.decided.get(number or self.number, marks.Marks())
-
     def _share(self, id, own=None):
-        own = own or self._marks()
+        own = own or self._marks(self.number)
         return own.items.get(id, own.checks.get(id))
 
     def _mark(self, id, share):
@@ -188,10 +183,9 @@ class Desk:
         if self._share(id, now) != self._share(id):
             return f"Somebody else has marked {id} meanwhile. Look at it, and mark it again if you want another mark."
         marks.mark(self.out, self.number, self.rules, id, share)
-        return None
 
     def _comment(self, id):
-        there = id in self._marks().comments
+        there = id in self._marks(self.number).comments
         marks.mark(self.out, self.number, self.rules, **{"without" if there else "comments": [id]})
 
     def _go(self, steps):
@@ -202,16 +196,15 @@ class Desk:
         self.task, self.place = known[(known.index(self.task) + steps) % len(known)], 0
 
     def _open(self, number, id):
-        own = self._marks(number)
         if self.task == DISPUTES:
-            return id in disputes.waits(self.disputed[number], own)
-        return any(self._share(item.id, own) is None for item in self._asked(id))
+            return id in self.graded.waits(number)
+        return any(self._share(item.id, self._marks(number)) is None for item in self._asked(id))
 
     def _to_open(self):
         for _ in self.cards:
             self._go(1)
             if self._open(*self.card):
-                return None
+                return ""
         return f"Every answer to {self.task} is marked."
 
     def _typed(self, change):
@@ -255,14 +248,14 @@ class Desk:
 
     def draw(self):
         """Read rubric and marks again, and show them."""
-        rules = self.rules
         try:
-            self.decided, rules = marks.load(self.out), rubric.load(self.out)
+            self.graded.read()
         except UseError as problem:
             self.said = str(problem)
+        rules = self.graded.rules
         if rules != self.rules and any(each.items for each in rules.answer):
-            before, now = self._totals(self.rules), self._totals(rules)
-            moved = [f"{n}: {before[n]:g} -> {now[n]:g}" for n in sorted(now) if now[n] != before[n]]
+            totals = {n: [points.total(self.graded.lines(n, by)) for by in (self.rules, rules)] for n in self.found}
+            moved = [f"{n}: {before:g} -> {now:g}" for n, (before, now) in sorted(totals.items()) if now != before]
             self.said = f"The rubric has changed. Points: {', '.join(moved) or 'as they were'}. {self.said}"
             self.rules = rules
             if self.task not in self._tasks():
@@ -277,18 +270,16 @@ class Desk:
         self.foot.value = f'<p style="line-height: 1.3">{_text(HELP)}</p>'
 
     def _draw_card(self, said):
-        (number, id), found, own = self.card, self.found[self.number], self._marks()
-        total, cards = points.total(points.lines(found, self.rules, own)), self.cards
-        done = sum(not self._open(*card) for card in cards)
+        (number, id), cards = self.card, self.cards
+        found, own = self.found[number], self._marks(number)
+        total, done = points.total(self.graded.lines(number, self.rules)), sum(not self._open(*card) for card in cards)
         question = self.task if self.task != DISPUTES else f"Dispute about {id}"
         self.head.value = (
             f"<b>{_text(question)}, submission {number}</b> ({self.place % len(cards) + 1} of {len(cards)}; {done} "
             f"done): {total:g} of {self.rules.most:g} points.{said}"
         )
         self.answer.value = self._answer(number, id, found, own)
-        if (number, id) not in self._beside:
-            self._beside[number, id] = self._evidence(number, id, found)
-        self.beside.value = f"<b>Evidence</b>{self._beside[number, id]}"
+        self.beside.value = f"<b>Evidence</b>{self._evidence(number, id)}"
         self._draw_items(own)
         self._draw_decisions(found, own)
         rows = "".join(
@@ -303,10 +294,9 @@ class Desk:
         """What the student wrote, as HTML: an answer, or the code of a check; of a dispute its reason first."""
         parts = []
         if self.task == DISPUTES:
-            answered = own.replies.get(id)
             parts.append(f"<b>What the student says</b>{_pre(self.disputed[number][id].reason)}")
-            if answered and id not in disputes.waits(self.disputed[number], own):
-                parts.append(f"<b>Answered</b> ({_text(answered)}){_pre(answered.text)}")
+            if id not in self.graded.waits(number):
+                parts.append(f"<b>Answered</b> ({_text(own.replies[id])}){_pre(own.replies[id].text)}")
         written = id if id in found["answers"] else self.rules.items[id][0] if id in self.rules.items else None
         if written:
             said, code = "", found["answers"].get(written) or "(no answer is written)"
@@ -319,40 +309,33 @@ class Desk:
         parts.append(f"<b>{_text(feedback.titled(written or id, self.rules))}</b>{said}{_pre(code)}")
         return "".join(parts)
 
-    def _code(self, number):
-        """{check: what the student wrote} of a submission."""
-        if number not in self._codes:
-            self._codes[number] = shown.code(collect.submission(self.out, number))
-        return self._codes[number]
-
-    def _evidence(self, number, id, found):
+    def _evidence(self, number, id):
         """Beside a question, as HTML: tables from the records, then scripts, logs and machines; what the rubric asks
         for is open, the rest is folded."""
-        task = self.rules.items[id][0] if id in self.rules.items else id
-        parts = []
+        found, parts = self.found[number], []
+        task, item = self._about(id)
         for caption, head, *rows in found["tables"].get(task, ()):
             body = "".join(_row_of(row, "td") for row in rows)
             parts.append(f"<table><caption>{_text(caption)}</caption>{_row_of(head, 'th')}{body}</table>")
-        item = next((each for of in tasks.lessons().values() for each in of.task if each.id == task), None)
+        pieces = []  # (kind, heading, text)
         if item:
             wanted = " ".join([item.title, *(each.text for each in self._asked(task))])
-            with handed.opened(number, collect.submission(self.out, number)) as submission:
-                code = by_id(found["checks"]).get(id, {}).get("code", "")
+            code = by_id(found["checks"]).get(id, {}).get("code", "")
+            with handed.opened(number, self.graded.paths[number]) as submission:
+                pieces = [("machines", "Where the runs were made", "\n".join(shown.machines(submission, item)))]
+                pieces += [("logs", each.file, "\n".join(each.lines)) for each in shown.logs(submission, item)]
                 changes = shown.changes(submission.contents, item.evidence, wanted + code)
-                pieces = {
-                    "machines": [("Where the runs were made", "\n".join(shown.machines(submission, item)))],
-                    "logs": [(each.file, "\n".join(each.lines)) for each in shown.logs(submission, item)],
-                    "scripts": [(f"{name}: what was changed", "\n".join(lines)) for name, lines in changes],
-                }
-            for kind, made in pieces.items():
+                pieces += [("scripts", f"{name}: what was changed", "\n".join(lines)) for name, lines in changes]
+        for kind, head, text in pieces:
+            if text:
                 unfolded = " open" if re.search(_ASKS[kind], wanted, re.IGNORECASE) else ""
-                for head, text in made:
-                    if text:
-                        parts.append(f"<details{unfolded}><summary>{_text(head)}</summary>{_pre(text)}</details>")
+                parts.append(f"<details{unfolded}><summary>{_text(head)}</summary>{_pre(text)}</details>")
         return "".join(parts) or "<p>No run, log or script belongs to this question.</p>"
 
-    def _totals(self, rules):
-        return {n: points.total(points.lines(each, rules, self._marks(n))) for n, each in self.found.items()}
+    def _about(self, id):
+        """(id of the task that an item of the rubric, or a check, belongs to; the course's item, or None)."""
+        task = self.rules.items[id][0] if id in self.rules.items else id
+        return task, tasks.items().get(task, (None, None))[1]
 
     def _draw_items(self, own):
         """The items as buttons, at the marks that are kept, with who gave them."""
@@ -360,18 +343,17 @@ class Desk:
         if [row.item for row in self.items.children] != self.asked:
             self.items.children = [self._row(item) for item in self.asked]
         for place, row in enumerate(self.items.children, 1):
-            share, by = self._share(row.item.id, own), own.stamps.get(row.item.id)
-            row.children[0].value = share if share in NAMES else None
-            of = "open" if share is None else f"{share * row.item.points:g}"
+            item, (buttons, text) = row.item, row.children
+            share, by = self._share(item.id, own), own.stamps.get(item.id)
+            buttons.value = share if share in NAMES else None
+            of = "open" if share is None else f"{share * item.points:g}"
             who = f" <i>({_text(by)})</i>" if by else ""
-            said = f"<b>{place}</b>: {of} of {row.item.points:g}: {_text(row.item.text)}{who}"
-            row.children[1].value = f'<div style="line-height: 1.3; padding-top: 4px">{said}</div>'
+            said = f"<b>{place}</b>: {of} of {item.points:g}: {_text(item.text)}{who}"
+            text.value = f'<div style="line-height: 1.3; padding-top: 4px">{said}</div>'
         self._drawing = False
 
     def _row(self, item):
-        options = [(name, share) for share, name in NAMES.items()]
-        buttons = ipywidgets.ToggleButtons(options=options, value=None, style={"button_width": "4.5em"})
-        buttons.layout = {"width": "auto", "flex": "0 0 auto"}
+        buttons = _buttons([(name, share) for share, name in NAMES.items()], "4.5em")
 
         def pressed(change):
             if not self._drawing and change["new"] is not None:
@@ -385,58 +367,56 @@ class Desk:
     def _draw_decisions(self, found, own):
         """The findings of this question, each kind with what was decided of it, and the sentence for the student."""
         here = [each for each in found["findings"] if self._is_here(each)]
-        kinds = list(dict.fromkeys(each.kind for each in here))
+        said = grouped(
+            (each.kind, f"{each.severity}, {state}: {each.where}, {each.seen} (honest: {each.honest})")
+            for each, state in overview.states(here, own)
+        )
         self._drawing = True
-        if [(row.number, row.kind) for row in self.decisions.children] != [(self.number, kind) for kind in kinds]:
-            self.decisions.children = [self._decision(kind) for kind in kinds]
+        if [(row.number, row.kind) for row in self.decisions.children] != [(self.number, kind) for kind in said]:
+            self.decisions.children = [self._decision(kind) for kind in said]
         for row in self.decisions.children:
-            lines = [
-                f"<li>{_text(f'{each.severity}, {state}: {each.where}, {each.seen} (honest: {each.honest})')}</li>"
-                for each, state in overview.states(here, own)
-                if each.kind == row.kind
-            ]
-            decision = own.findings.get(row.kind)
-            row.children[0].value = decision.state if decision else None
+            decision, (buttons, sentence, findings) = own.findings.get(row.kind), row.children
+            buttons.value = decision.state if decision else None
             if decision and decision.sentence:
-                row.children[1].value = decision.sentence
-            row.children[2].value = f"<b>{_text(row.kind)}</b><ul {_TIGHT}>{''.join(lines)}</ul>"
+                sentence.value = decision.sentence
+            lines = "".join(f"<li>{_text(line)}</li>" for line in said[row.kind])
+            findings.value = f"<b>{_text(row.kind)}</b><ul {_TIGHT}>{lines}</ul>"
         self._drawing = False
 
     def _decision(self, kind):
-        buttons = ipywidgets.ToggleButtons(options=DECISIONS, value=None, style={"button_width": "6em"})
-        buttons.layout = {"width": "auto", "flex": "0 0 auto"}
+        buttons, number = _buttons(DECISIONS, "6em"), self.number
         sentence = ipywidgets.Text(placeholder="sentence for the student", continuous_update=False)
         said = ipywidgets.HTML(layout={"flex": "1 1 auto", "width": "auto"})
         row = ipywidgets.HBox([buttons, sentence, said])
-        row.kind, row.number = kind, self.number
+        row.kind, row.number = kind, number
 
         def decided(state):
-            marks.decide(self.out, row.number, self.found[row.number], [kind], state, sentence.value)
+            marks.decide(self.out, number, self.found[number], [kind], state, sentence.value)
             return f"{kind}: {state or 'open again'}."
 
-        def pressed(change):
-            if not self._drawing:
-                self._do(decided, change["new"])
+        def changed(change):
+            if not self._drawing and (change["owner"] is buttons or buttons.value == "confirmed"):
+                self._do(decided, buttons.value)
 
-        def written(_):
-            if not self._drawing and buttons.value == "confirmed":
-                self._do(decided, "confirmed")
-
-        buttons.observe(pressed, names="value")
-        sentence.observe(written, names="value")
+        for each in (buttons, sentence):
+            each.observe(changed, names="value")
         return row
 
     def _is_here(self, finding):
         """Whether a finding is about the question that is shown: its answer, its runs, its files."""
-        id = self.card[1]
-        task = self.rules.items[id][0] if id in self.rules.items else id
-        item = next((each for of in tasks.lessons().values() for each in of.task if each.id == task), None)
+        task, item = self._about(self.card[1])
         places = {part.strip() for part in finding.where.replace("the answer to ", "").split(",")}
         if task in places or item is None:
             return task in places
-        stems = {re.sub(r"\.(out|err|json|maxbatch\.json|breakdown\.json)$", "", Path(place).name) for place in places}
-        of_runs = any(re.fullmatch(pattern, stem) for pattern in item.evidence.runs for stem in stems)
-        return of_runs or any(Path(place).name in (*item.evidence.scripts, *item.evidence.batch) for place in places)
+        names, has = {Path(place).name for place in places}, item.evidence
+        stems = {re.sub(r"\.(out|err|json|maxbatch\.json|breakdown\.json)$", "", name) for name in names}
+        of_runs = any(re.fullmatch(pattern, stem) for pattern in has.runs for stem in stems)
+        return of_runs or bool(names & {*has.scripts, *has.batch})
+
+
+def _buttons(options, width):
+    layout = {"width": "auto", "flex": "0 0 auto"}
+    return ipywidgets.ToggleButtons(options=options, value=None, style={"button_width": width}, layout=layout)
 
 
 def _row_of(cells, tag):

@@ -18,8 +18,8 @@ def of(contents):
 
 def every(out):
     """{number: {id: Dispute}} of all collected submissions that dispute something."""
-    found = {number: of(collect.contents(path, _PLACES)) for number, path in collect.submissions(out).items()}
-    return {number: each for number, each in found.items() if each}
+    found = ((number, of(collect.contents(path, _PLACES))) for number, path in collect.submissions(out).items())
+    return {number: disputed for number, disputed in found if disputed}
 
 
 def waits(disputed, own):

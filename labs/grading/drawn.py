@@ -16,30 +16,23 @@ def _axis(axis):
 
     legend = axis.get_legend()
     formatted = isinstance(axis.xaxis.get_major_formatter(), FixedFormatter | FuncFormatter | StrCategoryFormatter)
-    bars = [each for each in axis.containers if hasattr(each, "patches") and len(each)]
+    bars = [each for each in axis.containers if hasattr(each, "patches") and len(each)][:MOST]
+    clouds = [each for each in axis.collections[:MOST] if len(each.get_offsets())]
+    ticks = zip(axis.get_xticks(), axis.get_xticklabels(), strict=False) if formatted else ()
+
+    def of_bars(each):
+        middles = [bar.get_x() + bar.get_width() / 2 for bar in each]
+        heights, widths = zip(*((bar.get_height(), bar.get_width()) for bar in each), strict=True)
+        return [*map(_numbers, (middles, heights, widths)), str(each.get_label())]
+
     return {
         "labels": [str(axis.get_xlabel())[:MOST], str(axis.get_ylabel())[:MOST]],
-        "lines": [
-            [_numbers(line.get_xdata()), _numbers(line.get_ydata()), str(line.get_label())]
-            for line in axis.get_lines()[:MOST]
-        ],
-        "clouds": [[*map(_numbers, zip(*cloud.get_offsets(), strict=True)), str(cloud.get_label())]
-                   for cloud in axis.collections[:MOST] if len(cloud.get_offsets())],
-        "bars": [
-            [
-                _numbers([bar.get_x() + bar.get_width() / 2 for bar in each]),
-                _numbers([bar.get_height() for bar in each]),
-                _numbers([bar.get_width() for bar in each]),
-                str(each.get_label()),
-            ]
-            for each in bars[:MOST]
-        ],
-        "ticks": [
-            [float(place), text.get_text()]
-            for place, text in zip(axis.get_xticks(), axis.get_xticklabels(), strict=False)
-        ][:MOST] if formatted else [],
+        "lines": [[*map(_numbers, each.get_data()), str(each.get_label())] for each in axis.get_lines()[:MOST]],
+        "clouds": [[*map(_numbers, zip(*each.get_offsets(), strict=True)), str(each.get_label())] for each in clouds],
+        "bars": list(map(of_bars, bars)),
+        "ticks": [[float(place), text.get_text()] for place, text in ticks][:MOST],
         "legend": [text.get_text() for text in legend.texts][:MOST] if legend else None,
-    }  # fmt: skip
+    }
 
 
 def _numbers(values):

@@ -6,7 +6,6 @@ Every check compares two things that an honest run cannot let differ, with toler
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
-from itertools import pairwise
 from statistics import fmean, median, pstdev
 
 from labs.costs.computation import BYTES, FLOPS
@@ -15,7 +14,7 @@ from labs.errors import LabsError
 from labs.grading import guessing
 from labs.grading.finding import Finding, looked
 from labs.models import counts
-from labs.printed import few
+from labs.printed import few, grouped
 from labs.report.gather import findings_of
 
 LEAST = 8  # steps: fewer say nothing about their spread
@@ -52,19 +51,14 @@ def _report(submission):
 
 def _clock(name, record):
     """Steps lie within their epoch, epochs within the run."""
-    for epoch in record.epochs:
-        steps = sum(epoch.step_seconds)
-        if steps > epoch.seconds * (1 + 1e-6) + 1e-6:
-            seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
-            yield Finding("clock", "serious", name, seen)
-            break
-    unfilled = [
-        1 - sum(each.step_seconds) / each.seconds
-        for each in record.epochs  # the time of one with a validation holds that, too
-        if each.step_seconds and not any(key.startswith("val_") for key in each.metrics)
-    ]
-    if unfilled and median(unfilled) > 0.25:
-        yield Finding("clock", "look", name, f"the steps fill only {1 - median(unfilled):.0%} of their epochs")
+    sums = [(epoch, sum(epoch.step_seconds)) for epoch in record.epochs]
+    for epoch, steps in [each for each in sums if each[1] > each[0].seconds * (1 + 1e-6) + 1e-6][:1]:
+        seen = f"the steps of epoch {epoch.epoch + 1} take {steps:.4g} s together, the epoch {epoch.seconds:.4g} s"
+        yield Finding("clock", "serious", name, seen)
+    # The time of an epoch with a validation holds that, too.
+    plain = [each for each in sums if each[1] and not any(key.startswith("val_") for key in each[0].metrics)]
+    if plain and (filled := median(steps / epoch.seconds for epoch, steps in plain)) < 0.75:
+        yield Finding("clock", "look", name, f"the steps fill only {filled:.0%} of their epochs")
     with suppress(ValueError, TypeError):
         whole = (datetime.fromisoformat(record.finished) - datetime.fromisoformat(record.started)).total_seconds()
         epochs = sum(epoch.seconds for epoch in record.epochs)
@@ -91,9 +85,8 @@ def _log(submission, name, record):
     """The .out says what the record says: epochs, seconds as far as they are printed, loss and accuracy."""
     held = submission.course.held.get(name)
     path = held and held.log(".out")
-    if not path or not record.epochs:
-        return
-    runs = submission.logged(path).get(record.configuration.workers, ())  # none: a script that prints no epochs
+    # No runs: of a script that prints no epochs.
+    runs = submission.logged(path).get(record.configuration.workers, ()) if path and record.epochs else ()
     if len(runs) != 1:
         return
     printed = [epoch for repeat in runs[0].repeats for epoch in repeat]
@@ -101,15 +94,16 @@ def _log(submission, name, record):
         seen = f"{path.name} has {len(printed)} epochs, the record {len(record.epochs)}"
         yield Finding("log", "look", name, seen)
         return
-    off = [abs(a.seconds - b.seconds) for a, b in zip(printed, record.epochs, strict=True)]
-    room = [a.resolution / 2 + 0.02 + 0.002 * b.seconds for a, b in zip(printed, record.epochs, strict=True)]
+    both = list(zip(printed, record.epochs, strict=True))
+    off = [abs(said.seconds - kept.seconds) for said, kept in both]
+    room = [said.resolution / 2 + 0.02 + 0.002 * kept.seconds for said, kept in both]
     ratios = [a / b for a, b in zip(off, room, strict=True)]
-    wild = [d for d, e, b in zip(off, printed, record.epochs, strict=True) if d > e.resolution + 1.5 + 0.1 * b.seconds]
+    wild = any(o > said.resolution + 1.5 + 0.1 * kept.seconds for o, (said, kept) in zip(off, both, strict=True))
     if median(ratios) > 1.2 or wild:
-        worst = max(range(len(ratios)), key=ratios.__getitem__)
-        seen = f"epoch {worst + 1} took {printed[worst].seconds:.4g} s by {path.name} and "
-        yield Finding("log", "serious", name, seen + f"{record.epochs[worst].seconds:.4g} s by the record")
-    for said, kept in zip(printed, record.epochs, strict=True):
+        said, kept = both[worst := max(range(len(ratios)), key=ratios.__getitem__)]
+        seen = f"epoch {worst + 1} took {said.seconds:.4g} s by {path.name} and {kept.seconds:.4g} s by the record"
+        yield Finding("log", "serious", name, seen)
+    for said, kept in both:
         for key, value in kept.metrics.items():
             if key in said.metrics and abs(said.metrics[key] - value) > 1e-4 + 1e-3 * abs(value):
                 seen = f"{key} of epoch {kept.epoch + 1} is {said.metrics[key]:.4g} in {path.name}, {value:.4g} in the"
@@ -132,14 +126,13 @@ def _spread(name, record):
     steps = [seconds for epoch in record.epochs if epoch.epoch for seconds in epoch.step_seconds]
     if len(steps) < LEAST:
         return
-    second = [b - a for a, b in pairwise([b - a for a, b in pairwise(steps)])]
+    second, mean = [c - 2 * b + a for a, b, c in zip(steps, steps[1:], steps[2:], strict=False)], fmean(steps)
     if len(set(steps)) < len(steps) / 2:
-        seen = f"of {len(steps)} step times only {len(set(steps))} are different"
-        yield Finding("spread", "serious", name, seen)
-    elif pstdev(second) < 1e-5 * fmean(steps):
+        yield Finding("spread", "serious", name, f"of {len(steps)} step times only {len(set(steps))} are different")
+    elif pstdev(second) < 1e-5 * mean:
         yield Finding("spread", "serious", name, f"the {len(steps)} step times lie on a line, without any noise")
-    elif pstdev(steps) < 5e-4 * fmean(steps):
-        seen = f"the {len(steps)} step times differ by {pstdev(steps) / fmean(steps):.2g} of their mean"
+    elif pstdev(steps) < 5e-4 * mean:
+        seen = f"the {len(steps)} step times differ by {pstdev(steps) / mean:.2g} of their mean"
         yield Finding("spread", "look", name, seen)
     if all(seconds == round(seconds, 4) for seconds in steps):
         yield Finding("spread", "look", name, "no step time has more than 4 digits behind the point")
@@ -149,19 +142,16 @@ def _possible(name, record):
     """Speed and memory that the cost model allows at most."""
     has, machine = record.configuration, record.machine
     steady = [epoch for epoch in record.epochs if epoch.epoch and epoch.images]
-    cores = machine.get("cores")
-    if not (has.model and steady and has.workers and has.global_batch and isinstance(cores, int)):
-        return
-    pixels = has.image_size or 32
-    if pixels > MOST_PIXELS or not (facts := _facts(has.model, pixels)):
+    cores, pixels = machine.get("cores"), has.image_size or 32
+    known = has.model and steady and has.workers and has.global_batch and isinstance(cores, int)
+    if not known or pixels > MOST_PIXELS or not (facts := _facts(has.model, pixels)):
         return
     gpus, nodes = machine.get("gpus") or [], has.nodes or 1  # the machine is one node
     most = (GPU * has.workers if gpus else CORE * min(has.workers, cores * nodes)) * WINOGRAD
     rate = max(epoch.images / epoch.seconds for epoch in steady)
-    if rate * FLOPS * facts.multiply_adds > most:
-        seen = f"{rate:.4g} images/s are {rate * FLOPS * facts.multiply_adds / 1e12:.3g} Tflop/s"
-        seen += f" on {has.workers} {'GPU' if gpus else 'core'}(s), where {most / 1e12:.3g} would be more than any has"
-        yield Finding("possible", "serious", name, seen)
+    if (speed := rate * FLOPS * facts.multiply_adds) > most:
+        seen = f"{rate:.4g} images/s are {speed / 1e12:.3g} Tflop/s on {has.workers} {'GPU' if gpus else 'core'}(s), "
+        yield Finding("possible", "serious", name, f"{seen}where {most / 1e12:.3g} would be more than any has")
     memory = machine.get("memory")
     needs = has.global_batch * facts.activation_bytes * KEPT[0] * BYTES.get(has.precision, 4) / 4
     if not gpus and isinstance(memory, int) and needs > memory * nodes:
@@ -179,11 +169,7 @@ def _facts(model, image_size):
 
 def _versions(records):
     """Runs of one study are made with one environment on one machine."""
-    studies = {}
-    for name, record in records.items():
-        if record.study:
-            studies.setdefault(record.study, []).append((name, record))
-    for runs in studies.values():
+    for runs in grouped((each.study, (name, each)) for name, each in records.items() if each.study).values():
         for what in ("versions", "machine"):
             if len({str(sorted(getattr(record, what).items(), key=str)) for _, record in runs}) > 1:
                 names = few([name for name, _ in runs])
@@ -203,8 +189,6 @@ def _without_record(submission):
     if not submission.records:
         yield Finding("no record", "note", "runs", "no run record was handed in")
     shown = {held.log(".out") for held in submission.course.held.values()}
-    for path in sorted(submission.runs.glob("*.out")):
-        if path in shown or path.with_suffix(".json").exists():
-            continue
-        if submission.logged(path):
+    for path in sorted({*submission.runs.glob("*.out")} - shown):
+        if not path.with_suffix(".json").exists() and submission.logged(path):
             yield Finding("no record", "note", path.stem, "a log without a record: its numbers are Keras' own")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from labs.checks import tasks
 from labs.grading import pins, points, shown
+from labs.printed import grouped
 
 FORM = Path(__file__).with_name("feedback.typ")
 STEPS, GOOD, NAMED = 3, 4, 3  # of the first page: next steps, what was good, questions that one line names
@@ -18,36 +19,33 @@ _CALL = re.compile(r"\s*^(?:\w+ = )?check\([^\n]*\)\s*\Z", re.MULTILINE)
 _PATH = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?(?:[/\\][\w.+@ -]*[\w.+@-]){2,}[/\\]?")
 
 
-def page(number, packed, who, found, made, rules, own, disputed, collected=()):
-    """All that stands in the feedback on a submission, as data for feedback.typ.
-
-    packed: its path; who: the student's name, or None; found: of check.results; made: its Lines; rules: the Rubric;
-    own: its Marks; disputed: {id: Dispute}, or None; collected: what its collection told.
-    """
-    code = shown.code(packed)
+def page(graded, number, made):
+    """All that stands in the feedback on a submission of a Graded, as data for feedback.typ. made: its Lines."""
+    found, rules, own = graded.found[number], graded.rules, graded.own(number)
+    who, code = _who(graded.names.get(number)), shown.code(graded.paths[number])
     pinned = {id: pin.comment for id, pin in pins.pinned(rules.pin, found).items()}
     waiting, unread = [line for line in made if line.open], not points.handed_in(found)
-    blank = [line for line in made if line.state == "not done" and line.id in rules.checks]
+    of_checks = grouped((line.state, line) for line in made if line.id in rules.checks)
     off = [line for line in made if line.of == 0 and line.points < 0]
     state = f"A person still has to look at {_count(len(waiting), 'item')}, so the points can change."
     said = [each.sentence for each in own.findings.values() if each.state == "confirmed" and each.sentence]
     if off and not all(own.findings[line.id].sentence for line in off):
         said.append("Points were taken off. Ask your instructor for the reason.")
+    collected = [clean(line) for line in graded.collected.get(number, []) if unread and not line.startswith("equal")]
+    given = [(titled(id, rules) + ": " if id else "") + clean(text) for id, text in comments(graded, number)]
     return {
         "title": f"Feedback for {who}" if who else f"Feedback on submission {number}",
         "points": f"{points.total(made):g}",
         "most": f"{rules.most:g}",
         "state": state if waiting else "",
         "unread": unread,
-        "collected": next((clean(line) for line in collected if not line.startswith("equal")), "") if unread else "",
+        "collected": "".join(collected[:1]),
         "good": _good(made, rules)[:GOOD],
         "steps": _steps(found, made, rules, pinned, own)[:STEPS],
-        "comments": [
-            f"{titled(id, rules)}: {clean(text)}" if id else clean(text) for id, text in comments(found, rules, own)
-        ],
+        "comments": given,
         "said": [clean(each) for each in said],
         "off": f"{-sum(line.points for line in off):g}" if off else "",
-        "disputes": [_dispute(id, each, own, rules) for id, each in (disputed or {}).items()],
+        "disputes": [_dispute(graded, number, id) for id in graded.disputed.get(number, {})],
         "mistakes": [
             {
                 "title": titled(line.id, rules),
@@ -55,35 +53,35 @@ def page(number, packed, who, found, made, rules, own, disputed, collected=()):
                 "hint": clean(line.why),
                 "comment": clean(pinned.get(line.id, "")),
             }
-            for line in made
-            if line.state == "wrong" and line.id in rules.checks
+            for line in of_checks.get("wrong", ())
         ],
         "answers": _answers(made, rules),
-        "right": _by_notebook([line for line in made if line.state == "right" and line.id in rules.checks], rules),
-        "left": [] if unread else _by_notebook(blank, rules),
+        "right": _by_notebook(of_checks.get("right", ()), rules),
+        "left": [] if unread else _by_notebook(of_checks.get("not done", ()), rules),
         "waiting": _by_notebook(waiting, rules),
     }
 
 
-def comments(found, rules, own):
+def _who(name):
+    """The student's own name, if the learning platform gave one; None where a folder's or nobody's is all there is."""
+    known = name and name["platform"] in ("moodle", "canvas") and name["who"].strip()
+    return known if known and not known.casefold().startswith("anon") else None
+
+
+def comments(graded, number):
     """(None, text) of the comments on a submission, and (check, text) of those that are pinned to its mistakes."""
-    yield from ((None, rules.comments.get(each, each)) for each in own.comments)
-    yield from ((id, pin.comment) for id, pin in pins.pinned(rules.pin, found).items())
+    rules, pinned = graded.rules, pins.pinned(graded.rules.pin, graded.found[number])
+    yield from ((None, rules.comments.get(each, each)) for each in graded.own(number).comments)
+    yield from ((id, pin.comment) for id, pin in pinned.items())
 
 
-@cache
-def _course():
-    """{id: (lesson, item)} of the course."""
-    return {item.id: (lesson, item) for lesson in tasks.lessons().values() for item in lesson.task}
+_course = cache(tasks.items)
 
 
 def titled(id, rules):
     """An id as a student reads it: the title of its task, or what the rubric asks for, with the id behind it."""
-    if id in rules.items:
-        return f"{rules.items[id][1].text.rstrip('.')} ({id})"
-    if id in _course():
-        return f"{_course()[id][1].title} ({id})"
-    return f"A question of your instructor's ({id})"
+    title = _course()[id][1].title if id in _course() else "A question of your instructor's"
+    return f"{rules.items[id][1].text.rstrip('.') if id in rules.items else title} ({id})"
 
 
 def _quoted(id, rules):
@@ -100,12 +98,9 @@ def _lesson(id):
 def clean(text):
     """A text without paths of a machine, without a traceback but for its last line, and not too long."""
     before, trace, after = text.partition("Traceback (most recent call last)")
-    if trace:
-        text = before + after.strip().rpartition("\n")[2]
-    text = _PATH.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], text)
-    text = " ".join(text.split())
-    text = text[:1].upper() + text[1:]
-    return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
+    text = before + after.strip().rpartition("\n")[2] if trace else text
+    text = " ".join(_PATH.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], text).split())
+    return text[:1].upper() + text[1:LONGEST] + (" ..." if len(text) > LONGEST else "")
 
 
 def _cut(code):
@@ -121,41 +116,39 @@ def _count(number, what):
 
 def _good(made, rules):
     """What was good, a line each: whole notebooks, parts of answers, then the checks with the most points."""
-    lines, told, by_lesson = [], set(), {}
-    for line in made:
-        if line.id in rules.checks and line.id in _course():
-            by_lesson.setdefault(_course()[line.id][0].notebook, []).append(line)
-    for of_one in by_lesson.values():
-        if len(of_one) > 1 and all(line.state == "right" and line.points == line.of for line in of_one):
-            lines.append(f"All {len(of_one)} checks of {_lesson(of_one[0].id)} are right.")
-            told |= {line.id for line in of_one}
+    of_course = [line for line in made if line.id in rules.checks and line.id in _course()]
     full = [line for line in made if line.state == "right" and line.of and line.points == line.of]
-    for line in sorted((each for each in full if each.id in rules.items), key=lambda each: -each.of):
-        lines.append(f"In your answer to {_quoted(rules.items[line.id][0], rules)}: {clean(line.why)}")
-    best = sorted((each for each in full if each.id in rules.checks and each.id not in told), key=lambda each: -each.of)
-    for line in best:
-        why = _course()[line.id][1].why if line.id in _course() else ""
-        lines.append(f"{_quoted(line.id, rules)}: {why}".strip())
+    full.sort(key=lambda line: -line.of)
+    lines, told = [], []
+    for of_one in grouped((_lesson(line.id), line) for line in of_course).values():
+        if len(of_one) > 1 and all(line in full for line in of_one):
+            lines.append(f"All {len(of_one)} checks of {_lesson(of_one[0].id)} are right.")
+            told += of_one
+    for line in full:
+        if line.id in rules.items:
+            lines.append(f"In your answer to {_quoted(rules.items[line.id][0], rules)}: {clean(line.why)}")
+    for line in full:
+        if line.id in rules.checks and line not in told:
+            why = _course()[line.id][1].why if line.id in _course() else ""
+            lines.append(f"{_quoted(line.id, rules)}: {why}".strip())
     return lines
 
 
 def _steps(found, made, rules, pinned, own):
     """What to do next, with what it can bring: [{do, why, points}], the most points first."""
-    steps, blank = [], {}
-    for line in made:
-        lost = line.of - line.points
-        if line.open or not line.of or lost <= 0:
-            continue
+    steps, blank, unwritten = [], {}, {}
+    lost = {line.id: line.of - line.points for line in made if not line.open and line.of and line.of > line.points}
+    for line in (line for line in made if line.id in lost):
         if line.id in rules.checks and line.state == "wrong":
             why = clean(pinned.get(line.id) or line.why)
-            steps.append((lost, f"Correct {_quoted(line.id, rules)}", why))
+            steps.append((lost[line.id], f"Correct {_quoted(line.id, rules)}", why))
         elif line.id in rules.checks:
             blank.setdefault(_course()[line.id][0].notebook if line.id in _course() else "", []).append(line)
         elif line.state != "not done":
+            answer, item = rules.items[line.id]
             given = [rules.comments[each] for each in own.comments if each in rules.comments and each[:-1] == line.id]
-            answer = _quoted(rules.items[line.id][0], rules)
-            steps.append((lost, f"Say more in {answer}", clean(" ".join([rules.items[line.id][1].text, *given]))))
-    unwritten = {}
+            why = clean(" ".join([item.text, *given]))
+            steps.append((lost[line.id], f"Say more in {_quoted(answer, rules)}", why))
     for line in made:
         if line.id in rules.items and line.state == "not done":
             answer = rules.items[line.id][0]
@@ -167,7 +160,7 @@ def _steps(found, made, rules, pinned, own):
     for notebook, lines in blank.items():
         steps.append((sum(line.of for line in lines), *_fill(notebook, lines, found, rules)))
     steps.sort(key=lambda step: -step[0])
-    return [{"points": _count(lost, "point"), "do": do, "why": why} for lost, do, why in steps]
+    return [{"points": _count(points, "point"), "do": do, "why": why} for points, do, why in steps]
 
 
 def _fill(notebook, lines, found, rules):
@@ -180,33 +173,28 @@ def _fill(notebook, lines, found, rules):
     if reasons == {"the notebook was not handed in"}:
         return f"Hand in {where}", f"It was not in your submission; {_count(len(ids), 'question')}: {names}."
     if reasons == {"its cell was not reached"}:
-        told = next((line for line in found["told"] if line.startswith(f"{notebook}, cell")), "")
-        stop = f" The first error: {clean(told.partition(', ')[2])}." if told else ""
+        errors = [clean(line.partition(", ")[2]) for line in found["told"] if line.startswith(f"{notebook}, cell")]
+        stop = "".join(f" The first error: {error}." for error in errors[:1])
         return f"Run {where}, from its first cell to its last", f"It stopped before: {names}.{stop}"
     return f"Go on with {where}", f"It has {_count(len(ids), 'question')} without an answer: {names}."
 
 
 def _answers(made, rules):
     """The written answers that were marked: [{title, rows: [what was asked for, points, of]}]."""
-    found = {}
-    for line in made:
-        if line.id in rules.items and line.state in ("right", "wrong") and not line.open:
-            item = rules.items[line.id]
-            found.setdefault(item[0], []).append([clean(item[1].text), f"{line.points:g}", f"{line.of:g}"])
-    return [{"title": titled(answer, rules), "rows": rows} for answer, rows in found.items()]
+    marked = [line for line in made if line.id in rules.items and line.state in ("right", "wrong") and not line.open]
+    rows = ([*rules.items[line.id], f"{line.points:g}", f"{line.of:g}"] for line in marked)
+    found = grouped((titled(answer, rules), [clean(item.text), *of]) for answer, item, *of in rows)
+    return [{"title": title, "rows": rows} for title, rows in found.items()]
 
 
 def _by_notebook(lines, rules):
     """One text for each notebook: its title, and the titles of some of its questions."""
-    found = {}
-    for line in lines:
-        id = rules.items[line.id][0] if line.id in rules.items else line.id
-        titles = found.setdefault(_lesson(id) if id in _course() else "other questions", [])
-        titles += [titled(id, rules)] if titled(id, rules) not in titles else []
+    ids = dict.fromkeys(rules.items[line.id][0] if line.id in rules.items else line.id for line in lines)
+    found = grouped((_lesson(id) if id in _course() else "other questions", titled(id, rules)) for id in ids)
     return [f"{where[0].upper()}{where[1:]}: {'; '.join(titles)}" for where, titles in found.items()]
 
 
-def _dispute(id, disputed, own, rules):
-    answered = own.replies.get(id)
-    new = answered is None or answered.reason != disputed.reason
-    return {"title": titled(id, rules), "reason": clean(disputed.reason), "answer": "" if new else clean(answered.text)}
+def _dispute(graded, number, id):
+    answer = "" if id in graded.waits(number) else clean(graded.own(number).replies[id].text)
+    reason = clean(graded.disputed[number][id].reason)
+    return {"title": titled(id, graded.rules), "reason": reason, "answer": answer}

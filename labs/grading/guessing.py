@@ -7,6 +7,7 @@ once. Nothing stops somebody who looks there, and no point is taken; an instruct
 import ast
 import re
 from contextlib import suppress
+from itertools import islice
 
 from labs.blanks import parse
 from labs.grading import magics, plain
@@ -27,13 +28,8 @@ _AROUND += (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def findings(contents):
     """A finding for each notebook and script of a submission, {path: bytes}, in which this is done."""
     for name, content in contents.items():
-        if name.endswith(".ipynb"):
-            seen = list(tried(plain.written(content)[0]))
-        elif name.endswith(".py"):
-            seen = list(tried([content.decode(errors="replace")]))
-        else:
-            continue
-        if seen:
+        sources = plain.written(content)[0] if name.endswith(".ipynb") else [content.decode(errors="replace")]
+        if name.endswith((".ipynb", ".py")) and (seen := list(tried(sources))):
             more = f"; and {len(seen) - FEW} more places" if len(seen) > FEW else ""
             yield Finding("guessing", "look", name, "; ".join(seen[:FEW]) + more)
 
@@ -46,8 +42,7 @@ def tried(sources):
         if found := _READS.search(source):
             yield f"{where} reads or imports what judges: {found[0]:.60}"
         with suppress(*magics.UNFIT):
-            if how := next(_ways(parse(source), answers), None):
-                yield f"{where} {how}"
+            yield from (f"{where} {how}" for how in islice(_ways(parse(source), answers), 1))
     often = sorted(id for id, given in answers.items() if len(given) >= TRIES)
     if len(often) >= TRIES:
         yield f"it tries {TRIES} or more answers to each of {few(often, FEW)}"

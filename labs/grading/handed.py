@@ -17,6 +17,7 @@ from labs.course import notebooks
 from labs.course.release import digest
 from labs.errors import LabsError
 from labs.grading import collect
+from labs.printed import grouped
 from labs.report import evidence
 from labs.report.course import Course
 from labs.results import log as logs
@@ -30,7 +31,7 @@ class Submission:
 
     def __init__(self, number, contents, root):
         self.number, self.contents, self.root = number, contents | dict(_parts(contents)), Path(root)
-        self._logged, self._digests = {}, {}
+        self._logged = {}
         for name, content in self.contents.items():
             files.write(self.root / name, content, lasting=False)
         self.runs = self.root / ("notebooks/runs" if not any(n.startswith("runs/") for n in contents) else "runs")
@@ -39,20 +40,21 @@ class Submission:
     @cached_property
     def records(self):
         """{name of the run: Record} of the records that can be read; earlier runs of the same name among them."""
-        found = {}
-        for path in sorted(self.runs.glob("*.json")):
-            with suppress(LabsError):
-                held = self.course.held.get(path.stem)
-                found[path.stem] = held.record if held else records.load(path)
-        return found
+        return {name: read for name, read in self._read.items() if not isinstance(read, str)}
 
     @cached_property
     def broken(self):
         """{name of the run: why} of the records that cannot be read."""
+        return {name: read for name, read in self._read.items() if isinstance(read, str)}
+
+    @cached_property
+    def _read(self):
+        """{name of the run: its Record, or why it cannot be read}."""
         found = {}
         for path in sorted(self.runs.glob("*.json")):
+            held = self.course.held.get(path.stem)
             try:
-                records.load(path)
+                found[path.stem] = held.record if held else records.load(path)
             except records.NoRecordError:
                 continue
             except LabsError as problem:
@@ -64,16 +66,12 @@ class Submission:
         if path not in self._logged:
             self._logged[path] = {}
             with suppress(LabsError):
-                for run in logs.read(path):
-                    self._logged[path].setdefault(run.workers, []).append(run)
+                self._logged[path] = grouped((run.workers, run) for run in logs.read(path))
         return self._logged[path]
 
     def digests(self, name):
         """SHA-256 of a file that was handed in, and of the same before paths were taken out of it, or None."""
-        if name not in self._digests:
-            before = self.manifest.get(name, {}).get("sha256_before_cleaning")
-            self._digests[name] = digest(self.contents[name]), before
-        return self._digests[name]
+        return digest(self.contents[name]), self.manifest.get(name, {}).get("sha256_before_cleaning")
 
     @cached_property
     def speedups(self):
@@ -85,14 +83,12 @@ class Submission:
     def tables(self):
         """{(task, caption): [columns, *rows]}, in texts, of all tables that the report has, from the records."""
         course, made = self.course, {}
-        for lesson in course.lessons:
-            for item in lesson.task:
-                if item.id[0].isalpha():
-                    names = course.matching(item.evidence.runs, course.held)
-                    names += [n for n in evidence.cited(course.answers.get(item.id), course.held) if n not in names]
-                    for table in evidence.tables(course, item, names):
-                        rows = [[cell.text for cell in row] for row in table.rows]
-                        made[item.id, table.caption] = [table.columns, *rows]
+        for item in (item for lesson in course.lessons for item in lesson.task if item.id[0].isalpha()):
+            names = course.matching(item.evidence.runs, course.held)
+            names += [n for n in evidence.cited(course.answers.get(item.id), course.held) if n not in names]
+            for table in evidence.tables(course, item, names):
+                rows = [[cell.text for cell in row] for row in table.rows]
+                made[item.id, table.caption] = [table.columns, *rows]
         return made
 
     @cached_property
@@ -106,9 +102,8 @@ class Submission:
     def _given(self):
         """The names of the notebooks that the student was given, as the manifest says from the release's stamp, or else
         as the report's tasks show; None where neither says it. What was handed in was given, whatever they say."""
-        named = released(self.contents)
         with suppress(KeyError, TypeError):
-            if named is None:  # of an older kit
+            if (named := released(self.contents)) is None:  # of an older kit
                 report = _json(self.contents, "report.json")
                 named = [each["notebook"] for each in [*report["tasks"], *report["items"]]]
             return frozenset(named) | {Path(name).stem for name in self.contents if name.endswith(".ipynb")}
@@ -134,10 +129,9 @@ def _parts(contents):
     """(path, notebook) of each later part of a notebook that was handed in whole, from before it was cut."""
     for lesson in tasks.lessons().values():
         whole, part = (f"notebooks/{name}.ipynb" for name in (lesson.part_of, lesson.notebook))
-        if whole in contents and part not in contents:
-            with suppress(ValueError, OSError):
-                if text := notebooks.filled(contents[whole], (ROOT / part).read_bytes()):
-                    yield part, text
+        with suppress(KeyError, ValueError, OSError):
+            if part not in contents and (text := notebooks.filled(contents[whole], (ROOT / part).read_bytes())):
+                yield part, text
 
 
 _OPENED = "labs-grading-"

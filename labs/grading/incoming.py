@@ -4,21 +4,22 @@ Nothing of it is trusted, and nothing is unpacked to a path that it names: files
 and kept at the places that a submission has.
 """
 
-import hashlib
 import io
 import json
 import os
 import re
 import stat
 import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePosixPath
 
-from labs.course.release import unsafe
+from labs.course.release import digest, unsafe
 from labs.errors import UseError
 from labs.grading import canvas, moodle
-from labs.printed import few
+from labs.printed import few, grouped
 from labs.sandbox import written
 
 MOST_BYTES, MOST_FILES = 200 << 20, 5000  # of one submission, unpacked
@@ -91,28 +92,25 @@ def handed_in(source):
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
         raise UseError(f"{source} cannot be read as a zip ({problem}); get it again from the platform.") from None
     with archive:
-        if "manifest.json" in archive.namelist() and "report.json" in archive.namelist():
+        if {"manifest.json", "report.json"} <= {*archive.namelist()}:
             yield _opened(_handed_by(source.name), lambda: open(source, "rb"))
             return
         if sum(entry.file_size for entry in archive.infolist()) > MOST_EXPORT:
             raise UseError(f"{source} says that it unpacks to more than {MOST_EXPORT >> 30} GiB: it is not read.")
         entries = [each for each in archive.infolist() if not each.is_dir() and not _LITTER.fullmatch(each.filename)]
-        around = _around([each.filename for each in entries])
-        found = []
+        around, found = _around([each.filename for each in entries]), []
         for entry in entries:
             path = entry.filename.removeprefix(around)
             handed = _handed_by(path, stamp=entry.date_time)
             if why := unsafe(path):
                 handed.saying(f"{handed.file}: its path {why}; its content was read all the same, without that path")
-            found.append(_File(handed, path, entry.file_size, lambda entry=entry: archive.open(entry)))
+            found.append(_File(handed, path, entry.file_size, partial(archive.open, entry)))
         yield from _by_student(found)
 
 
 def _in_folder(source):
     """What was handed in, from a folder with a file or a folder for each student."""
-    inside = [
-        path for path in sorted(source.iterdir()) if not path.name.startswith(".") and not _LITTER.fullmatch(path.name)
-    ]
+    inside = [path for path in sorted(source.iterdir()) if not path.name.startswith(".") and not _is_litter(path.name)]
     if len(inside) == 1 and inside[0].is_dir() and not inside[0].is_symlink() and not _platform(inside[0].name):
         if any(_platform(path.name) for path in inside[0].iterdir()):  # the export, unpacked to a folder of its own
             yield from _in_folder(inside[0])
@@ -123,24 +121,19 @@ def _in_folder(source):
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
             yield handed.saying("a symbolic link, or no plain file: it was not followed")
         elif path.is_file():
-            found.append(_File(handed, path.name, path.stat().st_size, lambda path=path: open(path, "rb")))
-        elif handed.beside:
-            yield handed.saying(_TEXT.format(handed.file))
+            found.append(_File(handed, path.name, path.stat().st_size, partial(open, path, "rb")))
         else:
-            yield _of_folder(path, handed)
+            yield handed.saying(_TEXT.format(handed.file)) if handed.beside else _of_folder(path, handed)
     yield from _by_student(found)
 
 
 def _by_student(found):
     """A Handed for each zip and text answer of each student, or one for all files of a student who packed no zip."""
-    students = defaultdict(list)
-    for each in found:
-        students[each.handed.platform, each.handed.id, each.handed.who].append(each)
-    for of_one in students.values():
-        loose = [each for each in of_one if not each.handed.beside and not each.name.lower().endswith(".zip")]
-        zips = [each for each in of_one if not each.handed.beside and each not in loose]
+    for of_one in grouped(((each.handed.platform, each.handed.id, each.handed.who), each) for each in found).values():
+        packed = [each for each in of_one if not each.handed.beside]
+        zips = [each for each in packed if each.name.lower().endswith(".zip")]
         yield from (each.handed.saying(_TEXT.format(each.handed.file)) for each in of_one if each.handed.beside)
-        if loose:
+        if loose := [each for each in packed if each not in zips]:
             yield _of_files(loose, beside=bool(zips))
         yield from map(_of_zip, zips)
 
@@ -161,23 +154,18 @@ def _of_zip(file):
 def _of_files(loose, beside):
     """The Handed of files that a student put into no zip. beside: there is a zip as well, which is what counts."""
     handed, found, room = loose[-1].handed, {}, MOST_BYTES
-    names = [each.handed.file for each in loose]
-    some = few(names, FEW)
+    some = few([each.handed.file for each in loose], FEW)
     if beside:
         handed.beside = True
         return handed.saying(f"beside the zip, and not read: {some}")
     for each in loose[:MOST_FILES]:
         place = each.handed.rest.lstrip("/") or each.name
-        if each.size > room or unsafe(place):
-            continue
-        try:
-            with each.opened() as file:
+        if each.size <= room and not unsafe(place):
+            with suppress(Exception), each.opened() as file:  # zipfile passes on what its unpackers raise, and more
                 found[place] = file.read(room + 1)[:room]
-        except Exception:  # zipfile passes on what its unpackers raise, and more
-            continue
-        room -= len(found[place])
+                room -= len(found[place])
     if any(_WITHIN.fullmatch(place) or _PLACES.fullmatch(place) for place in found):
-        handed.saying(f"misnamed: {len(names)} files instead of submission.zip ({some})")
+        handed.saying(f"misnamed: {len(loose)} files instead of submission.zip ({some})")
         return _taken(handed, found)
     return handed.saying(f"unreadable: no zip, where submission.zip is asked for: {some}")
 
@@ -185,25 +173,22 @@ def _of_files(loose, beside):
 def _of_folder(path, handed):
     """The Handed of a student's folder: its submission.zip, else the files that would be in one."""
     zips = sorted(path.glob("*.zip")) or sorted(path.rglob("*.zip"))
-    inside = [each for each in zips if not _LITTER.fullmatch(str(each.relative_to(path)))]
-    if len(inside) > 1:
-        handed.saying(f"{len(inside)} zips in one folder: {inside[-1].name} is read")
-    if inside and inside[-1].is_file() and not inside[-1].is_symlink():
-        if inside[-1].name != "submission.zip":
-            handed.saying(f"misnamed: {inside[-1].name} instead of submission.zip")
-        handed.stamp = inside[-1].stat().st_mtime
-        return _opened(handed, lambda: open(inside[-1], "rb"))
+    *others, inside = [None] + [each for each in zips if not _is_litter(str(each.relative_to(path)))]
+    if others[1:]:
+        handed.saying(f"{len(others)} zips in one folder: {inside.name} is read")
+    if inside and inside.is_file() and not inside.is_symlink():
+        if inside.name != "submission.zip":
+            handed.saying(f"misnamed: {inside.name} instead of submission.zip")
+        handed.stamp = inside.stat().st_mtime
+        return _opened(handed, partial(open, inside, "rb"))
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         found, left = written.collect(folder, MOST_BYTES, MOST_FILES)
     finally:
         os.close(folder)
-    said = defaultdict(list)
-    for name, why in left.items():
-        said[f"{why}; it was left out"].append(f"{name}:")
-    handed.told += _few(said)
+    handed.told += _few((f"{why}; it was left out", f"{name}:") for name, why in left.items())
     handed.saying("a folder, and not a submission.zip: nothing says that it is as it was packed")
-    return _taken(handed, {name: content for name, content in found.items() if not _LITTER.fullmatch(name)})
+    return _taken(handed, {name: content for name, content in found.items() if not _is_litter(name)})
 
 
 def _platform(path):
@@ -216,23 +201,24 @@ def _handed_by(name, stamp=0.0):
     path = name.strip("/").replace("\\", "/")
     if says := _platform(path):
         return Handed(source=name, stamp=stamp, **says)
-    parts = PurePosixPath(path).parts or ("nobody",)
-    who = parts[0] if len(parts) > 1 else re.sub(r"\.zip$", "", parts[-1])
-    return Handed(who, "", "folder", name, "/".join(parts[1:]), stamp=stamp)
+    who, *rest = PurePosixPath(path).parts or ("nobody",)
+    who = who if rest else re.sub(r"\.zip$", "", who)
+    return Handed(who, "", "folder", name, "/".join(rest), stamp=stamp)
 
 
 def _around(paths):
     """The folder that somebody put around a platform's export; "" where there is none."""
-    first = {path.partition("/")[0] + "/" for path in paths}
-    if len(first) == 1 and not any(map(_platform, paths)):
-        (around,) = first
-        if any(_platform(path.removeprefix(around)) for path in paths):
-            return around
-    return ""
+    around = {path.partition("/")[0] + "/" for path in paths}
+    inside = [path.partition("/")[2] for path in paths]
+    return around.pop() if len(around) == 1 and any(map(_platform, inside)) and not any(map(_platform, paths)) else ""
 
 
 def _base(name):
     return PurePosixPath(name.replace("\\", "/")).name
+
+
+def _is_litter(name):
+    return _LITTER.fullmatch(name) is not None
 
 
 def _opened(handed, opened, deeper=True):
@@ -245,26 +231,26 @@ def _opened(handed, opened, deeper=True):
         archive = zipfile.ZipFile(io.BytesIO(content))
     except Exception as problem:  # zipfile passes on what its unpackers raise, and more
         return handed.saying(f"damaged: it cannot be read as a zip ({problem})")
-    found, room, said = {}, MOST_BYTES, defaultdict(list)
-    entries = [each for each in archive.infolist() if not _LITTER.fullmatch(each.filename)]
+    found, room, said = {}, MOST_BYTES, []
+    entries = [each for each in archive.infolist() if not _is_litter(each.filename)]
     if len(entries) > MOST_FILES:
         return handed.saying(f"unreadable: {len(entries)} files, more than any submission has")
     for entry in entries:
-        kind = stat.S_IFMT(entry.external_attr >> 16)
+        name, kind = f"{entry.filename:.80}", stat.S_IFMT(entry.external_attr >> 16)
         if entry.is_dir():
             continue
         if why := unsafe(entry.filename) or unsafe(entry.orig_filename):
-            said[f"{why}: left out"].append(f"{entry.orig_filename!r:.80}")
+            said.append((f"{why}: left out", f"{entry.orig_filename!r:.80}"))
         elif kind not in (0, stat.S_IFREG):
-            said["a symbolic link, or no plain file: left out"].append(f"{entry.filename:.80}:")
+            said.append(("a symbolic link, or no plain file: left out", f"{name}:"))
         elif entry.filename in found:
-            said["stands in it twice: the first one counts"].append(f"{entry.filename:.80}")
+            said.append(("stands in it twice: the first one counts", name))
         else:
             try:
                 with archive.open(entry) as file:
                     data = file.read(room + 1)  # an entry may hold more than it says
             except Exception as problem:  # zipfile passes on what its unpackers raise, and more
-                said["is damaged: left out"].append(f"{entry.filename:.80} ({problem})")
+                said.append(("is damaged: left out", f"{name} ({problem})"))
                 continue
             if len(data) > room:
                 handed.saying(f"unpacks to more than {MOST_BYTES >> 20} MiB: the rest is not read")
@@ -281,28 +267,26 @@ def _opened(handed, opened, deeper=True):
 
 def _taken(handed, found):
     """The Handed with those of some files that a submission has, at their places; what else there is is told."""
-    top = _top(found)
-    if top:
+    if top := _top(found):
         handed.saying(f"its files lie in {top:.80}")
-    said, taken, moved = defaultdict(list), Counter(), 0
-    for name, content in found.items():
-        place = name.removeprefix(top)
+    said, taken, moved = [], Counter(), 0
+    for path, content in found.items():
+        place, name = path.removeprefix(top), f"{path:.80}"
         if place.endswith(".lock"):
             continue
         if not _PLACES.fullmatch(place) and _PLACES.fullmatch(f"notebooks/{place}"):
             place, moved = f"notebooks/{place}", moved + 1
             if top + place in found:
-                said["stands in notebooks/ as well: that one counts"].append(f"{name:.80}")
+                said.append(("stands in notebooks/ as well: that one counts", name))
                 continue
-        if not _PLACES.fullmatch(place) or unsafe(place):
-            said["no file of a submission; left out"].append(f"{name:.80}:")
-            continue
         what, most = _room(place)
-        if taken[what] + len(content) > most:
-            said["more than any has; left out"].append(f"{name:.80}: {len(content) / 2**20:.3g} MiB,")
-            continue
-        taken[what] += len(content)
-        handed.contents[place] = content
+        if not _PLACES.fullmatch(place) or unsafe(place):
+            said.append(("no file of a submission; left out", f"{name}:"))
+        elif taken[what] + len(content) > most:
+            said.append(("more than any has; left out", f"{name}: {len(content) / 2**20:.3g} MiB,"))
+        else:
+            taken[what] += len(content)
+            handed.contents[place] = content
     if moved:
         handed.saying(f"its notebooks and scripts lie in no folder notebooks/ ({moved} files): they were put there")
     handed.told += [*_few(said), *_against_manifest(handed.contents)]
@@ -312,26 +296,24 @@ def _taken(handed, found):
 def _top(found):
     """The folder in which the files of a submission lie, with / at its end: of its report, else of most notebooks."""
     tops = [name.removesuffix("report.json") for name in found if re.fullmatch(r"([^/]+/){0,3}report\.json", name)]
-    if not tops:
-        counted = Counter(match["top"] for match in map(_WITHIN.fullmatch, found) if match)
-        tops = [top for top, count in counted.items() if count == max(counted.values())]
+    counted = Counter(match["top"] for match in map(_WITHIN.fullmatch, found) if match)
+    tops = tops or [top for top, count in counted.items() if count == max(counted.values())]
     return min(tops, key=len, default="")
 
 
 def _room(place):
     """(what a file shares its room with, how many bytes that is)."""
-    suffix = PurePosixPath(place).suffix
-    if suffix in (".py", ".sh"):
+    what = PurePosixPath(place).suffix
+    if what in (".py", ".sh"):
         return "code", MOST_CODE
-    if suffix in (".json", ".ipynb"):
-        return "records" if "runs/" in place else place, MOST_JSON
-    return place, MOST_BYTES
+    records = what == ".json" and "runs/" in place
+    return "records" if records else place, MOST_JSON if what in (".json", ".ipynb") else MOST_BYTES
 
 
 def _few(said):
-    """Lines of {what: names}: of each kind the first ones, and how many others there are. Nobody reads thousands, and
-    a line of another kind would be lost among them."""
-    for what, names in said.items():
+    """Lines of (what, name): of each kind the first ones, and how many others there are. Nobody reads thousands, and a
+    line of another kind would be lost among them."""
+    for what, names in grouped(said).items():
         yield from (f"{name} {what}" for name in names[:FEW])
         if names[FEW:]:
             yield f"{len(names) - FEW} others: {what}"
@@ -350,10 +332,7 @@ def _against_manifest(contents):
     except (ValueError, TypeError, AttributeError, RecursionError):
         yield "manifest.json cannot be read"
         return
-    said = defaultdict(list)
-    for name, content in contents.items():
-        if name != "manifest.json" and named.get(name) != hashlib.sha256(content).hexdigest():
-            what = "was changed after it was packed" if name in named else "was added after it was packed"
-            said[what].append(f"{name:.80}")
-    said["is missing: the manifest names it"] = [f"{name!r:.80}" for name in named if name not in contents]
+    other = [name for name, of in contents.items() if named.get(name) != digest(of) and name != "manifest.json"]
+    said = [(f"was {'changed' if name in named else 'added'} after it was packed", f"{name:.80}") for name in other]
+    said += [("is missing: the manifest names it", f"{name!r:.80}") for name in named if name not in contents]
     yield from _few(said)

@@ -39,7 +39,7 @@ class Outside:
     def say(self, message):
         text = wire.line(message)
         if len(text) > wire.MOST:
-            text = wire.line({"raised": "too large"} | {key: message[key] for key in ("check", "to") if key in message})
+            text = wire.line({"raised": "too large"} | {key: message[key] for key in message.keys() & {"check", "to"}})
         self.said.write(text)
 
     def hear(self):
@@ -61,7 +61,6 @@ def main():
     signal.signal(signal.SIGPROF, _too_long)
     outside.say({"begun": 1})  # what ends it before is no fault of the notebook
     for number, source in enumerate(task["cells"]):
-        problem = None
         limit(SECONDS)
         try:
             result = run_cell(source, store_history=False, silent=True)
@@ -107,10 +106,7 @@ def replace_check(outside):
 
         given = [... if judging.unfilled([answer]) else answer for answer in answers]
         outside.say({"check": str(id), "answers": [wire.packed(answer, slot) for answer in given]})
-        while True:
-            asked = outside.hear()
-            if "judged" in asked:
-                return
+        while "judged" not in (asked := outside.hear()):
             try:
                 if "judge" in asked:
                     state, text = judging.judge(id, *answers)

@@ -34,7 +34,6 @@ LIMITS = sandbox.Limits(seconds=300, memory=3 << 30, processes=400, disk=512 << 
 MESSAGES = 2000  # that one notebook may send
 CPU_SECONDS = 120  # of this process, for judging one notebook
 LONGEST = 20_000  # characters of the code that a person sees beside an open check
-EXAMPLE = {"alone": 0.8, "together": 0.9, "exchange": 1.0, "input": 1.0}  # notebook 05's, where nothing was measured
 OTHER_INPUTS = "Right for the numbers of the notebook, wrong for others: does it take all it needs from its arguments?"
 
 
@@ -68,17 +67,19 @@ class Talk:
     """The pipe to a notebook in the sandbox."""
 
     def __init__(self, argv, task, **options):
-        self._heard, self._rest, self._asked, self.outcome = queue.Queue(), b"", 0, None
+        self._heard, self._rest, self._asked, self._ended = queue.Queue(), b"", 0, None
         inside, self._say = os.pipe()
-        self._stdin = os.fdopen(inside, "rb")
 
         def go():
             try:
-                self.outcome = sandbox.run(argv, stdin=self._stdin, heard=self._heard.put, **options)
+                with os.fdopen(inside, "rb") as stdin:
+                    done = sandbox.run(argv, stdin=stdin, heard=self._heard.put, **options)
+                self._ended = f"the notebook's process ended (status {done.status})"
+                if done.ended:
+                    self._ended = f"the notebook was stopped at its limit of {done.ended}"
             except LabsError as problem:
-                self.outcome = problem
+                self._ended = f"the sandbox could not be made: {problem}"
             finally:
-                self._stdin.close()
                 self._heard.put(None)
 
         self._thread = threading.Thread(target=go, daemon=True)
@@ -96,19 +97,12 @@ class Talk:
         while b"\n" not in self._rest:
             piece = self._heard.get()
             if piece is None:
-                raise Gone(self._end())
+                raise Gone(self._ended)
             self._rest += piece
             if len(self._rest) > 2 * wire.MOST:
                 self._rest = b"\n"
         line, _, self._rest = self._rest.partition(b"\n")
         return wire.read(line)
-
-    def begin(self):
-        """The first message. Raises SandboxError where there is none."""
-        try:
-            return self.hear()
-        except Gone as end:
-            raise sandbox.SandboxError(str(end)) from None
 
     def ask(self, message):
         """The answer to a message, which bears its number: what else is said meanwhile is none. Raises Gone."""
@@ -117,13 +111,6 @@ class Talk:
         while (answer := self.hear()).get("to") != self._asked:
             pass
         return answer
-
-    def _end(self):
-        if isinstance(self.outcome, LabsError):
-            return f"the sandbox could not be made: {self.outcome}"
-        if self.outcome.ended:
-            return f"the notebook was stopped at its limit of {self.outcome.ended}"
-        return f"the notebook's process ended (status {self.outcome.status})"
 
     def close(self):
         os.close(self._say)
@@ -140,12 +127,11 @@ def judged(submission, root, notebook, seed):
     root: of the course; seed: of our own inputs. Without a sandbox every check is left to a person. Raises SandboxError
     where it failed before the notebook began.
     """
-    text = submission.contents.get(f"notebooks/{notebook}.ipynb")
-    if text is None:
+    if f"notebooks/{notebook}.ipynb" not in submission.contents:
         return dict.fromkeys(reference.asked(root, notebook), Result("open", "outside", NOT_HANDED_IN)), []
     if missing := sandbox.missing():
         return unjudged(submission, root, notebook, missing), []
-    found, told, stopped = {}, [], None
+    found, told, stopped = {}, [], ""
     try:
         with _clock() as clock:
             _replayed(submission, root, notebook, seed, clock, found, told)
@@ -153,12 +139,12 @@ def judged(submission, root, notebook, seed):
         stopped = str(end)
     except TooLong:
         stopped = "to judge what was sent takes too long"
-    if stopped:
-        told.append(stopped)
-    rest = unjudged(submission, root, notebook, stopped or "")
-    unreached = None if stopped else Result("open", "outside", "its cell was not reached")
-    made = {id: found.get(id, unreached or rest[id]) for id in rest}
-    return {id: each if each.how != "person" else replace(each, code=rest[id].code) for id, each in made.items()}, told
+    told += [stopped] * bool(stopped)
+    made, unreached = {}, Result("open", "outside", "its cell was not reached")
+    for id, rest in unjudged(submission, root, notebook, stopped).items():
+        each = found.get(id, rest if stopped else unreached)
+        made[id] = each if each.how != "person" else replace(each, code=rest.code)
+    return made, told
 
 
 NOT_HANDED_IN, NOT_DONE = "the notebook was not handed in", "not done"
@@ -213,8 +199,7 @@ def _replayed(submission, root, notebook, seed, clock, found, told):
         limits=LIMITS,
     )  # fmt: skip
     try:
-        if "begun" not in talk.begin():
-            raise sandbox.SandboxError("the notebook did not begin")
+        _begin(talk)
         for _ in range(MESSAGES):
             message = talk.hear()
             if "done" in message:
@@ -244,6 +229,16 @@ def _replayed(submission, root, notebook, seed, clock, found, told):
             told.append(f"{failed - plain.FEW} more cells ended in an error")
 
 
+def _begin(talk):
+    """Hear the first message. Raises SandboxError where the notebook did not begin: that is no fault of its own."""
+    try:
+        begun = "begun" in talk.hear()
+    except Gone as end:
+        raise sandbox.SandboxError(str(end)) from None
+    if not begun:
+        raise sandbox.SandboxError("the notebook did not begin")
+
+
 def _of_a_blank(error, found):
     """Whether a cell has failed since it needs what was not done: replay goes on behind a blank as behind an answer."""
     blank = any(each.text == NOT_DONE for each in found.values())
@@ -253,11 +248,9 @@ def _of_a_blank(error, found):
 def _student(submission, root, notebook):
     """(the Plain of what a student wrote, the sources of the cells to run, lines on what is damaged)."""
     text, fresh = submission.contents[f"notebooks/{notebook}.ipynb"], reference.scripts(root)
-    scripts = [
-        (name, submission.contents[name].decode(errors="replace"), *fresh.get(name, ("", "")))
-        for name in sorted(submission.contents)
-        if name.startswith("notebooks/scripts/")
-    ]
+    names = [name for name in sorted(submission.contents) if name.startswith("notebooks/scripts/")]
+    texts = {name: submission.contents[name].decode(errors="replace") for name in names}
+    scripts = [(name, text, *fresh.get(name, ("", ""))) for name, text in texts.items()]
     complete, form = reference.forms(root, notebook)
     for part in tasks.parts(notebook):  # a notebook from before it was cut holds their cells, too
         form = form | reference.forms(root, part)[1]
@@ -313,26 +306,10 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
     def function(number):
         def call(*arguments):
             try:
-                return asked_for(number, arguments)
+                return _called(talk, number, arguments, calls)
             except (Raised, Untrusted, Gone) as problem:
                 problems.append(problem)  # the judge takes any exception for the student's
                 raise
-
-        def asked_for(number, arguments):
-            sent = [wire.packed(each, None) for each in arguments]
-            if _holds_unfit(sent):
-                raise Untrusted
-            calls.setdefault(number, []).append(copy.deepcopy(arguments))
-            answer = talk.ask({"call": [number, {"list": sent}]})
-            if "value" not in answer:
-                raise Raised(str(answer.get("raised", "no answer"))[:300])
-            after = wire.unpacked(answer.get("after"), None)
-            for given, left in zip(arguments, after if isinstance(after, list) else (), strict=False):
-                if isinstance(given, np.ndarray) and isinstance(left, np.ndarray) and given.shape == left.shape:
-                    given[...] = left  # a function that changes its argument is seen to do so
-                elif isinstance(given, list) and isinstance(left, list):
-                    given[:] = left
-            return _whole(wire.unpacked(answer["value"], None))
 
         return call
 
@@ -360,18 +337,38 @@ def _judge(talk, submission, root, notebook, id, message, student, seed):
     return _of_judge(state, "outside", text)
 
 
+def _called(talk, number, arguments, calls):
+    """What a function of the student's returns in the sandbox; the arguments are added to `calls`, by its number.
+
+    Raises Raised, Untrusted and Gone.
+    """
+    sent = [wire.packed(each, None) for each in arguments]
+    if _holds_unfit(sent):
+        raise Untrusted
+    calls.setdefault(number, []).append(copy.deepcopy(arguments))
+    answer = talk.ask({"call": [number, {"list": sent}]})
+    if "value" not in answer:
+        raise Raised(str(answer.get("raised", "no answer"))[:300])
+    after = wire.unpacked(answer.get("after"), None)
+    for given, left in zip(arguments, after if isinstance(after, list) else (), strict=False):
+        if isinstance(given, np.ndarray) and isinstance(left, np.ndarray) and given.shape == left.shape:
+            given[...] = left  # a function that changes its argument is seen to do so
+        elif isinstance(given, list) and isinstance(left, list):
+            given[:] = left
+    return _whole(wire.unpacked(answer["value"], None))
+
+
 def _hard_coded(root, notebook, asked, packed, function, calls, seed, id):
     """Whether one of the functions gives the right values for the judge's inputs only."""
     right = reference.functions(root, notebook)
-    for position, name in enumerate(asked.names):
-        number = packed[position].get("function") if isinstance(packed[position], dict) else None
-        if number is None or not asked.own[position] or not callable(right.get(name)):
-            continue
-        try:
-            if again.differs(function(number), right[name], list(calls.get(number, ())), f"{seed}{id}", id):
+    for name, own, sent in zip(asked.names, asked.own, packed, strict=True):
+        number = sent.get("function") if isinstance(sent, dict) else None
+        if number is not None and own and callable(right.get(name)):
+            try:
+                if again.differs(function(number), right[name], list(calls.get(number, ())), f"{seed}{id}", id):
+                    return True
+            except (Raised, Untrusted):
                 return True
-        except (Raised, Untrusted):
-            return True
     return False
 
 
@@ -391,17 +388,17 @@ def _whole(answer):
 
 def _trusted(submission, id, name, answer):
     """What a notebook computes beside an answer, computed again from the records. Raises Untrusted."""
-    course = submission.course
+    course, given = submission.course, tasks.task(id).given
     rows = answer if isinstance(answer, list) else None
     if rows and all(isinstance(row, dict) and isinstance(row.get("source"), str) for row in rows):
         names = [row["source"].removesuffix(".json") for row in rows]
         if all(each in course.held for each in names):
             return results.rows([course.held[each].path for each in names])
-    if id == "05.4" and "ResNet50_w1" in course.held and (path := course.held["ResNet50_w1"].log(".out")):
+    if given.log in course.held and (path := course.held[given.log].log(".out")):
         return logs.read(path)[0]
-    if id == "05.10":
-        apart = course.measured.get("side_by_side.breakdown.json")
-        return {kind: fmean(each) for kind, each in breakdown.means(apart).items()} if apart else EXAMPLE
+    if given.means:
+        apart = course.measured.get(f"{given.means}.breakdown.json")
+        return {kind: fmean(each) for kind, each in breakdown.means(apart).items()} if apart else given.otherwise
     raise Untrusted
 
 

@@ -15,6 +15,7 @@ import keyword
 import re
 import tokenize
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 from html import escape
 from itertools import combinations
@@ -24,7 +25,7 @@ from labs.author import regions, sources
 from labs.checks import kept, tasks
 from labs.grading import reference
 from labs.grading.finding import Finding
-from labs.printed import few, printable
+from labs.printed import few, grouped, printable
 
 GRAM, WINDOW = {"script": 10, "answer": 5}, 4
 LEAST, SHARE = 8, 0.5  # fingerprints that two texts share, and of the shorter one's
@@ -44,7 +45,9 @@ def prints(what, text):
     kind = "script" if what.endswith(".py") else "answer"
     tokens = list(_code(text) if kind == "script" else _words(text))
     grams = [tokens[n : n + GRAM[kind]] for n in range(len(tokens) - GRAM[kind] + 1)]
-    hashes = [(_hash(" ".join(token for token, _ in gram)), gram[0][1]) for gram in grams]
+    words = (" ".join(token for token, _ in gram).encode(errors="replace") for gram in grams)
+    marks = (hashlib.blake2b(each, digest_size=6).hexdigest() for each in words)
+    hashes = [(mark, gram[0][1]) for mark, gram in zip(marks, grams, strict=True)]
     windows = [hashes[n : n + WINDOW] for n in range(max(1, len(hashes) - WINDOW + 1))] if hashes else []
     return dict(min(window) for window in windows)
 
@@ -65,9 +68,9 @@ def of_solutions(answers, root):
     told, model = _of_answers(root)
     for id, text in answers.items():
         mine, theirs = prints("answer", text).keys() - told, model.get(id, set())
-        both, shorter = mine & theirs, min(len(mine), len(theirs))
-        if both and len(both) >= min(LEAST, len(theirs)) and len(both) >= SHARE * shorter:
-            seen = f"{len(both)} of its {len(mine)} fingerprints are those of the solution's answer"
+        both = len(mine & theirs)
+        if both and both >= max(min(LEAST, len(theirs)), SHARE * min(len(mine), len(theirs))):
+            seen = f"{both} of its {len(mine)} fingerprints are those of the solution's answer"
             yield Finding("solution", "look", f"the answer to {id}", seen)
 
 
@@ -81,17 +84,14 @@ def _of_scripts(root):
 def _of_answers(root):
     """(fingerprints of what students read: what a good answer holds, and the notebooks; {id: those of the solution's
     answer without them})."""
-    items = [item for lesson in tasks.lessons().values() for item in lesson.task]
-    read, model = [" ".join(text for item in items for text in getattr(item, "holds", ()))], {}
+    read, model = [" ".join(text for _, item in tasks.items().values() for text in getattr(item, "holds", ()))], {}
     for name, path in sources.sources(Path(root)).items():
         text = path.read_text(encoding="utf-8")
-        for form in (regions.blank, regions.strip_markers):
-            for head, _, cell in (each.partition("\n") for each in form(text, name).split("\n# %%")):
-                cell = re.sub(r"(?m)^# ?", "", cell)
-                if form is regions.blank and "[markdown]" in head:
-                    read.append(cell)
-                elif answer := re.search(r'"id": "(\w+)", "kind": "answer"', head):
-                    model[answer[1]] = kept.written(cell)
+        for head, _, cell in (each.partition("\n") for each in regions.blank(text, name).split("\n# %%")):
+            read += [re.sub(r"(?m)^# ?", "", cell)] * ("[markdown]" in head)
+        for head, _, cell in (each.partition("\n") for each in regions.strip_markers(text, name).split("\n# %%")):
+            if answer := re.search(r'"id": "(\w+)", "kind": "answer"', head):
+                model[answer[1]] = kept.written(re.sub(r"(?m)^# ?", "", cell))
     told = {mark for text in read for mark in prints("answer", text)}
     return told, {id: set(prints("answer", text)) - told for id, text in model.items()}
 
@@ -110,21 +110,20 @@ def pairs(owned, root=HERE):
             both, (shorter, longer) = every[one] & every[other], sorted((len(every[one]), len(every[other])))
             if not (len(both) >= least and len(both) >= WHOLE * longer):
                 both, shorter = rare[one] & rare[other], min(len(rare[one]), len(rare[other]))
-            if len(both) >= LEAST and len(both) >= SHARE * shorter:
+            if len(both) >= max(LEAST, SHARE * shorter):
                 found.append((what, one, other, both, len(both) / shorter))
     return sorted(found, key=lambda pair: (-pair[4], pair[:3]))
 
 
 def findings(found):
     """{number: findings} of what `pairs` gave: one for each text, which names all others that are like it."""
-    like, made = {}, {}
-    for what, one, other, both, share in found:
-        for here, there in ((one, other), (other, one)):
-            like.setdefault((here, what), []).append(f"{there} ({len(both)}, {share:.0%} of the shorter text's own)")
-    for (number, what), others in like.items():
-        seen = f"it shares fingerprints with submission {few(others)}"
-        made.setdefault(number, []).append(Finding("alike", "look", what, seen))
-    return made
+    both_ways = (pair[:1] + ends + pair[3:] for pair in found for ends in (pair[1:3], pair[2:0:-1]))
+    like = grouped(
+        ((here, what), f"{there} ({len(both)}, {share:.0%} of the shorter text's own)")
+        for what, here, there, both, share in both_ways
+    )
+    said = "it shares fingerprints with submission"
+    return grouped((n, Finding("alike", "look", what, f"{said} {few(others)}")) for (n, what), others in like.items())
 
 
 def page(found, texts):
@@ -151,21 +150,15 @@ def _marked(what, text, both):
 def _code(text):
     """(token, number of its line) of Python, up to where it is broken."""
     kinds = {tokenize.NUMBER: "0", tokenize.STRING: "''"}
-    try:
+    with suppress(tokenize.TokenError, SyntaxError):  # what stands before it counts
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.NAME:
                 yield token.string if keyword.iskeyword(token.string) else "name", token.start[0]
             elif token.type == tokenize.OP or token.type in kinds:
                 yield kinds.get(token.type, token.string), token.start[0]
-    except (tokenize.TokenError, SyntaxError):
-        return  # what stands before it counts
 
 
 def _words(text):
     for number, line in enumerate(text.split("\n"), 1):
         for word in re.findall(r"\w+", line.lower()):
             yield word, number
-
-
-def _hash(gram):
-    return hashlib.blake2b(gram.encode(errors="replace"), digest_size=6).hexdigest()

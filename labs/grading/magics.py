@@ -6,6 +6,7 @@ code that they stand before; all other magics, shells and questions leave nothin
 
 import ast
 import warnings
+from contextlib import suppress
 
 LONGEST = 20_000  # characters of a cell with magics: to find them takes time that grows with its square
 _AROUND = {"time", "capture", "prun"}  # what stands behind them is run
@@ -21,15 +22,14 @@ def tree(source):
 
 def without(source):
     """The source of a cell without its magics; of what is no Python either then, a line that raises SyntaxError."""
-    try:
+    with suppress(*UNFIT):
         tree(source)
-    except UNFIT:
-        try:
-            return _without(source)
-        except Exception as problem:  # of IPython's transformations anything: they get what students hand in
-            said = str(problem).partition("\n")[0].encode(errors="replace").decode()
-            return f"raise SyntaxError({said[:200]!r})"
-    return source
+        return source
+    try:
+        return _without(source)
+    except Exception as problem:  # of IPython's transformations anything: they get what students hand in
+        said = str(problem).partition("\n")[0].encode(errors="replace").decode()
+        return f"raise SyntaxError({said[:200]!r})"
 
 
 def _without(source):

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from labs import files
 from labs.errors import UseError
 from labs.grading import collect, store
-from labs.printed import printable
+from labs.printed import grouped, printable
 
 Share = Annotated[float, Field(ge=0, le=1)]
 _NUMBER = re.compile(
@@ -69,25 +69,15 @@ class Marks(BaseModel, extra="forbid"):
     replies: dict[str, Reply] = {}
     stamps: dict[str, Stamp] = {}
 
-    @property
-    def confirmed(self):
-        """The kinds of findings that were confirmed."""
-        return [kind for kind, each in self.findings.items() if each.state == "confirmed"]
-
     def lines(self):
         """What is kept, a line each."""
-        for id, share in (self.items | self.checks).items():
-            yield f"{id}: share {share:g}{self._by(id)}"
-        for text in self.comments:
-            yield f"comment: {text}{self._by(text)}"
+        by = {key: f" ({stamp})" for key, stamp in self.stamps.items()}
+        yield from (f"{id}: share {share:g}{by.get(id, '')}" for id, share in (self.items | self.checks).items())
+        yield from (f"comment: {text}{by.get(text, '')}" for text in self.comments)
         for kind, each in self.findings.items():
             said = f': "{each.sentence}"' if each.sentence else ""
             yield f"{kind}: {each.state} ({each}){said}"
-        for id, each in self.replies.items():
-            yield f"dispute on {id}: answered ({each}): {each.text}"
-
-    def _by(self, key):
-        return f" ({self.stamps[key]})" if key in self.stamps else ""
+        yield from (f"dispute on {id}: answered ({each}): {each.text}" for id, each in self.replies.items())
 
 
 class File(BaseModel, extra="forbid"):
@@ -143,12 +133,11 @@ def mark(out, number, rubric, id=None, share=None, comments=(), without=()):
         raise UseError(f"The rubric has no item and no check {id!r}: items are as T5.1, checks as 05.6.")
     comments = [fit_to_read(out, number, each) for each in comments]
     with _changing(out, number) as kept:
-        if id is not None:
-            shares = kept.items if id in rubric.items else kept.checks
-            shares.pop(id, None), kept.stamps.pop(id, None)
-            if share is not None:
-                answer = _answer(out, number, rubric.items[id][0]) if id in rubric.items else None
-                shares[id], kept.stamps[id] = share, Stamp(**_now(answer=answer))
+        shares = kept.items if id in rubric.items else kept.checks
+        shares.pop(id, None), kept.stamps.pop(id, None)
+        if share is not None:
+            answer = _answer(out, number, rubric.items[id][0]) if id in rubric.items else None
+            shares[id], kept.stamps[id] = share, Stamp(**_now(answer=answer))
         new = [each for each in dict.fromkeys(comments) if each not in kept.comments]
         kept.comments = [each for each in kept.comments if each not in without] + new
         kept.stamps |= {each: Stamp(**_now()) for each in new}
@@ -165,25 +154,23 @@ def _answer(out, number, id):
 def decide(out, number, found, kinds, state, sentence=""):
     """Keep what a person says of kinds of findings: "confirmed", "dismissed", or None, which leaves them open.
 
-    found: what was found about this submission. Returns the Marks. Raises UseError for a kind that it does not have.
+    found: what was found about this submission, None before it was looked at; sentence: with "confirmed", what the
+    student reads. Returns the Marks. Raises UseError for a kind that it does not have.
     """
-    places = {}
-    for each in found["findings"]:
-        places.setdefault(each.kind, []).append(each.where)
+    if found is None:
+        raise UseError(f"Submission {number} was not looked at yet: run `labs grade check` first.")
+    places = grouped((each.kind, each.where) for each in found["findings"])
     sentence = fit_to_read(out, number, sentence)
-    known = places.keys() | (load(out).get(number, Marks()).findings.keys() if state is None else set())
-    for kind in kinds:
-        if kind not in known:
-            has = "; ".join(f"{kind} ({', '.join(dict.fromkeys(of))})" for kind, of in places.items())
-            raise UseError(
-                f"Submission {number} has no finding of the kind {kind!r}, so nothing was kept. "
-                + (f"It has: {has}." if has else "Nothing was found in it.")
-            )
+    known = [*places, *(load(out).get(number, Marks()).findings if state is None else ())]
+    if unknown := [kind for kind in kinds if kind not in known]:
+        has = "; ".join(f"{kind} ({', '.join(dict.fromkeys(of))})" for kind, of in places.items())
+        said = f"Submission {number} has no finding of the kind {unknown[0]!r}, so nothing was kept."
+        raise UseError(f"{said} {f'It has: {has}.' if has else 'Nothing was found in it.'}")
     with _changing(out, number) as kept:
         for kind in kinds:
             before = kept.findings.pop(kind, None)
             if state:
-                text = sentence or (before.sentence if before and state == "confirmed" else "")
+                text = (sentence or (before.sentence if before else "")) if state == "confirmed" else ""
                 about = list(dict.fromkeys(places[kind]))
                 kept.findings[kind] = Decision(state=state, sentence=text, about=about, **_now())
     return kept
@@ -204,11 +191,8 @@ def fit_to_read(out, number, text):
     """A text that the student of submission `number` will read (None: several). Raises UseError where it gives another
     one away."""
     text = printable(text)
-    others = collect.submissions(out).keys() - {number}
     named = {number or word for number, word in _NUMBER.findall(text)}
-    if given := sorted(named & others):
-        raise UseError(
-            f"The text names submission {given[0]}, and another student would read it. "
-            "Nothing was kept: write it without the number of anybody else."
-        )
+    if given := sorted(named & (collect.submissions(out).keys() - {number})):
+        said = f"The text names submission {given[0]}, and another student would read it. Nothing was kept: write it"
+        raise UseError(f"{said} without the number of anybody else.")
     return text

@@ -6,11 +6,13 @@ The worksheet is in the language of the site, so nothing in it is known by its n
 
 import re
 import unicodedata
+from contextlib import suppress
 from datetime import datetime
 
 from labs import files
 from labs.errors import UseError
 from labs.grading.table import Sheet, number
+from labs.printed import grouped
 from labs.report.archive import zipped
 
 # Moodle writes underscores of a name as spaces, so the first ones are its own; what follows is the student's to choose.
@@ -49,14 +51,11 @@ def sheet(table, column=None):
     grade, most = _grade(head, columns, identifier, column)
     dates = [at for at in range(grade + 1, len(head)) if all(_dated(cell) for cell in columns[at])]
     if not dates:
-        raise UseError(
-            f"The worksheet has no column with dates behind {head[grade]!r}: Moodle takes none back without the one "
-            "that says when a grade was changed. Get the worksheet again and leave its columns as they are."
-        )
-    found = {}
-    for at, row in enumerate(table.rows[1:], 1):
-        if any(cell.strip() for cell in row):
-            found.setdefault(_IDENTIFIER.fullmatch(row[identifier])["id"].lstrip("0"), []).append(at)
+        why = "Moodle takes none back without the one that says when a grade was changed. Get the worksheet again"
+        lacks = f"The worksheet has no column with dates behind {head[grade]!r}"
+        raise UseError(f"{lacks}: {why} and leave its columns as they are.")
+    filled = [at for at, row in enumerate(table.rows[1:], 1) if any(cell.strip() for cell in row)]
+    found = grouped((_IDENTIFIER.fullmatch(table.rows[at][identifier])["id"].lstrip("0"), at) for at in filled)
     named = slice(identifier + 1, min(identifier + 2, grade))  # the full name, or the status where nobody is named
     names = {at: table.rows[at][named] for of_one in found.values() for at in of_one}
     word = _IDENTIFIER.fullmatch(columns[identifier][0])["word"].strip()
@@ -88,26 +87,20 @@ def when(text):
         return None
     clock = clocks[-1]
     hour, minute = int(clock[1]), int(clock[2])
-    if any(word in plain for word in _SAID["afternoon"]):
-        hour = hour % 12 + 12
-    elif any(word in plain for word in _SAID["morning"]):
-        hour %= 12
+    if half := next((name for name in ("afternoon", "morning") if any(word in plain for word in _SAID[name])), None):
+        hour = hour % 12 + 12 * (half == "afternoon")
     day = _YEAR.sub(" ", plain[: clock.start()] + " " + plain[clock.end() :])
-    numbers = [int(each) for each in re.findall(r"\d+", day)]
-    words = set(re.findall(r"[^\W\d_]+", day))
-    named = {at for at, names in enumerate(_SAID["months"], 1) if words & {*names}}
-    if len(named) == 1 and len(numbers) == 1:
-        month, day_of_month = *named, *numbers
-    elif not named and len(numbers) == 2 and re.search(r"20\d\d\s?[-./年년]", plain):
-        month, day_of_month = numbers
-    elif not named and len(numbers) == 2 and re.search(r"\d\.\s?\d{1,2}\.\s?20\d\d", plain):
-        day_of_month, month = numbers
-    else:  # also 2/12/2025, which is two days in a year
-        return None
-    try:
-        return datetime(int(year[0]), month, day_of_month, hour, minute)
-    except ValueError:
-        return None
+    numbers, words = [int(each) for each in re.findall(r"\d+", day)], set(re.findall(r"[^\W\d_]+", day))
+    named = [at for at, names in enumerate(_SAID["months"], 1) if words & {*names}]
+    orders = {1: r"20\d\d\s?[-./年년]", -1: r"\d\.\s?\d{1,2}\.\s?20\d\d"}  # month and day, day and month
+    if len(named) == len(numbers) == 1:
+        date = named + numbers
+    elif not named and len(numbers) == 2:  # but not 2/12/2025, which is two days in a year
+        date = next((numbers[::step] for step, pattern in orders.items() if re.search(pattern, plain)), None)
+    else:
+        date = None
+    with suppress(ValueError):
+        return datetime(int(year[0]), *date, hour, minute) if date else None
 
 
 def _identifies(cells):
@@ -129,12 +122,11 @@ def _grade(head, columns, identifier, name):
     """(number of the column of the grades, the maximum): it stands before that of the maximum, which is one number
     throughout, and behind that comes text (may the grade be changed?)."""
     found = {}
-    for at in range(identifier + 2, len(head)):
-        grades, most = columns[at - 1], {number(cell) for cell in columns[at]}
-        behind = columns[at + 1] if at + 1 < len(head) else ()
-        if len(most) == 1 and None not in most and all(not c.strip() or number(c) is not None for c in grades):
-            if behind and all(c.strip() and number(c) is None for c in behind):
-                found[at - 1] = most.pop()
+    for at in range(identifier + 2, len(head) - 1):
+        grades, most, behind = columns[at - 1], {number(cell) for cell in columns[at]}, columns[at + 1]
+        of_text = all(c.strip() and number(c) is None for c in behind)
+        if len(most) == 1 and None not in most and of_text and not any(c.strip() and number(c) is None for c in grades):
+            found[at - 1] = most.pop()
     if name is not None:
         named = [at for at, text in enumerate(head) if text.strip().casefold() == name.strip().casefold()]
         if len(named) != 1:
@@ -143,18 +135,14 @@ def _grade(head, columns, identifier, name):
     if len(found) != 1:
         several = ", ".join(head[at] for at in found)
         could = f"{several} could be it" if several else "no column beside it says the maximum"
-        raise UseError(
-            f"Which column of the worksheet takes the points is not clear: {could}. Name it with --column; of "
-            f"{', '.join(head)}. (An assignment that is graded by a scale takes no points.)"
-        )
+        asked = f"Name it with --column; of {', '.join(head)}. (An assignment graded by a scale takes no points.)"
+        raise UseError(f"Which column of the worksheet takes the points is not clear: {could}. {asked}")
     return next(iter(found.items()))
 
 
 def _late(row, identifier, grade, submitted):
     """(how late, when, whether the due date was moved), as a row says; None where nothing was handed in."""
-    if row[submitted].strip() in ("-", ""):
-        return None
     said = [part.strip() for cell in row[identifier + 1 : grade] for part in cell.split(" - ")[1:]]
-    moved = any(map(_has_date, said))
     words = next((part for part in said if _LASTS.search(part) and not _has_date(part)), "")
-    return words, when(row[submitted]), moved
+    there = row[submitted].strip() not in ("-", "")
+    return (words, when(row[submitted]), any(map(_has_date, said))) if there else None

@@ -44,15 +44,12 @@ def _json(content, again):
         yield Finding("report", "look", "report.json", f"it cannot be read ({type(problem).__name__})")
         return
     for key, rows in again.items():
-        if tables.get(key) == rows:
-            continue
-        there = [cell for row in tables.get(key, []) for cell in row]
-        other = [cell for row in rows for cell in row]
-        seen = next(
-            (f"{a!r:.60} where the records give {b!r:.60}" for a, b in zip(there, other, strict=False) if a != b),
-            "the records give other rows" if there else "the table is missing",
-        )
-        yield Finding("report", "serious", f"report.json, {key[0]}", f"{key[1]}: {seen}")
+        there, other = ([cell for row in of for cell in row] for of in (tables.get(key, []), rows))
+        if tables.get(key) != rows:
+            unlike = [pair for pair in zip(there, other, strict=False) if pair[0] != pair[1]]
+            seen = "the records give other rows" if there else "the table is missing"
+            seen = "{!r:.60} where the records give {!r:.60}".format(*unlike[0]) if unlike else seen
+            yield Finding("report", "serious", f"report.json, {key[0]}", f"{key[1]}: {seen}")
     for task, caption in tables.keys() - again.keys():
         yield Finding("report", "serious", f"report.json, {task}", f"{caption:.80}: no record gives this table")
 

@@ -14,6 +14,7 @@ from statistics import median
 from labs import files
 from labs.errors import UseError
 from labs.grading import collect, handed, reference
+from labs.printed import several
 from labs.report import document
 from labs.report.evidence import digits, other_lines
 
@@ -41,26 +42,19 @@ def write(out, root=".", seed=""):
     paths = collect.submissions(out)
     if not paths:
         raise UseError(f"{out} holds no submissions: run `labs grade collect` first.")
-    taken, drawn = set(), {}
+    taken, students, little = set(), [], []
+    told = {COUNT: "", 0: "Nothing of their own was handed in that a question could be drawn from."}
     for number, path in paths.items():
         with handed.opened(number, path) as submission:
-            drawn[number] = draw(candidates(submission, str(Path(root).resolve())), taken, f"{seed} {number}")
-    told = {COUNT: "", 0: "Nothing of their own was handed in that a question could be drawn from."}
-    data = {
-        "title": "Questions for a talk with each student",
-        "students": [
-            {
-                "number": number,
-                "note": told.get(len(asked), "Nothing else was handed in that a question could be drawn from."),
-                "questions": [vars(each) | {"record": list(each.record)} for each in asked],
-            }
-            for number, asked in drawn.items()
-        ],
-    }
+            asked = draw(candidates(submission, str(Path(root).resolve())), taken, f"{seed} {number}")
+        note = told.get(len(asked), "Nothing else was handed in that a question could be drawn from.")
+        questions = [vars(each) | {"record": list(each.record)} for each in asked]
+        students.append({"number": number, "note": note, "questions": questions})
+        little += [number] * (len(asked) < COUNT)
+    data = {"title": "Questions for a talk with each student", "students": students}
     files.write(Path(out, "oral.pdf"), document.of_data(Path(__file__).with_name("oral.typ"), data))
-    few = [number for number, asked in drawn.items() if len(asked) < COUNT]
-    line = f"Wrote {Path(out, 'oral.pdf')}: {COUNT} questions for each of {len(drawn)} submissions"
-    return [line + (f", but fewer for {', '.join(few)}: little of their own was handed in." if few else ".")]
+    line = f"Wrote {Path(out, 'oral.pdf')}: {COUNT} questions for each of {len(paths)} submissions"
+    return [line + (f", but fewer for {', '.join(little)}: little of their own was handed in." if little else ".")]
 
 
 def draw(asked, taken, seed):
@@ -95,8 +89,7 @@ def _runs(submission):
     """(what to call it, Held) of the first runs that were measured."""
     held = [each for each in submission.course.held.values() if each.record.kind == "measured" and each.run.steady]
     for each in held[:RUNS]:
-        workers = each.run.workers
-        yield f"{each.name}" + (f", on {workers} worker{'' if workers == 1 else 's'}," if workers else ""), each
+        yield each.name + (f", on {several(each.run.workers, 'worker')}," if each.run.workers else ""), each
 
 
 def _steady(held):
@@ -127,8 +120,8 @@ def _steps(submission):
         for seconds, epoch, number in sorted(steps, reverse=True)[:3]:
             text = f"Step {number} of epoch {epoch} of {name} took {digits(seconds)} s, and the median of all steps is "
             text += f"{digits(middle)} s. What can hold up one step, and who waits for it?"
-            of = [f"{digits(s)}" for s, e, _ in steps if e == epoch]
-            yield Question("step", text, record=(f"Seconds of the steps of epoch {epoch}: {', '.join(of[:24])}.",))
+            of = ", ".join([digits(s) for s, e, _ in steps if e == epoch][:24])
+            yield Question("step", text, record=(f"Seconds of the steps of epoch {epoch}: {of}.",))
 
 
 def _warm_up(submission):
@@ -142,36 +135,38 @@ def _warm_up(submission):
 
 def _settings(submission):
     for name, held in _runs(submission):
-        has = held.run.configuration
-        if has.global_batch and has.local_batch and has.learning_rate and (has.workers or 1) > 1:
-            text = f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a "
-            text += f"learning rate of {has.learning_rate:g}. How do they belong together, and what would you take for "
-            text += "8 workers?"
+        has, rate = held.run.configuration, held.run.configuration.learning_rate
+        if has.global_batch and has.local_batch and rate and (has.workers or 1) > 1:
+            text = (
+                f"{name} had a local batch of {has.local_batch}, a global batch of {has.global_batch} and a learning "
+            )
+            text += f"rate of {rate:g}. How do they belong together, and what would you take for 8 workers?"
             record = f"{held.run.steps or 'unknown'} steps per epoch; {has.strategy}; {has.images or 'all'} images."
             yield Question("settings", text, record=(record,))
 
 
 def _speedups(submission):
     for row in submission.speedups[:RUNS]:
-        between = row["speedup_interval"]
+        between, speed, workers = row["speedup_interval"], row["images_per_second"], row["workers"]
         of = digits(row["speedup"]) + (f" [{digits(between[0])}, {digits(between[1])}]" if between else "")
-        name = row["source"].removesuffix(".json")
-        text = f"The speedup of {name} is {of} on {row['workers']} workers. Where does the rest of "
-        text += f"{row['workers']} go, and how would you find out?"
-        speed = row["images_per_second"]
+        text = f"The speedup of {row['source'].removesuffix('.json')} is {of} on {workers} workers. Where does the "
+        text += f"rest of {workers} go, and how would you find out?"
         record = [f"Epoch {digits(row['epoch_seconds'])} s" + (f", {digits(speed)} images/s." if speed else ".")]
         record += [f"Oversubscribed: {'yes' if row['oversubscribed'] else 'no'}.", *map(str, row["notes"][:3])]
         yield Question("speedup", text, record=tuple(record))
 
 
 def _losses(submission):
-    ends = [(name, held, held.record.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
-    one = next((each for each in ends if each[1].run.workers == 1 and each[2] is not None), None)
+    runs = [(name, held, held.record.epochs[-1].metrics.get("loss")) for name, held in _runs(submission)]
+    ends = [each for each in runs if each[2] is not None]
+    _, one, loss_of_one = next((each for each in ends if each[1].run.workers == 1), (None, None, None))
     for name, held, loss in ends if one else ():
-        if held.run.workers != 1 and loss is not None:
-            text = f"After the last epoch the loss is {one[2]:.4f} for {one[1].name}, on 1 worker, and {loss:.4f} for "
+        if held.run.workers != 1:
+            text = (
+                f"After the last epoch the loss is {loss_of_one:.4f} for {one.name}, on 1 worker, and {loss:.4f} for "
+            )
             text += f"{name.rstrip(',')}. What is different for the optimizer?"
-            yield Question("loss", text, record=(_updates(one[1]), _updates(held)))
+            yield Question("loss", text, record=(_updates(one), _updates(held)))
 
 
 def _updates(held):
@@ -197,16 +192,15 @@ def _scripts(submission, root):
     for name, (blank, _) in reference.scripts(root).items():
         if name not in submission.contents:
             continue
-        before, lines = blank.split("\n"), submission.contents[name].decode(errors="replace").split("\n")
+        lines, short = submission.contents[name].decode(errors="replace").split("\n"), Path(name).name
         made = [held.name for held in submission.course.held.values() if _made_with(submission, held, name)]
-        record = [f"The blank form of {Path(name).name} does not have it."]
+        record = [f"The blank form of {short} does not have it."]
         record += [f"Runs that were made with this script: {', '.join(made[:6]) or 'none that is on record'}."]
-        for n in [n for n in other_lines(before, lines) if re.search(r"\w.*[(=.:]", lines[n].partition("#")[0])][
-            :LINES
-        ]:
+        own = other_lines(blank.split("\n"), lines)
+        for n in [n for n in own if re.search(r"\w.*[(=.:]", lines[n].partition("#")[0])][:LINES]:
             for asked in _ASKED:
-                text = f"Line {n + 1} of your {Path(name).name}. {asked}"
-                yield Question("script", text, lines[n].strip()[:LONGEST], tuple(record))
+                quoted = lines[n].strip()[:LONGEST]
+                yield Question("script", f"Line {n + 1} of your {short}. {asked}", quoted, tuple(record))
 
 
 def _made_with(submission, held, name):
@@ -216,11 +210,12 @@ def _made_with(submission, held, name):
 
 def _answers(submission):
     """Of sentences of the written answers, those with a number first."""
+    runs = ", ".join(list(submission.course.held)[:8]) or "none"
     for task, text in submission.course.answers.items():
         sentences = [" ".join(each.split()) for each in re.split(r"(?<=[.!?])\s+|\n\s*\n", text)]
         sentences = [each for each in sentences if 30 <= len(each) <= LONGEST][:SENTENCES]
-        runs = submission.course.held
-        record = (f"Runs on record: {', '.join(list(runs)[:8]) or 'none'}.",)
-        for each in [each for each in sentences if re.search(r"\d", each)] or sentences:
-            asked = "From which run is this, and how was it computed?" if re.search(r"\d", each) else "How do you know?"
-            yield Question("answer", f"In {task} you write the following. {asked}", each, record)
+        numbers = [each for each in sentences if re.search(r"\d", each)]
+        asked = "From which run is this, and how was it computed?" if numbers else "How do you know?"
+        for each in numbers or sentences:
+            text = f"In {task} you write the following. {asked}"
+            yield Question("answer", text, each, (f"Runs on record: {runs}.",))

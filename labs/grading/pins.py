@@ -17,7 +17,7 @@ from labs import files
 from labs.errors import UseError
 from labs.grading import marks, store
 from labs.grading.finding import by_id
-from labs.printed import printable
+from labs.printed import grouped, printable
 
 _OWN = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[-+]?\d[\d.,]*(?:e[-+]?\d+)?", re.IGNORECASE)
 
@@ -55,13 +55,11 @@ def _is_mistake(judged):
 
 def mistakes(found):
     """All Mistakes in {number: what was found}, the most frequent first."""
-    made = {}
-    for number, of_one in sorted(found.items()):
-        for id, judged in by_id(of_one["checks"]).items():
-            if _is_mistake(judged):
-                made.setdefault((id, form(judged["text"])), (judged["text"], []))[1].append(number)
-    every = [Mistake(id, hint, tuple(numbers)) for (id, _), (hint, numbers) in made.items()]
-    return sorted(every, key=lambda each: -len(each.numbers))
+    every = {number: by_id(of_one["checks"]) for number, of_one in sorted(found.items())}
+    wrong = [(id, of["text"], n) for n, checks in every.items() for id, of in checks.items() if _is_mistake(of)]
+    alike = grouped(((id, form(text)), (text, number)) for id, text, number in wrong)
+    made = [Mistake(id, of[0][0], tuple(number for _, number in of)) for (id, _), of in alike.items()]
+    return sorted(made, key=lambda each: -len(each.numbers))
 
 
 def pinned(pins, found):
@@ -86,9 +84,9 @@ def add(out, found, check, comment, number=None, share=0.0):
         raise UseError(f"{problem} at {check}. {'Say whose is meant, with --of.' if there else ''}{said}".strip())
     pin = Pin(check=check, hint=meant[0].hint, comment=marks.fit_to_read(out, None, comment), share=share)
     path = Path(out, "rubric.toml")
-    lines = [f"{key} = {_toml(value)}" for key, value in pin.model_dump().items()]
+    lines = ["\n[[pin]]", *(f"{key} = {_toml(value)}" for key, value in pin.model_dump().items())]
     with files.locked(path):
-        text = files.read(path).decode().rstrip("\n") + "\n\n" + "\n".join(["[[pin]]", *lines]) + "\n"
+        text = files.read(path).decode().rstrip("\n") + "\n" + "\n".join(lines) + "\n"
         store.write_toml(path, text, f"{path} takes no [[pin]] at its end: write its pins as [[pin]].")
     return meant[0]
 

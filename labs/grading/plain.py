@@ -16,6 +16,7 @@ import json
 import math
 import statistics
 import string
+from contextlib import suppress
 from functools import cache, cached_property
 
 from labs import files
@@ -53,32 +54,28 @@ def written(text):
         code = [cell for cell in found if isinstance(cell, dict) and cell.get("cell_type") == "code"]
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         return [], [f"the notebook cannot be read ({type(problem).__name__})"]
-    twice, kept, seen = [], [], set()
-    for cell in code[:MOST]:
-        source = cell.get("source", "")
-        source = "".join(map(str, source)) if isinstance(source, list) else str(source)
-        id = str(cell.get("id"))
-        if id in seen and id.startswith("labs-"):
+    twice, kept = [], {}
+    for place, cell in enumerate(code[:MOST]):
+        source, id = cell.get("source", ""), str(cell.get("id"))
+        own = id if id.startswith("labs-") else place
+        if own in kept:
             twice.append(f"the cell {id:.40} stands in it twice: the first one counts")
-            continue
-        seen.add(id)
-        kept.append((id, source))
+        else:
+            kept[own] = "".join(map(str, source)) if isinstance(source, list) else str(source)
     told = twice[:FEW] + [f"{len(twice) - FEW} more cells stand in it twice"] * (len(twice) > FEW)
     if len(code) > MOST:
         told.append(f"{len(code)} code cells: the first {MOST} are run")
-    return [source for _, source in kept], told
+    return list(kept.values()), told
 
 
 def about(sources, id, names):
     """Those of some cells' sources that call the check `id`, or bind one of the names that it is called with."""
     found = []
     for source in sources:
-        try:
+        with suppress(*magics.UNFIT):
             tree = magics.tree(magics.without(source))
-        except magics.UNFIT:
-            continue
-        if f'"{id}"' in source or f"'{id}'" in source or names & set(_bound(tree)):
-            found.append(source)
+            if f'"{id}"' in source or f"'{id}'" in source or names & set(_bound(tree)):
+                found.append(source)
     return found
 
 
@@ -120,33 +117,27 @@ class Plain:
         its own whose arguments are written out is plain where a student writes them all, and of another check anyway.
         """
         said, *given = self._given
-        for source in self.sources:
-            try:
-                tree = magics.tree(source)
-            except magics.UNFIT:
-                return "a cell is not Python"
-            for node in tree.body:
-                if ast.dump(node) not in said and (why := _odd(node, *given, set() if id in self.typed else {id})):
-                    return f"{why}, so a person must look"
-        for name, *texts in self.scripts:
-            if why := of_script(*texts):
-                return f"{name}: {why}, so a person must look"
-        return None
+        asked = set() if id in self.typed else {id}
+        try:
+            nodes = [node for source in self.sources for node in magics.tree(source).body if ast.dump(node) not in said]
+        except magics.UNFIT:
+            return "a cell is not Python"
+        odd = [f"{why}, so a person must look" for node in nodes if (why := _odd(node, *given, asked))]
+        odd += [f"{name}: {why}, so a person must look" for name, *of in self.scripts if (why := of_script(*of))]
+        return odd[0] if odd else None
 
 
 def of_script(changed, fresh, complete=""):
     """What is not plain in a script, or None: its text beside those of its fresh and its complete form."""
     try:
-        before, after, whole = magics.tree(fresh), magics.tree(changed), magics.tree(complete)
+        before, after, whole = map(magics.tree, (fresh, changed, complete))
     except magics.UNFIT:
         return "it is not Python"
     said = {ast.dump(node) for node in before.body}
     reaching = REACHING | _LEADING & set(_bound(before))
     reached = (set(_reached(before)) | set(_reached(whole)) | known()) - _WAYS
-    for node in after.body:
-        if ast.dump(node) not in said and (why := _odd(node, set(), reaching, set(_imported(before)), reached)):
-            return why
-    return None
+    rules = (set(), reaching, set(_imported(before)), reached)
+    return next(filter(None, (_odd(node, *rules) for node in after.body if ast.dump(node) not in said)), None)
 
 
 def _imported(tree):
@@ -202,7 +193,8 @@ def _odd(tree, bound, reaching, modules, reached, asked=(None,)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name in _imported(node):
                 module, _, last = name.rpartition(".")
-                if name not in modules | MODULES and (isinstance(node, ast.Import) or not _offers(module, last)):
+                offered = isinstance(node, ast.ImportFrom) and module in MODULES and last in known()  # what computes
+                if name not in modules | MODULES and not offered:
                     return f"it imports {name!r:.40}"
     return None
 
@@ -228,13 +220,11 @@ def _bound_by_text(tree):
 
 def _formats(node):
     """Whether an attribute is `format` of a text that is written there, and reaches no attribute or item."""
-    if node.attr != "format" or not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, str):
-        return False
-    try:
-        fields = list(string.Formatter().parse(node.value.value))
-    except ValueError:
-        return False
-    return not any(set(name or "") & set(".[") or "{" in (spec or "") for _, name, spec, _ in fields)
+    if node.attr == "format" and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        with suppress(ValueError):
+            fields = list(string.Formatter().parse(node.value.value))
+            return not any(set(name or "") & set(".[") or "{" in (spec or "") for _, name, spec, _ in fields)
+    return False
 
 
 def _sets_item(node, own=frozenset()):
@@ -249,8 +239,3 @@ def _sets_item(node, own=frozenset()):
         if not isinstance(base, ast.Name) or base.id not in own:
             return True
     return any(_sets_item(child, own) for child in ast.iter_child_nodes(node))
-
-
-def _offers(module, name):
-    """Whether `from module import name` brings in what computes."""
-    return module in MODULES and name in known()

@@ -26,28 +26,21 @@ class Line:
 def lines(found, rubric, marks=None):
     """A Line for each check and item of the rubric. found: of check.results; marks: of this submission, or None."""
     marks = marks or Marks()
-    judged = by_id(found["checks"])
-    pinned, handed = pins.pinned(rubric.pin, found), handed_in(found)
-    made = [
-        _check(id, of, judged.get(id), marks.checks.get(id), pinned.get(id), handed)
-        for id, of in rubric.checks.items()
-        if of
-    ]
+    judged, pinned, handed = by_id(found["checks"]), pins.pinned(rubric.pin, found), handed_in(found)
+    checks = [(id, of) for id, of in rubric.checks.items() if of]
+    made = [_check(id, of, judged.get(id), marks.checks.get(id), pinned.get(id), handed) for id, of in checks]
     for id, (answer, item) in rubric.items.items():
         share, text = marks.items.get(id), found["answers"].get(answer)
         marked = marks.stamps[id].answer if id in marks.stamps else None
+        got, why, state = (share or 0.0) * item.points, item.text, _state(share)
         if share is not None and marked and text and marked != digest(text):
-            why = f"marked with {share:g}, and the answer was changed since: look at it again"
-            made.append(Line(id, share * item.points, item.points, why, open=True, state="open"))
-        elif share is not None:
-            made.append(Line(id, share * item.points, item.points, item.text, state=_state(share)))
-        elif text:
-            made.append(Line(id, 0.0, item.points, "not marked yet", open=True, state="open"))
-        else:
-            made.append(Line(id, 0.0, item.points, "no answer is written", state="not done"))
-    for kind in marks.confirmed:
-        if off := rubric.findings.get(kind, 0.0):
-            made.append(Line(kind, -off, 0.0, marks.findings[kind].sentence or "a finding that was confirmed"))
+            why, state = f"marked with {share:g}, and the answer was changed since: look at it again", "open"
+        elif share is None:
+            why, state = ("not marked yet", "open") if text else ("no answer is written", "not done")
+        made.append(Line(id, got, item.points, why, open=state == "open", state=state))
+    for kind, each in marks.findings.items():
+        if each.state == "confirmed" and (off := rubric.findings.get(kind, 0.0)):
+            made.append(Line(kind, -off, 0.0, each.sentence or "a finding that was confirmed"))
     return made
 
 

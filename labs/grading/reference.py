@@ -1,6 +1,7 @@
 """What the solutions say of a check: which of its arguments a student writes, and the right functions among them."""
 
 import ast
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,16 +33,15 @@ def forms(root, notebook):
 def asked(root, notebook):
     """{id: Asked} of the checks of a notebook."""
     found, blank, scripts = {}, blanks(root, notebook), {}
-    for source in forms(root, notebook)[1].values():
-        for node in ast.walk(parse(source)):
-            if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("sites.script("):
-                scripts[node.targets[0].id] = node.value.args[0].value
-        for node in ast.walk(parse(source)):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "check":
-                id, *arguments = node.args
-                batch = [scripts.get(getattr(arguments[0], "id", None)) if arguments else None]
-                names = tuple(each.id if isinstance(each, ast.Name) else None for each in arguments)
-                found[id.value] = Asked(names, tuple(name in blank for name in names), *batch)
+    nodes = [node for source in forms(root, notebook)[1].values() for node in ast.walk(parse(source))]
+    for node in nodes:
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("sites.script("):
+            scripts[node.targets[0].id] = node.value.args[0].value
+    for node in nodes:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "check":
+            names = tuple(each.id if isinstance(each, ast.Name) else None for each in node.args[1:])
+            batch = scripts.get(names[0]) if names else None
+            found[node.args[0].value] = Asked(names, tuple(name in blank for name in names), batch)
     return found
 
 
@@ -65,11 +65,11 @@ def _is_blank(node):
 @cache
 def scripts(root):
     """{path below the course: (text, complete text)} of the training scripts: as students get them, and complete."""
-    texts = {name: path.read_text(encoding="utf-8") for name, path in sources.scripts(Path(root)).items()}
-    return {
-        f"notebooks/scripts/{name}": (regions.blank(text, name), regions.strip_markers(text, name))
-        for name, text in texts.items()
-    }
+    found = {}
+    for name, path in sources.scripts(Path(root)).items():
+        text = path.read_text(encoding="utf-8")
+        found[f"notebooks/scripts/{name}"] = regions.blank(text, name), regions.strip_markers(text, name)
+    return found
 
 
 @cache
@@ -79,8 +79,6 @@ def functions(root, notebook):
     for source in forms(root, notebook)[0].values():
         for node in parse(source).body:
             if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef):
-                try:
+                with suppress(ImportError):  # as of Horovod, where it is missing: what needs it is not compared
                     exec(compile(ast.Module([node], []), notebook, "exec"), names)
-                except ImportError:
-                    continue  # as of Horovod, where it is missing: what needs it is not compared
     return names

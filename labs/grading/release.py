@@ -35,10 +35,10 @@ def release(root, out, site=None, notebooks=None, criteria=True, version=labs.__
     numbers = _chosen(notebooks, [name.partition("_")[0] for name in sources.sources(root)])
 
     def keeps(name):
-        of_lesson, of_site = _LESSON.fullmatch(name), _SITE.fullmatch(name)
-        if of_lesson:
+        if of_lesson := _LESSON.fullmatch(name):
             return (of_lesson[1] or of_lesson[2]) in numbers
-        return not (site and of_site) or (of_site[1] or of_site[2]) in (site, *_EVERYWHERE)
+        of_site = site and _SITE.fullmatch(name)
+        return not of_site or (of_site[1] or of_site[2]) in (site, *_EVERYWHERE)
 
     with tempfile.TemporaryDirectory(prefix="labs-release-") as folder:
         tree = Path(folder, "tree")
@@ -57,10 +57,10 @@ def _chosen(notebooks, known):
     chosen = set()
     for part in notebooks.split(","):
         found = re.fullmatch(r"\s*(\d\d[a-z]?)(?:-(\d\d[a-z]?))?\s*", part)
-        named = [number for number in known if found and found[1] <= number <= (found[2] or found[1])]
+        named = {number for number in known if found and found[1] <= number <= (found[2] or found[1])}
         if not named:
             raise UseError(f"--notebooks: {part!r} names no notebook; there are {', '.join(known)}: as 00-08,11.")
-        chosen.update(named)
-    number = {lesson.notebook: name.removeprefix("nb") for name, lesson in tasks.lessons().items()}
-    later = {number[part]: number[name] for name in number for part in tasks.parts(name)[1:]}
-    return chosen | {part for part in known if later.get(part) in chosen}
+        chosen |= named
+    later = {lesson.notebook: lesson.part_of or "" for lesson in tasks.lessons().values()}
+    of_part = {part.partition("_")[0]: first.partition("_")[0] for part, first in later.items()}
+    return chosen | {part for part in known if of_part.get(part) in chosen}

@@ -16,6 +16,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -26,7 +27,7 @@ from labs.checks import tasks
 from labs.errors import LabsError, UseError
 from labs.grading import collect, handed, plain, reference, store
 from labs.grading.finding import Finding
-from labs.printed import about
+from labs.printed import about, grouped
 from labs.results import intervals, metrics, run
 from labs.results import record as records
 from labs.sandbox.walls import WORK
@@ -61,20 +62,18 @@ def rerun(out, number, task, root=".", report=print):
     """
     if missing := sandbox.missing():
         raise UseError(f"Nothing of the students' is run, since there is no sandbox: {missing}.")
-    path = collect.submission(out, number)
-    item = item_of(task)
+    path, item = collect.submission(out, number), item_of(task)
     with handed.opened(number, path) as submission, tempfile.TemporaryDirectory(prefix="labs-rerun-") as folder:
         sample = _sample(submission, item)
         if not sample:
             raise UseError(f"{number} has no runs for {task} of its own on 1 and more workers, with their script.")
         lines, found = _read(submission, sample, root)
         said, doubts = _train(submission, sample, Path(folder), report)
-        if said or doubts:
-            doubts = [said] if said else [f"{each}: it is not compared with what was handed in" for each in doubts]
-            lines, found = lines + doubts, found + [Finding("rerun", "look", task, each) for each in doubts]
-        else:
+        more = [said] if said else [f"{each}: it is not compared with what was handed in" for each in doubts]
+        compared = (more, [Finding("rerun", "look", task, each) for each in more])
+        if not more:
             compared = _compared(submission, sample, Path(folder))
-            lines, found = lines + compared[0], found + compared[1]
+        lines, found = lines + compared[0], found + compared[1]
     kept = {"lines": lines, "findings": [asdict(each) for each in found]}
     files.write(Path(out, f"rerun/{number}-{task}.json"), json.dumps(kept, indent=1))
     return lines
@@ -94,7 +93,7 @@ def _read(submission, sample, root):
 
 def item_of(task):
     """The item with this id. Raises UseError where there is none, or none that is evident from a script's runs."""
-    item = next((item for lesson in tasks.lessons().values() for item in lesson.task if item.id == task), None)
+    _, item = tasks.items().get(task, (None, None))
     if item is None or not item.evidence.scripts:
         raise UseError(f"{task!r} is no task whose evidence are runs of a script.")
     return item
@@ -102,11 +101,8 @@ def item_of(task):
 
 def findings(out):
     """{number: findings} of all that was trained again."""
-    found = {}
-    for path in sorted(Path(out, "rerun").glob("*.json")):
-        number = path.stem.partition("-")[0]
-        found.setdefault(number, []).extend(Finding(**each) for each in store.read(path)["findings"])
-    return found
+    found = ((path.stem.partition("-")[0], store.read(path)) for path in sorted(Path(out, "rerun").glob("*.json")))
+    return grouped((number, Finding(**each)) for number, kept in found for each in kept["findings"])
 
 
 def _sample(submission, item):
@@ -115,15 +111,12 @@ def _sample(submission, item):
     mine = {}
     for name in course.matching(item.evidence.runs, course.held):
         record = course.held[name].record
-        script = f"notebooks/scripts/{course.script_of(record)[0]}"
-        if record.kind == "measured" and record.epochs and script in submission.contents:
-            workers = record.configuration.workers or 0
-            if 1 <= workers <= cores:
-                mine.setdefault((record.study, script), {}).setdefault(workers, name)
-    for of_study in mine.values():
-        if 1 in of_study and len(of_study) > 1:
-            return [of_study[1], of_study[max(of_study)]]
-    return []
+        script, workers = f"notebooks/scripts/{course.script_of(record)[0]}", record.configuration.workers or 0
+        own = record.kind == "measured" and record.epochs and script in submission.contents
+        if own and 1 <= workers <= cores:
+            mine.setdefault((record.study, script), {}).setdefault(workers, name)
+    each = next((of for of in mine.values() if 1 in of and len(of) > 1), None)
+    return [each[1], each[max(each)]] if each else []
 
 
 def _small(record):
@@ -141,22 +134,22 @@ class _Clock:
     """Takes the time of each turn: `turns` is {name: [seconds of each of its turns]}."""
 
     def __init__(self, of, report):
-        self.turns, self._rest, self._now, self._of, self._report = {}, b"", None, of, report
+        self.turns, self._rest, self._now, self._of, self._report = defaultdict(list), b"", None, of, report
         self._began = time.monotonic()
 
     def heard(self, piece):
-        *lines, self._rest = (self._rest + piece).split(b"\n")
+        *lines, rest = (self._rest + piece).split(b"\n")
+        self._rest = rest[:1000]
         for line in lines:
             with suppress(ValueError, TypeError):
                 name, _, _ = json.loads(line)
                 self.told(name if isinstance(name, str) else None)
-        self._rest = self._rest[:1000]
 
     def told(self, name):
         now = time.monotonic()
         if self._now:
             before, since = self._now
-            self.turns.setdefault(before, []).append(now - since)
+            self.turns[before].append(now - since)
             done = sum(map(len, self.turns.values()))
             if done < self._of:
                 left = (now - self._began) / done * (self._of - done)
@@ -166,26 +159,20 @@ class _Clock:
 
 def _train(submission, sample, folder, report):
     """Train into the folder. Returns (None or why it did not train, what is doubtful about the records), sentences."""
-    jobs = []
+    jobs, held = [], submission.course.held
     for name in sample:
-        record = submission.course.held[name].record
-        options = {"name": name}
-        if record.configuration.strategy == "horovod":
-            options["ranks"] = record.configuration.workers
+        record = held[name].record
+        ranks = {"ranks": record.configuration.workers} if record.configuration.strategy == "horovod" else {}
         script = f"scripts/{submission.course.script_of(record)[0]}"
-        jobs.append([script, [*record.command[1:], *_small(record)[0]], options])
-    given = {
-        name.removeprefix("notebooks/"): content
-        for name, content in submission.contents.items()
-        if name.startswith("notebooks/scripts/")
-    }
+        jobs.append([script, [*record.command[1:], *_small(record)[0]], {"name": name} | ranks])
+    top = "notebooks/"
+    given = {n.removeprefix(top): of for n, of in submission.contents.items() if n.startswith(f"{top}scripts/")}
     environment = {"PYTHONPATH": str(Path(sandbox.interpreter()[-1]).parent), "LABS_RUNS": f"{WORK}/runs"}
     environment["LABS_PATIENCE"] = os.environ.get("LABS_PATIENCE", "")
     words = [sys.executable, "-c", TURNS, json.dumps(jobs)]
     clock = _Clock(len(sample) * EPOCHS * REPEATS, report)
-    done = sandbox.run(
-        words, files=given, read_only=sandbox.interpreter(), env=environment, limits=LIMITS, heard=clock.heard
-    )
+    around = {"read_only": sandbox.interpreter(), "env": environment, "limits": LIMITS}
+    done = sandbox.run(words, files=given, heard=clock.heard, **around)
     clock.told(None)
     for name, content in done.files.items():
         if name.startswith("runs/"):
@@ -215,9 +202,9 @@ def _doubts(made, turns, seconds, computed):
         if len(took) < len(epochs):
             yield f"the record of {name} tells of {len(epochs)} epochs, and it took {len(took)} turns for them"
             continue
-        pairs = [(epoch.seconds, turn) for epoch, turn in zip(epochs, took, strict=False) if epoch.epoch > 0]
-        said, passed = map(sum, zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
-        inner = [turn - 1.5 * epoch.seconds for epoch, turn in zip(epochs, took, strict=False) if epoch.epoch == 1]
+        pairs = [(epoch, turn) for epoch, turn in zip(epochs, took, strict=False) if epoch.epoch]
+        said, passed = sum(epoch.seconds for epoch, _ in pairs), sum(turn for _, turn in pairs)
+        inner = [turn - 1.5 * epoch.seconds for epoch, turn in pairs if epoch.epoch == 1]
         if said > passed + LATE or inner and fmean(inner) > AROUND:
             told = f"says {said:.3g} s for all epochs but the first, and {passed:.3g} s passed outside"
             yield f"the record of {name} {told}"
@@ -268,7 +255,7 @@ def _speedups(before, after):
 
 def _losses(before, after):
     """(loss handed in, trained again, 95 % prediction interval of a training like these) after as many epochs."""
-    epochs = min(EPOCHS, *(len(repeat) for repeat in before.repeats), *(len(repeat) for repeat in after.repeats))
+    epochs = min(len(repeat) for repeat in (range(EPOCHS), *before.repeats, *after.repeats))
     theirs, ours = (
         [repeat[epochs - 1].metrics.get("loss", math.nan) for repeat in each.repeats] for each in (before, after)
     )
@@ -276,5 +263,5 @@ def _losses(before, after):
         return fmean(theirs), fmean(ours), None
     logs = [math.log(loss) for loss in ours]
     reach = intervals.t_quantile(len(logs) - 1) * stdev(logs) * math.sqrt(1 / len(ours) + 1 / len(theirs))
-    middle = fmean(logs)
-    return fmean(theirs), math.exp(middle), (math.exp(middle - reach), math.exp(middle + reach))
+    again = math.exp(fmean(logs))
+    return fmean(theirs), again, (again / math.exp(reach), again * math.exp(reach))

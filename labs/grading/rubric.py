@@ -109,12 +109,8 @@ def add_comment(out, item, text):
         line = f"{json.dumps(id)} = {json.dumps(printable(text), ensure_ascii=False)}\n"
         text = files.read(path).decode()
         head = re.search(r"^[ \t]*\[[ \t]*comments[ \t]*\].*\n", text, re.MULTILINE)
-        if head:
-            text = text[: head.end()] + line + text[head.end() :]
-        else:
-            text = f"{text}\n[comments]\n{line}"
-        otherwise = f"{path}: no [comments] is found where it could stand; write there {line.strip()}"
-        store.write_toml(path, text, otherwise)
+        text = text[: head.end()] + line + text[head.end() :] if head else f"{text}\n[comments]\n{line}"
+        store.write_toml(path, text, f"{path}: no [comments] is found where it could stand; write there {line.strip()}")
     return id
 
 
@@ -123,37 +119,33 @@ def _first(notebooks):
     every = tasks.lessons().items()
     lessons = {name: of for name, of in every if (of.notebook in notebooks if notebooks else not of.optional)}
     items = [item for lesson in lessons.values() for item in lesson.task]
-    lines = ["# What counts how much. Points are computed anew from this file each time. As it was written first:", "#"]
     shares = _shares(lessons)
-    for kind, points in shares.items():
-        lines.append(f"# {kind:<30}{points:4g} points, {points / (sum(shares.values()) or 1):.0%}")
+    lines = ["# What counts how much. Points are computed anew from this file each time. As it was written first:", "#"]
+    lines += [f"# {kind:<30}{of:4g} points, {of / (sum(shares.values()) or 1):.0%}" for kind, of in shares.items()]
     lines += ["#", "# What is right in checks and choices lies in the students' tree: they are practice."]
     lines += ["", "[checks]"]
     lines += [f"{json.dumps(item.id)} = {item.points}" for item in items if isinstance(item, tasks.Check)]
     lines += ["", "[findings]", "# copy = 5", "", "[comments]", '# "T5.1a" = "..."']
-    for item in items:
-        if item.kind == "answer":
-            lines += ["", "[[answer]]", f"id = {json.dumps(item.id)}", "items = ["]
-            for number, held in enumerate(item.holds, 1):
-                text = json.dumps(held, ensure_ascii=False)
-                lines.append(f'  {{ id = "{item.id}.{number}", points = {WRITTEN}, text = {text} }},')
-            lines.append("]")
+    for item in (item for item in items if item.kind == "answer"):
+        lines += ["", "[[answer]]", f"id = {json.dumps(item.id)}", "items = ["]
+        for number, held in enumerate(item.holds, 1):
+            text = json.dumps(held, ensure_ascii=False)
+            lines.append(f'  {{ id = "{item.id}.{number}", points = {WRITTEN}, text = {text} }},')
+        lines.append("]")
     return "\n".join(lines) + "\n"
 
 
 def _shares(lessons):
     """{kind: points} of the items of some lessons, {folder: Lesson}, in the first form of a rubric."""
-    shares = dict.fromkeys(_KINDS, 0)
+    shares = Counter(dict.fromkeys(_KINDS, 0))
     for folder, lesson in lessons.items():
-        about_scripts, questions = set(), tasks.LESSONS / folder / "questions.py"
-        if questions.exists():
-            for judge in questions.read_text(encoding="utf-8").split('@judges("')[1:]:
-                if re.search(r"\b(batch_)?scripts\.", judge):
-                    about_scripts.add(judge.partition('"')[0])
+        path = tasks.LESSONS / folder / "questions.py"
+        judges = path.read_text(encoding="utf-8").split('@judges("')[1:] if path.exists() else ()
+        about = {each.partition('"')[0] for each in judges if re.search(r"\b(batch_)?scripts\.", each)}
         for item in lesson.task:
             if item.kind == "answer":
                 shares[_KINDS[0]] += WRITTEN * len(item.holds)
             elif isinstance(item, tasks.Check):
-                work = item.id in about_scripts or item.evidence != tasks.Evidence()
+                work = item.id in about or item.evidence != tasks.Evidence()
                 shares[_KINDS[1 if work else 2 if item.kind == "choice" else 3]] += item.points
     return shares

@@ -30,9 +30,9 @@ def code(packed):
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             cells = list(json.loads(content)["cells"])
         for cell in cells:
-            with suppress(KeyError, TypeError, AttributeError):  # a damaged one hides no other
+            with suppress(KeyError, TypeError, AttributeError, IndexError):  # a damaged one hides no other
                 source = "".join(cell["source"]).strip()
-                id = cell["metadata"].get("labs", {}).get("id") or (_CHECK.findall(source) or [None])[0]
+                id = cell["metadata"].get("labs", {}).get("id") or _CHECK.findall(source)[0]
                 if cell["cell_type"] == "code" and isinstance(id, str) and source not in given:
                     found.setdefault(id, source)
     return found
@@ -54,16 +54,10 @@ def changes(contents, wanted, code=""):
     own = [name for name in contents if name.startswith("notebooks/scripts/") and name not in names]
     names += [name for name in own if name.removeprefix("notebooks/") in code]
     names += sorted(name for name in contents if name.startswith("slurm/") and Path(name).name in wanted.batch)
-    for name in names:
-        if name in contents:
-            there = contents[name].decode(errors="replace").splitlines()
-            blank = _blank(name)
-            if blank is None:
-                yield name, there
-            elif lines := list(unified_diff(blank, there, n=2, lineterm=""))[2:]:
-                yield name, lines
-            else:
-                yield name, ["(as students get it)"]
+    for name in (name for name in names if name in contents):
+        there, blank = contents[name].decode(errors="replace").splitlines(), _blank(name)
+        changed = there if blank is None else list(unified_diff(blank, there, n=2, lineterm=""))[2:]
+        yield name, changed or ["(as students get it)"]
 
 
 @cache

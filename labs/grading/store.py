@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from labs import files, schema
 from labs.errors import UseError
 from labs.grading.finding import Finding
+from labs.printed import mapped
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Names = Annotated[list[str], Field(min_length=1)]
@@ -104,7 +105,7 @@ def load(path, validate, help, form="JSON"):
         raise UseError(f"{path} cannot be read: {problem.strerror}. Make it a readable file, or {help}") from None
     try:
         data = json.loads(content) if form == "JSON" else tomllib.loads(content.decode())
-        return data, validate(_encodable(data) if _odd(content) else data)
+        return data, validate(mapped(data, _encodable, _encodable))
     except ValidationError as problem:
         mistake = schema.first_mistake(problem)
     except (ValueError, RecursionError) as problem:
@@ -121,18 +122,7 @@ def write_toml(path, text, otherwise):
     files.write(path, text)
 
 
-def _odd(content):
-    """Whether texts in some JSON may hold halves of characters, as names of files and what students paste do."""
-    try:
-        return b"\\ud" in content.lower() or not content.decode()
-    except UnicodeDecodeError:
-        return True
-
-
 def _encodable(value):
-    """The value with texts that an encoding can write, which pydantic asks for."""
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_encodable(each) for each in value]
+    """The value; of a text one that an encoding can write, which pydantic asks for: names of files, and what students
+    paste, may hold halves of characters."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else value

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 
 from labs import files
@@ -30,7 +31,7 @@ class Table:
         parts, done = [], 0
         for (row, column), value in sorted(cells.items()):
             start, end = self._places[row][column]
-            if self._text[start:end].startswith('"') or any(c in value for c in f'{self.separator}"\r\n'):
+            if self._text[start:end].startswith('"') or set(value) & {self.separator, *'"\r\n'}:
                 value = '"' + value.replace('"', '""') + '"'
             parts += [self._text[done:start], value]
             done = end
@@ -64,32 +65,35 @@ class Sheet:
 
     def rows_of(self, names):
         """({number of a submission: its row}, {number: why it has none}). names: {number: {platform, id, who}}."""
-        rows, strangers = {}, {}
         own = {number: each for number, each in names.items() if each["platform"] == self.platform}
-        twice = {id for id, count in Counter(each["id"] for each in own.values()).items() if count > 1}
-        alike = {_plain(each["who"]) for each in own.values()} <= {_plain(self.alike)}
-        if not alike and len(own) > 1:  # in some languages the two words for a participant differ
-            alike = len({_plain(each["who"]) for each in own.values()}) == 1
-        for number, each in names.items():
-            of_id = self.rows.get(each["id"].lstrip("0"), [])
-            if number not in own:
-                strangers[number] = f"not collected from {self.platform.capitalize()}: its row is not known"
-            elif each["id"] in twice:
-                strangers[number] = f"several submissions have the identifier {each['id']}: enter these points yourself"
-            elif each["id"].startswith("anon_"):
-                strangers[number] = "collected anonymously: the file does not say who that is"
-            elif len(of_id) != 1:
-                strangers[number] = f"the file has {len(of_id)} rows of {each['id']}"
-            elif len(self.table.rows[of_id[0]]) <= self.column:
-                strangers[number] = "the row ends before the column of the points: get the file again"
-            elif not alike and self.names[of_id[0]] and not _same(each["who"], *self.names[of_id[0]]):
-                strangers[number] = (
-                    f"in the file {each['id']} is {self.names[of_id[0]][0]!r}. Is it the submission of a group, or of "
-                    "another course? Enter these points yourself"
-                )
-            else:
-                rows[number] = of_id[0]
-        return rows, strangers
+        called = {_plain(each["who"]) for each in own.values()}
+        alike = called <= {_plain(self.alike)} or len(called) == 1 < len(own)  # the words differ in some languages
+        ids = Counter(each["id"] for each in own.values())
+        why = {number: self._no_row(each, ids, alike) for number, each in names.items()}
+        rows = {number: self._of_id(names[number])[0] for number, said in why.items() if not said}
+        return rows, {number: said for number, said in why.items() if said}
+
+    def _of_id(self, who):
+        return self.rows.get(who["id"].lstrip("0"), [])
+
+    def _no_row(self, who, ids, alike):
+        """Why somebody has no row here; None for who has one."""
+        of_id, id = self._of_id(who), who["id"]
+        if who["platform"] != self.platform:
+            return f"not collected from {self.platform.capitalize()}: its row is not known"
+        if ids[id] > 1:
+            return f"several submissions have the identifier {id}: enter these points yourself"
+        if id.startswith("anon_"):
+            return "collected anonymously: the file does not say who that is"
+        if len(of_id) != 1:
+            return f"the file has {len(of_id)} rows of {id}"
+        if len(self.table.rows[of_id[0]]) <= self.column:
+            return "the row ends before the column of the points: get the file again"
+        if named := not alike and self.names[of_id[0]]:
+            if not _same(who["who"], *named):
+                asked = "Is it the submission of a group, or of another course? Enter these points yourself"
+                return f"in the file {id} is {named[0]!r}. {asked}"
+        return None
 
     def decimal(self):
         """The sign before decimals in this file: that of its own numbers."""
@@ -115,14 +119,12 @@ def read(path):
         text = content[len(mark) :].decode(encoding)
     except ValueError:
         raise UseError(f"{path} is damaged: it is not {encoding} throughout. Get it again from the platform.") from None
-    problems, head = [], text.partition("\n")[0]
-    for separator in sorted(SEPARATORS, key=head.count, reverse=True):
+    problems = []
+    for separator in sorted(SEPARATORS, key=text.partition("\n")[0].count, reverse=True):
         try:
-            table = Table(mark, text, encoding, separator)
+            yield Table(mark, text, encoding, separator)
         except UseError as problem:
             problems.append(problem)
-        else:
-            yield table
     if problems:
         raise UseError(f"{path}: {problems[0]}")
 
@@ -137,16 +139,15 @@ def _encoding(content):
     begin = content[:400]
     if b"\0" in begin:
         return "utf-16-le" if begin[1::2].count(0) > begin[::2].count(0) else "utf-16-be"
-    try:
+    with suppress(ValueError):
         content.decode()
-    except ValueError:
-        return "latin-1"
-    return "utf-8"
+        return "utf-8"
+    return "latin-1"
 
 
 def _places(text, separator):
     """A list of (start, end) for each row: the cells as they stand in the text, quotes among them."""
-    cell = re.compile(rf'(?:"[^"]*+(?:""[^"]*+)*+"|(?!")[^{separator}\r\n]*+)(?={separator}|\r|\n|\Z)')
+    cell = re.compile(rf'(?:"[^"]*+(?:""[^"]*+)*+"|(?!")[^{separator}\r\n]*+)(?=({separator})|(\r\n|\r|\n|\Z))')
     row, at = [], 0
     while at < len(text) or row:
         found = cell.match(text, at)
@@ -154,13 +155,10 @@ def _places(text, separator):
             line = text.count("\n", 0, at) + 1
             raise UseError(f"the quote that opens in line {line} is not closed as CSV closes it; get the file again.")
         row.append(found.span())
-        at = found.end()
-        if text.startswith(separator, at):
-            at += 1
-            continue
-        yield row
-        row = []
-        at += 2 if text.startswith("\r\n", at) else 1
+        at = found.end() + len(found[1] or found[2])
+        if not found[1]:
+            yield row
+            row = []
 
 
 def _value(cell):
@@ -176,5 +174,5 @@ def _same(one, other):
     """Whether two texts are the same name; also where a zip spoiled letters that are not ASCII."""
     if sorted(map(_plain, one.split())) == sorted(map(_plain, other.split())) or _plain(one) == _plain(other):
         return bool(_plain(one))
-    ascii_only = [re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (one, other)]
-    return not (one.isascii() and other.isascii()) and ascii_only[0] == ascii_only[1] != ""
+    ascii_only = {re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (one, other)}
+    return not (one.isascii() and other.isascii()) and len(ascii_only) == 1 and ascii_only != {""}

@@ -25,9 +25,8 @@ def moved(before, after):
     """What `carried` gave beside what was before, as a line on the checks that are judged otherwise; "" for none."""
     rose = [id for id, each in after.items() if id in before and _right(each) and not _right(before[id])]
     fell = [id for id, each in after.items() if "fell" in each and "fell" not in before.get(id, {})]
-    said = [f"right now, and not before: {', '.join(rose)}"] if rose else []
-    said += [f"not right any more, and kept until you decide: {', '.join(fell)}"] if fell else []
-    return "; ".join(said)
+    said = {"right now, and not before": rose, "not right any more, and kept until you decide": fell}
+    return "; ".join(f"{what}: {', '.join(ids)}" for what, ids in said.items() if ids)
 
 
 def waiting(number, checks, decided=()):
@@ -37,10 +36,9 @@ def waiting(number, checks, decided=()):
     """
     for id, each in by_id(checks).items():
         if "fell" in each and id not in decided:
-            yield (
-                f"{number}: {id} was right, and this kit says: {each['fell']:.120} Its points stay until you "
-                f"decide: labs grade mark {number} {id} 0 takes them, 1 keeps them."
-            )
+            decide = f"labs grade mark {number} {id} 0 takes them, 1 keeps them."
+            said = f"{number}: {id} was right, and this kit says: {each['fell']:.120}"
+            yield f"{said} Its points stay until you decide: {decide}"
 
 
 def _right(result):

@@ -3,6 +3,7 @@
 import importlib
 import json
 import math
+from contextlib import suppress
 
 import numpy as np
 
@@ -30,6 +31,10 @@ def packed(value, slot, deepest=DEEPEST):
         return {"blank": 1}
     if not deepest:
         return {"unfit": "too deep"}
+
+    def each_of(values):
+        return [packed(each, slot, deepest - 1) for each in values]
+
     if kind in (type(None), bool, str):
         return value
     if kind is int:
@@ -37,21 +42,18 @@ def packed(value, slot, deepest=DEEPEST):
     if kind is float:
         return value if math.isfinite(value) else {"float": repr(value)}
     if kind in (list, tuple, set, frozenset):
-        name = {list: "list", tuple: "tuple"}.get(kind, "set")
-        return {name: [packed(each, slot, deepest - 1) for each in value]}
+        return {{list: "list", tuple: "tuple"}.get(kind, "set"): each_of(value)}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {"named": [kind.__module__, kind.__name__, [packed(each, slot, deepest - 1) for each in value]]}
+        return {"named": [kind.__module__, kind.__name__, each_of(value)]}
     if kind is dict:
-        return {"dict": [[packed(part, slot, deepest - 1) for part in pair] for pair in value.items()]}
+        return {"dict": list(map(each_of, value.items()))}
     if isinstance(value, np.generic) and value.dtype.kind in "biufU":
         return packed(value.item(), slot, deepest)
     if kind is np.ndarray and value.dtype.kind in "biuf":
         return {"array": packed(value.tolist(), slot, 40), "dtype": str(value.dtype), "shape": list(value.shape)}
     if kind.__name__ == "Figure" and kind.__module__ == "matplotlib.figure":
         return {"figure": drawn.described(value)}
-    if callable(value) and slot:
-        return {"function": slot(value)}
-    return {"unfit": kind.__name__}
+    return {"function": slot(value)} if callable(value) and slot else {"unfit": kind.__name__}
 
 
 def unpacked(data, function, trusted=False):
@@ -61,15 +63,16 @@ def unpacked(data, function, trusted=False):
     """
     if not isinstance(data, dict):
         return data if isinstance(data, bool | int | float | str | None) else Unfit("list")
-    for kind, build in (("list", list), ("tuple", tuple), ("set", frozenset)):
-        if isinstance(data.get(kind), list):
-            try:
-                return build(unpacked(each, function, trusted) for each in data[kind])
-            except TypeError:
-                return Unfit(kind)
+
+    def each_of(values):
+        return (unpacked(each, function, trusted) for each in values)
+
     try:
+        for kind, build in (("list", list), ("tuple", tuple), ("set", frozenset)):
+            if isinstance(data.get(kind), list):
+                return build(each_of(data[kind]))
         if "dict" in data:
-            return {unpacked(k, function, trusted): unpacked(v, function, trusted) for k, v in data["dict"]}
+            return dict(map(each_of, data["dict"]))
         if "array" in data:
             dtype = np.dtype(str(data["dtype"]))
             if dtype.kind not in "biuf":
@@ -79,7 +82,7 @@ def unpacked(data, function, trusted=False):
             module, name, values = data["named"]
             if not (trusted and module.startswith("labs.")):
                 return Unfit(name)
-            return getattr(importlib.import_module(module), name)(*(unpacked(v, function, trusted) for v in values))
+            return getattr(importlib.import_module(module), name)(*each_of(values))
         if "int" in data:
             return int(str(data["int"])[:400])
         if "float" in data:
@@ -100,8 +103,7 @@ def line(message):
 
 def read(text):
     """The message in a line, a dict; {} of what is none."""
-    try:
+    with suppress(ValueError, RecursionError):
         message = json.loads(text) if len(text) <= MOST else {}
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
+        return message if isinstance(message, dict) else {}
+    return {}

@@ -26,30 +26,27 @@ def sheet(path, column=None):
 def of_hand_ins(path, column=None):
     """The Sheet of a worksheet that says when each was handed in. Raises UseError, also for a gradebook of Canvas."""
     if any(map(canvas.is_gradebook, table.read(path))):
-        raise UseError(
-            f"{path} is a gradebook of Canvas, which does not say when something was handed in. Leave it out: Canvas "
-            "marks what is late in the names of its export."
-        )
+        why = "does not say when something was handed in. Leave it out: Canvas marks what is late in its export's names"
+        raise UseError(f"{path} is a gradebook of Canvas, which {why}.")
     return sheet(path, column)
 
 
-def give_back(out, made, most, path=None, column=None):
-    """Write into the folder `out` what the platform takes back; returns lines on it.
+def give_back(graded, made, path=None, column=None):
+    """Write into a Graded's folder what the platform takes back; returns lines on it.
 
-    made: {number: Lines} of submissions; most: points of the rubric; path: the platform's file, which stays as it is;
-    column: name of its column for the points, where that is not clear.
+    made: {number: Lines} of submissions; path: the platform's file, which stays as it is; column: name of its column
+    for the points, where that is not clear.
     Raises UseError: no such file or column; points above its maximum.
     """
     if column is not None and path is None:
         raise UseError("--column names a column of a file: give that with --worksheet.")
-    out, names = Path(out), collect.kept(Path(out, "names.json"))
-    names = {number: names[number] for number in made if number in names}
+    names = {number: graded.names[number] for number in made if number in graded.names}
     if path is None:
-        return _feedback(out, names)
+        return _feedback(graded.out, names)
     found = sheet(path, column)
     rows, strangers = found.rows_of(names)
-    feedback = _feedback(out, {number: each for number, each in names.items() if number not in strangers})
-    told = _filled(out, found, rows, made, most, Path(path))
+    feedback = _feedback(graded.out, {number: each for number, each in names.items() if number not in strangers})
+    told = _filled(graded, found, rows, made, Path(path))
     told += [f"{number}, {names[number]['who']}: {why}." for number, why in sorted(strangers.items())]
     taken = set(rows.values())
     others = [f"{id} {''.join(found.names[at[0]])}".strip() for id, at in found.rows.items() if not taken & set(at)]
@@ -57,14 +54,14 @@ def give_back(out, made, most, path=None, column=None):
     return [line.replace("\n", r"\n") for line in told]  # names are in it
 
 
-def _filled(out, found, rows, made, most, path):
+def _filled(graded, found, rows, made, path):
     """Write the file with the points; returns lines on it. rows: {number of a submission: its row}."""
     cells, left, high, filled, other = {}, Counter(), [], 0, 0
-    sign, column = found.decimal(), found.table.rows[0][found.column].strip()
+    sign, column, most = found.decimal(), found.table.rows[0][found.column].strip(), graded.rules.most
     open_items = {number: sum(line.open for line in made[number]) for number in sorted(rows)}
     for number, row in rows.items():
         now, total = found.table.rows[row][found.column].strip(), points.total(made[number])
-        if not collect.holds(out, number):
+        if not collect.holds(graded.out, number):
             left["what was handed in cannot be read"] += 1
         elif open_items[number]:
             left["items are open"] += 1
@@ -78,19 +75,16 @@ def _filled(out, found, rows, made, most, path):
                 other += bool(now)
                 cells[row, found.column] = f"{total:.3f}".rstrip("0").rstrip(".").replace(".", sign)
     if high:
-        raise UseError(
-            f"{path.name} takes at most {found.most:g} points in {column!r}, and {', '.join(high)}. It was not filled: "
-            f"the platform would drop such points. The rubric has {most:g} in all; change rubric.toml, or the maximum "
-            "on the platform and get the file again. All else is written."
-        )
-    target = out / f"filled_{path.name}"
+        said = f"{path.name} takes at most {found.most:g} points in {column!r}, and {', '.join(high)}."
+        change = "change rubric.toml, or the maximum on the platform and get the file again. All else is written"
+        raise UseError(f"{said} It was not filled. The rubric has {most:g} in all; {change}.")
+    target = graded.out / f"filled_{path.name}"
     files.write(target, found.table.filled(cells))
     told = [f"{target}: points of {filled} of {len(rows)} in {column!r}. To upload as {found.table.form}."]
     told += [f"{other} of them held other points before."] * bool(other)
     if left:
         told.append(f"Cells left as they were: {', '.join(f'{n} ({why})' for why, n in sorted(left.items()))}.")
-    if any(open_items.values()):
-        each = ", ".join(f"{number} ({count})" for number, count in open_items.items() if count)
+    if each := ", ".join(f"{number} ({count})" for number, count in open_items.items() if count):
         told.append(f"{sum(open_items.values())} open: {each}.")
     if found.most is None:
         told.append("The file does not say how many points there can be: Moodle drops those above its maximum.")
@@ -102,18 +96,15 @@ def _filled(out, found, rows, made, most, path):
 def _feedback(out, names):
     """Write the zip with feedback; returns lines on it."""
     theirs = {number: each for number, each in names.items() if each["platform"] == "moodle"}
-    times = Counter(each["id"] for each in theirs.values())
-    found = {
-        (each["id"], each["who"]): files.read(path)
-        for number, each in theirs.items()
-        if times[each["id"]] == 1 and (path := out / f"feedback/{number}.pdf").is_file()
-    }
+    times, found = Counter(each["id"] for each in theirs.values()), {}
+    for number, each in theirs.items():
+        path = out / f"feedback/{number}.pdf"
+        if times[each["id"]] == 1 and path.is_file():
+            found[each["id"], each["who"]] = files.read(path)
     target = out / "feedback_moodle.zip"
+    target.unlink(missing_ok=True)
     if not found:
-        target.unlink(missing_ok=True)
         return []
     files.write(target, moodle.packed(found))
-    return [
-        f"{target}: feedback for {len(found)}. Upload the worksheet first: Moodle counts feedback as grading, and "
-        "keeps a grade that is younger than the worksheet."
-    ]
+    why = "Moodle counts feedback as grading, and keeps a grade that is younger than the worksheet"
+    return [f"{target}: feedback for {len(found)}. Upload the worksheet first: {why}."]

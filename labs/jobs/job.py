@@ -114,14 +114,14 @@ class Job:
         """Wait for what may come after the end: files of another machine."""
 
     def _says(self):
-        """Last whole line of .out, for jobs that print instead of reporting progress."""
+        """Last whole line of .out, for jobs that print instead of reporting progress; None in the header of a batch."""
         try:
             with self.out.open("rb") as out:
                 out.seek(max(0, out.seek(0, os.SEEK_END) - 400))
                 lines = out.read().decode(errors="replace").split("\n")[:-1]
         except OSError:
             return None
-        return lines[-1] if lines else None
+        return lines[-1] if lines and not lines[-1].startswith(("Job ", "Versions: ")) else None
 
     def explain(self):
         """One sentence: how the job ended and, if it failed, the line of its .err that says why. Of one that is running

@@ -20,20 +20,17 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 def pack(course, report, documents):
     """The bytes of the zip. documents: {name: bytes} at its top, report.pdf and report.json among them."""
-    contents, original = dict(documents), {}
-    contents["report.schema.json"] = form.as_json(form.schema()).encode()
+    contents = documents | {"report.schema.json": form.as_json(form.schema()).encode()}
+    entries = {name: {"sha256": digest(content)} for name, content in contents.items()}
     for path, clean in _work(course, report):
         with suppress(OSError):
-            label, content = course.label(path), files.read(path)
-            contents[label] = clean(path, content)
-            if contents[label] != content:
-                original[label] = digest(content)
-    entries = {name: {"sha256": digest(content)} for name, content in contents.items()}
-    for name, sha256 in original.items():  # paths and names were taken out of these
-        entries[name]["sha256_before_cleaning"] = sha256
+            name, content = course.label(path), files.read(path)
+            contents[name] = clean(path, content)
+            entries[name] = {"sha256": digest(contents[name])}
+            if contents[name] != content:  # paths and names were taken out
+                entries[name]["sha256_before_cleaning"] = digest(content)
     manifest = {"version": 1, "files": dict(sorted(entries.items()))}
-    if course.stamp:  # which tasks there were to do
-        stamp = course.stamp
+    if stamp := course.stamp:  # which tasks there were to do
         manifest["release"] = {"version": stamp.version, "date": stamp.date, "notebooks": stamp.notebooks}
     contents["manifest.json"] = form.as_json(manifest).encode()
     return zipped(contents)
@@ -68,17 +65,14 @@ def _work(course, report):
         return _json(content, lambda data: _notebook(data, private))
 
     yield from ((path, notebook) for path in course.notebooks.values())
-    for lesson in course.lessons:
-        for item in lesson.task:
-            evidence = item.evidence
-            yield from ((course.root / label, code) for label, _ in course.scripts(evidence))
-    yield from ((course.runs / name, record) for name in ("progress.json", dispute.FILE))
+    for evidence in (item.evidence for lesson in course.lessons for item in lesson.task):
+        yield from ((course.root / label, code) for label, _ in course.scripts(evidence))
+    records = ["progress.json", dispute.FILE, *course.measured]
+    yield from ((course.runs / name, record) for name in records)
     for held in course.held.values():
         yield held.path, record
         yield from ((path, log) for path in (held.log(".out"), held.log(".err")) if path)
-    for name in course.measured:
-        yield course.runs / name, record
-        stem = name.rsplit(".", 2)[0]
+    for stem in (name.rsplit(".", 2)[0] for name in course.measured):
         yield from ((course.runs / (stem + ending), log) for ending in (".out", ".err"))
 
 
@@ -100,12 +94,9 @@ def _notebook(data, private):
         clean = private.code if cell.get("cell_type") == "code" else private.text
         cell["source"] = private.every(cell.get("source", ""), clean)
         for output in cell.get("outputs", ()):
-            for key in ("text", "traceback", "evalue"):
-                if key in output:
-                    output[key] = _limited(output[key], private)
-            for kind, value in output.get("data", {}).items():
-                if kind.startswith(("text/", "application/json")):
-                    output["data"][kind] = _limited(value, private)
+            for of in (output, output.get("data", {})):
+                texts = ("text/", "application/json") if of is not output else ("text", "traceback", "evalue")
+                of |= {key: _limited(value, private) for key, value in of.items() if key.startswith(texts)}
     return data
 
 

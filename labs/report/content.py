@@ -49,10 +49,8 @@ def _character(sign):
     kind = unicodedata.category(sign)
     if sign in "\n\u200b":
         return sign
-    if sign == "\t":
-        return "    "
-    if sign in "\ufe0e\ufe0f\u200d\u200c":  # say how the sign before them looks
-        return ""
+    if sign in "\t\ufe0e\ufe0f\u200d\u200c":  # all but the tab say how the sign before them looks
+        return "    " if sign == "\t" else ""
     if kind[0] != "C" and ord(sign) in _covered():
         return sign
     name = unicodedata.name(sign, "").lower()

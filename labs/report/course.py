@@ -5,7 +5,7 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from labs import files
@@ -38,9 +38,9 @@ class Held:
 
     def log(self, ending):
         """Path of its .out or .err: its own, or that of the batch script whose training it was; None without one."""
-        own = self.path.with_suffix(ending)
-        of_batch = self.path.with_name(re.sub(r"_w\d+$", "", self.name) + ending)
-        return next((path for path in (own, of_batch) if path.is_file()), None)
+        stems = (self.name, re.sub(r"_w\d+$", "", self.name))
+        paths = (self.path.with_name(stem + ending) for stem in stems)
+        return next((path for path in paths if path.is_file()), None)
 
 
 @dataclass
@@ -56,7 +56,15 @@ class Course:
     stamp: Stamp | None = None
     given: frozenset | None = None
     _rows: dict = field(default_factory=dict, repr=False)  # of `rows`, by the names of the runs
-    _digests: dict = field(default_factory=dict, repr=False)  # {name of a script: SHA-256 of what is there, or None}
+
+    def __post_init__(self):
+        self._digest = cache(self._digest)  # of thousands of runs, most were made with one script
+
+    def _digest(self, script):
+        """SHA-256 of a script as it is there, or None."""
+        with suppress(OSError, ValueError):
+            return digest(files.read(self.folder / "scripts" / script))
+        return None
 
     @cached_property
     def private(self):
@@ -69,9 +77,9 @@ class Course:
     @cached_property
     def lessons(self):
         """The lessons that were given out; optional ones where something of them was done."""
-        known = tasks.lessons().values()
-        given = known if self.given is None else [e for e in known if {e.notebook, e.part_of} & self.given]
-        return [lesson for lesson in given if not lesson.optional or self._begun(lesson)]
+        known, given = tasks.lessons().values(), self.given
+        known = [each for each in known if given is None or {each.notebook, each.part_of} & given]
+        return [lesson for lesson in known if not lesson.optional or self._begun(lesson)]
 
     def _begun(self, lesson):
         path = self.folder / f"{lesson.notebook}.ipynb"
@@ -87,10 +95,8 @@ class Course:
     @cached_property
     def answers(self):
         """{id: Markdown} of the written answers that hold something."""
-        found = {}
-        for path in self.notebooks.values():
-            found |= {id: kept.written(text) for id, text in kept.answers(path).items() if text}
-        return {id: self.private.text(text) for id, text in found.items()}
+        every = (pair for path in self.notebooks.values() for pair in kept.answers(path).items())
+        return {id: self.private.text(kept.written(text)) for id, text in every if text}
 
     @cached_property
     def progress(self):
@@ -107,9 +113,8 @@ class Course:
         for path in sorted(self.runs.glob("*.json")):
             with suppress(LabsError, OSError):
                 record = records.load(path)
-                held = Held(path, files.read(path), record, of_file(record, path))
-                if held.record.name == held.name or not files.later(held.name):
-                    found[held.name] = held
+                if record.name == path.stem or not files.later(path.stem):
+                    found[path.stem] = Held(path, files.read(path), record, of_file(record, path))
         return found
 
     @cached_property
@@ -118,8 +123,9 @@ class Course:
         found = {}
         for path in sorted([*self.runs.glob("*.maxbatch.json"), *self.runs.glob("*.breakdown.json")]):
             with suppress(OSError, ValueError, RecursionError):
-                found[path.name] = json.loads(files.read(path))
-        return {name: data for name, data in found.items() if isinstance(data, dict)}
+                if isinstance(data := json.loads(files.read(path)), dict):
+                    found[path.name] = data
+        return found
 
     def rows(self, names):
         """The rows of labs.results.collect of these runs together; once for the same ones, which several tasks show."""
@@ -143,15 +149,12 @@ class Course:
     def scripts(self, evidence):
         """(path below root, its bytes) of the scripts of some evidence that the student has changed. Where there is
         nothing to compare with, of all of them, and batch scripts of the site in use."""
+        site, own = sites.default(), self.folder.name == "solutions"  # the authors' own
         paths = [self.folder / "scripts" / name for name in evidence.scripts]
         paths = [path for path in paths if not self.fresh or self.changed(path)]
         for name in evidence.batch:
-            for place in sites.names():
-                path = self.root / "slurm" / place / name
-                if self.folder.name == "solutions":  # the authors' own
-                    path = self.folder / "slurm" / place / name
-                if self.changed(path) if self.fresh else place == sites.default():
-                    paths.append(path)
+            of_sites = {place: (self.folder if own else self.root) / "slurm" / place / name for place in sites.names()}
+            paths += [path for place, path in of_sites.items() if (self.changed(path) if self.fresh else place == site)]
         for path in paths:
             with suppress(OSError):
                 yield self.label(path), files.read(path)
@@ -174,17 +177,13 @@ class Course:
         if not record.command or record.command[0] == "-m":
             return (record.command[1] if record.command[1:] else None), None
         name = Path(record.command[0]).name
-        if name not in self._digests:  # of thousands of runs, most were made with one script
-            self._digests[name] = None
-            with suppress(OSError, ValueError):
-                self._digests[name] = digest(files.read(self.folder / "scripts" / name))
-        return name, self._digests[name]
+        return name, self._digest(name)
 
 
 def look(start=".", runs=None):
     """The Course around a folder: its notebooks lie there, or in the course's notebooks/. Raises CourseError."""
     start = Path(start).resolve()
-    here = next(start.glob("[0-9][0-9]*_*.ipynb"), None) is not None
+    here = any(start.glob("[0-9][0-9]*_*.ipynb"))
     try:
         root = find(start)
     except CourseError:
@@ -193,10 +192,10 @@ def look(start=".", runs=None):
         root = start.parent  # notebooks that were copied somewhere
     folder = start if here else root / "notebooks"
     runs = Path(runs or os.environ.get("LABS_RUNS") or folder / "runs").absolute()
-    fresh, stamp = {}, None
     with suppress(CourseError):
-        fresh, stamp = fresh_files(root), stamp_of(root)
-    return Course(root, folder, runs, fresh, stamp, stamp and frozenset(stamp.notebooks))
+        stamp = stamp_of(root)
+        return Course(root, folder, runs, fresh_files(root), stamp, frozenset(stamp.notebooks))
+    return Course(root, folder, runs)
 
 
 def excerpt(path, most=MOST_BYTES):

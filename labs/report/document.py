@@ -6,7 +6,7 @@ The same Report and figures give the same bytes.
 import io
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labs.report import content, form
@@ -33,15 +33,15 @@ def source(report, figures):
 
     pictures = {f"figures/{name}.svg": svg(figure) for name, figure in figures.items()}
     with _folder(HERE / "report.typ", report.model_dump(mode="json") | {"title": TITLE}, pictures) as folder:
-        made = {task.id: content.markup(task.answer) for task in report.tasks if task.answer is not None}
+        answers = {task.id: task.answer for task in report.tasks if task.answer is not None}
+        made = {id: content.markup(answer) for id, answer in answers.items()}
         for id, text in made.items():
             _answer(folder, id, text)
         try:
             compile(folder)
         except typst.TypstError:
-            for task in report.tasks:
-                if task.id in made:
-                    _answer(folder, task.id, settable(folder, made[task.id], task.answer))
+            for id, text in made.items():
+                _answer(folder, id, settable(folder, text, answers[id]))
         yield folder
 
 
@@ -66,24 +66,20 @@ def of_data(main, data, beside=None):
 
 def settable(folder, made, answer):
     """The markup of an answer as far as Typst sets it: with its formulas, without those that fail, or as plain text."""
-    for text in (made, None):
-        if text is None:
-            bad = [call for call in content.formulas(made) if not _sets(folder, call)]
-            text = content.as_code(made, bad)
-        if _sets(folder, text):
-            return text
-    return content.plain(answer)
+    if _sets(folder, made):
+        return made
+    made = content.as_code(made, [call for call in content.formulas(made) if not _sets(folder, call)])
+    return made if _sets(folder, made) else content.plain(answer)
 
 
 def _sets(folder, markup):
     import typst
 
     _write(folder / "alone.typ", f"{_HEAD}#set document(title: [alone])\n#show: style\n= A\n== B\n=== C\n{markup}\n")
-    try:
+    with suppress(typst.TypstError):
         compile(folder, main="alone.typ")
-    except typst.TypstError:
-        return False
-    return True
+        return True
+    return False
 
 
 _HEAD = '#import "/parts.typ": *\n'

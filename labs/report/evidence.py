@@ -7,7 +7,9 @@ from itertools import groupby
 
 from labs.course.release import digest
 from labs.errors import LabsError
+from labs.lessons.nb13 import game
 from labs.measure import breakdown
+from labs.printed import several
 from labs.report import content
 from labs.report.course import excerpt
 from labs.report.form import Cell, Figure, Lines, Script, Table
@@ -32,10 +34,9 @@ _LEARNING = {
 
 def cell(value, form="{}", interval=None, behind=""):
     """A cell of a table with a number, or an empty one."""
-    if value is None:
-        return Cell(text="")
     number = value if isinstance(value, int | float) else None
-    return Cell(text=form.format(value) + behind, value=number, interval=interval)
+    text = "" if value is None else form.format(value) + behind
+    return Cell(text=text, value=number, interval=None if value is None else interval)
 
 
 def digits(value):
@@ -61,21 +62,18 @@ def tables(course, item, names):
 def _runs(rows, caption, columns, with_notes):
     """Rows of labs.results as a table: the run, its workers, and the columns of which any row has a value."""
     columns = {head: of for head, of in columns.items() if any(row[of[0]] is not None for row in rows)}
-    body = []
-    for row in rows:
-        first = [Cell(text=row["source"].removesuffix(".json")), Cell(text=_workers(row), value=row["workers"])]
-        if with_notes:
-            first.append(Cell(text=_kind(row)))
-        values = [
-            cell(row[key], form, row.get(f"{key}_interval"), collect.span(row, key, form.format))
-            for key, form in columns.values()
-        ]
-        body.append(first + values)
-    heads = ["run", "workers", *(["kind"] if with_notes else []), *columns]
-    notes = list(dict.fromkeys(note for row in rows for note in row["notes"])) if with_notes else []
+    kinds, notes, body = [], [], []
     if with_notes:
-        notes.insert(0, f"In brackets: {collect.BRACKETS}.")
-    return Table(caption=caption, columns=heads, rows=body, notes=notes)
+        kinds = ["kind"]
+        notes = [f"In brackets: {collect.BRACKETS}.", *dict.fromkeys(note for row in rows for note in row["notes"])]
+    for row in rows:
+        made = [Cell(text=row["source"].removesuffix(".json")), Cell(text=_workers(row), value=row["workers"])]
+        made += [Cell(text=_kind(row)) for _ in kinds]
+        for key, form in columns.values():
+            span = collect.span(row, key, form.format)
+            made.append(cell(row[key], form, row.get(f"{key}_interval"), span))
+        body.append(made)
+    return Table(caption=caption, columns=["run", "workers", *kinds, *columns], rows=body, notes=notes)
 
 
 def _workers(row):
@@ -83,8 +81,7 @@ def _workers(row):
 
 
 def _kind(row):
-    number, what = (row["rounds"], "round") if row["rounds"] else (row["repeats"], "repeat")
-    return f"{row['kind']}, {number} {what}{'' if number == 1 else 's'}"
+    return f"{row['kind']}, {several(row['rounds'], 'round') if row['rounds'] else several(row['repeats'], 'repeat')}"
 
 
 def in_words(course, item, task):
@@ -92,11 +89,10 @@ def in_words(course, item, task):
     made = []
     for row in course.rows(task.runs):
         if row["speedup"] and (row["workers"] or 1) > 1:
-            speedup, efficiency = (
-                f"{row[key]:.3g}{collect.span(row, key, '{:.3g}'.format)}" for key in ("speedup", "efficiency")
-            )
+            keys, short = ("speedup", "efficiency"), "{:.3g}".format
+            said = [f"{key} {short(row[key])}{collect.span(row, key, short)}" for key in keys]
             of = f"{row['model']} on {_workers(row)} workers ({row['strategy']}, {_kind(row)})"
-            made.append(f"{of}: speedup {speedup}, efficiency {efficiency}.")
+            made.append(f"{of}: {', '.join(said)}.")
     for table in _verdicts([course.held[name].run for name in task.runs], *item.evidence.networks or ("", "")):
         for strategy, workers, ratio, said in table.rows:
             of = f"{table.caption}, on {workers.text} workers ({strategy.text})"
@@ -116,10 +112,9 @@ def _search(data):
 
 
 def _parts(name, data):
-    rows = []
-    parts = breakdown.parts(data)
+    rows, parts = [], breakdown.parts(data)
     for part, (seconds, interval) in parts.items():
-        between = interval and (1e3 * interval[0], 1e3 * interval[1])
+        between = interval and tuple(1e3 * end for end in interval)
         behind = " [{}, {}]".format(*map(digits, between)) if between else ""
         rows.append([Cell(text=part), cell(1e3 * seconds, "{:.4g}", between, behind)])
     caption = f"Parts of a step of {data['model']} ({data['kind']}, {name.split('.')[0]})"
@@ -145,31 +140,37 @@ def _verdicts(runs, first, second):
 
 def figures(course, item, names):
     """(what report.json says of it, the matplotlib figure) for each figure of a task that its runs allow."""
+    if "schedules" in item.evidence.figures:
+        yield from _schedules(course, item)
+        return
     held = [course.held[name] for name in names if course.held[name].run.steady]
-    rows = course.rows([each.name for each in held])
-    for number, (caption, figure) in enumerate(_drawn(item.evidence.figures if held else (), held, rows), 1):
+    drawn = _drawn(item.evidence.figures, held, course.rows([each.name for each in held])) if held else ()
+    for number, (caption, figure) in enumerate(drawn, 1):
         runs = [row["source"] if isinstance(row, dict) else row.source for row in figure.runs]
         of = f"{caption} ({', '.join(run.removesuffix('.json') for run in runs)})"
         yield Figure(name=f"{item.id}-{number}", caption=of, alt=figure.alt, runs=runs), figure
+
+
+def _schedules(course, item):
+    for number, (caption, figure) in enumerate(game.pictured(course.runs), 1):
+        yield Figure(name=f"{item.id}-{number}", caption=caption, alt=figure.alt, runs=[]), figure
 
 
 def _drawn(kinds, held, rows):
     """(caption, figure) of each kind that the runs allow."""
     pairs = _pairs([each.run for each in held])
     for kind in kinds:
-        if kind in ("rounds", "steps"):
-            for one, run in pairs:
-                with suppress(LabsError):  # as of two machines
-                    if kind == "rounds":
-                        yield "Epochs and speedup by round", plots.rounds(run, one)
-                    else:
-                        yield "Every step", plots.steps(one, run)
-        else:
-            for group in _comparable(rows):
-                if kind == "scaling" and len(group) > 1:
-                    yield "Epoch time, images per second and speedup", plots.scaling(group)
-                if kind == "learning" and any(row["loss"] for row in group):
-                    yield "Loss and accuracy by epoch", plots.learning(group)
+        for one, run in pairs if kind in ("rounds", "steps") else ():
+            with suppress(LabsError):  # as of two machines
+                if kind == "rounds":
+                    yield "Epochs and speedup by round", plots.rounds(run, one)
+                else:
+                    yield "Every step", plots.steps(one, run)
+        for group in _comparable(rows):
+            if kind == "scaling" and len(group) > 1:
+                yield "Epoch time, images per second and speedup", plots.scaling(group)
+            if kind == "learning" and any(row["loss"] for row in group):
+                yield "Loss and accuracy by epoch", plots.learning(group)
 
 
 def _pairs(runs):
@@ -249,17 +250,13 @@ def logs(course, names, seen):
 
 def _log(course, path):
     text, _ = excerpt(path)
-    problem = failures.failure(path)
     ranked = map(failures.split_rank, content.shown(text).split("\n"))
-    whole = [line.rstrip() for rank, line in ranked if rank in (None, 0)]
-    if path.suffix == ".out":
-        said = list(map(lines_of.read, whole))
-        begin = next((n for n, each in enumerate(said) if each and each[0] == "epoch"), len(whole))
-        chosen = [line for n, line in enumerate(whole) if n < min(begin, 12) or (n >= begin and said[n])]
-    else:
-        chosen = []
+    whole = [line.rstrip() for rank, line in ranked if rank in (None, 0)] if path.suffix == ".out" else []
+    said = list(map(lines_of.read, whole))
+    begin = next((n for n, each in enumerate(said) if each and each[0] == "epoch"), len(whole))
+    chosen = [line for n, line in enumerate(whole) if n < min(begin, 12) or (n >= begin and said[n])]
     chosen, left = _cut([line for line in chosen if line], MOST_LINES)
-    if problem:
+    if problem := failures.failure(path):
         chosen.append(f"line {problem['line_number']}: {problem['line']}  <- {problem['kind']}")
     kept = [course.private.log(line[:LONGEST] + (" ..." if len(line) > LONGEST else "")) for line in chosen]
     return Lines(file=path.name, lines=kept, left_out=left)
@@ -275,10 +272,6 @@ def _cut(lines, most):
 
 def cited(answer, names):
     """Those of the runs that an answer names; one whose name is a word like others only as runs/NAME."""
-    found = {}
-    for name in names if answer else ():
-        if name not in answer:
-            continue
-        before = r"(?<![\w.-])" if re.search(r"[\d_]", name) else "runs/"
-        found[name] = re.search(rf"{before}{re.escape(name)}(?![\w-])", answer)
-    return [name for name, there in found.items() if there]
+    there = [name for name in names if name in (answer or "")]
+    before = {name: r"(?<![\w.-])" if re.search(r"[\d_]", name) else "runs/" for name in there}
+    return [name for name in there if re.search(rf"{before[name]}{re.escape(name)}(?![\w-])", answer)]

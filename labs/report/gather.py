@@ -5,6 +5,7 @@ from pathlib import Path
 
 import labs
 from labs.course.release import digest
+from labs.printed import grouped
 from labs.report import evidence, stale
 from labs.report.course import look
 from labs.report.form import Cell, Item, Main, Report, Run, Task
@@ -12,30 +13,23 @@ from labs.report.form import Cell, Item, Main, Report, Run, Task
 
 def gather(course, name=None, machine=None):
     """(Report, {name of a figure: matplotlib figure}) of a labs.report.course.Course."""
-    drawn, tasks, items, logs = {}, [], [], set()
+    drawn, tasks, logs = {}, [], set()
     for lesson in course.lessons:
         for item in _lettered(lesson):
             task, figures = _task(course, lesson, item, logs)
             tasks.append(task)
             drawn |= figures
-        for item in lesson.task:
-            if item.kind != "answer":
-                items.append(_item(course, lesson, item))
+    items = [_item(course, lesson, item) for lesson in course.lessons for item in lesson.task if item.kind != "answer"]
     runs = [_run(course, held) for held in course.held.values()]
-    dates = sorted(run.started for run in runs if run.started), sorted(run.finished for run in runs if run.finished)
-    versions = {}
-    for run in runs:
-        for package, version in run.versions.items():
-            if version and version not in versions.setdefault(package, []):
-                versions[package].append(version)
+    versions = grouped(sorted({of for run in runs for of in run.versions.items() if of[1]}))
     report = Report(
         kit=labs.__version__,
         name=name,
         machine=machine,
         hardware=sorted({f"{r.hardware}, {r.cores} cores" if r.cores else r.hardware for r in runs if r.hardware}),
-        versions={package: sorted(found) for package, found in sorted(versions.items()) if found},
-        first_run=dates[0][0] if dates[0] else None,
-        last_run=dates[1][-1] if dates[1] else None,
+        versions=versions,
+        first_run=min((run.started for run in runs if run.started), default=None),
+        last_run=max((run.finished for run in runs if run.finished), default=None),
         main=_main(course, tasks),
         tasks=tasks,
         items=items,
@@ -53,57 +47,49 @@ def findings(start=".", runs=None):
 
 def findings_of(course):
     """The findings about the work in a labs.report.course.Course."""
-    return stale.findings(
-        course, [_task(course, lesson, item)[0] for lesson in course.lessons for item in _lettered(lesson)]
-    )
+    tasks = [_task(course, lesson, item)[0] for lesson in course.lessons for item in _lettered(lesson)]
+    return stale.findings(course, tasks)
 
 
 def _lettered(lesson):
     """The tasks of a lesson that are handed in, T5 before T6."""
-    return sorted(
-        (item for item in lesson.task if item.id[0].isalpha()), key=lambda item: (item.id[0], int(item.id[1:]))
-    )
+    lettered = (item for item in lesson.task if item.id[0].isalpha())
+    return sorted(lettered, key=lambda item: (item.id[0], int(item.id[1:])))
 
 
 def _task(course, lesson, item, logs=None):
     """(Task, {name: figure}). logs: those that were shown; without it only what findings are made of is there."""
-    answer = course.answers.get(item.id)
+    answer, written = course.answers.get(item.id), item.kind == "answer"
     names = course.matching(item.evidence.runs, course.held)
     names += [name for name in evidence.cited(answer, course.held) if name not in names]
-    kind = "answer" if item.kind == "answer" else "check"
-    task = Task(id=item.id, notebook=lesson.notebook, kind=kind, question=item.title, state="open", points=item.points)
-    task.runs, task.answer = names, answer
-    task.state = course.progress.get(item.id, {}).get("state", "open")
-    if item.kind == "answer":
-        task.state = "written" if answer else "open"
-        task.holds = item.shown if answer else []
+    state = course.progress.get(item.id, {}).get("state", "open")
+    if written:
+        state = "written" if answer else "open"
+    kind = "answer" if written else "check"
+    task = Task(id=item.id, notebook=lesson.notebook, kind=kind, question=item.title, state=state, points=item.points)
+    task.runs, task.answer, task.holds = names, answer, item.shown if written and answer else []
     if logs is None:
         return task, {}
     task.tables = evidence.tables(course, item, names)
     figures = list(evidence.figures(course, item, names))
     task.figures = [said for said, _ in figures]
     task.scripts = list(evidence.scripts(course, item))
-    searches = [n.removesuffix(".maxbatch.json") for n in course.measured if n.endswith(".maxbatch.json")]
-    if item.kind == "answer":
+    if written:
+        searches = [n.removesuffix(".maxbatch.json") for n in course.measured if n.endswith(".maxbatch.json")]
         task.logs = list(evidence.logs(course, [*names, *course.matching(item.evidence.runs, searches)], logs))
     return task, {said.name: figure for said, figure in figures}
 
 
 def _item(course, lesson, item):
     kept = course.progress.get(item.id, {})
-    prediction = item.kind == "prediction"
+    kind, answer, outcome = "check", "", None
     state = kept.get("state", "open")
-    return Item(
-        id=item.id,
-        notebook=lesson.notebook,
-        title=item.title,
-        kind="prediction" if prediction else "check",
-        state=state,
-        points=kept.get("points", 0),
-        attempts=kept.get("attempts", 0),
-        answer=_said(course.private.text(kept.get("answer", ""))) if prediction else "",
-        outcome=_outcome(course, item, kept) if prediction and state != "open" else None,
-    )
+    if item.kind == "prediction":
+        kind, answer = item.kind, _said(course.private.text(kept.get("answer", "")))
+        outcome = _outcome(course, item, kept) if state != "open" else None
+    done = {"state": state, "points": kept.get("points", 0), "attempts": kept.get("attempts", 0)}
+    done |= {"kind": kind, "answer": answer, "outcome": outcome}
+    return Item(id=item.id, notebook=lesson.notebook, title=item.title, **done)
 
 
 def _outcome(course, item, kept):
@@ -113,9 +99,8 @@ def _outcome(course, item, kept):
         return found
     if isinstance(told, float):
         return evidence.measured(told, kept["interval"] and tuple(kept["interval"]))
-    if isinstance(told, list):
-        return Cell(text=", ".join(map(evidence.digits, told)))
-    return Cell(text=course.private.text(told))
+    words = ", ".join(map(evidence.digits, told)) if isinstance(told, list) else course.private.text(told)
+    return Cell(text=words)
 
 
 def _main(course, tasks):
@@ -138,24 +123,19 @@ def _said(answer):
 
 def _run(course, held):
     record, has = held.record, held.record.configuration
-    cores = record.machine.get("cores")
-    return Run(
-        name=held.name,
-        sha256=digest(held.content),
-        **{key: getattr(record, key) for key in ("kind", "state", "hardware", "versions", "oversubscribed", "study")},
-        **{key: getattr(record, key) for key in ("job_id", "started", "finished", "script_sha256")},
-        **{key: getattr(has, key) for key in ("model", "strategy", "workers", "global_batch")},
-        epochs=len(record.epochs),
-        cores=cores if isinstance(cores, int) else None,
-        script=course.script_of(record)[0],
-    )
+    fields, cores = Run.model_fields.keys(), record.machine.get("cores")
+    values = {key: getattr(of, key) for of in (has, record) for key in fields & type(of).model_fields.keys()}
+    values |= {"name": held.name, "sha256": digest(held.content), "hardware": record.hardware}
+    values |= {"epochs": len(record.epochs), "script": course.script_of(record)[0]}
+    values |= {"cores": cores if isinstance(cores, int) else None}
+    return Run(**values)
 
 
 def _missing(course, tasks, items):
     """What is not there yet, a line each."""
     lines = []
-    for notebook in dict.fromkeys(lesson.notebook for lesson in course.lessons):
-        if notebook not in course.notebooks and any(task.notebook == notebook for task in tasks):
+    for notebook in dict.fromkeys(task.notebook for task in tasks):
+        if notebook not in course.notebooks:
             lines.append(f"The notebook {notebook} is not in {Path(course.folder).name}/.")
     asked = {item.id: item for lesson in course.lessons for item in _lettered(lesson)}
     for task in tasks:
@@ -164,8 +144,5 @@ def _missing(course, tasks, items):
             lines.append(f"{task.id}: {what}.")
         if asked[task.id].evidence.runs and not (task.runs or task.tables):
             lines.append(f"{task.id}: none of its runs is on record.")
-    for notebook in dict.fromkeys(item.notebook for item in items):
-        left = [item.id for item in items if item.notebook == notebook and item.state in ("open", "wrong")]
-        if left:
-            lines.append(f"{notebook}: not done are {', '.join(left)}.")
-    return lines
+    left = grouped((item.notebook, item.id) for item in items if item.state in ("open", "wrong"))
+    return lines + [f"{notebook}: not done are {', '.join(ids)}." for notebook, ids in left.items()]

@@ -44,9 +44,8 @@ def make(out="report", *, start=".", runs=None, name=None, machine=None, ppi=Non
 
         pypandoc.get_pandoc_path()
     except (ImportError, OSError) as problem:
-        raise ReportError(
-            f"The report needs pandoc and Typst, and one of them is missing ({problem}). `make setup` installs both."
-        ) from None
+        lacks = f"The report needs pandoc and Typst, and one of them is missing ({problem})"
+        raise ReportError(f"{lacks}. `make setup` installs both.") from None
     course = look(start, runs)
     report, figures = gather(course, name, machine)
     with document.source(report, figures) as folder:

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from labs.course.question import Cleaner
+from labs.course.question import Cleaner, without, word
 from labs.printed import mapped
 
 _NODES = re.compile(r"^Job \S+ on (?!this machine)((?:[\w.-]|\[[\d,-]+\]|,(?=\w))+)", re.MULTILINE)
@@ -19,40 +19,26 @@ class Private:
 
     def __init__(self, root, logs=()):
         self._cleaner = Cleaner(root)
-        self._folders = [
-            (re.compile(re.escape(folder) + r"(?![\w-])"), instead) for folder, instead in self._cleaner.folders
-        ]
-        self._words = [_word(word, instead) for word, instead in self._cleaner.words]
         nodes = {name for text in logs for listed in _NODES.findall(text) for name in hosts(listed)}
         self.log = cache(self._log)
-        self._nodes = [_word(name, "<host>") for name in sorted(nodes, key=len, reverse=True)[:MOST_NODES]]
+        self._nodes = [word(name, "<host>") for name in sorted(nodes, key=len, reverse=True)[:MOST_NODES]]
 
     def _log(self, text):
         """Of programs: all paths, users, hosts, accounts and addresses, and the nodes of the jobs."""
-        return _without(self._cleaner(text), self._nodes)
+        return without(self._cleaner(text), self._nodes)
 
     def code(self, text):
         """Of scripts and code cells: folders alone, since a user's name may be that of a variable, too."""
-        text = _without(text, self._folders)
+        text = without(text, self._cleaner.folders)
         return re.sub(r"((?:--(?:account|qos)|-A)[= ])(?!\.\.\.)\S+", r"\1<account>", text)
 
     def text(self, text):
         """Of what a student wrote: folders, and this machine's users, hosts and accounts; links stay whole."""
-        return _without(self.code(text), self._words)
+        return without(self.code(text), self._cleaner.words)
 
     def every(self, value, how):
         """All texts in lists and dicts through one of these."""
         return mapped(value, lambda each: how(each) if isinstance(each, str) else each, how)
-
-
-def _word(word, instead):
-    return re.compile(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", re.IGNORECASE), instead
-
-
-def _without(text, pairs):
-    for pattern, instead in pairs:
-        text = pattern.sub(instead, text)
-    return text
 
 
 def hosts(listed):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from labs import files
 from labs.course.release import digest
-from labs.printed import few
+from labs.printed import few, grouped
 from labs.report.form import Finding
 from labs.results import metrics
 
@@ -19,28 +19,24 @@ def findings(course, tasks):
     written, found = _written(course), []
     for task in tasks:
         held = [course.held[name] for name in task.runs if name in course.held]
-        rows = course.rows([each.name for each in held])
-        for kind, texts in (
-            ("script changed", _scripts(course, held)),
-            ("answer older than its run", _older(held, written.get(task.id))),
-            ("not measured by you", _not_measured(held)),
-            ("counted twice", _twice(held)),
-            ("oversubscribed", _oversubscribed(held)),
-            ("different machines", _machines(held)),
-            ("no repeats", _no_repeats(rows)),
-        ):
-            found += [Finding(kind=kind, task=task.id, text=text) for text in texts]
+        looks = {
+            "script changed": _scripts(course, held),
+            "answer older than its run": _older(held, written.get(task.id)),
+            "not measured by you": _not_measured(held),
+            "counted twice": _twice(held),
+            "oversubscribed": _oversubscribed(held),
+            "different machines": _machines(held),
+            "no repeats": _no_repeats(course.rows([each.name for each in held])),
+        }
+        found += [Finding(kind=kind, task=task.id, text=text) for kind, texts in looks.items() for text in texts]
     return found + list(_outputs(course, tasks))
 
 
 def _scripts(course, held):
     """Scripts that are not any more what the runs were made with."""
-    by_script = {}
-    for each in held:
-        name, now = course.script_of(each.record)
-        if each.record.script_sha256 and now and now != each.record.script_sha256:
-            by_script.setdefault(name, []).append(each.name)
-    for name, runs in by_script.items():
+    made = [(course.script_of(each.record), each) for each in held]
+    changed = grouped((n, e.name) for (n, now), e in made if now and e.record.script_sha256 not in (None, "", now))
+    for name, runs in changed.items():
         yield f"{name} has changed since {few(runs, 4)} ran: these runs do not show what it does now. Run it again."
 
 
@@ -53,18 +49,15 @@ def _written(course):
     path, seen = course.runs / SEEN, {}
     with suppress(OSError, ValueError, RecursionError):
         seen = json.loads(files.read(path))
-    seen = seen if isinstance(seen, dict) else {}
     now, found = datetime.now(UTC), {}
-    for lesson in course.lessons:
-        for item in lesson.task:
-            if item.id in course.answers and lesson.notebook in course.notebooks:
-                mark = digest(course.answers[item.id].encode(errors="replace"))
-                saved = datetime.fromtimestamp(course.notebooks[lesson.notebook].stat().st_mtime, UTC)
-                found[item.id] = {"sha256": mark, "when": min(now, saved).isoformat(timespec="seconds")}
-                with suppress(KeyError, TypeError, ValueError):
-                    known = seen[item.id]
-                    if known["sha256"] == mark and _time(known["when"]) < _time(found[item.id]["when"]):
-                        found[item.id] = {key: known[key] for key in ("sha256", "when")}
+    for lesson in (lesson for lesson in course.lessons if lesson.notebook in course.notebooks):
+        for id in (item.id for item in lesson.task if item.id in course.answers):
+            mark = digest(course.answers[id].encode(errors="replace"))
+            when = min(now, datetime.fromtimestamp(course.notebooks[lesson.notebook].stat().st_mtime, UTC))
+            with suppress(KeyError, TypeError, ValueError):
+                if seen[id]["sha256"] == mark:
+                    when = min(when, _time(seen[id]["when"]))
+            found[id] = {"sha256": mark, "when": when.isoformat(timespec="seconds")}
     if found != seen and course.runs.is_dir():
         with suppress(OSError):
             files.write(path, json.dumps(found, indent=1))
@@ -82,36 +75,30 @@ def _older(held, when):
             if when and each.record.finished and _time(each.record.finished) > when:
                 later.append(each.name)
     if later:
-        yield (
-            f"The answer was written before {few(later, 4)} ended, so it cannot be about what they measured. Compare "
-            "it with the tables here, and write it anew."
-        )
+        said = "ended, so it cannot be about what they measured. Compare it with the tables here, and write it anew."
+        yield f"The answer was written before {few(later, 4)} {said}"
 
 
 def _not_measured(held):
-    for kind in sorted({each.record.kind for each in held} - {"measured"}):
-        names = [each.name for each in held if each.record.kind == kind]
-        yield f"{few(names, 4)}: {kind}, where runs of your own are asked for."
+    for kind, names in sorted(grouped((each.record.kind, each.name) for each in held).items()):
+        if kind != "measured":
+            yield f"{few(names, 4)}: {kind}, where runs of your own are asked for."
 
 
 def _twice(held):
     """Runs that are one run, or one training measured again, and stand as two or more."""
-    by_times, by_inputs = {}, {}
-    for each in held:
-        if each.record.epochs:
-            by_times.setdefault(tuple(epoch.seconds for epoch in each.record.epochs), []).append(each)
-    for same in by_times.values():
+    times = grouped((tuple(epoch.seconds for epoch in each.record.epochs), each) for each in held if each.record.epochs)
+    by_inputs = {}
+    for same in times.values():
         if others := len(same) - 1:
             copies = "one of them is a copy" if others == 1 else "all but one are copies"
             yield f"{_and(same)} hold the same times to the last digit: {copies}."
         by_inputs.setdefault(_inputs(same[0]), {}).setdefault(metrics.origin(same[0].run), same[0])
     for measured in by_inputs.values():
-        if (times := len(measured)) > 1:
-            counted = "two times: that is one result, not two" if times == 2 else f"{times} times: that is one result"
-            yield (
-                f"{_and(measured.values())} are the same training with the same settings and seed, measured at "
-                f"{counted}. Say which one you use."
-            )
+        if (count := len(measured)) > 1:
+            counted = "two times: that is one result, not two" if count == 2 else f"{count} times: that is one result"
+            same = f"{_and(measured.values())} are the same training with the same settings and seed, measured at"
+            yield f"{same} {counted}. Say which one you use."
 
 
 def _and(held):
@@ -131,46 +118,43 @@ def _oversubscribed(held):
 
 
 def _machines(held):
-    by_machine = {}
-    for each in held:
-        by_machine.setdefault((each.record.hardware, each.record.machine.get("cores")), []).append(each.name)
-    if len(by_machine) > 1:
-        said = "; ".join(f"{few(names, 4)} on {_machine(*key)}" for key, names in by_machine.items())
-        yield f"Runs of different machines stand beside each other: {said}. Compare within each machine only."
-
-
-def _machine(hardware, cores):
-    return f"{hardware or 'an unknown machine'}" + (f" with {cores} cores" if cores else "")
+    by_machine = grouped(((each.record.hardware, each.record.machine.get("cores")), each.name) for each in held)
+    said = []
+    for (hardware, cores), names in by_machine.items():
+        machine = (hardware or "an unknown machine") + (f" with {cores} cores" if cores else "")
+        said.append(f"{few(names, 4)} on {machine}")
+    if said[1:]:
+        yield f"Runs of different machines stand together: {'; '.join(said)}. Compare within each machine only."
 
 
 def _no_repeats(rows):
     for row in rows:
         if row["speedup"] is not None and (row["workers"] or 1) > 1 and not row["speedup_interval"]:
-            yield (
-                f"{row['source'].removesuffix('.json')}: a speedup of {row['speedup']:.3g} from one measurement, so "
-                "without an interval. Measure it again, 3 times or more, or in turns."
-            )
+            name = row["source"].removesuffix(".json")
+            said = "from one measurement, so without an interval. Measure it again, 3 times or more, or in turns."
+            yield f"{name}: a speedup of {row['speedup']:.3g} {said}"
 
 
 def _outputs(course, tasks):
     """Outputs of notebooks that show an older record than the one there is, or, where own runs are asked for and there
     are none, somebody else's."""
-    older, others = {}, {}
-    for notebook, shown in course.outputs():
-        for file, said in shown.items():
-            name = str(file).removesuffix(".json")
-            if isinstance(said, dict) and said.get("kind") == "measured" and str(file).endswith(".json"):
-                now = course.held[name].record.started if name in course.held else None
-                if said.get("started") != now:
-                    older.setdefault(notebook, []).append(name)
-            elif isinstance(said, dict) and said.get("kind"):
-                others.setdefault(notebook, {})[name] = said["kind"]
-    for notebook, names in older.items():
+    older, others = [], []
+    shown = ((notebook, str(file), said) for notebook, of in course.outputs() for file, said in of.items())
+    for notebook, file, said in shown:
+        name, kind = file.removesuffix(".json"), said.get("kind") if isinstance(said, dict) else None
+        if kind == "measured" and file.endswith(".json"):
+            now = course.held[name].record.started if name in course.held else None
+            if said.get("started") != now:
+                older.append((notebook, name))
+        elif kind:
+            others.append((notebook, f"{Path(name).name} ({kind})"))
+    for notebook, names in grouped(older).items():
         text = f"The notebook shows {few(list(dict.fromkeys(names)), 4)} as it was before it ran again, or was removed."
         yield Finding(kind="output of an older record", task=notebook, text=text + " Run its cells again.")
     asked = {item.id for lesson in course.lessons for item in lesson.task if item.evidence.figures}
+    foreign = grouped(others)
     for task in tasks:
-        if task.id in asked and not task.runs and task.notebook in others:
-            names = [f"{Path(name).name} ({kind})" for name, kind in others[task.notebook].items()]
-            text = f"The figures in {task.notebook} rest on {few(names, 4)}; this task asks for runs of your own."
+        if task.id in asked and not task.runs and task.notebook in foreign:
+            names = few(list(dict.fromkeys(foreign[task.notebook])), 4)
+            text = f"The figures in {task.notebook} rest on {names}; this task asks for runs of your own."
             yield Finding(kind="not measured by you", task=task.id, text=text)

@@ -14,6 +14,7 @@ from waiting import alive, begun, until
 
 from labs import jobs
 from labs.jobs import queue
+from labs.jobs.job import Job
 
 ROOT = Path(__file__).parents[2]
 
@@ -119,6 +120,13 @@ def test_records_progress_and_stop(start):
     assert job.state == "stopped" and "some was stopped" in job.explain()
     assert states(job) == {"some_local_w1.json": "finished", "some_local_w2.json": "stopped"}
     assert job.progress() == {}
+
+
+def test_the_header_of_a_batch_script_is_not_taken_for_what_it_does(tmp_path):
+    job = Job("some", tmp_path / "some")
+    for printed, says in ("Job 7 on node1, GPUs 0\nVersions: {}\n", None), ("Versions: {}\n3 of 8\n", "3 of 8"):
+        job.out.write_text(printed)
+        assert job._says() == says
 
 
 def test_records_of_an_older_job_move_aside_and_no_others(start, course):

@@ -103,6 +103,7 @@ ANSWERS = {
             script(("args.image_size, args.image_size, 3)", "3, args.image_size, args.image_size)")),
             script(("args.image_size, args.image_size, 3)", "224, 224, 3)")),
             script(("MirroredStrategy(devices=workers)", 'MirroredStrategy(["GPU:0", "GPU:1"])')),
+            script(("devices=workers", '[f"GPU:{n}" for n in range(args.n_gpus)]')),
             script(("MirroredStrategy(devices=workers)", "MirroredStrategy")),
             script(("args.image_size, 3)\n", "args.image_size, 3), classifier_activation=None\n")),
             script(('loss="sparse_categorical_crossentropy"', f"loss={LOGITS}")),

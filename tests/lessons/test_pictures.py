@@ -24,14 +24,20 @@ from labs.lessons.nb03 import pictures as THREE
 from labs.lessons.nb07 import pictures as SEVEN
 from labs.lessons.nb11 import pictures as ELEVEN
 from labs.lessons.nb12 import pictures as TWELVE
+from labs.lessons.nb13 import pictures as THIRTEEN
 from labs.measure import breakdown
 from labs.models import counts
 from labs.results.run import load_record
 from labs.show import widgets
 from labs.show.figure import png
-from labs.simulate import pipeline, reduce, stragglers
+from labs.simulate import pipeline, reduce, schedule, stragglers
 from labs.simulate.given import SimulationError
 
+GRADIENT = ("gradient", 0, None, ())
+SENT = [  # the operations of two ranks
+    [("send", (GRADIENT, 1, True), "line 1"), ("receive", (GRADIENT, 1, False, True), "line 2")],
+    [("receive", (GRADIENT, 0, True, True), "line 1"), ("send", (GRADIENT, 0, True), "line 2")],
+]
 KINDS = {"imagenet": "recorded", "gap": "computed"}  # all others are simulated
 PICTURES = {
     "gap": (
@@ -61,6 +67,13 @@ PICTURES = {
     "overlap": (
         lambda: TWELVE.overlap(16, 25),
         ["buckets of 16 MiB, 25 Gbit/s", "messages are sent", "After it, by bucket size"],
+    ),
+    "schedule": (
+        lambda: THIRTEEN.moving(schedule.play(schedule.Case(2, 1, 2, "gradients"), SENT), "Messages")[0](1.5),
+        [
+            "K = 2, L = 1, M = 2: 2 ms",
+            "At 1.5 ms: rank 0 waits in receive(gradient(0), source=1); holds 16 MB: gradient 0",
+        ],
     ),
     "costs": (lambda: RING.costs(), ["On 1024 workers: one server 1.93e+04 ms", "ring 39.2 ms"]),
 }
@@ -158,7 +171,8 @@ def test_an_optional_lesson_is_drawn_as_such_and_costs_no_hours(release, monkeyp
     figure = ZERO.course([], folder=release)
     assert "ResNet50V2? (optional): 600 minutes" in figure.alt and "ResNet50V2? (optional)" not in whole.alt
     hours = [int(re.search(r"(\d+) hours", each.alt)[1]) for each in (whole, figure)]
-    assert hours[1] == hours[0] - 1
+    minutes = sum(lesson.minutes for lesson in tasks.lessons().values() if not lesson.optional)
+    assert hours == [round((minutes + 75) / 60), round(minutes / 60)]
 
 
 def test_the_first_measurement_asks_why_or_says_that_there_is_none():
@@ -227,7 +241,7 @@ def test_the_first_measurement_says_what_it_does_without_two_workers(monkeypatch
 def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("LABS_RUNS", str(tmp_path))
     figure, total = ZERO.predictions(), len(checks.predictions())
-    assert f"0 of {total} predictions have an outcome; 0 wait for theirs, {total} are not made." in figure.alt
+    assert f"0 of {total} predictions have an outcome; without outcome: 0, not made yet: {total}." in figure.alt
     assert png(figure).startswith(b"\x89PNG")
     for id, said, *found in (
         ("01.13", 0.5, 0.75),
@@ -242,7 +256,7 @@ def test_predictions_beside_their_outcomes_also_with_half_of_them_missing(tmp_pa
     checks.predict("08.1", 3)
     figure = ZERO.predictions()
     assert figure.alt == (
-        f"6 of {total} predictions have an outcome; 1 wait for theirs, {total - 7} are not made. "
+        f"6 of {total} predictions have an outcome; without outcome: 1, not made yet: {total - 7}. "
         "01.13: outcome / prediction 1.5. "
         "02.5: you said yes, found no. 05.1: outcome / prediction 1.06. 05.2: right: lower. "
         "06.7: outcome / prediction inf. 03.10: outcome / prediction 1, 4."

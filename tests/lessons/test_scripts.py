@@ -6,7 +6,7 @@ import re
 import pytest
 from making import swapped
 
-from labs import checks
+from labs import checks, devices
 
 pytestmark = pytest.mark.slow
 
@@ -178,6 +178,14 @@ def test_a_script_for_workers_is_right_in_every_style(style, tmp_path):
     edits = ON_WORKERS[style]
     path = (edits if callable(edits) else swapped(MIRRORED, *edits))(tmp_path)
     assert checks.judge("05.3", *path) == ("right", checks.task("05.3").why)
+
+
+@pytest.mark.parametrize("style", ["GPUs by name"])
+def test_names_of_gpus_are_right_on_a_machine_that_has_them(style, tmp_path, monkeypatch):
+    path = swapped(MIRRORED, ("devices=workers", '[f"GPU:{n}" for n in range(args.n_gpus)]'))(tmp_path)
+    for gpus, state in (["GPU:0", "GPU:1"], "right"), ([], "wrong"):
+        monkeypatch.setattr(devices, "gpus", lambda gpus=gpus: gpus)
+        assert checks.judge("05.3", *path)[0] == state
 
 
 WRONG_ON_WORKERS = {

@@ -113,7 +113,7 @@ def test_a_solution_whose_answer_is_wrong_is_not_built(tmp_path, monkeypatch):
         pair(root, f'# %%\nfrom labs.checks import check\n\ncheck("01.7", "{letter}")\n')
         solution, _ = sources.pair(root, root / "solutions/01_small.py")
         if refused:
-            with pytest.raises(BuildError, match="NotRight: 01.7 is wrong: You wait for it only once"):
+            with pytest.raises(BuildError, match="NotRight: 01.7 is wrong: You wait for the first epoch only once"):
                 build.executed(root, solution)
         else:
             build.executed(root, solution)

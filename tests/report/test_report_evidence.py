@@ -4,10 +4,17 @@ import re
 from pathlib import Path
 
 import pytest
+import reported
 from tree import ROOT
 
+from labs import files
 from labs.checks import tasks
 from labs.checks.kept import read
+from labs.lessons.nb13 import game
+from labs.lessons.nb13.programs import all_reduce, backward, forward, gradient, load, program, update
+from labs.report import document
+from labs.report.course import look
+from labs.report.gather import gather
 
 LESSONS = tasks.lessons()
 ITEMS = [item for lesson in LESSONS.values() for item in lesson.task]
@@ -22,7 +29,7 @@ def test_evidence_names_scripts_that_there_are_and_runs_that_the_lessons_make():
     named += [f"maxbatch_{model}_32" for model in ("ResNet50V2", "ResNet152V2")]
     made = [re.sub(r"\{[^}]*\}", "1", name) for name in named]
     shown = [item for item in ITEMS if item.evidence != tasks.Evidence()]
-    assert {item.id for item in shown} == {"T4", "T5", "T6", "S1", "H1", "T7", "T8", "T9", "T10", "W1", "F1"}
+    assert {item.id for item in shown} == {"T4", "T5", "T6", "S1", "H1", "T7", "T8", "T9", "T10", "W1", "F1", "P1"}
     for item in shown:
         for pattern in item.evidence.runs:
             assert any(re.fullmatch(pattern, name) for name in made), f"{item.id}: {pattern}"
@@ -48,3 +55,31 @@ def test_progress_of_any_folder_can_be_read(tmp_path, text, items):
         path.write_text(text)
     found, damage, data = read(path)
     assert set(found) == set(items) and damage is None and data == (text and text.encode())
+
+
+@program
+def one_message(rank, K, L, M):
+    load(rank)
+    for layer in range(L):
+        forward(layer, rank)
+    for layer in reversed(range(L)):
+        backward(layer, rank)
+    all_reduce(*map(gradient, range(L)))
+    for layer in range(L):
+        update(layer)
+
+
+def test_the_best_schedules_of_a_student_stand_beside_their_answer(tmp_path, monkeypatch):
+    root = reported.course(tmp_path, {"P1": "It sends one message."})
+    monkeypatch.setenv("LABS_RUNS", str(root / "notebooks/runs"))
+    game.show("13.1", one_message)
+    game.show("13.2", one_message)  # right, and above its bar
+    report, drawn = gather(look(root))
+    (task,) = [each for each in report.tasks if each.id == "P1"]
+    assert [each.name for each in task.figures] == ["P1-1", "P1-2"] and set(drawn) >= {"P1-1", "P1-2"}
+    assert task.figures[0].caption == "13.1 Plain data parallelism: one's best schedule of the example"
+    assert "K = 4, L = 6, M = 4: 29.6 ms" in task.figures[0].alt
+    assert document.svg(drawn["P1-1"]).lstrip().startswith("<?xml")
+    files.write(root / "notebooks/runs/schedules.json", '{"13.1": {"programs": [1, 2, 3, 4]}, "13.2": {"programs": 5}}')
+    report, _ = gather(look(root))
+    assert [each.figures for each in report.tasks if each.id == "P1"] == [[]]

@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import re
 import sys
 from functools import wraps
 
@@ -31,7 +32,7 @@ def put(facts, images):
     networks = {name: made for name, made in vars(keras.applications).items() if inspect.isfunction(made)}
     instead = {real: _application(name, real, facts) for name, real in networks.items()}
     replace({data.load: _load(images), devices.workers: _workers(devices.workers, facts)} | instead)
-    _note_after(tf.distribute.MirroredStrategy, lambda strategy: facts["strategies"].append(_devices(strategy)))
+    _mirrored(tf.distribute.MirroredStrategy, facts)
     recorder = training.Recorder
     recorder.__init__ = before(recorder.__init__, lambda given: facts["recorders"].append(told(given)))
     keras.Model.fit = before(keras.Model.fit, lambda arguments: _fit(arguments, facts))
@@ -83,14 +84,20 @@ def _application(name, real, facts):
     return build
 
 
-def _note_after(kind, note):
-    """Call note(object) after each object of a class has been made."""
+def _mirrored(kind, facts):
+    """Write down the devices of each MirroredStrategy. CPU devices play the GPUs that it asks for by name: on devices
+    that do not exist, `fit` would never end."""
     real = kind.__init__
 
     @wraps(real)
-    def made(self, *args, **options):
-        real(self, *args, **options)
-        note(self)
+    def made(self, devices=None, *more, **options):
+        asked = list(devices) if isinstance(devices, list | tuple) else []
+        real(self, [re.sub("gpu", "CPU", str(name), flags=re.I) for name in asked] or devices, *more, **options)
+        there = {device.name.rpartition("device:")[2] for device in tf.config.list_logical_devices()}
+        if missing := set(_devices(self)) - there:
+            raise ValueError(f"There is no device {', '.join(sorted(missing))} on this machine.")
+        gpus = any("gpu" in str(name).lower() for name in asked)
+        facts["strategies"].append([name.replace("CPU", "GPU") if gpus else name for name in _devices(self)])
 
     kind.__init__ = made
 

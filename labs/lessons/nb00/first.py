@@ -28,12 +28,12 @@ def measure():
 
 
 def busy(runs):
-    """What a reader must know of other programs during the runs of `measure`; None: nothing."""
+    """What a reader must know about other programs during the runs of `measure`, or None."""
     return metrics.calm(*runs[::-1])[1] if len(runs) == 2 else None
 
 
 def told():
-    """What must be known of two workers here before they are measured: lines, none where there are two to be had."""
+    """Lines to be read before two workers are measured here; [] if each of them has a device of its own."""
     lines, gpus = [], len(devices.gpus())
     if gpus == 1:
         lines.append("This machine has one GPU, and two workers need two: so here each worker is a CPU core.")

@@ -113,7 +113,7 @@ def first(runs):
     if gain is None:
         figure, (axis,) = new_figure(width=8, height=1)
         axis.set_axis_off()
-        figure.alt = "There is no speedup yet: run the cell above, to its end."
+        figure.alt = "There is no speedup yet: run the cell above, and let it finish."
         axis.text(0.5, 0.5, figure.alt, ha="center")
         return figure
     figure = plots.rounds(*runs[::-1])
@@ -152,9 +152,9 @@ def predictions():
     missing = sum(row["said"] is None for row in rows)
     waiting = len(rows) - len(known) - missing
     axis.set_title(f"{len(known)} of {len(rows)} predictions have an outcome", fontsize=10)
-    stamp(figure, "your predictions", note=f"{waiting} wait for theirs, {missing} are not made")
+    stamp(figure, "your predictions", note=f"without outcome: {waiting}, not made yet: {missing}")
     figure.alt = " ".join(
-        [f"{axis.get_title()}; {waiting} wait for theirs, {missing} are not made.", *map(_said, known)]
+        [f"{axis.get_title()}; without outcome: {waiting}, not made yet: {missing}.", *map(_said, known)]
     )
     return figure
 

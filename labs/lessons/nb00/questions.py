@@ -15,9 +15,9 @@ def worker(answer):
     if text == here:
         return None
     if text in ("process", "machine", "node", "thread"):
-        return f"A {text} can contain several workers, or be one of many. Look at the GPUs row of the doctor's table."
+        return f"A {text} need not be the same as a worker. Look at the GPUs row of the doctor's table."
     if text == "cpu" and here == "core":
-        return "The whole CPU? It can contain several workers. What does the GPUs row of the doctor's table say?"
+        return "A CPU can contain several workers. What does the GPUs row of the doctor's table say?"
     if text in ("gpu", "core", "cpu"):
         return "That would be right on another machine. Look again at the GPUs row of the doctor's table."
     return 'Write "gpu" or "core": the GPUs row of the doctor\'s table says which of the two a worker is here.'

@@ -1,4 +1,4 @@
-"""Pictures of notebook 01: a gap, published trainings, the laws of speedup, three parallelisms over time, memory.
+"""Pictures of notebook 01: a gap, published training runs, the laws of speedup, three parallelisms over time, memory.
 
 Every function takes what a control may move and returns a matplotlib Figure with its text alternative in `figure.alt`;
 labs.show.figure.show shows it as it is, labs.show.widgets.explore lets it move. Nothing here runs TensorFlow.
@@ -25,7 +25,7 @@ def gap(per_year):
     per_year: a function that gives the factor of a year for something that doubles every so many months. The trainings
     doubled every 3.4 months until 2018 (D. Amodei and D. Hernandez, OpenAI, 2018), a chip every 24 (Moore's law).
     """
-    yearly, names = [per_year(3.4), per_year(24)], ["the largest trainings", "one chip"]
+    yearly, names = [per_year(3.4), per_year(24)], ["the largest training runs", "one chip"]
     needed, chip = (factor**6 for factor in yearly)
     wait = float(np.log(needed) / np.log(yearly[1]))
     figure, (six, long) = canvas(2, 4.9, 3.4, left=1.15)
@@ -42,12 +42,12 @@ def gap(per_year):
     six.set(title="six years: who fills the gap?", xlim=(2011.8, 2018.3), xticks=range(2012, 2019, 2))
     long.annotate("", (2018, needed), (2012 + wait, needed), arrowprops=arrow | {"linestyle": ":"})
     beside(long, f"{wait - 6:.0f} years", (2015 + wait / 2, needed), (0, 5), ha="center", weight="bold")
-    long.set(title=f"one chip alone is there in {2012 + wait:.0f}", xlim=(2010, 2015 + wait))
+    long.set(title=f"one chip alone would get there in {2012 + wait:.0f}", xlim=(2010, 2015 + wait))
     six.legend(fontsize=9, loc="upper left")
     said = [
-        f"In 2018 the largest trainings need {_rounded(needed)} times as much as in 2012, doubling every 3.4 months.",
-        f"One chip is {chip:.3g} times as fast then, doubling every 24: a gap of {_rounded(needed / chip)} times.",
-        f"At its pace one chip alone is there in {2012 + wait:.0f}.",
+        f"In 2018, the largest training runs needed {_rounded(needed)} times as much as in 2012.",
+        f"One chip was {chip:.3g} times as fast as in 2012, which leaves a gap of {_rounded(needed / chip)} times.",
+        f"At this pace, one chip alone would get there in {2012 + wait:.0f}.",
     ]
     return done(figure, " ".join(said), "computed")
 
@@ -82,7 +82,7 @@ def imagenet():
             name += f": {slower:.2f} x the line"
         beside(axis, name, (row["devices"], row["minutes"] / 60), shift, fontsize=9, va="center", ha=side)
     logarithmic(axis, [8, 32, 128, 512, 2048], {0.02: "1.2 min", 0.1: "6 min", 1: "1 h", 10: "10 h"})
-    axis.set(xlabel="devices", ylabel="time until trained", title="ResNet-50 on ImageNet")
+    axis.set(xlabel="devices", ylabel="training time", title="ResNet-50 on ImageNet")
     axis.set(xlim=(6, 9000), ylim=(0.012, 60))
     axis.legend(fontsize=9, loc="lower left")
     sentences = []
@@ -97,7 +97,9 @@ def imagenet():
     bars.set_yticks(range(len(rows)), [f"{row['devices']} {row['hardware']}" for row in rows], fontsize=9)
     bars.set(xlabel="factor against 8 P100", title="devices (grey) and the rest (coloured)")
     bars.set(xlim=(0.5, 3000), ylim=(len(rows) - 0.4, -0.6))
-    return done(figure, "Time of published trainings over the number of devices. " + " ".join(sentences), "recorded")
+    return done(
+        figure, "Time of published training runs against the number of devices. " + " ".join(sentences), "recorded"
+    )
 
 
 def speedups(workers=64, serial=0.05):

@@ -30,7 +30,7 @@ def photographs(speedup_2, speedup_4, efficiency_4):
         "That is the difference between two factors. Divide: how many times as fast as 1 GPU is it?",
     )
     if not near(two, 2):
-        return "Begin with 2 GPUs: 1 GPU is 75 times as fast as the CPU, 2 GPUs are 150 times as fast as the CPU."
+        return "Begin with 2 GPUs: they are 150 times as fast as the CPU, and 1 GPU is 75 times as fast as the CPU."
     yield near(four, 4), "4 would be the ideal. But training on 4 GPUs was no faster than on half as many."
     yield four != 2, "The first number is right. 4 GPUs gave no further gain: so what is their speedup?"
     yield near(share, 50), f"The speedups are right. {PER_CENT}"
@@ -55,13 +55,13 @@ def scaling(function):
     if not near(speedup, 5):
         return f"{tried}: your speedup is {speedup:.3g}. Divide the two times."
     if near(efficiency, 5 / 32):
-        return "The speedup is right. It is relative to the devices of `first`, not to one device: so what is ideal?"
+        return "The speedup is right. It compares with `first`, not with one device: what would be ideal?"
     yield near(efficiency, 62.5), f"The speedup is right. {PER_CENT}"
     if near(efficiency, 8 / 5):
         return "The speedup is right, but the efficiency is upside down: it is the share of the ideal that you reach."
     yield (
         near(efficiency, 8),
-        "The speedup is right. Your efficiency is the ideal speedup: what share of it is reached?",
+        "The speedup is right. Your efficiency is the ideal speedup: what share of it was reached?",
     )
     if not near(efficiency, 5 / 8):
         return "The speedup is right. For the efficiency, divide it by the factor by which the number of devices grew."
@@ -75,7 +75,7 @@ def metrics(throughput, speedup, efficiency):
     yield near(got, 32 / 6000), "throughput is upside down: this is seconds per image."
     yield (
         near(got, 6000 * 32),
-        "throughput multiplies. But the longer an epoch takes, the fewer images per second it handles.",
+        "throughput multiplies. But the longer an epoch takes, the fewer images per second are processed.",
     )
     yield got == 6000 // 32, f"throughput: {CUT}"
     yield (
@@ -164,7 +164,7 @@ def bubble(function):
         return "Nearly: count the turns again, for 2 devices and 1 micro-batch. When is the last device done?"
     if are(lambda k, m: (k - 1) / (m * k)):
         return "The turns of the devices overlap, so the number of turns is not the product of the two."
-    return f"For 4 devices and 4 micro-batches your function gives {got[0]:.3g}. Count boxes and gaps in the picture."
+    return f"For 4 devices and 4 micro-batches you get {got[0]:.3g}. Count the boxes and the gaps in the picture."
 
 
 @judges("01.15")

@@ -39,7 +39,7 @@ def minibatches(batch=32, rate=0.5):
     figure, (axis, loss) = canvas(2, 4.6, 3.3)
     law = far[_BATCHES.index(32)] * np.sqrt(32 / np.array(_BATCHES))
     axis.plot(_BATCHES, law, "--", color="0.5", label=r"$\propto 1/\sqrt{n}$")
-    axis.plot(_BATCHES, far, "o", color=COLOURS[0], label="counted, 40 batches each")
+    axis.plot(_BATCHES, far, "o", color=COLOURS[0], label="computed, 40 batches each")
     here = float(np.exp(np.interp(np.log(batch), np.log(_BATCHES), np.log(far))))
     axis.plot([batch], [here], "o", ms=14, mfc="none", mec=COLOURS[1], mew=2, label=f"batch {batch}: {here:.2g}")
     logarithmic(axis, [1, 4, 16, 64, 256], [0.1, 0.2, 0.5, 1, 2, 5])

@@ -24,7 +24,7 @@ def distance(function):
     if abs(got) < 1e-9:
         return "For 12 of the digits your function gives 0. In a sum, opposite signs cancel; in a length they do not."
     if np.isclose(got, abs(np.linalg.norm(few) - np.linalg.norm(full))):
-        return "This compares two lengths. But gradients of equal length can point in different directions."
+        return "This compares two lengths. But two gradients of equal length can point in different directions."
     start = np.zeros((65, 10))
     if np.isclose(got, np.linalg.norm(sgd.gradient(start, rows) - sgd.gradient(start))):
         return "You compute both gradients at the initial weights. Use the `weights` passed to the function."
@@ -70,11 +70,11 @@ def weighted(function):
         yield changed, changed
         other = np.asarray(called(function, gradients[1:], [2, 6])[0], float)
         yield np.allclose(other, np.tensordot([2, 6], gradients[1:], 1) / 8), None
-        return "Right for batches of 4, 12 and 1, but wrong for 2 and 6. What must the weights always add up to?"
+        return "Right for batches of 4, 12 and 1, but wrong for 2 and 6. What must the weights add up to?"
     if np.allclose(value, np.mean(gradients, axis=0)):
         return "This is the plain mean: a sample in a batch of 4 counts three times as much as one in a batch of 12."
     if np.allclose(value, total):
-        return "Each weight is right relative to the others. If all gradients are equal, what must the result be?"
+        return "The weights are in the right proportion. But if all gradients are equal, what must the result be?"
     yield np.allclose(value, total / 3), "You divide by the number of workers. How many samples are there?"
     yield np.allclose(value, total / 16), "You divide by 16, whatever the sizes. Here they are 4, 12 and 1."
     if np.allclose(value, np.average(gradients, axis=0, weights=1 / np.array(sizes))):

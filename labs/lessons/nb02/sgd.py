@@ -28,7 +28,7 @@ class Work(NamedTuple):
 
 
 class History(NamedTuple):
-    """A training: seconds after each update and the loss then (both begin before the first one), the last weights,
+    """A training run: seconds after each update and the loss then (both begin before the first one), the last weights,
     shape (65, 10), and the Work of all workers. With `every` above 1 only every so many updates, and the last."""
 
     seconds: np.ndarray
@@ -68,7 +68,7 @@ def gradient(weights, rows=slice(None)):
 
 
 def batches(size, seed=0):
-    """Row numbers of one batch after the other, without end: each epoch in a new order, the rest of it left out."""
+    """Row numbers of one batch after another, without end; each epoch has a new order and drops a partial batch."""
     count = len(digits()[1])
     size, random = whole("batch", size, most=count), np.random.default_rng(whole("seed", seed, 0))
     while True:

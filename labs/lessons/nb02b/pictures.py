@@ -74,7 +74,7 @@ def costs(megabytes=94.0, gigabytes_per_second=10.0, microseconds=10.0, servers=
     ticks = ("10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s")
     logarithmic(axis, counts, {10.0**power: tick for power, tick in enumerate(ticks, -5)})
     axis.set(xlabel="workers", ylabel="time of one exchange", ylim=(1e-5, 60))
-    axis.set_title(f"{megabytes:g} MB, {gigabytes_per_second:g} GB/s, {microseconds:g} µs a message")
+    axis.set_title(f"{megabytes:g} MB, {gigabytes_per_second:g} GB/s, {microseconds:g} µs per message")
     axis.legend(fontsize=9, loc="upper left")
     ends = "; ".join(f"{name} {1000 * values[-1]:.3g} ms" for name, values in lines.items())
     link = f"{gigabytes_per_second:g} GB/s and {microseconds:g} microseconds a message"

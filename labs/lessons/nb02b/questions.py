@@ -25,9 +25,9 @@ def _through_server(server):
     yield are(2 * k * size), "Right for one server. If several servers share the gradient, how much goes through each?"
     more = are(2 * k * size * servers)
     yield more, "With this formula, adding servers means more bytes through each. But they share the gradient."
-    yield are((k + 1) * size / servers), "K gradients come in. The sum goes out, but how many times?"
+    yield are((k + 1) * size / servers), "K gradients come in. The sum goes out: to how many workers?"
     own = are(2 * (k - 1) * size / servers)
-    yield own, "The server is a process of its own here: every worker's gradient goes through its link."
+    yield own, "Here, the server is a separate process: the gradients of all K workers go through its link."
     yield True, f"With 4 workers and 600 bytes your server_bytes gives {got[1]:g}. What comes in, and what goes out?"
 
 

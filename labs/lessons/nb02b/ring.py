@@ -27,7 +27,7 @@ from labs.simulate import reduce
 
 
 class RingError(LabsError):
-    """The ring cannot be run: the message says what to do."""
+    """The ring cannot run: the message says what to do."""
 
 
 def run(reduce_scatter, all_gather, name="ring", **options):
@@ -81,7 +81,7 @@ def measure(reduce_scatter, all_gather, workers=4, numbers=23_500_000, rounds=6)
     rows = []
     while len(rows) < workers:
         if told.empty() and any(process.exitcode for process in processes):
-            raise RingError("A worker has failed, and the others would wait for it: its line stands above.")
+            raise RingError("A worker has failed, and the others would wait for it: its message is above.")
         if told.empty():
             time.sleep(0.01)
         else:

@@ -50,7 +50,7 @@ def step():
     axis.text(2.5, 1.5, "all-reduce", rotation=90, ha="center", va="center", fontsize=9)
     for column, head in enumerate(_HEADS):
         axis.text(column, -0.62, head, ha="center", va="bottom", fontsize=9)
-    same = f"All begin with W = {start}, get the sum {summed}, and have W = {end} after the step."
+    same = f"All replicas begin with W = {start}, get the sum {summed}, and end with W = {end}."
     return done(figure, f"One step on 4 replicas. {' '.join(sentences)} {same}")
 
 

@@ -35,7 +35,7 @@ def epoch_time(seconds, run):
         step = steady / run.steps
         yield near(seconds, step, 0.05), "These are the seconds of a step. How many steps does an epoch have?"
         yield near(seconds, 1000 * step, 0.05), "These are the milliseconds of a step. Give the seconds of an epoch."
-    return "Take the seconds that the lines after `Epoch 2/..` give, and average them."
+    return "Take the seconds from the lines after `Epoch 2/..`, and compute their mean."
 
 
 @judges("05.5")
@@ -54,11 +54,11 @@ def round_speedups(function):
         return len(value) == 4 and all(near(a, b, 1e-3) for a, b in zip(value, wanted, strict=True))
 
     yield is_(1.6, 2.0, 1.6, 0.75), None
-    yield len(value) != 4, f"4 rounds were given, so a list of length 4 is asked for. Yours has length {len(value)}."
+    yield len(value) != 4, f"4 rounds were given, so return a list of length 4. Yours has length {len(value)}."
     yield is_(2.5 / 4, 0.5, 5 / 8, 4 / 3), "Upside down: a speedup above 1 means faster."
     yield is_(1.5, 2.5, 3, -1), "A difference in seconds is not a speedup: divide."
     yield is_(1, 2, 1, 0), CUT
-    yield is_(1.6, 2.0, 1.6, 1), "In one of these rounds p workers are slower. Its speedup is below 1: leave it so."
+    yield (is_(1.6, 2.0, 1.6, 1), "In one of these rounds, p workers are slower. Its speedup is below 1: keep it.")
     yield (len({round(each, 6) for each in value}) == 1, "All the same? Each round has its own two times.")
     return "Divide the time on 1 worker by the time on p workers of the same round."
 
@@ -72,7 +72,7 @@ def usual_step(function):
     yield near(value, 1.2, 1e-3), None
     yield (
         near(value, 1.35, 1e-3),
-        "These include the steps of the first epoch. What happens in that epoch that never happens again?",
+        "This includes the steps of the first epoch. What happens in that epoch that never happens again?",
     )
     yield near(value, 12 / 7, 1e-3), "This is a mean: one step of 5 s shifts it by half a second. Take the median."
     yield near(value, 25.9 / 10, 1e-3), "This is a mean, and it includes the first epoch."

@@ -19,7 +19,9 @@ def together(epochs):
         1 <= epochs < 5,
         f"Half a second is already more than 1 % of {int(epochs)} x 12 s, and the 45 s is rounded as well.",
     )
-    return "Errors of half a second in n x 12 s and in n x 45 s must together change the speedup by less than 1 %."
+    return (
+        "n x 12 s and n x 45 s may each be half a second off. Together, that must change the speedup by less than 1 %."
+    )
 
 
 @judges("05.15")

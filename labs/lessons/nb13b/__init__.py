@@ -1,0 +1,1 @@
+"""Schedules that a student writes: rings, tensor parallelism and pipelines."""

@@ -1,0 +1,402 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Harder schedules: rings, tensor parallelism and pipelines
+#
+# **Time: 120 minutes, including 1 minute of computing on 2 cores.**
+#
+# **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
+#
+# This notebook is **optional**. Each of its six puzzles takes about 20 minutes, and you can choose any order. You write
+# programs as in notebook 13; its first section explains how. Three things are new here: single messages from one rank
+# to another, layers that are split over the ranks, and backward passes in two halves.
+
+# %%
+from labs.checks import answered, check
+from labs.lessons.nb13 import game, real
+from labs.lessons.nb13.programs import (
+    activation,
+    all_reduce,
+    backward,
+    backward_inputs,
+    backward_weights,
+    error,
+    forward,
+    gradient,
+    load,
+    program,
+    receive,
+    send,
+    update,
+)
+
+# %% [markdown]
+# ## Messages
+#
+# | operation | what it does |
+# |---|---|
+# | `send(tensor, to)` | sends a tensor to rank `to`; returns when all of it has arrived there |
+# | `receive(tensor, source)` | waits for this tensor from rank `source`; it replaces what is there |
+# | `receive(tensor, source, add=True)` | adds the tensor to what is there |
+#
+# A message begins when one rank has called `send` *and* the other has called `receive` with the same tensor. A rank can
+# send one message and receive another at the same time. With `wait=False`, both calls return at once.
+#
+# These tensors can be sent:
+#
+# - `gradient(layer)`, or parts of it: `gradient(0, 2)` is part 2, and `gradient(0, 2, 3)` is parts 2 and 3
+# - `activation(layer, batch)`: what a layer hands to the next layer
+# - `error(layer, batch)`: the gradient of the loss with respect to this activation; in the backward pass, each layer
+#   computes it for the layer before
+#
+# This program is meant to add up the gradients of two ranks:
+
+
+# %%
+@program
+def swap(rank, K, L, M):
+    other = 1 - rank
+    send(gradient(0), other)
+    receive(gradient(0), other, add=True)
+
+
+game.show("13.7", swap, ranks=2, batches=2)
+
+# %% [markdown]
+# This is a **deadlock**: each of the two ranks waits until the other one receives. The arrows show who waits for whom.
+# Real MPI programs with large messages hang in the same way. Start the message with `wait=False`, or let one rank
+# receive first:
+
+
+# %%
+@program
+def swap(rank, K, L, M):
+    other = 1 - rank
+    send(gradient(0), other, wait=False)
+    receive(gradient(0), other, add=True)
+
+
+game.show("13.7", swap, ranks=2, batches=2)
+
+# %% [markdown]
+# ## Puzzle 7: a ring
+#
+# Every rank holds the gradient of its own micro-batch. At the end, every rank must hold the sum. You may use only `send`
+# and `receive`. In the plain solution, each rank adds its gradient to what arrives and passes the sum on; then the
+# result travels round the ring. That is slow, because only one link is in use at a time.
+
+# %%
+game.puzzle("13.7")
+
+# %% [markdown]
+# <details><summary>Hint 1</summary>Cut the gradient into its K parts. In each step, every rank sends one part to the right and receives another one from the left.</details>
+# <details><summary>Hint 2</summary>First K - 1 steps in which parts are added up. Rank r sends part r first. Which part arrives from the left at the same time, and which part does it send next?</details>
+# <details><summary>Hint 3</summary>After these steps, rank r holds the complete sum of part (r + 1) % K. In K - 1 more steps, the complete parts travel on and replace what is there. Notebook 02b does the same with numbers.</details>
+
+
+# %% labs={"id": "13.7"}
+@program
+def ring(rank, K, L, M):
+    ### BEGIN SOLUTION
+    right, left = (rank + 1) % K, (rank - 1) % K
+    for step in range(K - 1):
+        send(gradient(0, (rank - step) % K), right, wait=False)
+        receive(gradient(0, (rank - step - 1) % K), left, add=True)
+    for step in range(K - 1):
+        send(gradient(0, (rank + 1 - step) % K), right, wait=False)
+        receive(gradient(0, (rank - step) % K), left)
+    ### END SOLUTION
+
+
+check("13.7", ring)
+
+# %%
+game.show("13.7", ring)
+
+# %% [markdown]
+# NCCL uses such rings for large messages. [P. Patarasuk and X. Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002)
+# proved that no all-reduce sends fewer bytes over its busiest link.
+#
+# ## Puzzle 8: reduce-scatter, then all-gather, in few messages
+#
+# The task is the same, but now the latency is high, and K is a power of two. The 2 (K - 1) successive messages of the
+# ring take too long. There is also a bar for the bytes, which whole gradients do not meet.
+
+# %%
+game.puzzle("13.8")
+
+# %% [markdown]
+# <details><summary>Hint 1</summary>Pair the ranks: the partner of rank r is <code>r ^ distance</code>, which flips one bit of r. What can two ranks do in one exchange so that each then needs only half of the parts?</details>
+# <details><summary>Hint 2</summary>Begin with all parts and <code>distance = K // 2</code>. Send the half that your partner will go on with, and add what it sends to your own half. Halve the distance and repeat.</details>
+# <details><summary>Hint 3</summary>At the end of this reduce-scatter, rank r holds the complete part r. Remember for each round the partner and both halves. The all-gather goes through the rounds backwards, and the parts replace what is there.</details>
+
+
+# %% labs={"id": "13.8"}
+@program
+def by_halves(rank, K, L, M):
+    ### BEGIN SOLUTION
+    mine, rounds, distance = list(range(K)), [], K // 2
+    while distance:
+        partner = rank ^ distance
+        kept = [part for part in mine if part & distance == rank & distance]
+        given = [part for part in mine if part not in kept]
+        send(gradient(0, *given), partner, wait=False)
+        receive(gradient(0, *kept), partner, add=True)
+        rounds.append((partner, kept, given))
+        mine, distance = kept, distance // 2
+    for partner, kept, given in reversed(rounds):
+        send(gradient(0, *kept), partner, wait=False)
+        receive(gradient(0, *given), partner)
+    ### END SOLUTION
+
+
+check("13.8", by_halves)
+
+# %%
+game.show("13.8", by_halves)
+
+# %% [markdown]
+# This is Rabenseifner's algorithm, which MPICH uses for large messages
+# ([R. Thakur and others, 2005](https://doi.org/10.1177/1094342005051521)).
+#
+# ## Puzzle 9: tensor parallelism of two layers
+#
+# Now the layers are too large for one rank. Of each layer, rank r holds only part r of the weights. All ranks work on
+# the same micro-batch. There are two ways to split a layer:
+#
+# | | needs | gives | the backward pass needs | and gives |
+# |---|---|---|---|---|
+# | `split="columns"` | the whole activation before | part r of its own activation | part r of its error | a share of the whole error before |
+# | `split="rows"` | part r of the activation before | a share of its whole activation | its whole error | part r of the error before |
+#
+# A *share* is one summand of the result. Add up the shares before you use them: `all_reduce(activation(layer, 0))` or
+# `all_reduce(error(layer, 0))`. To put parts together, call `all_gather(activation(layer, 0))`. The activations of layers 0, 2, 4, ... are four times
+# as wide as the others, as in the feed-forward layers of a transformer.
+
+# %%
+game.puzzle("13.9")
+
+# %% [markdown]
+# <details><summary>Hint 1</summary>If all layers are split by columns, there is an <code>all_gather</code> after each of them, also of the wide activations. Which way of splitting accepts a part as it is?</details>
+# <details><summary>Hint 2</summary>Split layers 0, 2, 4, ... by columns and layers 1, 3, 5, ... by rows. Where does a share arise in the forward pass?</details>
+# <details><summary>Hint 3</summary>In the backward pass, a share of an error arises below each layer that is split by columns. Below layer 0, nobody needs it.</details>
+
+
+# %% labs={"id": "13.9"}
+@program
+def tensor_parallel(rank, K, L, M):
+    ### BEGIN SOLUTION
+    load(0)
+    for layer in range(0, L, 2):
+        forward(layer, 0, "columns")
+        forward(layer + 1, 0, "rows")
+        all_reduce(activation(layer + 1, 0))
+    for layer in reversed(range(0, L, 2)):
+        backward(layer + 1, 0, "rows")
+        backward(layer, 0, "columns")
+        if layer > 0:
+            all_reduce(error(layer - 1, 0))
+    for layer in range(L):
+        update(layer)
+    ### END SOLUTION
+
+
+check("13.9", tensor_parallel)
+
+# %%
+game.show("13.9", tensor_parallel)
+
+# %% [markdown]
+# This is how Megatron-LM splits the layers of a transformer
+# ([M. Shoeybi and others, 2019](https://arxiv.org/abs/1909.08053)).
+#
+# ## Puzzle 10: GPipe
+#
+# Rank r holds only layer r, so K equals L. Micro-batches pass through the ranks as on a production line. Send
+# `activation(rank, batch)` to the next rank and, in the backward pass, `error(rank - 1, batch)` to the previous one.
+# Activations and errors that you send leave the rank; it does not keep a copy.
+
+# %%
+game.puzzle("13.10")
+
+# %% [markdown]
+# <details><summary>Hint 1</summary>In the plain solution, a micro-batch goes forward and backward through all ranks before the next one begins. How many ranks work at the same time?</details>
+# <details><summary>Hint 2</summary>Two loops over the micro-batches: one for all forward passes, one for all backward passes. Only rank 0 loads; only rank K - 1 does not send an activation.</details>
+# <details><summary>Hint 3</summary>For rank 2: receive <code>activation(1, batch)</code>, compute layer 2, send <code>activation(2, batch)</code>. Backward: receive <code>error(2, batch)</code>, compute, send <code>error(1, batch)</code>.</details>
+
+
+# %% labs={"id": "13.10"}
+@program
+def gpipe(rank, K, L, M):
+    ### BEGIN SOLUTION
+    for batch in range(M):
+        if rank == 0:
+            load(batch)
+        else:
+            receive(activation(rank - 1, batch), rank - 1)
+        forward(rank, batch)
+        if rank < K - 1:
+            send(activation(rank, batch), rank + 1)
+    for batch in range(M):
+        if rank < K - 1:
+            receive(error(rank, batch), rank + 1)
+        backward(rank, batch)
+        if rank > 0:
+            send(error(rank - 1, batch), rank - 1)
+    update(rank)
+    ### END SOLUTION
+
+
+check("13.10", gpipe)
+
+# %%
+game.show("13.10", gpipe)
+
+# %% [markdown]
+# GPipe is by [Y. Huang and others, 2019](https://arxiv.org/abs/1811.06965).
+#
+# ## Puzzle 11: 1F1B
+#
+# GPipe keeps the activations of all M micro-batches until the backward passes begin. *One forward, one backward* (1F1B)
+# is just as fast and keeps far fewer: after the first error has arrived, a rank alternates between backward and forward
+# passes.
+
+# %%
+game.puzzle("13.11")
+
+# %% [markdown]
+# <details><summary>Hint 1</summary>How many micro-batches can rank r begin before the first error comes back? For the last rank, it is one.</details>
+# <details><summary>Hint 2</summary>Write the forward part (receive or load, compute, send) as a function inside the program. Call it K - rank times, and then once after each backward pass, as long as there are micro-batches.</details>
+# <details><summary>Hint 3</summary>If the message says "Deadlock", two neighbours are both sending: one an activation, the other an error. Start the messages with <code>wait=False</code>.</details>
+
+
+# %% labs={"id": "13.11"}
+@program
+def one_forward_one_backward(rank, K, L, M):
+    ### BEGIN SOLUTION
+    def forward_part(batch):
+        if rank == 0:
+            load(batch)
+        else:
+            receive(activation(rank - 1, batch), rank - 1)
+        forward(rank, batch)
+        if rank < K - 1:
+            send(activation(rank, batch), rank + 1, wait=False)
+
+    ahead = K - rank
+    for batch in range(ahead):
+        forward_part(batch)
+    for batch in range(M):
+        if rank < K - 1:
+            receive(error(rank, batch), rank + 1)
+        backward(rank, batch)
+        if rank > 0:
+            send(error(rank - 1, batch), rank - 1, wait=False)
+        if batch + ahead < M:
+            forward_part(batch + ahead)
+    update(rank)
+    ### END SOLUTION
+
+
+check("13.11", one_forward_one_backward)
+
+# %%
+game.show("13.11", one_forward_one_backward)
+
+# %% [markdown]
+# 1F1B comes from PipeDream ([D. Narayanan and others, 2019](https://arxiv.org/abs/1806.03377)). Megatron-LM uses the
+# form that you wrote here, which ends with one update for all micro-batches
+# ([D. Narayanan and others, 2021](https://arxiv.org/abs/2104.04473)).
+#
+# ## Puzzle 12: zero bubble
+#
+# A backward pass computes two things: the error, for which the previous rank is waiting, and the gradient of the
+# weights, for which nobody is waiting. So you can split the pass:
+#
+# - `backward_inputs(layer, batch)` gives the error of the layer before, and frees nothing yet.
+# - `backward_weights(layer, batch)` comes later. It adds to the gradient, and frees the activation and the error.
+#
+# Fill the idle times of 1F1B with second halves. But the activation and the error stay in memory until then, and there
+# is a bar for the memory, too.
+
+# %%
+game.puzzle("13.12")
+
+# %% [markdown]
+# <details><summary>Hint 1</summary>Start from your 1F1B program, with <code>backward_inputs</code> instead of <code>backward</code>, and <code>backward_weights</code> after it. Which ranks still wait too often at the start?</details>
+# <details><summary>Hint 2</summary>The last rank has the most work at the start: errors that the others are waiting for. It should put off its second halves; rank 0 need not.</details>
+# <details><summary>Hint 3</summary>Let the second halves of rank r lag r micro-batches behind: after micro-batch b, compute the one of b - r, before the next forward part needs memory. Do the rest at the end.</details>
+
+
+# %% labs={"id": "13.12"}
+@program
+def zero_bubble(rank, K, L, M):
+    ### BEGIN SOLUTION
+    def forward_part(batch):
+        if rank == 0:
+            load(batch)
+        else:
+            receive(activation(rank - 1, batch), rank - 1)
+        forward(rank, batch)
+        if rank < K - 1:
+            send(activation(rank, batch), rank + 1, wait=False)
+
+    ahead, behind = K - rank, rank
+    for batch in range(ahead):
+        forward_part(batch)
+    for batch in range(M):
+        if rank < K - 1:
+            receive(error(rank, batch), rank + 1)
+        backward_inputs(rank, batch)
+        if rank > 0:
+            send(error(rank - 1, batch), rank - 1, wait=False)
+        if batch >= behind:
+            backward_weights(rank, batch - behind)
+        if batch + ahead < M:
+            forward_part(batch + ahead)
+    for batch in range(M - behind, M):
+        backward_weights(rank, batch)
+    update(rank)
+    ### END SOLUTION
+
+
+check("13.12", zero_bubble)
+
+# %%
+game.show("13.12", zero_bubble)
+
+# %% [markdown]
+# The idea is that of the schedule ZB-H1 by [P. Qi and others, 2024](https://arxiv.org/abs/2401.10241).
+#
+# ## On real processes
+#
+# Do these programs compute the right thing outside the simulation? The next cell runs your pipelines on 2 and on 4
+# processes, with a small network and real numbers. It compares the updated weights with those of a single process.
+
+# %%
+for id, pipeline in (("13.11", one_forward_one_backward), ("13.12", zero_bubble)):
+    if answered(id):
+        for ranks in (2, 4):
+            real.run(id, pipeline, ranks)
+
+# %% [markdown]
+# These are your best schedules of the examples so far:
+
+# %%
+game.best()
+
+# %% [markdown]
+# ## Summary
+#
+# - A ring keeps all links busy. Where the latency is high, the number of messages matters more.
+# - In tensor parallelism, the wide activations should never leave their ranks.
+# - In a pipeline, the number of micro-batches determines the idle share, and the order of the operations determines the
+#   memory.
+# - A blocking message in the wrong place leads to a deadlock. Start messages early, and wait only where you need the
+#   result.

@@ -1,0 +1,329 @@
+"""Answers to the self-checks of 13b_harder_schedules: right ones, and wrong ones that students give."""
+
+from labs.lessons.nb13.programs import (
+    activation,
+    all_gather,
+    all_reduce,
+    backward,
+    backward_inputs,
+    backward_weights,
+    error,
+    forward,
+    free,
+    gradient,
+    load,
+    program,
+    receive,
+    send,
+    update,
+    wait,
+    weights,
+)  # fmt: skip
+
+
+def ring(waits=False, add=True, second=True, steps=-1, shift=0, right=lambda rank, K: (rank + 1) % K):
+    """13.7: the ring, with one thing changed."""
+
+    @program
+    def summed(rank, K, L, M):
+        for step in range(K + steps):
+            send(gradient(0, (rank - step) % K), right(rank, K), wait=waits)
+            receive(gradient(0, (rank - step - 1 - shift) % K), (rank - 1) % K, add=add)
+        for step in range(K - 1) if second else ():
+            send(gradient(0, (rank + 1 - step) % K), right(rank, K), wait=False)
+            receive(gradient(0, (rank - step) % K), (rank - 1) % K)
+
+    return (summed,)
+
+
+@program
+def even_ranks_send_first(rank, K, L, M):
+    right, left = (rank + 1) % K, (rank - 1) % K
+    for step in range(2 * K - 2):
+        first = step < K - 1
+        out = gradient(0, (rank - step) % K) if first else gradient(0, (rank + 1 - (step - K + 1)) % K)
+        into = gradient(0, (rank - step - 1) % K) if first else gradient(0, (rank - (step - K + 1)) % K)
+        handle = receive(into, left, add=first, wait=False)
+        send(out, right)
+        wait(handle)
+
+
+@program
+def once_round(rank, K, L, M):
+    """The sum travels round, then the result."""
+    if rank:
+        receive(gradient(0), rank - 1, add=True)
+    if rank < K - 1:
+        send(gradient(0), rank + 1)
+        receive(gradient(0), (rank - 1) % K)
+    if rank != K - 2:
+        send(gradient(0), (rank + 1) % K)
+
+
+@program
+def collective(rank, K, L, M):
+    all_reduce(gradient(0))
+
+
+@program
+def to_itself(rank, K, L, M):
+    send(gradient(0), rank, wait=False)
+    receive(gradient(0), rank, add=True)
+
+
+@program
+def negative(rank, K, L, M):
+    send(gradient(0), -1)
+
+
+@program
+def no_such_part(rank, K, L, M):
+    send(gradient(0, K), (rank + 1) % K, wait=False)
+
+
+@program
+def waits_for_nothing(rank, K, L, M):
+    wait(0)
+
+
+@program
+def raw(rank, K, L, M):
+    send(("gradient", 0, None, "all"), 0)
+
+
+@program
+def one_ends(rank, K, L, M):
+    if rank:
+        receive(gradient(0), 0, add=True)
+
+
+def halves(whole=False, gather=True):
+    """13.8."""
+
+    @program
+    def summed(rank, K, L, M):
+        mine, rounds, distance = list(range(K)), [], K // 2
+        while distance:
+            partner = rank ^ distance
+            kept = [part for part in mine if part & distance == rank & distance]
+            given = [part for part in mine if part not in kept]
+            if whole:
+                kept = given = mine
+            send(gradient(0, *given), partner, wait=False)
+            receive(gradient(0, *kept), partner, add=True)
+            rounds.append((partner, kept, given))
+            mine, distance = kept, distance // 2
+        for partner, kept, given in reversed(rounds) if gather and not whole else ():
+            send(gradient(0, *kept), partner, wait=False)
+            receive(gradient(0, *given), partner)
+
+    return (summed,)
+
+
+def tensor(splits=("columns", "rows"), out=all_reduce, back=True, again=False):
+    """13.9."""
+
+    @program
+    def parallel(rank, K, L, M):
+        load(0)
+        for layer in range(L):
+            split = splits[layer % 2]
+            forward(layer, 0, split)
+            if split == "columns" and splits[(layer + 1) % 2] == "columns":
+                all_gather(activation(layer, 0))
+            if split == "rows" and out:
+                out(activation(layer, 0))
+                if again:
+                    all_reduce(activation(layer, 0))
+        for layer in reversed(range(L)):
+            split = splits[layer % 2]
+            backward(layer, 0, split)
+            if split == "columns" and layer and back:
+                all_reduce(error(layer - 1, 0))
+        for layer in range(L):
+            update(layer)
+
+    return (parallel,)
+
+
+@program
+def gathers_weights(rank, K, L, M):
+    load(0)
+    for layer in range(L):
+        all_gather(weights(layer))
+        forward(layer, 0)
+    for layer in reversed(range(L)):
+        backward(layer, 0)
+        free(weights(layer), keep=rank)
+    for layer in range(L):
+        update(layer)
+
+
+def into(rank, batch):
+    if rank == 0:
+        load(batch)
+    else:
+        receive(activation(rank - 1, batch), rank - 1)
+
+
+def pipeline(ahead=lambda rank, K, M: K - rank, waits=False, halves=None, last=True, after=False):
+    """13.10 to 13.12: forward passes before the first backward pass; by how many micro-batches second halves lag, and
+    whether they come after the next forward pass."""
+
+    @program
+    def stages(rank, K, L, M):
+        def forward_part(batch):
+            into(rank, batch)
+            forward(rank, batch)
+            if rank < K - 1:
+                send(activation(rank, batch), rank + 1, wait=waits)
+
+        first = min(ahead(rank, K, M), M)
+        for batch in range(first):
+            forward_part(batch)
+        for batch in range(M):
+            if rank < K - 1:
+                receive(error(rank, batch), rank + 1)
+            (backward_inputs if halves else backward)(rank, batch)
+            if rank > 0:
+                send(error(rank - 1, batch), rank - 1, wait=waits)
+            if batch + first < M and after:
+                forward_part(batch + first)
+            if halves and batch >= halves(rank, K):
+                backward_weights(rank, batch - halves(rank, K))
+            if batch + first < M and not after:
+                forward_part(batch + first)
+        for batch in range(max(0, M - halves(rank, K)), M) if halves and last else ():
+            backward_weights(rank, batch)
+        update(rank)
+
+    return (stages,)
+
+
+def everything(rank, K, M):
+    return M
+
+
+@program
+def one_at_a_time(rank, K, L, M):
+    for batch in range(M):
+        into(rank, batch)
+        forward(rank, batch)
+        if rank < K - 1:
+            send(activation(rank, batch), rank + 1)
+            receive(error(rank, batch), rank + 1)
+        backward(rank, batch)
+        if rank > 0:
+            send(error(rank - 1, batch), rank - 1)
+    update(rank)
+
+
+@program
+def all_layers_everywhere(rank, K, L, M):
+    load(0)
+    for layer in range(L):
+        forward(layer, 0)
+
+
+@program
+def used_after_sending(rank, K, L, M):
+    into(rank, 0)
+    forward(rank, 0)
+    if rank < K - 1:
+        send(activation(rank, 0), rank + 1)
+        free(activation(rank, 0))
+
+
+@program
+def second_half_first(rank, K, L, M):
+    for batch in range(M):
+        into(rank, batch)
+        forward(rank, batch)
+        if rank < K - 1:
+            send(activation(rank, batch), rank + 1)
+        else:
+            backward_weights(rank, batch)
+
+
+@program
+def sent_and_kept(rank, K, L, M):
+    into(rank, 0)
+    forward(rank, 0)
+    if rank < K - 1:
+        send(activation(rank, 0), rank + 1)
+        send(activation(rank, 0), rank + 1)
+
+
+ANSWERS = {
+    "13.7": {
+        "right": [ring(), (even_ranks_send_first,)],
+        "wrong": [
+            (once_round,),
+            ring(waits=True),
+            ring(add=False),
+            ring(second=False),
+            ring(steps=0),
+            ring(shift=1),
+            (collective,),
+            (to_itself,),
+            (negative,),
+            (no_such_part,),
+            (waits_for_nothing,),
+            (raw,),
+            (one_ends,),
+        ],
+        "same": [(2, 3)],
+        "secret": None,
+    },
+    "13.8": {"right": [halves()], "wrong": [ring(), halves(whole=True), halves(gather=False)], "secret": r"\bxor\b|\^"},
+    "13.9": {
+        "right": [tensor()],
+        "wrong": [
+            tensor(("columns", "columns")),
+            tensor(("rows", "columns")),
+            tensor(out=None),
+            tensor(back=False),
+            tensor(again=True),
+            (gathers_weights,),
+        ],
+        "secret": None,
+    },
+    "13.10": {
+        "right": [pipeline(everything), pipeline(everything, waits=True), pipeline()],
+        "wrong": [
+            (one_at_a_time,),
+            pipeline(lambda rank, K, M: 1),
+            pipeline(waits=True),
+            (all_layers_everywhere,),
+            (used_after_sending,),
+            (sent_and_kept,),
+        ],
+        "same": [(0, 1)],
+        "secret": None,
+    },
+    "13.11": {
+        "right": [pipeline()],
+        "wrong": [
+            pipeline(everything),
+            pipeline(waits=True),
+            pipeline(lambda rank, K, M: 1),
+            pipeline(lambda rank, K, M: K),
+            pipeline(lambda rank, K, M: rank + 1),
+        ],
+        "secret": None,
+    },
+    "13.12": {
+        "right": [pipeline(halves=lambda rank, K: rank)],
+        "wrong": [
+            pipeline(),
+            pipeline(halves=lambda rank, K: 0),
+            pipeline(everything, halves=lambda rank, K: rank),
+            pipeline(halves=lambda rank, K: rank, last=False),
+            (second_half_first,),
+            pipeline(halves=lambda rank, K: 99),
+            pipeline(halves=lambda rank, K: rank, after=True),
+            pipeline(halves=lambda rank, K: rank + 2),
+        ],
+        "secret": None,
+    },
+}

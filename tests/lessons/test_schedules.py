@@ -1,0 +1,207 @@
+"""The puzzles of notebooks 13 and 13b: bars and bounds, the picture, the table of one's best, and real processes."""
+
+import json
+import random
+import re
+
+import nb13
+import nb13b
+import pytest
+from tree import ROOT
+
+from labs import checks
+from labs.checks import tasks
+from labs.lessons.nb13 import game, pictures, real
+from labs.lessons.nb13.puzzles import BAR, PUZZLES, bars, exchanged_in_buckets, measured
+from labs.simulate.schedule import Case, play
+
+ANSWERS = nb13.ANSWERS | nb13b.ANSWERS
+each_puzzle = pytest.mark.parametrize("id", PUZZLES)
+PLAIN = {"13.3": 1} | dict.fromkeys(PUZZLES, 0)  # number of the wrong answer that is right, but plain
+
+
+def solved(id, case, program=None):
+    (program,) = (program,) if program else ANSWERS[id]["right"][0]
+    return play(case, game.recorded(program, case))
+
+
+def cases(id, count=12):
+    draw = random.Random(id)
+    return [PUZZLES[id].case] + [PUZZLES[id].drawn(draw) for _ in range(count)]
+
+
+@each_puzzle
+def test_every_right_answer_meets_the_bars_of_all_cases_and_none_passes_a_bound(id):
+    for case in cases(id):
+        best = PUZZLES[id].best(case)
+        for (right,) in ANSWERS[id]["right"]:
+            found = solved(id, case, right)
+            assert found.problem is None
+            for measure, value in measured(found).items():
+                if measure in best:
+                    known, bound = best[measure]
+                    assert value <= BAR * known * (1 + 1e-9), (case, measure)
+                    assert bound is None or bound <= known * (1 + 1e-9) and value >= bound * (1 - 1e-9), (case, measure)
+
+
+@each_puzzle
+def test_a_reference_is_the_best_known_and_the_plain_program_misses_a_bar_by_15_per_cent(id):
+    for case in cases(id):
+        best, found = PUZZLES[id].best(case), measured(solved(id, case))
+        assert all(found[measure] <= 1.03 * known for measure, (known, _) in best.items())
+    case, (plain,) = PUZZLES[id].case, ANSWERS[id]["wrong"][PLAIN[id]]
+    found, best = solved(id, case, plain), PUZZLES[id].best(case)
+    assert found.problem is None
+    assert max(measured(found)[measure] / known for measure, (known, _) in best.items()) >= 1.15
+
+
+@each_puzzle
+def test_what_is_drawn_differs_in_size_and_time_from_the_example(id):
+    example, drawn = PUZZLES[id].case, cases(id, 30)[1:]
+    assert len({(case.ranks, case.layers, case.batches) for case in drawn}) >= 2
+    assert all((c.ranks, c.layers) != (example.ranks, example.layers) for c in drawn) or example.layers > 1
+    assert all(case.message(1.0) != example.message(1.0) for case in drawn)
+
+
+def test_the_best_buckets_are_those_of_all_choices():
+    case = PUZZLES["13.2"].case
+    case = Case(4, 7, 4, forward=0.5, inputs=0.5, weights=0.5, latency=0.15, parameters=case.parameters)
+
+    def ends(cuts):
+        end = done = 0
+        for layer in range(1, 8):
+            if layer == 7 or cuts >> (layer - 1) & 1:
+                end = max(end, layer * 1.0) + case.ring((layer - done) * case.parameters, 2)
+                done = layer
+        return end
+
+    assert exchanged_in_buckets(case) == pytest.approx(min(map(ends, range(2**6))))
+
+
+def test_a_check_is_kept_and_the_best_schedule_of_the_example_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    slow, fast = ANSWERS["13.1"]["wrong"][0][0], ANSWERS["13.1"]["right"][0][0]
+    assert not checks.check("13.1", slow) and game.kept() == {}
+    assert (
+        "13.1: not yet. With K = 4, L = 6, M = 4, the sums are right, but the step takes 38.6 ms"
+        in capsys.readouterr().out
+    )
+    game.show("13.1", slow)
+    assert game.kept()["13.1"]["time"] == pytest.approx(38.6)
+    game.show("13.1", fast, ranks=2, batches=2)  # a game of one's own
+    assert game.kept()["13.1"]["time"] == pytest.approx(38.6)
+    game.show("13.1", fast)
+    game.show("13.1", slow)
+    assert game.kept()["13.1"]["time"] == pytest.approx(29.6)
+    assert checks.check("13.1", fast) and checks.progress()[-1]
+    capsys.readouterr()
+    game.best()
+    told = capsys.readouterr().out
+    assert re.search(r"13\.1 Plain data parallelism +time \(ms\) +29\.6 +31\.08", told) and "not solved yet" in told
+    (tmp_path / "schedules.json").write_text('{"13.1": {"time": "x"}, "13.2": 5, ')
+    game.show("13.1", fast)
+    assert game.kept()["13.1"]["time"] == pytest.approx(29.6)
+
+
+def test_the_case_in_which_a_check_found_something_can_be_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    state, hint = checks.judge("13.1", nb13.typed)
+    assert state == "wrong" and "K = 4" not in hint
+    game.show("13.1", nb13.typed, last=True)
+    assert re.search(r"With (K = \d, L = \d, M = \d)", hint)[1] in capsys.readouterr().out
+
+
+def test_every_puzzle_says_what_it_is_played_with(capsys):
+    for id in PUZZLES:
+        game.puzzle(id)
+        said = capsys.readouterr().out
+        assert said.count("Bar: ") == len(bars(PUZZLES[id], PUZZLES[id].case)) and "At the start" in said
+        assert tasks.task(id).title == PUZZLES[id].title
+
+
+# The picture
+
+
+def test_the_picture_moves_and_says_what_each_rank_does_and_holds():
+    found = solved("13.12", PUZZLES["13.12"].case)
+    draw, moments = pictures.moving(found, "Zero bubble")
+    first, last = draw(0.0).alt, draw(moments[-1]).alt
+    assert "K = 4, L = 4, M = 8: 27.35 ms, idle 12%" in first and "rank 3 50 MB" in first
+    assert "At 0 ms: rank 0 load(0); holds 26 MB: weights 0, optimizer 0, micro-batch 0; rank 1 waits in rec" in first
+    assert "rank 1 has ended; holds 24 MB" in last and draw(5.0).png() != draw(6.0).png()
+    (ranks, memory) = draw(5.0).axes
+    assert memory.get_xlabel() == "time (ms)" and memory.get_ylabel() == "memory (MB)"
+    legend = [text.get_text() for text in ranks.get_legend().texts]
+    assert legend == ["forward", "backward: inputs", "backward: weights", "update", "load", "idle", "message"]
+    patterns = {part.get_hatch() for part in ranks.collections if part.get_label() in legend}
+    assert len(patterns) == 6  # each kind has its own
+
+
+def test_the_picture_of_a_deadlock_shows_its_cycle():
+    found = solved("13.7", PUZZLES["13.7"].case, ANSWERS["13.7"]["wrong"][1][0])
+    draw, _ = pictures.moving(found, "A ring")
+    figure = draw()
+    assert figure.axes[0].get_title() == "A ring: deadlock, stopped at 0 ms" and len(figure.axes[0].texts) == 4
+    assert "rank 3 waits in `send(gradient(0, 3), to=0)`" in figure.alt and figure.png()[:4] == b"\x89PNG"
+
+
+def test_the_picture_of_a_program_that_does_nothing():
+    draw, moments = pictures.moving(play(Case(2, 2, 2), [[], []]), "Nothing")
+    assert "has not been updated" in draw().alt and draw(moments[-1]).png()[:4] == b"\x89PNG"
+
+
+# Real processes
+
+
+def of_case(id, ranks):
+    case = PUZZLES[id].case
+    layers = ranks if case.start == "stages" else 4
+    return Case(ranks, layers, ranks * case.batches // case.ranks, case.start)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("id", ["13.1", "13.2", "13.6", "13.10", "13.11", "13.12"])
+def test_on_real_processes_the_weights_are_those_of_one_and_the_order_is_the_engines(id, ranks):
+    case = of_case(id, ranks)
+    (right,) = ANSWERS[id]["right"][0]
+    found = real.measure(case, game.recorded(right, case))
+    assert found["difference"] < 1e-12 and found["in order"] is True and found["moved"] > 1e-3
+
+
+@pytest.mark.slow
+def test_on_real_processes_a_missing_exchange_and_another_order_are_seen(monkeypatch):
+    case = of_case("13.1", 2)
+    operations = game.recorded(ANSWERS["13.1"]["right"][0][0], case)
+    alone = [[each for each in rank if each[0] != "all_reduce"] for rank in operations]
+    assert real.measure(case, alone)["difference"] > 1e-3
+    rows = real._processes(case, operations)
+    assert real._in_order(case, operations, rows)
+    swapped = [each[:] for each in operations]
+    forwards = [step for step, each in enumerate(swapped[0]) if each[0] == "update"]
+    first, second = forwards[:2]
+    swapped[0][first], swapped[0][second] = swapped[0][second], swapped[0][first]
+    assert not real._in_order(case, swapped, rows)
+
+
+@pytest.mark.slow
+def test_a_student_runs_a_program_on_real_processes_in_a_job(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LABS_RUNS", str(tmp_path))
+    found = real.run("13.11", ANSWERS["13.11"]["right"][0][0], 2)
+    assert found["in order"] and json.loads((tmp_path / "schedule_13.11_on_2.result.json").read_text()) == found
+    assert "2 processes, K = 2, L = 2, M = 6: the weights differ by at most" in capsys.readouterr().out
+    with pytest.raises(real.RealError, match="is not right: Rank 0"):
+        real.run("13.1", ANSWERS["13.1"]["wrong"][2][0], 2)
+
+
+# The texts
+
+
+def test_each_puzzle_has_three_hints_and_its_picture():
+    for name, ids in (("13_write_the_schedule", list(PUZZLES)[:6]), ("13b_harder_schedules", list(PUZZLES)[6:])):
+        text = (ROOT / f"solutions/{name}.py").read_text(encoding="utf-8")
+        parts = re.split(r"^# ## Puzzle \d+: ", text, flags=re.MULTILINE)[1:]
+        assert len(parts) == len(ids)
+        for id, part in zip(ids, parts, strict=True):
+            assert re.findall(r"<summary>(Hint \d)</summary>", part) == ["Hint 1", "Hint 2", "Hint 3"], id
+            assert f'game.puzzle("{id}")' in part and f'game.show("{id}"' in part
