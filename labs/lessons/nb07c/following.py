@@ -10,13 +10,15 @@ from labs.jobs import standing
 from labs.results import standstill
 
 LIMIT = 300.0  # seconds after which a job ends that nobody has stopped
+PATIENCE = {"HOROVOD_GLOO_TIMEOUT_SECONDS": "200"}  # on a busy machine, one rank may begin a minute after the other
 APART = 3.0  # seconds in which ranks that wait for each other must not move
 _SOLVED = re.compile(r"^ *### BEGIN .*\n((?: *### GIVEN: .*\n)*)(?:.*\n)*? *### END .*\n", re.MULTILINE)
 
 
-def start(script, name, **options):
+def start(script, name, env=None, **options):
     """Start a script on 2 ranks; after LIMIT seconds it is stopped, whatever becomes of the notebook's cells."""
-    job = jobs.start(_given(Path(script)), name=name, ranks=2, **options)
+    env = PATIENCE | (env or {})
+    job = jobs.start(_given(Path(script)), name=name, ranks=2, env=env, **options)
     end = threading.Timer(LIMIT, job.stop)
     end.daemon = True
     end.start()
