@@ -38,6 +38,13 @@ def files(stem):
     return [newest[rank] for rank in sorted(newest)]
 
 
+def over(stem):
+    """Those of `files` whose process is gone, or is another machine's: a newer run of the name may be there."""
+    heads = {path: _head(path) for path in files(stem)}
+    here = {path: head for path, head in heads.items() if head and head["host"] == socket.gethostname()}
+    return [path for path in heads if path not in here or stacks.began(here[path]["pid"]) != here[path]["began"]]
+
+
 def ranks(stem):
     """What is seen of each rank of a job, a list of dicts: see `_here`. Raises StandingError without any file."""
     heads = [head for path in files(stem) if (head := _head(path))]

@@ -82,9 +82,12 @@ def test_looking_hurts_no_process_that_computes(started, monkeypatch):
     while True:
         call(20), sorted(range(20), key=lambda k: -k)
     """)
-    for _ in range(100):
+    seen = []
+    for _ in range(60):
         (rank,) = standing.ranks(job.stem)
-        assert len(rank["looks"]) == 1 and job.state == "running"
+        seen += rank["looks"]  # none where a busy machine does not let it run for half a second
+        assert job.state == "running"
+    assert len(seen) > 10
 
 
 def test_one_that_stands_still_in_a_library_is_seen_by_its_second_signal(started):
@@ -101,6 +104,14 @@ def test_one_that_stands_still_in_a_library_is_seen_by_its_second_signal(started
     (rank,) = standing.ranks(job.stem)
     assert [line for _, line, _ in standstill.own(rank["looks"][-1])] == [7, 8] and len(rank["looks"]) == 3
     assert rank["state"] == "sleeping" and job.state == "running"
+
+
+def test_the_end_of_an_earlier_run_leaves_the_files_of_a_newer_one(started):
+    earlier = started(SLEEPS)
+    earlier.stop()
+    job = started(SLEEPS)
+    earlier.stop()
+    assert standing.files(job.stem) and standing.ranks(job.stem)[0]["looks"]
 
 
 def test_what_runs_computes_and_what_is_stopped_is_stopped(started):

@@ -19,7 +19,7 @@ def start(script, name, env=None, **options):
     """Start a script on 2 ranks; after LIMIT seconds it is stopped, whatever becomes of the notebook's cells."""
     env = PATIENCE | (env or {})
     job = jobs.start(_given(Path(script)), name=name, ranks=2, env=env, **options)
-    end = threading.Timer(LIMIT, job.stop)
+    end = threading.Timer(LIMIT, lambda: job.state == "running" and job.stop())
     end.daemon = True
     end.start()
     return job
@@ -79,7 +79,7 @@ def letter(job):
     if job.state == "finished":
         slope = re.search(r"slope (-?[\d.]+)", job.out.read_text())
         return "right" if slope and abs(float(slope[1]) - 2) < 0.1 else "w"
-    return "h" if standstill.stuck(standing.ranks(job.stem)) else "s"
+    return "h" if standing.files(job.stem) and standstill.stuck(standing.ranks(job.stem)) else "s"
 
 
 def known(found, *names):
