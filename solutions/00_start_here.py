@@ -41,8 +41,8 @@ plots.show(pictures.course(checks.progress(), path))
 # %% [markdown]
 # ## What is this machine?
 #
-# The doctor inspects it. Each row says what was found and what that means; if something needs fixing, the row says how.
-# The first time, this takes a few seconds because TensorFlow has to start.
+# The kit's doctor inspects it. Each row says what was found and what that means; if something needs fixing, it says
+# how. The first time, this takes a few seconds because TensorFlow has to start.
 
 # %%
 from labs import devices, doctor
@@ -70,9 +70,9 @@ check("00.1", worker)
 # %% [markdown]
 # ## Your first measurement
 #
-# You will train a small network on 1 worker, and the same network on 2. **Predict:** how many times as many images per
-# second do 2 workers process as 1 worker? A factor of 1 means no gain; 2 means twice as fast. Your prediction is
-# recorded, but not judged.
+# You will train a small network on 1 worker, and the same network on 2. **Predict:** by what factor do 2 workers
+# raise the number of images processed per second? A factor of 1 means no gain; 2 means twice as fast. Your prediction
+# is recorded, but not judged.
 
 # %% labs={"id": "00.2"}
 ### BEGIN SOLUTION
@@ -93,13 +93,13 @@ plots.show(pictures.first(runs))
 outcome("00.2", *first.speedup(runs))
 
 # %% [markdown]
-# The left plot shows how many seconds each epoch took; the right plot shows how many times as fast 2 workers were in
-# each round. If you measured again, you would get different numbers. The grey band is the **95 % interval** of the mean
-# ratio; it shows how far you can trust the mean. The seconds are valid only for the few minutes in which they were
-# measured: an hour later the machine may be faster or slower, for both training runs.
+# The left plot shows how many seconds each epoch took; the right plot shows the speed of 2 workers relative to 1
+# worker in each round. If you measured again, you would get different numbers. The grey band is the **95 % interval**
+# of the mean ratio; it shows how far you can trust the mean. The seconds are valid only for the few minutes in which
+# they were measured: an hour later the machine may be faster or slower, for both training runs.
 #
 # The question above the figure depends on where the band lies. Between 1 and 2: why are 2 workers not twice as fast?
-# Below 1: why are they *slower*? If the band includes 1, these rounds cannot tell which is faster. A value above 2 is
+# Below 1: why are they *slower*? If the band includes 1, these rounds do not show which is faster. A value above 2 is
 # noise: measure again when the machine is quiet. Do the same if the figure says that other programs were running.
 #
 # This question runs through the whole course:
@@ -110,8 +110,8 @@ outcome("00.2", *first.speedup(runs))
 # - What if part of the work cannot be divided (`01_basic_concepts`)?
 # - The workers share one machine. You will take a training step apart and see how much time each of these effects costs
 #   here (`05_resnet50_scaling`).
-# - Is it the network? A larger network has more to compute, but also more to send (`08_resnet152_scaling`,
-#   `08b_both_networks_together`).
+# - Does it depend on the network? A larger network has more to compute, but also more to send
+#   (`08_resnet152_scaling`, `08b_both_networks_together`).
 #
 # ## How the kit works
 #
@@ -136,9 +136,9 @@ print((jobs.folder() / "first_w1.out").read_text())
 # TensorFlow also *traces* the program: it turns the Python code into a graph. Every measurement in this course leaves
 # out the first epoch; while it runs, the progress bar shows no images/s.
 #
-# Here are the run records in numbers, with intervals in brackets. (**Speedup** is what you predicted; **efficiency** is
-# the speedup divided by the number of workers.) The intervals for speedup and efficiency are 95 % intervals. Those for
-# seconds and images/s show how much the values varied during these minutes:
+# Here are the numbers from the run records, with intervals in brackets. (**Speedup** is what you predicted;
+# **efficiency** is the speedup divided by the number of workers.) The intervals for speedup and efficiency are 95 %
+# intervals. Those for seconds and images/s show how much the values varied during these minutes:
 
 # %%
 from labs.results import metrics
@@ -148,13 +148,14 @@ tables.scaling(metrics.summarise(runs))
 # %% [markdown]
 # ## Checks, predictions, blanks and tasks
 #
-# **Checks** tell you at once whether you are right. **Predictions** are recorded, not judged: commit yourself *before*
-# you run the cell. The outcome is shown beside the last prediction that you made before you saw it. **Blanks** are
-# yours to fill in. You answer **written tasks** (T1, T2, ...) in a text cell, in your own words. When you have written
-# your answer, run the cell below it: it lists what a good answer contains. The report collects what you hand in.
+# **Checks** tell you at once whether you are right. **Predictions** are recorded, not judged: commit yourself
+# *before* you run the cell. The outcome is then shown beside the last prediction you made before seeing it.
+# **Blanks** are yours to fill in. You answer **written tasks** (T1, T2, ...) in a text cell, in your own words. When
+# you have written your answer, run the cell below it: it lists what a good answer contains. The report collects what
+# you hand in.
 #
 # How good are your predictions over the course? Each point is one number that you predicted; it shows the outcome
-# divided by your prediction. Where a point is on the dashed line, you were right; at 2, the outcome was twice your
+# divided by your prediction. If a point is on the dashed line, you were right; at 2, the outcome was twice your
 # prediction. Words are simply right or wrong. The bars show the intervals of the outcomes.
 
 # %%

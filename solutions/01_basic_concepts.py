@@ -17,8 +17,8 @@
 # the work, and what must each device keep in its memory? At the end you complete task **T1** in your own words.
 #
 # You will not train anything in this notebook. Instead, you will work with small simulations and with numbers that
-# others have published or measured. One example is a training run on a cluster that becomes nearly 4 times as fast on 4
-# GPUs.
+# others have published or measured. One example is a training run on a cluster: on 4 GPUs, it is nearly 4 times as
+# fast.
 
 # %%
 from labs import recorded
@@ -49,17 +49,18 @@ def per_year(months):
 check("01.1", per_year)
 
 # %% [markdown]
-# Compare this with something that doubles every 24 months, as the number of transistors on a chip long did (Moore's
-# law). The next cell uses your formula to plot both on a logarithmic axis. Guess before you look: if the speed of *one*
-# chip doubles every 24 months, in which year will a single chip be able to handle the largest training run of 2018?
+# Compare this with something that doubles every 24 months, as the number of transistors on a chip did for decades
+# (Moore's law). The next cell uses your formula to plot both on a logarithmic axis. Guess before you look: if the
+# speed of *one* chip doubles every 24 months, in which year will a single chip be able to handle the largest training
+# run of 2018?
 
 # %%
 if answered("01.1"):
     plots.show(pictures.gap(per_year))
 
 # %% [markdown]
-# Nobody waits for that chip. *More* chips fill the gap, and training runs that last longer. But are a thousand chips a
-# thousand times as fast? That is the central question of this course.
+# Nobody waits for that chip: *more* chips and longer training runs fill the gap. But are a thousand chips a thousand
+# times as fast? That is the central question of this course.
 #
 # Two estimates illustrate this: GPT-3 would take about **355 years on one V100** (C. Li, Lambda, 2020), and about **34
 # days on 1024 A100** GPUs (D. Narayanan and others, [2104.04473](https://arxiv.org/abs/2104.04473), 2021). That is 3811
@@ -123,9 +124,10 @@ first, last = (next(row for row in trainings if row["minutes"] == minutes) for m
 outcome("01.4", last["devices"] / first["devices"], how="computed")
 
 # %% [markdown]
-# The picture splits each row's gain over the first row into two factors. In the left plot, the dashed line shows how
-# long more P100 GPUs would take if they scaled ideally from 8. In the right plot, the grey bar is the factor that the
-# number of devices gives at best, and the coloured bar is the remaining factor. Multiply the two to get the whole gain.
+# The picture splits each row's gain over the first row into two factors. In the left plot, the dashed line shows the
+# time that larger numbers of P100 GPUs would take if they scaled ideally from 8. In the right plot, the grey bar is
+# the factor that the number of devices gives at best, and the coloured bar is the remaining factor. Multiply the two
+# to get the whole gain.
 
 # %%
 plots.show(pictures.imagenet())
@@ -137,8 +139,8 @@ plots.show(pictures.imagenet())
 # published.)
 #
 # You can compute a speedup only from the three P100 rows, and nobody published a time on 1 device. So take the first
-# row as the baseline. Compared with it, how many times as fast is another row, and how many times as many devices does
-# it use?
+# row as the baseline. Compared with it, by what factor is another row faster, and by what factor does it use more
+# devices?
 
 
 # %% labs={"id": "01.5"}
@@ -254,8 +256,9 @@ lowest, highest = 44.5 / 12.5, 45.5 / 11.5
 check("01.9", lowest, highest)
 
 # %% [markdown]
-# Were 4 GPUs less efficient than 2? E(4) / E(2) is 24 / (2 x 12) = 1, but because of the rounding it could be anything
-# from 0.94 to 1.07: this log cannot tell. In notebook 05 you will time single steps, and repeat that several times.
+# Were 4 GPUs less efficient than 2? E(4) / E(2) is 24 / (2 x 12) = 1, but because of the rounding it could be
+# anything from 0.94 to 1.07: this log does not tell you. In notebook 05 you will time single steps, and repeat that
+# several times.
 #
 # Here is the whole study in one picture. The bars show the uncertainty due to rounding.
 
@@ -410,8 +413,8 @@ widgets.explore(
 # %% [markdown]
 # What is the idle share of a pipeline with K devices and M micro-batches? Look at the forward half and count in
 # *turns*: a turn is the time that one device needs for one micro-batch. After how many turns has the last device
-# finished the last micro-batch? During how many of these turns does a device work? The backward half has the same
-# shape.
+# finished the last micro-batch? During how many of these turns is a given device working? The backward half has the
+# same shape.
 
 
 # %% labs={"id": "01.14"}
@@ -525,8 +528,8 @@ if answered("01.18"):
 # the reason why a batch can be too large (notebook 04). VGG16 has by far the most weights, but no more activations than
 # ResNet50V2: up to batch 27 its weights, gradients and momentum take more memory than its activations.
 #
-# Now try all the controls. Here, *float16* means two bytes for every number (training in mixed precision needs more, as
-# you will see). The dotted lines mark the memory sizes of three GPUs, where they fit on the axis. How can you make
+# Now try all the controls. Here, *float16* means two bytes for every number (training in mixed precision needs more,
+# as you will see). The dotted lines mark the memory sizes of three GPUs, if they fit on the axis. How can you make
 # ResNet152V2 fit into 16 GB with 128 images? Which parts change with *devices*, and under what condition?
 
 # %%
@@ -556,15 +559,15 @@ on_each_of_8 = "d"
 check("01.19", on_each_of_8)
 
 # %% [markdown]
-# Data parallelism does not save memory. **Sharding** does: each of K devices stores 1/K of the optimizer state, or of
-# the gradients and weights as well, and fetches the other parts when it needs them. Sharding does not divide the
+# Data parallelism does not save memory. **Sharding** does: each of K devices stores 1/K of the optimizer state (and
+# possibly of the gradients and weights), and fetches the other parts when it needs them. Sharding does not divide the
 # activations. In notebook 10b you will shard an optimizer.
 #
-# The largest networks need sharding. A network with **175 billion** weights of 16 bits each takes up 350 GB for the
-# weights alone, so it needs at least 5 devices with 80 GB each. Training takes more. In mixed precision, Adam needs 16
-# bytes for each weight: 2 for the weight and 2 for its gradient, in 16 bits, and 12 for a copy of the weight and Adam's
-# two numbers, in float32 (S. Rajbhandari and others, ZeRO, [1910.02054](https://arxiv.org/abs/1910.02054), section
-# 3.1). That makes 2,800 GB, without counting a single activation.
+# The largest networks need sharding. A network with **175 billion** weights of 16 bits each needs 350 GB for the
+# weights alone, and so at least 5 devices with 80 GB each. Training takes more. In mixed precision, Adam needs 16
+# bytes for each weight: 2 for the weight and 2 for its gradient, in 16 bits, and 12 for a copy of the weight and
+# Adam's two numbers, in float32 (S. Rajbhandari and others, ZeRO, [1910.02054](https://arxiv.org/abs/1910.02054),
+# section 3.1). That makes 2,800 GB, without counting a single activation.
 #
 # Plain data parallelism cannot train such a network, because each device would have to store all of that. A network
 # with fewer than 100 million weights can fit on one device, depending on the image size and the batch size. That is why

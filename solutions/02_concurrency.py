@@ -36,7 +36,7 @@ from labs.simulate import stragglers
 #
 # Gradient descent follows the gradient of the loss over *all* samples. **Stochastic gradient descent** (SGD) computes
 # the gradient from only a few samples, the **mini-batch**, and immediately uses it to take a step. Here are three
-# entries of both gradients, for the digit 3:
+# entries of each gradient, for the digit 3:
 
 # %%
 images, labels = sgd.digits()
@@ -261,7 +261,7 @@ if check("02.8", step_seconds):
 # %% [markdown]
 # Now take 64 workers whose times vary by only 10 %. On average, no worker is slower than the others.
 #
-# **Predict:** for what share of the time do they compute, rather than wait? Give a number from 0 to 1.
+# **Predict:** for what share of the time are they computing rather than waiting? Give a number from 0 to 1.
 
 # %% labs={"id": "02.9"}
 ### BEGIN SOLUTION
@@ -346,8 +346,8 @@ mean_staleness = 7
 predict("02.11", mean_staleness)
 
 # %% [markdown]
-# Here is a simulated training run with 8 workers. Its list `history.work` contains all the gradients, and says for each
-# of them which worker computed it, and when this began and ended.
+# Here is a simulated training run with 8 workers. Its list `history.work` contains all the gradients, each with the
+# worker that computed it and the times at which this worker began and ended.
 
 # %%
 times = stragglers.draws(workers=8, steps=100, spread=0.1)
@@ -356,8 +356,8 @@ for one in history.work[200:203]:
     print(f"worker {one.worker}: from {one.begin:.2f} s to {one.end:.2f} s")
 
 # %% [markdown]
-# Every gradient becomes an update at its `end`. How many updates were made after the `begin` of the gradient `one` and
-# before its `end`? Write a function that counts them.
+# Every gradient becomes an update at its `end`. For the gradient `one`, how many updates were made after its `begin`
+# and before its `end`? Write a function that counts them.
 
 
 # %% labs={"id": "02.12"}
@@ -485,8 +485,8 @@ if seconds:
 
 # %% [markdown]
 # Look down one column. The synchronous times double with each row, because the slowest worker sets the pace. The
-# asynchronous times hardly change. So at rates 2 and 4, asynchronous SGD takes the lead from some row on; at rate 4,
-# this row is further down. At rate 0.5, it is ahead from the start.
+# asynchronous times hardly change. So at rates 2 and 4, asynchronous SGD leads from a certain row down; at rate 4,
+# that row is lower. At rate 0.5, it leads from the first row.
 #
 # In the first row nobody is slow, and yet the winner depends on the learning rate. Why? How high did the loss rise
 # along the way?
@@ -516,9 +516,9 @@ for slow in slows if seconds else ():
 
 # %% [markdown]
 # With equally fast workers, this race is nearly a draw: synchronous SGD with rate 4 = 8 x 0.5 does what asynchronous
-# SGD does with 0.5. (Notebook 04 says more about multiplying the rate by the number of workers.) With a slow worker,
-# asynchronous SGD is ahead of synchronous SGD *that includes this worker*. There is a third way: nobody waits for the
-# slow worker, and the other 7 continue without it (clusters have **backup workers** for this).
+# SGD does with rate 0.5. (Notebook 04 says more about multiplying the rate by the number of workers.) With a slow
+# worker, asynchronous SGD is ahead of synchronous SGD *that includes this worker*. There is a third way: nobody waits
+# for the slow worker, and the other 7 continue without it (clusters have **backup workers** for this).
 
 # %%
 if answered("02.13"):
@@ -545,7 +545,7 @@ race_says = "d"
 check("02.15", race_says)
 
 # %% [markdown]
-# What happens in practice? In 2018, a survey found that synchronous SGD was common up to about 32 to 50 nodes, and
+# What happens in practice? In 2018, a survey found that synchronous SGD was common on up to about 32 to 50 nodes, and
 # asynchronous SGD beyond that or on mixed hardware (T. Ben-Nun and T. Hoefler,
 # [1802.09941](https://arxiv.org/abs/1802.09941)). On *equal* devices, synchronous SGD has been used at a much larger
 # scale: 256 GPUs trained ResNet-50 in one hour (P. Goyal and others, 2017), and Llama 3 was trained on 16,384 GPUs

@@ -53,9 +53,9 @@ ring_steps = 6
 predict("02b.1", ring_steps)
 
 # %% [markdown]
-# Go through the steps with the `step` slider. The left side shows who sends which chunk; the right side shows what each
-# worker has afterwards. A number tells you how many workers' gradients are in that chunk's sum. After which step does
-# each worker have one complete sum?
+# Go through the steps with the `step` slider. The left side shows who sends which chunk; the right side shows what
+# each worker has afterwards. The number on a chunk tells you how many workers' gradients its sum contains. After
+# which step does each worker have one complete sum?
 
 # %%
 widgets.explore(pictures.ring, workers=(2, 8), step=(0, 14))
@@ -68,8 +68,8 @@ plots.show(pictures.ring(workers=4, step=3))
 
 # %% [markdown]
 # It takes K - 1 steps until each worker has one complete sum, and K - 1 more until it has all of them: 2 (K - 1) in
-# total. Are the sums right? The next cell tests this with whole numbers, because their sums are exact. Not all of its
-# gradients have a length that is a multiple of K:
+# total. Are the sums right? The next cell tests this with whole numbers, because their sums are exact. The lengths of
+# some of its gradients are not multiples of K:
 
 # %%
 random = np.random.default_rng(0)
@@ -83,7 +83,7 @@ for workers, size in ((2, 10), (4, 12), (5, 12), (16, 1000), (100, 1)):
 
 # %% [markdown]
 # Now count bytes. With K workers, how many bytes go through the *server's* link, in and out? If S servers share the
-# gradient, how many go through the link of each server? And how many bytes does each worker in the ring send?
+# gradient, how many go through each server's link? And how many bytes does each worker in the ring send?
 
 
 # %% labs={"id": "02b.2"}
@@ -163,8 +163,8 @@ tables.show(
 outcome("02b.3", ["r" if row["ring"] < row["server"] else "s" for row in rows[:2]], how="computed")
 
 # %% [markdown]
-# Where do the lines cross? Change the size of the gradient, the speed of the links, and the number of servers. With 32
-# workers, at what number of servers does it no longer help to add more?
+# Where do the lines cross? Change the size of the gradient, the speed of the links, and the number of servers. With
+# 32 workers, beyond how many servers does adding more no longer help?
 
 # %%
 widgets.explore(
@@ -241,7 +241,7 @@ check("02b.6", all_gather)
 # processes are connected only by pipes. The ring takes turns with a server: the same four processes also compute the
 # sum with worker 0 as the server.
 #
-# **Predict:** on *this* machine, how many times as long does the server take as the ring?
+# **Predict:** on *this* machine, how many times as long as the ring does the server take?
 
 # %% labs={"id": "02b.7"}
 ### BEGIN SOLUTION
@@ -283,7 +283,7 @@ if rows and answered("02b.2"):
 
 # %% [markdown]
 # The milliseconds are geometric means over the rounds, so dividing them gives the ratio in the table. The interval is
-# computed from the ratios within each round. If it includes 1, these rounds cannot tell which way is faster.
+# computed from the ratios within each round. If it includes 1, these rounds do not show which way is faster.
 #
 # The ring sends exactly as many bytes as your `ring_bytes` predicts. The server sends fewer bytes than
 # `server_bytes(4, size)`. In that formula, the server is a separate process; here, it is worker 0, whose own gradient

@@ -356,7 +356,7 @@ check("03.8", when)
 # - the learning rate grows by the same factor as the batch (notebook 04 says why; if the global batch stayed the same,
 #   so would the rate)
 #
-# Write everything that comes before `fit` for the strategy above. `fit` may stay outside the scope: the cell after
+# For the strategy above, write everything that comes before `fit`. `fit` may stay outside the scope: the cell after
 # yours calls it.
 
 # %%

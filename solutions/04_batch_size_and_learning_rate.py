@@ -185,9 +185,9 @@ check("04.7", steps, last)
 
 # %% [markdown]
 # That last step has about a tenth of the images. It takes about a tenth of the time of a full step, plus a fixed cost
-# that every step has. So with this step, fewer images are processed per second. The kit's pipeline leaves the last,
-# partial batch out of each epoch and counts only the images that it uses. The data are shuffled anew for each epoch, so
-# different images are left out every time.
+# that every step has. So this step lowers the number of images processed per second. The kit's pipeline leaves the
+# last, partial batch out of each epoch and counts only the images that it uses. The data are shuffled anew for each
+# epoch, so different images are left out every time.
 #
 # ## Does the rule hold?
 #

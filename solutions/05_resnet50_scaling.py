@@ -66,7 +66,7 @@ predict("05.2", accuracy_expected)
 # 1. the **strategy**, for the given number of `workers`,
 # 2. the **learning rate**, from the linear rule (0.01 for one worker),
 # 3. the **network**: `keras.applications.ResNet50V2` with its top layer, without pretrained weights, for
-#    `len(dataset.classes)` classes and images of `args.image_size` pixels a side in three colours,
+#    `len(dataset.classes)` classes and images with sides of `args.image_size` pixels and three colour channels,
 # 4. the **training**: `fit` with `epochs=args.epochs`, `shuffle=False`, `verbose=2` and `callbacks=[recorder]`.
 #
 # Save the file, then run the check. It runs your script in a separate process, with 1 and with 4 workers, on a few
@@ -108,7 +108,7 @@ else:
     print(*(file.name for file in files))
 
 # %% [markdown]
-# In a terminal, this command starts a single training run, without turns, on all images and for 5 epochs (`--help`
+# In a terminal, this command starts a single training run, without taking turns, on all images for 5 epochs (`--help`
 # lists the options):
 #
 # ```
@@ -258,9 +258,9 @@ outcome("05.9", both / alone, how=how)
 # Draw one `figure` with three plots side by side. They show the epoch time, the images per second and the speedup of
 # your own runs, each against the number of workers. The values are in `rows`: each row is a dictionary with the keys
 # `workers`, `epoch_seconds`, `images_per_second` and `speedup`. Lines, points and bars are all accepted, but recorded
-# runs are not. Every plot must show all numbers of workers in your `rows`, and the axes must say in words what they
-# show, with a unit where there is one, such as "seconds per epoch". Start with `figure = Figure(figsize=(12, 3.2),
-# layout="constrained")` and `figure.subplots(1, 3)`.
+# runs are not. Every plot must include every number of workers in your `rows`, and the axes must say in words what
+# they show, with a unit where there is one, such as "seconds per epoch". Start with `figure = Figure(figsize=(12,
+# 3.2), layout="constrained")` and `figure.subplots(1, 3)`.
 
 # %% labs={"id": "T6"}
 from matplotlib.figure import Figure
@@ -335,11 +335,12 @@ unconnected = 2 * steps_of["alone"] / steps_of["together"]
 check("05.10", unconnected, steps_of)
 
 # %% [markdown]
-# Here are two more numbers, each measured separately: how long the pipeline takes to prepare a batch for both workers,
-# and how long an all-reduce of the whole gradient takes. The pipeline prepares the next batch while the current step is
-# running, so it costs little as long as it is faster than a step. Compare the all-reduce with the line "exchange and
-# waiting". If that line shows a longer time, the difference is waiting, and whatever else `MirroredStrategy` adds. If
-# it shows a shorter time, part of the all-reduce ran while the backward pass was still computing.
+# Here are two more numbers, each measured separately: how long the pipeline takes to prepare a batch for both
+# workers, and how long an all-reduce of the whole gradient takes. The pipeline prepares the next batch while the
+# current step is running, so it costs little as long as it is faster than a step. Compare the all-reduce with the
+# line "exchange and waiting". If that line shows a longer time, the difference is waiting plus whatever else
+# `MirroredStrategy` adds. If it shows a shorter time, part of the all-reduce ran while the backward pass was still
+# computing.
 
 # %%
 if apart:
@@ -408,7 +409,7 @@ if answered("05.8") and 4 not in plan.workers and plan.name != "test":
 # %% [markdown]
 # ## Optional: how much of it is waiting?
 #
-# The dashed curve above shows how much waiting can account for. Here you compute the mean of that curve, using two
+# The dashed curve above shows the effect of waiting alone. Here you compute the mean of that curve, using two
 # functions.
 #
 # **The usual step:** `epochs` contains one list for each epoch, with the times of its steps in seconds. Return the
@@ -453,8 +454,9 @@ if answered("05.6", "05.7"):
     tables.show([dict(zip(keys, row)) for row in shown], keys)
 
 # %% [markdown]
-# From the first line to the second, the mean step grows by the amount that waiting accounts for. From the second to the
-# third, it grows because of everything else: the exchange, and the fact that two workers share one machine.
+# From the first line to the second, the mean step gets longer by the amount that waiting accounts for. From the
+# second to the third, it gets longer because of everything else: the exchange, and the fact that two workers share
+# one machine.
 #
 # ## Summary
 #

@@ -203,7 +203,7 @@ if batch_job:
 # ## T5
 #
 # T5 is an account of your runs, in about 8 to 14 sentences. The report shows your scripts, logs, tables and figures
-# beside it, so you do not copy them. Your account says:
+# beside it, so you need not copy them. Your account says:
 #
 # - which scripts you completed (`ResNet50.py` and `ResNet50.sh`), and for which numbers of workers and batch sizes
 # - which `.out` and `.err` files belong to each number of workers, which of their lines you used, and what the `.err`
@@ -235,7 +235,7 @@ if batch_job:
 # ## Summary
 #
 # - Whole seconds hide more than they show. Time several epochs together, and measure more than once.
-# - A batch script states what a job needs, within the site's rule.
+# - A batch script states what a job needs, and follows the site's rule.
 # - SLURM accepts most mistakes without complaint: check the script before you submit it.
 #
 # Next: `06_horovod_sharding`.

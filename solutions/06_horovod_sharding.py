@@ -95,10 +95,9 @@ print(source.labels[:3], "...", source.labels[-3:])
 # - **c**: `shard`, then shuffle the share with the worker's own seed, then batch
 # - **d**: shuffle everything with one common seed, then `shard`, then batch
 #
-# **Predict:** with which of these four ways is every single batch that a worker gets a fair sample of the ten
-# classes? (The
-# question is about single batches, not about what both workers together read in a step, or what one worker reads in a
-# whole epoch.) Write the letters, for example `"ab"`.
+# **Predict:** which of these four ways ensure that each batch is a fair sample of the ten classes? (The question is
+# about single batches, not about what both workers together read in a step, or what one worker reads in a whole
+# epoch.) Write the letters, for example `"ab"`.
 
 # %% labs={"id": "06.4"}
 ### BEGIN SOLUTION
@@ -167,7 +166,7 @@ def samples(worker, workers, seed):
 
 # %% [markdown]
 # Nobody has thought about the seed, so each of the two workers shuffles in its own way. **Predict:** what fraction of
-# the 1000 samples does nobody read? Give a number from 0 to 1.
+# the 1000 samples goes unread? Give a number from 0 to 1.
 
 # %% labs={"id": "06.7"}
 ### BEGIN SOLUTION
@@ -321,7 +320,7 @@ unequal("epochs", [3, 2], [2, 3])
 # ```
 #
 # **The other rank calls something else.** There are two epochs as above, and after each epoch the ranks average their
-# loss, in an all-reduce with another name. The log says in which all-reduce each rank was waiting:
+# loss, in an all-reduce with a different name. The log says in which all-reduce each rank was waiting:
 # `unequal("loss", [3, 2], [2, 3], "--average_loss")`
 #
 # ```
@@ -335,7 +334,7 @@ unequal("epochs", [3, 2], [2, 3])
 #
 # - **a**: nothing: Horovod always stops all ranks at once, with an error
 # - **b**: what the others call next: nothing (an error), an all-reduce with the same name (a wrong average, and no
-#   error), or one with another name (every rank waits until somebody stops it)
+#   error), or one with a different name (every rank waits until somebody stops it)
 # - **c**: the number of extra steps: Horovod waits for one, and stops at two
 # - **d**: chance: whichever rank is faster goes on alone
 
@@ -438,10 +437,10 @@ if answered("06.16"):
 # In an image folder, one file is one sample. So it costs nothing to shard the *list of files*, and each rank reads only
 # its own share.
 #
-# Reading many small files is slow on a cluster's file system. So samples are often packed into a few large files, such
-# as TFRecord files, as **records**. If you shard these files, each rank reads only its own files. That is fair if the
-# samples were shuffled *before* they were written, and if there are many more files than workers. Otherwise, shard the
-# records before they are decoded. An optional part at the end measures the difference.
+# Reading many small files is slow on a cluster's file system. So samples are often packed, as **records**, into a few
+# large files, such as TFRecord files. If you shard these files, each rank reads only its own files. That is fair if
+# the samples were shuffled *before* they were written, and if there are many more files than workers. Otherwise,
+# shard the records before they are decoded. An optional part at the end measures the difference.
 #
 # ## A colleague's script
 #
@@ -449,8 +448,7 @@ if answered("06.16"):
 # without any errors, and the loss falls. But two processes are no faster than one. Is Horovod really that slow?" The
 # local batch is the same on 1 and 2 ranks.
 #
-# **Predict:** if the script were correct, how long would an epoch on 2 ranks take, divided by the time of an epoch on 1
-# rank?
+# **Predict:** if the script were correct, what would be the ratio of the epoch time on 2 ranks to that on 1 rank?
 
 # %% labs={"id": "06.18"}
 ### BEGIN SOLUTION
@@ -539,9 +537,9 @@ check("06.20", why_not_shorter)
 # different images, but it uses only 64, each of them twice. A single rank with twice the rate would reach the same
 # lower loss, so the second rank has contributed nothing. Leave the rate as it is: it fits the repaired script.
 #
-# **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check. For
-# jobs with 1, 2 and 3 ranks, the check runs your script as each of the ranks, up to the call of `fit`, and examines the
-# *sample numbers* that each rank would read.
+# **Repair it.** `scripts/repaired.py` is a copy of the script. Fix what is wrong, save the file, and run the check.
+# For jobs with 1, 2 and 3 ranks, the check runs your script as each of the ranks, up to the call to `fit`, and
+# examines the *sample numbers* that each rank would read.
 
 # %% labs={"id": "06.21"}
 script = "scripts/repaired.py"
@@ -599,8 +597,8 @@ if repaired:
 # processes one local batch per step. (If the two step times differ a lot, another program was running on this machine.)
 #
 # The loss is higher, but nothing has got worse: in the same number of epochs, the weights were updated half as often.
-# Each update is now better: its gradient comes from 128 different images instead of 64 that both ranks have processed,
-# and the doubled rate now has the larger batch that it needs. So more workers make an epoch shorter. Whether they make
+# Each update is now better: its gradient comes from 128 different images instead of the same 64 on both ranks, and
+# the doubled rate now has the larger batch that it needs. So more workers make an epoch shorter. Whether they make
 # the whole *training run* shorter is the question of notebook 04.
 #
 # Inside a running job, `labs.ranks.check_shards(mine, n)` compares the sample numbers of all ranks. If any numbers
@@ -621,17 +619,17 @@ if repaired:
 # ### S1: your answer
 # ### BEGIN SOLUTION
 # I shuffle the sample numbers in each epoch with a seed that all ranks share, cut the order to whole global batches,
-# give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch / K.
-# So every number that is not cut off is in exactly one share. Shuffling with different seeds *before* sharding would
-# leave samples unread in every epoch, a quarter of them on 2 ranks. I shard an image folder by its list of files. I
-# shard TFRecord files only if they were written from shuffled data and there are many more files than ranks; otherwise,
-# I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps; without it,
-# an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. The cut leaves out
-# less than one global batch, and different samples in each epoch. To know that the shards are right, I collect the
-# sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may be missing, and
-# all shares must have the same length. In the record, steps x global batch must not exceed the number of images in the
-# data set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take as many, the data
-# are not sharded.
+# give rank r every K-th number from position r onwards, and batch with the local batch, which is the global batch /
+# K. So every number that is not cut off is in exactly one share. Shuffling with different seeds *before* sharding
+# would leave samples unread in every epoch, a quarter of them on 2 ranks. I shard an image folder by its list of
+# files. I shard TFRecord files only if they were written from shuffled data and there are many more files than ranks;
+# otherwise, I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps;
+# without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. The cut
+# leaves out less than one global batch, with different samples in each epoch. To know that the shards are right, I
+# collect the sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may
+# be missing, and all shares must have the same length. In the record, steps x global batch must not exceed the number
+# of images in the data set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take
+# as many, the data are not sharded.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -125,10 +125,10 @@ if answered("07.2", "07.3"):
 #
 # ## Six steps
 #
-# Open `scripts/ResNet50_horovod.py`. It is the training script from notebook 05, adapted for Horovod, with six blanks.
-# Fill in one blank, save the file, and check it here. Each check runs the script up to its call of `fit`, as a single
-# rank and as each of 6 ranks on 2 nodes, and examines what each rank does. (It simulates Horovod for this.) For the six
-# steps, `labs.hvd` offers:
+# Open `scripts/ResNet50_horovod.py`. It is the training script from notebook 05, adapted for Horovod, with six
+# blanks. Fill in one blank, save the file, and check it here. Each check runs the script up to its call to `fit`, as
+# a single rank and as each of 6 ranks on 2 nodes, and examines what each rank does. (It simulates Horovod for this.)
+# For the six steps, `labs.hvd` offers:
 #
 # | step | in `labs.hvd` | what it does |
 # |---|---|---|
@@ -580,10 +580,9 @@ if devices.has("horovod"):
 # %% [markdown]
 # ## Optional: build it yourself
 #
-# (This takes about 30 minutes, and the last two sections take another 10.) Very little is missing from Horovod's own
-# class, and you can write it yourself. Open `scripts/own_optimizer.py`: two functions are blank, and the loop below
-# them uses both. Each rank starts with different weights, one layer is frozen (it is not trained), and one layer is
-# used twice.
+# (This takes about 30 minutes, and the last two sections take another 10.) Horovod's own class lacks very little, and
+# you can write that yourself. Open `scripts/own_optimizer.py`: two functions are blank, and the loop below them uses
+# both. Each rank starts with different weights, one layer is frozen (it is not trained), and one layer is used twice.
 #
 # First, write `begin_equal(model)`: it sets all weights to the values of rank 0. `hvd.broadcast(tensor, root_rank=0)`
 # returns rank 0's tensor on every rank.
@@ -695,7 +694,7 @@ if answered("03.11"):
 #
 # With the linear rule, you multiply the rate by K; with the square-root rule, you multiply it by the square root of K
 # (notebook 04). You can try any power in between; 2/3 is only an example, which no theory prescribes. Write `rates`:
-# given the rate for one rank and K, it returns three rates, by the **linear**, the **square-root** and the
+# given K and the rate for one rank, it returns three rates, by the **linear**, the **square-root** and the
 # **2/3-power** rule.
 
 

@@ -56,7 +56,7 @@ if answered("07.27") and devices.has("horovod") and job.state == "finished":
     print("weights identical:", record.weights["identical"])
 
 # %% [markdown]
-# With the original rate, the record says 0.01 on 2 ranks, which is not the right rate for this batch size. No field
+# With the original rate, the record shows 0.01 on 2 ranks, which is not the right rate for this batch size. No field
 # shows that each rank shuffles with its own seed. Each rank still reads half of the samples, but the two halves
 # overlap: some samples are read twice, and others never. To notice this, count how often each sample number occurs, or
 # let `ranks.check_shards` do it, as `ResNet50_horovod.py` does.
@@ -128,7 +128,7 @@ several = "scripts/goes_on.py"
 check("07.28", several)
 
 # %% [markdown]
-# Now train in both ways on 2 ranks: 4 epochs in one job, and 4 epochs split over two jobs, the first of which stops
+# Now train on 2 ranks in two ways: 4 epochs in one job, and 4 epochs split over two jobs, the first of which stops
 # after 2 epochs.
 
 # %%
@@ -155,7 +155,7 @@ if answered("07.28") and devices.has("horovod"):
 # without an error. But it would have trained a different network, and only a comparison like this one shows that.
 #
 # The order of the samples does not have to be in the file, since it follows from the seed and the epoch number. Other
-# random numbers, such as those for dropout, must be saved, or must also follow from such numbers. And each rank must
+# random numbers, such as those for dropout, must either be saved or follow from such numbers, too. And each rank must
 # draw its own: with one seed for all ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)`
 # makes a different seed for each rank.
 #

@@ -14,9 +14,9 @@
 # **Paths:** *the practical* (next: `08b_both_networks_together`), *everything*; *an afternoon* leaves it out.
 #
 # ResNet152V2 has about three times as many layers as ResNet50V2. "It is bigger, so it scales worse" is easily said,
-# but it is a guess. In this notebook and the next one, `08b_both_networks_together`, you find out. First you count
-# what grows with the network. Then you write the training script (**T7**), find the largest batch size (**T8**), and
-# train on 1 and more workers (**T9**). The training runs continue in the background while you work. Notebook 08b then
+# but it is a guess. In this notebook and the next one, `08b_both_networks_together`, you test it. First you count what
+# grows with the network. Then you write the training script (**T7**), find the largest batch size (**T8**), and train
+# on one or more workers (**T9**). The training runs continue in the background while you work. Notebook 08b then
 # compares the two networks.
 
 # %%
@@ -39,8 +39,8 @@ print(f"A worker is one {unit}; this machine has {devices.cores()} cores.")
 # %% [markdown]
 # ## Predict first
 #
-# Suppose both networks train on the same images, with the same batch size, on **one** worker. How many times as long
-# does an epoch of ResNet152V2 take as an epoch of ResNet50V2? Enter a number.
+# Suppose both networks train on the same images, with the same batch size, on **one** worker. What is the epoch time
+# of ResNet152V2, divided by that of ResNet50V2? Enter a number.
 
 # %% labs={"id": "08.1"}
 ### BEGIN SOLUTION
@@ -50,7 +50,7 @@ predict("08.1", epoch_ratio_expected)
 
 # %% [markdown]
 # Now suppose both networks train on 2 workers, with the same batch size per worker. Which network has the larger
-# speedup? Enter `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (your runs will show no difference).
+# speedup? Enter `"ResNet50V2"`, `"ResNet152V2"` or `"equal"` (if you expect your runs to show no difference).
 
 # %% labs={"id": "08.2"}
 ### BEGIN SOLUTION
@@ -78,8 +78,8 @@ columns = {
 tables.show([vars(found) for found in size.values()], tuple(columns), columns)
 
 # %% [markdown]
-# How many times as many multiply-adds does ResNet152V2 have as ResNet50V2? And how many times as many bytes does its
-# gradient have? `size[small]` and `size[large]` hold the numbers of the table under the names `multiply_adds`,
+# What is ResNet152V2's number of multiply-adds, divided by ResNet50V2's? And what is this ratio for the bytes of the
+# gradient? `size[small]` and `size[large]` hold the numbers of the table under the names `multiply_adds`,
 # `gradient_bytes`, `tensors` and `activation_bytes`: for example, `size[large].multiply_adds`.
 
 # %% labs={"id": "08.3"}
@@ -117,7 +117,7 @@ if answered("08.4"):
 
 # %% [markdown]
 # In each row, the larger network exchanges *fewer* bytes for each multiply-add. **Judging by bytes alone, it should
-# scale better at the same batch size.** What could make it scale worse all the same?
+# scale better at the same batch size.** What could still make it scale worse?
 #
 # - **a**: its gradient takes up more bytes, no matter how much the workers compute during the exchange
 # - **b**: it has three times as many layers, so the workers wait for each other three times as often in each step
@@ -151,8 +151,8 @@ check("08.5", other_way)
 # the recorder?
 #
 # - **a**: the run stops because the record does not match the network
-# - **b**: the run goes on; the times of ResNet152V2 are recorded under the name ResNet50V2, and later taken for times
-#   of ResNet50V2
+# - **b**: the run goes on; the times of ResNet152V2 are recorded under the name ResNet50V2, and later mistaken for
+#   times of ResNet50V2
 # - **c**: ResNet50V2 is trained, because the recorder chooses the network
 # - **d**: no record is written
 
@@ -179,8 +179,8 @@ check("T7", script)
 # As in notebook 04, a separate process trains with 1, 2, 4, ... images until memory runs out. Both networks get the
 # same amount of memory for a step.
 #
-# **Predict:** how many times as large is ResNet50V2's largest batch as ResNet152V2's? Enter a number. (Which column of
-# the first table grows with the batch size?)
+# **Predict:** what is ResNet50V2's largest batch, divided by ResNet152V2's? Enter a number. (Which column of the first
+# table grows with the batch size?)
 
 # %% labs={"id": "08.7"}
 ### BEGIN SOLUTION
@@ -251,9 +251,9 @@ outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, hi
 #
 # **Write for T8**, in about four sentences:
 #
-# - What is the largest batch of ResNet152V2 that fits, and how much memory was there for a step?
-# - Which line of the `.err` file names the tensor? Quote it, and give the file's name. You find both below the trials
-#   of your search.
+# - What is the largest batch of ResNet152V2 that fits, and how much memory was available for a step?
+# - Which line of the `.err` file names the tensor that did not fit? Quote it, and give the file's name. You find both
+#   below the trials of your search.
 # - How does this limit compare with that of ResNet50V2 for the same amount of memory? Give the ratio as an interval.
 # - Which part of the memory sets the limit, and why?
 
@@ -312,11 +312,11 @@ else:
 # %% [markdown]
 # **Predict the step time on 2 workers by hand before you look at it.** A step of ResNet50V2 takes longer on 2 workers
 # than on 1, because the workers exchange gradients and wait for each other. Assume that this extra time is
-# proportional to the bytes of the gradient. What is it then for ResNet152V2? Add it to the step time of ResNet152V2
-# on one worker.
+# proportional to the bytes of the gradient. How long is it, then, for ResNet152V2? Add it to the step time of
+# ResNet152V2 on one worker.
 #
-# `small_step` and `large_step` hold the seconds of a step for each number of workers: `small_step[2]` is ResNet50V2's
-# step on 2 workers.
+# `small_step` and `large_step` hold the seconds per step for each number of workers: `small_step[2]` is ResNet50V2's
+# step time on 2 workers.
 
 
 # %% labs={"id": "08.10"}
@@ -357,8 +357,8 @@ if answered("08.10"):
 # images, or 4 steps of 128. If the batch size does not divide the number of images evenly, the kit's pipeline leaves
 # out the last, incomplete batch.
 #
-# The next check has no blank. It looks at whether your study is complete: both networks need a run on 1 worker and a
-# run on at least one other number of workers.
+# The next check has no blank. It tests whether your study is complete: both networks need a run on 1 worker and a run
+# on at least one other number of workers.
 
 # %% labs={"id": "08.11"}
 check("08.11", rows, "" if own else lacks)
@@ -407,7 +407,7 @@ if answered("T7", "08.13") and not quick and queue.available():
 # - the batch size per worker, and the learning rate for each number of workers;
 # - the relevant lines of `.out` for each number of workers, and a comment on `.err`;
 # - the epoch time and the images per second, averaged over the rounds without the first epoch;
-# - the speedup with its interval, and what one worker is;
+# - the speedup with its interval, and what counts as one worker;
 # - the accuracy alongside the speed, with the number of updates;
 # - your prediction of the step time on 2 workers, with its residual.
 #
@@ -422,20 +422,20 @@ for file in large_files:
 # ### T9: your answer
 # ### BEGIN SOLUTION
 # The scripts are scripts/ResNet152V2.py and slurm/local/ResNet152V2.sh. I trained on 1 and 2 workers (a worker is one
-# CPU core, or one GPU where there are GPUs). The runs took turns for several rounds, with a fixed batch size per
-# worker. The files are runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of the .out file names the
-# model, the number of workers, the global batch size and the learning rate. The lines `N/N - ..s` give the time of
-# each epoch; I left out the first epoch of each run. The .err files contain no errors. The table above gives the
-# speedup and the efficiency with 95 % intervals, alongside the epoch time and images per second of the same few
-# minutes. It also gives the accuracy after the last epoch, when 2 workers have made half as many updates as 1 worker. I
-# predicted the step time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on
-# 4 workers would be oversubscribed on 2 cores.
+# CPU core, or one GPU if there are GPUs). The runs took turns for several rounds, with a fixed batch size per worker.
+# The files are runs/ResNet152V2_w1 and _w2 with .out, .err and .json. The header of the .out file names the model, the
+# number of workers, the global batch size and the learning rate. The lines `N/N - ..s` give the time of each epoch; I
+# left out the first epoch of each run. The .err files contain no errors. The table above gives the speedup and the
+# efficiency with 95 % intervals, alongside the epoch time and images per second of the same few minutes. It also gives
+# the accuracy after the last epoch, when 2 workers have made half as many updates as 1 worker. I predicted the step
+# time on 2 workers from the runs of ResNet50V2; the residual is printed below the table. A run on 4 workers would be
+# oversubscribed on 2 cores.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What is still open
 #
-# You have not yet learnt what came of your first two predictions. The table above shows two speedups, and they
+# You do not know yet whether your first two predictions were right. The table above shows two speedups, and they
 # differ. But two measurements always differ: is the difference between the networks more than chance? Notebook 08b
 # answers this.
 

@@ -94,9 +94,9 @@ plots.show(plots.scaling(rows, ("epoch time", "speedup", "efficiency")))
 # %% [markdown]
 # ## How much longer is an epoch?
 #
-# On one worker, how many times as long is an epoch of ResNet152V2 as an epoch of ResNet50V2? Compute it from `rows`.
-# (The table does not give this ratio, because the two networks were measured at different times: if the machine
-# became faster or slower in between, this changes the ratio, too.)
+# On one worker, what is the epoch time of ResNet152V2, divided by that of ResNet50V2? Compute it from `rows`. (The
+# table does not give this ratio, because the two networks were measured at different times: if the machine became
+# faster or slower in between, the ratio changes, too.)
 
 # %% labs={"id": "08.15"}
 ### BEGIN SOLUTION
@@ -187,7 +187,7 @@ check("08.16", contrast)
 # %% [markdown]
 # From these two numbers, the kit computes a 95 % interval for the ratio of the efficiencies. (It uses Student's t
 # instead of 1.96, since there are only a few rounds.) You decide how small a difference must be for it not to matter
-# to you: with `matters = 0.05`, differences of up to 5 %. Then three answers are possible:
+# to you: with `matters = 0.05`, differences of up to 5 % do not. Then three answers are possible:
 #
 # - `"yes"`: the interval does not contain 1. The difference is real, even if it is small.
 # - `"no"`: the interval contains 1 and lies *entirely* between 1 / (1 + matters) and 1 + matters. Differences in this
@@ -273,17 +273,17 @@ headers = {"bytes": "bytes of gradient for each 1,000 multiply-adds"}
 tables.show(shown, ("network", "batch", "bytes"), headers)
 
 # %% [markdown]
-# Is the order of the two networks the same at both batch sizes? These bytes are counted. No run was measured at the
+# Is the order of the two networks the same at both batch sizes? These bytes were counted; no run was measured at the
 # largest batch sizes, and bytes are not seconds. So anyone who talks about "the scaling of ResNet152V2" must say at
-# which batch size. The optional notebook `12_where_a_step_goes` takes a step apart, measures it at the largest batch sizes
-# as well, and makes a prediction for 4,096 workers.
+# which batch size. The optional notebook `12_where_a_step_goes` takes a step apart, measures it at the largest batch
+# sizes as well, and makes a prediction for 4,096 workers.
 #
 # ## T10: explain what you found
 #
 # Use your figures and tables, and write about ten sentences. Keep what you measured apart from what you counted.
 #
-# - Why does an epoch of ResNet152V2 take longer? Give the measured ratio, and what you counted beside it.
-# - How does its speedup (or efficiency) compare with that of ResNet50V2 at the equal batch size? Give the intervals,
+# - Why does an epoch of ResNet152V2 take longer? Give the measured ratio, alongside what you counted.
+# - How does its speedup (or efficiency) compare with that of ResNet50V2 at the same batch size? Give the intervals,
 #   and the verdict: yes, no or can't tell.
 # - What do your data settle, and what do they leave open? Which difference could they have shown?
 # - Which network do the bytes alone favour, and what works against this?
@@ -315,8 +315,8 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # MirroredStrategy and with Horovod.
 #
 # The script is your `ResNet50_horovod.py` from notebook 07, with the name of the larger network in it. It runs in the
-# background if you have your own runs of both networks with MirroredStrategy and those from notebook 07. Otherwise,
-# recorded runs are used for both networks.
+# background if you have your own runs of both networks with MirroredStrategy and your Horovod runs from notebook 07.
+# Otherwise, recorded runs are used for both networks.
 
 # %%
 small_horovod = experiments.earlier(plan, "ResNet50_horovod", "horovod")
@@ -332,7 +332,7 @@ if horovod_script and (quick or (own and small_horovod)) and devices.has("horovo
     horovod_turns.begin()
 
 # %% [markdown]
-# **Assume** that ResNet152V2's efficiency is the same multiple of ResNet50V2's efficiency with Horovod as with
+# **Assume** that the ratio of ResNet152V2's efficiency to ResNet50V2's is the same with Horovod as with
 # MirroredStrategy. **From this, predict the efficiency of ResNet152V2 on 2 Horovod ranks** before you look. The other
 # three efficiencies are known. They all come from your own runs, or they all come from recorded ones:
 
@@ -448,8 +448,8 @@ check("08.19", whole_seconds)
 # %% [markdown]
 # At 12 s, half a second either way changes the efficiency by 4 %, and people argue about differences of this size.
 # Look at the table again. If all epochs of a run are rounded to the same number, the result looks certain, but the
-# spread that would have warned you is gone. If your epochs are spread over several seconds, the spread survives the
-# rounding, and the row "rounding counted" has the widest interval of the three.
+# spread that would have warned you is gone. If your epoch times are spread over several seconds, the spread survives
+# the rounding, and the row "rounding counted" has the widest interval of the three.
 
 # %% [markdown]
 # ## Summary
@@ -458,6 +458,6 @@ check("08.19", whole_seconds)
 # - A difference is real, absent or undecided. Only an interval tells you which, and "undecided" is worth writing
 #   down.
 # - "No difference" needs evidence, just as "a difference" does.
-# - Bytes that are counted are not seconds that are measured. Keep the two apart.
+# - Counted bytes are not measured seconds. Keep the two apart.
 #
 # Next: `09_why_scaling_fails`. The optional notebook `12_where_a_step_goes` shows where the time of a step goes.

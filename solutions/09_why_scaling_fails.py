@@ -73,7 +73,7 @@ tables.show(rows, ("filters", "tensors", "weights", "bytes"), {"bytes": "bytes t
 # and the global batch grew with the number of workers. A fixed global batch is harder to scale. It is called **strong
 # scaling**.)
 #
-# **Predict** for the smallest network: how many times as long does a step take on two ranks as on one? Give a number;
+# **Predict** for the smallest network: what is the step time on two ranks, divided by that on one? Give a number;
 # below 1 means that two ranks are faster.
 
 # %% labs={"id": "09.2"}
@@ -128,9 +128,9 @@ if devices.has("horovod"):
 
 # %% [markdown]
 # Each point is one network. Above the dashed line, several ranks are slower than one; where a curve crosses the line,
-# more ranks begin to pay off. Compare the prediction of the cost model with the measurement: where was it wrong, and in
-# which direction? The model includes the computing and the links, but not that two processes on one machine slow each
-# other down.
+# more ranks begin to pay off. Compare the prediction of the cost model with the measurement: where was it wrong, and
+# in which direction? The model includes the computing and the links, but ignores that two processes on one machine
+# slow each other down.
 #
 # The steps behind one curve took turns, so you can compare its points. The two curves were measured one after the
 # other, and four ranks may use Gloo where two use MPI. So the gap between the curves does not show what two more ranks
@@ -145,8 +145,9 @@ if devices.has("horovod"):
 #   exchange, than when one rank computes alone;
 # - **exchange and waiting**: how much the exchange lengthens the step.
 #
-# The figure shows each part as a share of the step with the exchange in the same round. The parts are differences
-# between measured step times. A real part cannot be below 0, so a network with a negative part is marked as too noisy.
+# The figure shows each part as a share of the complete step (with the exchange) in the same round. The parts are
+# differences between measured step times. A real part cannot be below 0, so a network with a negative part is marked
+# as too noisy.
 
 # %%
 if devices.has("horovod"):
@@ -214,17 +215,17 @@ check("09.4", why_it_loses)
 #
 # Open `scripts/local_sgd.py` and complete the function `local_sgd`, a training loop that does not use `fit`. Two parts
 # are missing: the step (three lines with `tf.GradientTape` and `optimizer.apply`), and the loop over the batches with
-# the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks, and
-# `variable.assign(...)` stores it. The check simulates 2 ranks in one process, with and without momentum, and compares
-# their weights with the right ones. It does not need Horovod.
+# the averaging (about five lines). `horovod.allreduce(tensor, op=horovod.Average)` returns the mean over all ranks,
+# and `variable.assign(...)` stores it. The check simulates 2 ranks in one process, with and without momentum, and
+# compares their weights with the correct ones. It does not need Horovod.
 
 # %% labs={"id": "09.5"}
 script = "scripts/local_sgd.py"
 check("09.5", script)
 
 # %% [markdown]
-# The script trains a dense network on 2 ranks, once for each value of k. **Predict:** how many times as many steps per
-# second does it reach with k = 16 as with k = 1?
+# The script trains a dense network on 2 ranks, once for each value of k. **Predict:** what is the number of steps per
+# second with k = 16, divided by that with k = 1?
 
 # %% labs={"id": "09.6"}
 ### BEGIN SOLUTION
@@ -281,7 +282,8 @@ check("09.7", exchanges, bytes_in_all, parameters)
 #
 # Eight workers train a small NumPy network for 512 steps, each on its own shard of the digits. In one experiment, the
 # digits are shuffled before they are divided into shards. In the other, they are sorted by label, so the first worker
-# gets the zeros and the last one gets the nines. The eight workers take turns in one process, but they really train.
+# gets the zeros and the last one gets the nines. The eight workers take turns in one process, but the training is
+# real.
 #
 # With shuffled shards, you will see the same accuracy for k = 1 and k = 128. **Predict** the test accuracy with
 # *sorted* shards and k = 128. (Random guessing gives 0.1.)

@@ -13,10 +13,10 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# In notebook 09, more workers did not help because the exchange took too long. There are other reasons why they may not
-# help. More workers also mean a larger batch, so you measure up to what size a larger batch saves steps. Then you use
-# the workers in another way, for several training runs at once, and you see what a single late worker costs. At the end
-# you write task **W1**, for which you also need your results from notebook 09.
+# In notebook 09, more workers did not help because the exchange took too long. There are other reasons why they may
+# not help. More workers also mean a larger batch, so you measure up to what batch size the number of steps keeps
+# falling. Then you use the workers in another way, for several training runs at once, and you see what a single late
+# worker costs. At the end you write task **W1**, for which you also need your results from notebook 09.
 
 # %%
 import os
@@ -101,8 +101,8 @@ if answered("09.11"):
 # %% [markdown]
 # With the same number of epochs and the same rate, the run with batch size 512 made 20 updates, and the run with batch
 # size 8 made 1600. There are two ways to make the comparison fairer. The first is the linear rule (notebook 04): the
-# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, and the rate
-# that is best for it on the validation images. The test images are used only for the final result.
+# rate grows in proportion to the batch size. The second gives every batch size the same number of *steps*, and the
+# rate that works best with it on the validation images. The test images are used only for the final result.
 
 # %%
 linear = {
@@ -158,10 +158,11 @@ check("09.12", what_is_left)
 #
 # ## 2. The critical batch size
 #
-# A larger batch saves time only if training then needs *fewer steps*. Up to what batch size does it? Here a network
+# A larger batch saves time only if training then needs *fewer steps*. Up to what batch size is this so? Here a network
 # is trained with each batch size at several rates, until it recognises 95 % of the validation images. For each batch
-# size, the rate that needs the fewest steps counts. **Predict:** how many times as many steps does batch size 128 need
-# as batch size 512? (If each doubling of the batch size halved the number of steps, the answer would be 4.)
+# size, only the rate that needs the fewest steps counts. **Predict:** what is the number of steps at batch size 128,
+# divided by that at batch size 512? (If each doubling of the batch size halved the number of steps, the answer would
+# be 4.)
 
 # %% labs={"id": "09.13"}
 ### BEGIN SOLUTION
@@ -225,7 +226,7 @@ plots.show(pictures.critical(measured, fitted))
 
 # %% [markdown]
 # With so few seeds and batch sizes, the fit shows only roughly where the curve bends. Use the formula: at B = B_crit,
-# how many times as large as S_min is the number of steps? And how many times as many images does training read as with
+# how many times as large as S_min is the number of steps? And what is the number of images read, divided by that with
 # a very small batch?
 
 # %% labs={"id": "09.15"}
@@ -242,8 +243,8 @@ check("09.15", steps_at_critical, images_at_critical)
 # ## 3. Training runs that need no exchange
 #
 # You have two cores and must find a learning rate. You start four training runs with four different rates. They run
-# either one after the other, each on both cores, or two at a time, each on one core. **Predict:** how many times as
-# long do the four runs take one after the other as two at a time?
+# either one after the other, each on both cores, or two at a time, each on one core. **Predict:** what is the time for
+# all four runs one after the other, divided by the time for two at a time?
 
 # %% labs={"id": "09.19"}
 ### BEGIN SOLUTION
@@ -290,10 +291,10 @@ if answered("09.20"):
     plots.show(pictures.schedule(plans))
 
 # %% [markdown]
-# How much does one search of each kind show? The ratio of their times has no interval, and it includes the effect of
-# whatever else the machine was doing during each search. Look at the bars: if the four runs within one search differ as
-# much as the two searches do, the ratio tells you nothing. For a better answer, repeat both searches several times in
-# random order.
+# How much can a single search of each kind show? The ratio of their times has no interval, and it includes the effect
+# of whatever else the machine was doing during each search. Look at the bars: if the four runs within one search
+# differ as much as the two searches do, the ratio tells you nothing. For a better answer, repeat both searches several
+# times in random order.
 #
 # A single training run of a small network cannot make good use of two cores. Its operations are too short to be
 # divided, and starting, reading and tracing use only one core. Two separate runs exchange nothing, so there is no
@@ -321,7 +322,7 @@ tables.show(
 # three of them have arrived and ignores the late one. If K workers compute but only K - 1 gradients are needed, the
 # extra worker is called a **backup worker** (J. Chen and others, [1604.00981](https://arxiv.org/abs/1604.00981)).
 #
-# **Predict:** how many times as long does a step with the barrier take as a step without it?
+# **Predict:** what is the time of a step with the barrier, divided by that of a step without it?
 
 # %% labs={"id": "09.22"}
 ### BEGIN SOLUTION
@@ -364,7 +365,7 @@ if all(late.values()):
     plots.show(pictures.late(late))
 
 # %% [markdown]
-# If a worker is late only now and then, the others can go on without it in those steps. If it is always late, repair it
+# If a worker is late only now and then, the others can go on without it in those steps. If it is always late, fix it
 # or give its shard to other workers. Otherwise the network never learns what only that shard contains.
 #
 # With many ranks, even rare delays slow all of them down. Suppose that each rank pauses for 50 ms in one step out of
@@ -383,7 +384,7 @@ check("09.24", share_of_steps)
 # A colleague is training a network on 2 workers and wants to use 64. Write your advice in 8 to 12 sentences, with
 # numbers from your experiments here and in notebook 09. Answer these questions:
 #
-# - Which part of a step do more workers divide, and which parts do they not divide? What would you measure first?
+# - Which part of a step do additional workers divide, and which parts do they not? What would you measure first?
 # - How rarely may the workers exchange, and what does this depend on besides speed?
 # - Up to what batch size do more images save steps, and what does this mean for 64 workers?
 # - Does a large batch by itself do harm? What must you keep equal to find out?
@@ -484,11 +485,11 @@ if answered("09.17"):
     outcome("09.16", "grows" if change > 1.5 else "falls" if change < 1 / 1.5 else "stays", how="simulated")
 
 # %% [markdown]
-# At first, the gradients of all the images point in similar directions, and a small batch is enough. Later the gradient
-# is small but the noise is not, so a larger batch pays off. Do not expect the noise scale to equal the B_crit of your
-# fit. The fit covers the whole run, until it reaches 95 % accuracy, with the best rate for each batch size. A noise scale belongs to one
-# moment and one learning rate, and it continues to grow after the network has reached 95 %. Compare only the orders of
-# magnitude and the direction.
+# At first, the gradients of all the images point in similar directions, and a small batch is enough. Later the
+# gradient is small but the noise is not, so a larger batch pays off. Do not expect the noise scale to equal the B_crit
+# of your fit. The fit covers the whole run, until it reaches 95 % accuracy, at the best rate for each batch size. A
+# noise scale belongs to one moment and one learning rate, and it continues to grow after the network has reached 95 %.
+# Compare only the orders of magnitude and the direction.
 #
 # Suppose that a training run has a noise scale of 70 images at the start and of 400 images later. What follows from
 # this?
@@ -506,10 +507,10 @@ check("09.18", what_follows)
 
 # %% [markdown]
 # Be careful: the formula assumes plain SGD and a well-conditioned problem. W. Merrill and others
-# ([2505.23971](https://arxiv.org/abs/2505.23971)) measured the critical batch size of language models directly: from
-# one training run, they branched off others with different batch sizes. The critical batch size is near 0 at the start,
-# grows fast and then levels off, and the noise scale is not a reliable estimate of it. With a batch size that grew in
-# this way, a model with a billion weights reached the same loss in 43 % fewer steps.
+# ([2505.23971](https://arxiv.org/abs/2505.23971)) measured the critical batch size of language models directly: they
+# branched off other runs, with different batch sizes, from a single training run. The critical batch size is near 0 at
+# the start, grows fast and then levels off, and the noise scale is not a reliable estimate of it. With a batch size
+# that grew in this way, a model with a billion weights reached the same loss in 43 % fewer steps.
 #
 # ## Optional: stop bad runs early
 #

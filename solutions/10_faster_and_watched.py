@@ -77,9 +77,9 @@ plots.show(show_watched.figure(slow, title=title))
 # the GPU.
 #
 # So ask how much was *done*: how many images per second, and how many operations per second? The next table shows, for
-# each rank, the images per second, the operations of one image, and the most operations per second that the worker can
-# do. (The operation count per image includes the forward and the backward pass, and a multiply-add counts as two. The
-# maximum was measured with a large matrix product before training began.)
+# each rank, the images per second, the operations per image, and the highest number of operations per second that the
+# worker can reach. (The operation count per image includes the forward and the backward pass, and a multiply-add
+# counts as two. The maximum was measured with a large matrix product before training began.)
 
 # %%
 columns = ("rank", "images", "operations_of_an_image", "most_operations_per_second")
@@ -132,7 +132,7 @@ check("10.3", limits)
 # memory, the same run had 57 page faults per step instead of 5,234, and its cores were as busy as before (November
 # 2026, a machine with 2 cores).
 #
-# To name a limit is only a guess. An experiment can confirm it: if you remove the limit, training becomes faster; if
+# Naming a limit is only a guess. An experiment can confirm it: if you remove the limit, training becomes faster; if
 # you remove something else, nothing changes. Choose one of the runs A to F and a remedy: `feed`, `exchange less`,
 # `validate less`, `even ranks` or `larger batch`. **Predict** the gain: images per second with this remedy, divided by
 # images per second without it.
@@ -194,7 +194,7 @@ predict("10.6", waiting)
 # Now write two faster pipelines. Each is a function with the same arguments as `starving`.
 #
 # **1.** Read several files at the same time. `map` has an argument for this; its value `tf.data.AUTOTUNE` lets
-# TensorFlow choose how many files.
+# TensorFlow choose how many files to read at once.
 
 
 # %% labs={"id": "10.7"}
@@ -211,7 +211,7 @@ check("10.7", parallel)
 # **2.** Read in parallel as before, and also do the work only once, in advance. The order of the stages matters:
 #
 # - `cache`: keep the small images for the next epochs. (The large ones would take up 64 times as much memory.)
-# - `shuffle`: give each epoch a new order of single images, so that its batches change, too.
+# - `shuffle`: put the individual images into a new order in each epoch, so that the batches change, too.
 # - `prefetch`: have a batch ready before the step asks for it.
 
 
@@ -305,9 +305,9 @@ run("as given", "scripts/slow.py")
 
 # %% [markdown]
 # Now edit `scripts/faster.py` and save it. After each change, add a call such as
-# `run("faster input", "scripts/faster.py")` to the next cell. The check needs three runs or more, including that of the
-# given script. In at least one run, the whole interval must lie at 2 or above, and the accuracy may be at most 0.03
-# below that of the given script.
+# `run("faster input", "scripts/faster.py")` to the next cell. The check needs at least three runs, including that of
+# the given script. In at least one run, the whole interval must lie at 2 or above, and the accuracy may be at most
+# 0.03 below that of the given script.
 
 # %%
 ### BEGIN SOLUTION
@@ -345,16 +345,16 @@ check("10.20", runs if own else ..., gains)
 # %% [markdown] labs={"id": "F1", "kind": "answer"}
 # ### F1: your answer
 # ### BEGIN SOLUTION
-# The given script spent its time waiting for its input. In each epoch, every image was read, decoded and made small,
-# one after another, before the step could begin; in the figure of the pipelines above, waiting is the larger part of a
+# The given script spent its time waiting for its input. In each epoch, every image was read, decoded and shrunk, one
+# after another, before the step could begin; in the figure of the pipelines above, waiting is the larger part of a
 # step. The second bar of the ladder shows the version that keeps the images after the first epoch, prepares a batch in
 # advance, and has no callback that fetches in each step. The bar shows how many times as fast it is as the given
-# script, with the interval. The first bar compares the given script with itself: it shows how far from 1 a ratio may be
-# when nothing was changed. The third bar shows the larger batch. A step with 8 images costs nearly as much as one with
-# 32, since both start every operation once; the rate was scaled with the batch size. The right-hand panel shows the
-# accuracy, measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone can make it differ
-# by about 0.015 (two standard errors), so a smaller difference proves nothing. Parallel reading alone gains little on a
-# few cores, since it takes them away from the network; on a node with many cores and a GPU, it would help.
+# script, with the interval. The first bar compares the given script with itself: it shows how far from 1 a ratio may
+# be when nothing was changed. The third bar shows the larger batch. A step with 8 images costs nearly as much as one
+# with 32, since both start every operation once; the rate was scaled with the batch size. The right-hand panel shows
+# the accuracy, measured on the 773 images that no run trained on. At an accuracy of 0.95, chance alone can make it
+# differ by about 0.015 (two standard errors), so a smaller difference proves nothing. Parallel reading alone gains
+# little on a few cores, since it takes them away from the network; on a node with many cores and a GPU, it would help.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -369,8 +369,8 @@ check("10.20", runs if own else ..., gains)
 # %% [markdown]
 # ## Optional: a share of the maximum
 #
-# Of the operations that rank 0 could have done in the first section, what share did it do? Compute a number from 0 to 1
-# from `slow[0]`: `slow[0].images_per_second` is the number in the column images/s, and
+# Of the operations that rank 0 could have done in the first section, what share did it actually do? Compute a number
+# from 0 to 1 from `slow[0]`: `slow[0].images_per_second` is the number in the column images/s, and
 # `slow[0].about["operations_of_an_image"]` is the one in the next column.
 
 # %% labs={"id": "10.2"}
@@ -400,9 +400,9 @@ columns = {"operation": "operation", "ms": "ms", "calls": "calls", "share": "sha
 tables.show([row | {"ms": 1e3 * row["seconds"]} for row in rows[:10]], tuple(columns), columns)
 
 # %% [markdown]
-# The time of an operation is the sum over all threads, excluding the operations inside it. TensorFlow may fuse a small
-# operation, such as Relu, into another one. `uvx xprof --logdir runs/profile` shows the whole profile in the browser
-# (the first call installs xprof, which needs an internet connection).
+# The time of an operation is the sum over all threads, excluding the operations nested in it. TensorFlow may fuse a
+# small operation, such as Relu, into another one. `uvx xprof --logdir runs/profile` shows the whole profile in the
+# browser (the first call installs xprof, which needs an internet connection).
 #
 # What share of the total operation time do the convolutions take, including their forward pass and their two gradients?
 # Give a number from 0 to 1. `rows` lists all the operations, each as a dictionary; the names of the convolutions

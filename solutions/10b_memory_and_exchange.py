@@ -125,9 +125,9 @@ outcome("10.13", found[1]["peak_bytes"] / found[0]["peak_bytes"] if remat and al
 
 # %% [markdown]
 # A layer that recomputes its own activation keeps its *input*, which is the activation of the previous layer, so
-# nothing is gained. Only **blocks** of layers save memory. A block of b layers keeps only its input; while the backward
-# pass is in the block, its b activations are in memory again. With 24 layers, the memory holds 24/b inputs and b
-# activations. Which whole number b needs the least memory?
+# nothing is gained. Only **blocks** of layers save memory. A block of b layers keeps only its input; while the
+# backward pass works through the block, its b activations are in memory again. With 24 layers, the memory holds 24/b
+# inputs and b activations. For which whole number b is the least memory needed?
 
 # %% labs={"id": "10.14"}
 ### BEGIN SOLUTION
@@ -153,7 +153,7 @@ if answered("10.14") and remat:
 # %% [markdown]
 # The price is a second forward pass, which adds between a quarter and a third to the operations in a step. The memory
 # peak is the same in every run. The step time is not, so the two networks took turns in one process. The brackets show
-# the 95 % interval of the ratio within rounds.
+# the 95 % interval of the ratios within the rounds.
 # %% [markdown]
 # ## Accumulate
 #
@@ -290,10 +290,10 @@ check("10.18", bytes_on_a_device)
 # %% [markdown]
 # ## Optional: scale the loss
 #
-# In float16, small gradients become 0. To prevent this, the *loss* is multiplied by a scale factor. This multiplies all
-# the gradients by the same factor, and the update divides them by it again (`LossScaleOptimizer`). Suppose that a
-# gradient is 1e-8. What is the smallest power of two by which you must multiply the loss so that the scaled gradient is
-# not 0 in `np.float16`?
+# In float16, small gradients become 0. To prevent this, the *loss* is multiplied by a scale factor. This multiplies
+# all the gradients by the same factor, and the update divides them by this factor again (`LossScaleOptimizer`).
+# Suppose that a gradient is 1e-8. What is the smallest power of two by which you must multiply the loss so that the
+# scaled gradient is not 0 in `np.float16`?
 
 # %%
 print(np.float16(1e-8), "in float16; smallest number above 0:", np.finfo(np.float16).smallest_subnormal)

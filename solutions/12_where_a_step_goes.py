@@ -189,8 +189,8 @@ tables.show(rows, ("network", "batch", *headers), headers)
 # ## Overlap
 #
 # The backward pass works from the last layer to the first. The gradient of the last layer is ready first, so it can be
-# sent while the others are still being computed. **Predict:** on 2 ranks, what share of the all-reduce time (0 to 1) is
-# within the backward pass?
+# sent while the others are still being computed. **Predict:** on 2 ranks, what share of the all-reduce time (0 to 1)
+# falls within the backward pass?
 
 # %% labs={"id": "12.3"}
 ### BEGIN SOLUTION
@@ -227,8 +227,8 @@ if devices.has("horovod", "two devices"):
 plots.show(timelines.figure(events["fusion on"], kind=kind))
 
 # %% [markdown]
-# The backward pass ends when the last gradient is announced. Whatever is sent before that moment is within the backward
-# pass, and the rest is after it. (The first step is left out because it includes TensorFlow's tracing.)
+# The backward pass ends when the last gradient is announced. Whatever is sent before that moment falls within the
+# backward pass, and the rest comes after it. (The first step is left out because it includes TensorFlow's tracing.)
 
 # %%
 laps = {name: timeline.overlap(found)[1:] for name, found in events.items()}
@@ -414,8 +414,8 @@ tables.show(shown, ("network", "batch", "efficiency"), {"efficiency": "predicted
 print(*(f"Note: {note}." for note in notes), sep="\n")
 
 # %% [markdown]
-# Now **measure** the efficiency. The next cell times steps alone and steps with the exchange, with each network's own
-# largest batch on each of the two ranks.
+# Now **measure** the efficiency. The next cell times steps of the kinds *alone* and *exchange*, with each network's
+# own largest batch on each of the two ranks.
 
 # %%
 at_largest = {}
@@ -511,9 +511,9 @@ check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 #
 # "21 of 21" alone says little, because a constant does nearly as well, though with wider intervals. Most of the
 # published efficiencies are similar, and for these the link data do not reduce the median error. The link data matter
-# where a network exchanges a lot of data: there they reduce the largest error. All of these programs run one process
-# per GPU. If one process drives several GPUs, the efficiency depends more on the program than on the machine, so do not
-# use the model without measurements of that program.
+# where a network exchanges a lot of data: there they reduce the largest error. All of these results come from programs
+# that run one process per GPU. If one process drives several GPUs, the efficiency depends more on the program than on
+# the machine, so do not use the model without measurements of that program.
 #
 # You may know the order of two networks even if their intervals overlap: look at the ratio. And you may not know it
 # even if their curves are clearly apart in a picture. A statement about "the scaling of ResNet152V2" must give the
