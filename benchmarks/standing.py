@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from labs import devices, jobs
+from labs import devices
 from labs.author import regions
 from labs.jobs import standing
 from labs.lessons.nb07c import following
@@ -36,7 +36,7 @@ def burn():
 def observed(script, launcher, folder):
     """(what the job does, what was seen, seconds) of one run."""
     begin = time.monotonic()
-    job = jobs.start(script, name=script.stem, runs=folder, ranks=2, launcher=launcher)
+    job = following.start(script, script.stem, runs=folder, launcher=launcher)
     try:
         following.follow(job, seconds=20.0, apart=APART)
         letter = following.letter(job)

@@ -165,7 +165,7 @@ def _results(args):
 
 @command(
     "why",
-    option("name", metavar="NAME", help="of the job, or its number in SLURM's queue"),
+    option("job", metavar="NAME", help="of the job, or its number in SLURM's queue"),
     option("--runs", metavar="DIR", help="folder of its files (default: $LABS_RUNS, else runs)"),
     JSON,
 )
@@ -176,11 +176,11 @@ def _why(args):
     from labs.results import standstill
 
     runs = Path(args.runs) if args.runs else jobs.folder()
-    stems = [stem for stem in (runs / args.name, runs / f"{args.name}_local") if standing.files(stem)]
+    stems = [stem for stem in (runs / args.job, runs / f"{args.job}_local") if standing.files(stem)]
     with contextlib.suppress(jobs.JobError):
-        stems = stems or [jobs.find(args.name, runs).stem]  # a job of SLURM's
-    ranks = standing.ranks(stems[0] if stems else runs / args.name)
-    print(as_json(ranks) if args.json else standstill.screen(args.name, ranks))
+        stems = stems or [jobs.find(args.job, runs).stem]  # a job of SLURM's
+    ranks = standing.ranks(stems[0] if stems else runs / args.job)
+    print(as_json(ranks) if args.json else standstill.screen(args.job, ranks))
     return 1 if standstill.stuck(ranks) else 0
 
 

@@ -113,9 +113,10 @@ if real:
 # - `py-spy dump --pid PROCESS` prints the stack of any Python program, also of one that knows nothing of this kit
 #   ([py-spy](https://github.com/benfred/py-spy)). It needs the right to trace the process, which containers and
 #   clusters often refuse.
-# - One line at the top of any script does what the kit does:
+# - One line at the top of any script is enough:
 #   `import faulthandler, signal; faulthandler.register(signal.SIGUSR1)`. After that, `kill -USR1 PROCESS` in a terminal
-#   makes the program print its stacks. `faulthandler.dump_traceback_later(600)` prints them after 10 minutes.
+#   makes the program print its stacks. Send this signal only to a process that hangs: while Python runs, faulthandler
+#   can crash it. (A loop of ours on Python 3.11 crashed after 16 signals. The kit therefore asks Python first.)
 # - Horovod's timeline (notebook 07) shows which rank waited for which, up to the collective that never ended.
 # - With `NCCL_DEBUG=INFO`, NCCL reports how it connects the GPUs
 #   ([NVIDIA](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting/logging.html)). This helps if

@@ -170,7 +170,7 @@ class Job:
         state = state or self.state
         if state in GOING:
             return
-        for path in (*self._of_trainings(".progress"), *standing.files(self.stem)):
+        for path in (*self._of_trainings(".progress"), *standing.over(self.stem)):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         for path in self.records:

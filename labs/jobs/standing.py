@@ -1,5 +1,5 @@
 """Where the processes of a job are at this moment, rank by rank. The job goes on as before: each process gets a signal
-on which it writes its stacks (labs.stacks), and Linux tells the rest.
+on which it writes its stack (labs.stacks), and Linux tells the rest.
 
 `python -m labs.jobs.standing STEM` prints as JSON what is seen on this node; of other nodes srun asks the same.
 """
@@ -17,8 +17,9 @@ from pathlib import Path
 from labs import stacks
 from labs.errors import UseError
 
-LOOKS, PAUSE = 3, 0.6  # looks at each process, and the seconds between them
-PATIENCE = 2.0  # seconds in which a process must have written its stacks
+LOOKS, PAUSE = 3, 0.3  # looks at each process, and the seconds between them
+PATIENCE = 0.5, 2.0  # seconds in which Python must have answered a signal; in which a process that stands still must
+STILL = 0.2  # seconds in which its main thread must not run before a process gets the second signal
 SILENT = ("ended", "killed", "stopped")  # states in which a process writes nothing
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 
@@ -35,6 +36,13 @@ def files(stem):
             found.setdefault(match[1], {})[int(match[2])] = path
     newest = max(found.values(), key=lambda ranks: max(path.stat().st_mtime_ns for path in ranks.values()), default={})
     return [newest[rank] for rank in sorted(newest)]
+
+
+def over(stem):
+    """Those of `files` whose process is gone, or is another machine's: a newer run of the name may be there."""
+    heads = {path: _head(path) for path in files(stem)}
+    here = {path: head for path, head in heads.items() if head and head["host"] == socket.gethostname()}
+    return [path for path in heads if path not in here or stacks.began(here[path]["pid"]) != here[path]["began"]]
 
 
 def ranks(stem):
@@ -88,7 +96,7 @@ def _here(stem):
         time.sleep(PAUSE if look else 0)
         for head in seen:
             head["states"].append(_state(head))
-            head["looks"] += _looked(head) if head["states"][-1] not in SILENT else []
+        _look([head for head in seen if head["states"][-1] not in SILENT])
     seconds = time.monotonic() - begin
     for head, before in zip(seen, spent, strict=True):
         states = head.pop("states")
@@ -125,30 +133,56 @@ def _state(head):
     return "ended"  # with the whole job, whose end removes the file
 
 
-def _looked(head):
-    """[the frames of the main thread], which the process writes on its signal; [] where it does not, as one that has a
-    handler of its own by now, or another user's."""
-    number, path = head["signal"], Path(head["path"])
+def _look(seen):
+    """Add to `looks` of each process where its main thread is. Nothing is added for one that does not answer, as one
+    that computes inside of a library, has handlers of its own by now, or is another user's."""
+    sizes = {head["path"]: _size(head) for head in seen}
+    _collect([head for head in seen if _send(head, 0)], sizes, PATIENCE[0])
+    silent = [(head, _still(head)) for head in seen if sizes[head["path"]] is not None]
+    time.sleep(STILL if silent else 0)
+    still = [head for head, before in silent if before and _still(head) == before]
+    _collect([head for head in still if _send(head, 1)], sizes, PATIENCE[1])
+
+
+def _size(head):
+    with contextlib.suppress(OSError):
+        return Path(head["path"]).stat().st_size
+    return None
+
+
+def _still(head):
+    """What Linux says of a main thread that sleeps and has not run in between: always the same; else None."""
+    with contextlib.suppress(OSError):
+        status = Path(f"/proc/{head['pid']}/status").read_text()
+        return re.findall(r"(?m)^\w*voluntary_ctxt_switches:.*", status) if re.search(r"State:\s*S", status) else None
+    return None
+
+
+def _send(head, number):
+    """Send one of its two signals to a process that handles it: Linux might end another one."""
     with contextlib.suppress(OSError):
         caught = re.search(r"(?m)^SigCgt:\s*(\w+)$", Path(f"/proc/{head['pid']}/status").read_text())
-        if int(caught[1], 16) >> (number - 1) & 1:  # else Linux might end it
-            before, limit, text = path.stat().st_size, time.monotonic() + PATIENCE, None
-            os.kill(head["pid"], number)
-            while time.monotonic() < limit:
-                time.sleep(0.02)
-                longer = path.read_bytes()[before:].decode(errors="replace")
-                if longer == text and (frames := _of_thread(text, head["main"])):
-                    return [frames]
-                text = longer
-    return []
+        if int(caught[1], 16) >> (head["signals"][number] - 1) & 1:
+            os.kill(head["pid"], head["signals"][number])
+            return True
+    return False
 
 
-def _of_thread(text, ident):
-    """The frames of one thread in what faulthandler wrote."""
-    for part in re.split(r"(?m)^(?=(?:Current t|T)hread 0x)", text):
-        if (begin := re.match(r"(?:Current t|T)hread 0x(\w+)", part)) and int(begin[1], 16) == ident:
-            return [[file, int(line), function] for file, line, function in _FRAME.findall(part)]
-    return None
+def _collect(heads, sizes, seconds):
+    """Add the stacks that these processes write within so many seconds; of those that did, `sizes` is None then."""
+    limit, texts = time.monotonic() + seconds, {}
+    while heads and time.monotonic() < limit:
+        time.sleep(0.02)
+        for head in list(heads):
+            text = ""  # where the file is gone
+            with contextlib.suppress(OSError):
+                text = Path(head["path"]).read_bytes()[sizes[head["path"]] :].decode(errors="replace")
+            frames = _FRAME.findall(text.rpartition("Stack (most")[2])
+            if frames and text == texts.get(head["path"]):
+                head["looks"].append([[file, int(line), function] for file, line, function in frames])
+                sizes[head["path"]] = None
+                heads.remove(head)
+            texts[head["path"]] = text
 
 
 if __name__ == "__main__":

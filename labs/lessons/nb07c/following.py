@@ -10,14 +10,16 @@ from labs.jobs import standing
 from labs.results import standstill
 
 LIMIT = 300.0  # seconds after which a job ends that nobody has stopped
+PATIENCE = {"HOROVOD_GLOO_TIMEOUT_SECONDS": "200"}  # on a busy machine, one rank may begin a minute after the other
 APART = 3.0  # seconds in which ranks that wait for each other must not move
 _SOLVED = re.compile(r"^ *### BEGIN .*\n((?: *### GIVEN: .*\n)*)(?:.*\n)*? *### END .*\n", re.MULTILINE)
 
 
-def start(script, name, **options):
+def start(script, name, env=None, **options):
     """Start a script on 2 ranks; after LIMIT seconds it is stopped, whatever becomes of the notebook's cells."""
-    job = jobs.start(_given(Path(script)), name=name, ranks=2, **options)
-    end = threading.Timer(LIMIT, job.stop)
+    env = PATIENCE | (env or {})
+    job = jobs.start(_given(Path(script)), name=name, ranks=2, env=env, **options)
+    end = threading.Timer(LIMIT, lambda: job.state == "running" and job.stop())
     end.daemon = True
     end.start()
     return job
@@ -77,7 +79,7 @@ def letter(job):
     if job.state == "finished":
         slope = re.search(r"slope (-?[\d.]+)", job.out.read_text())
         return "right" if slope and abs(float(slope[1]) - 2) < 0.1 else "w"
-    return "h" if standstill.stuck(standing.ranks(job.stem)) else "s"
+    return "h" if standing.files(job.stem) and standstill.stuck(standing.ranks(job.stem)) else "s"
 
 
 def known(found, *names):
