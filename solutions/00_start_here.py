@@ -25,7 +25,7 @@
 # |---|---|---|
 # | `"afternoon"` | 3 hours | train one network on 1 and on 2 workers, measure the speedup, and explain why it is not 2 |
 # | `"practical"` | 10 hours | complete tasks T1 to T11: find the largest batch, run jobs on a cluster, compare ResNet50V2 with ResNet152V2, and write the report |
-# | `"everything"` | 19 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
+# | `"everything"` | 20 hours | also shard data, train with Horovod on many nodes, explain why scaling fails, and speed up a step |
 #
 # Choose one in the cell below. A longer path includes all the notebooks of a shorter one, so you can change your mind
 # at any time. Run that cell again whenever you come back: it shows how far you have got.

@@ -5,7 +5,7 @@ import json
 
 from labs import files
 from labs.author import render
-from labs.author.regions import BEGIN, DEFINITION, END, blank, first_line, regions, statements_of
+from labs.author.regions import BEGIN, DEFINITION, END, GIVEN, blank, first_line, regions, statements_of
 from labs.author.sources import scripts, sources
 
 IN_LABS = set(files.beside(__file__)["in_labs"])
@@ -18,12 +18,13 @@ def normal(line):
 
 
 def solution_lines(source, name="source", longer_than=_LONGER_THAN):
-    """(line number, text) of the lines of regions that are longer than `longer_than` characters, stand nowhere outside
-    of a region, and are no signature or docstring, which students keep."""
-    lines, inside, kept = source.split("\n"), set(), set()
+    """(line number, text) of the lines of regions that are longer than `longer_than` characters, stand neither
+    outside of a region nor in what is given in its place, and are no signature or docstring, which students keep."""
+    lines, inside, kept, given = source.split("\n"), set(), set(), set()
     for region in regions(source, name):
         inside.update(range(region.begin, region.end + 1))
         kept.update((region.begin, region.end, *region.given))
+        given.update(normal(lines[index].replace(GIVEN, "", 1)) for index in region.given)
         statements = [] if region.markdown else statements_of(lines, region, name)[0]
         for node in ast.walk(ast.Module(statements, [])):
             if isinstance(node, DEFINITION) and node.body[0].lineno > node.lineno:
@@ -31,7 +32,7 @@ def solution_lines(source, name="source", longer_than=_LONGER_THAN):
                 stop = node.body[0].end_lineno if documented else first_line(node.body[0]) - 1
                 kept.update(range(first_line(node) - 1, stop))
     shown = [normal(line) for line in lines]
-    outside = {line for index, line in enumerate(shown) if index not in inside}
+    outside = given | {line for index, line in enumerate(shown) if index not in inside}
     hidden = [(index + 1, shown[index]) for index in sorted(inside - kept)]
     return [(number, line) for number, line in hidden if len(line) > longer_than and line not in outside]
 

@@ -41,8 +41,12 @@ SLOW = ("03.7", "04.1")  # their judges build networks: every fourth mutant
 EXPLAINED = {
     ("04.5", "next_batch: `(fits + fails) / 2`"): ONE_HALF,
     ("04.5", "next_batch: argument 0 + 1"): ONE_HALF,
+    ("07.40", "line: - 1, place 0"): "the loop that waits has two lines, and a look may find the rank at each of them",
     ("10.14", "block_size: - 1, place 0"): "blocks of 4, 5 and 6 layers keep equally much",
 }
+# What is right here is any program that plays right, with other ranks and times: a mutant that does is right, too.
+# Wrong programs, each with its verdict: tests/lessons/nb13.py, nb13b.py, test_schedules.py.
+PLAYED = {"nb13", "nb13b"}
 
 
 def changed(value, change):
@@ -252,7 +256,7 @@ def of_function(id, answer, place, right, notebook, name):
         yield what, mutant, inputs
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", [name for name in LESSONS if name not in PLAYED])
 def test_a_plausible_mistake_in_a_right_answer_is_not_right(name, monkeypatch):
     monkeypatch.setattr(student_code, "SECONDS", 0.5)
     found = sorted({each for each in survivors(name) if each not in EXPLAINED})
