@@ -526,7 +526,7 @@ if answered("01.18"):
 # %% [markdown]
 # In networks for images, the activations take most of the memory. Halving the batch halves the activations; they are
 # the reason why a batch can be too large (notebook 04). VGG16 has by far the most weights, but no more activations than
-# ResNet50V2: up to batch 27 its weights, gradients and momentum take more memory than its activations.
+# ResNet50V2: up to a batch size of 27, its weights, gradients and momentum take more memory than its activations.
 #
 # Now try all the controls. Here, *float16* means two bytes for every number (training in mixed precision needs more,
 # as you will see). The dotted lines mark the memory sizes of three GPUs, if they fit on the axis. How can you make

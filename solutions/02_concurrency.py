@@ -394,7 +394,7 @@ for name, numbers in (("0 to 6", range(7)), ("7", [7]), ("all", range(8))):
 tables.show(rows, ("worker", "gradients", "stale"), {"stale": "mean staleness"})
 
 # %% [markdown]
-# The slow worker no longer holds anybody up. But its gradients are four times as stale as the mean.
+# The slow worker no longer holds anybody up. But its gradients are four times as stale as the average gradient.
 #
 # With only one worker, nobody else changes the weights. So asynchronous SGD must be identical to plain SGD, down to the
 # last bit:
@@ -517,8 +517,9 @@ for slow in slows if seconds else ():
 # %% [markdown]
 # With equally fast workers, this race is nearly a draw: synchronous SGD with rate 4 = 8 x 0.5 does what asynchronous
 # SGD does with rate 0.5. (Notebook 04 says more about multiplying the rate by the number of workers.) With a slow
-# worker, asynchronous SGD is ahead of synchronous SGD *that includes this worker*. There is a third way: nobody waits
-# for the slow worker, and the other 7 continue without it (clusters have **backup workers** for this).
+# worker, asynchronous SGD is ahead of synchronous SGD *if the latter has to wait for this worker*. There is a third
+# way: nobody waits for the slow worker, and the other 7 continue without it (clusters have **backup workers** for
+# this).
 
 # %%
 if answered("02.13"):

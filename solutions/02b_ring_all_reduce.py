@@ -301,7 +301,7 @@ if rows and answered("02b.2"):
 #   (K - 1): for 256 workers, 16 instead of 510. For large gradients, use two trees, each for half of the gradient. A
 #   worker at the end of a branch in one tree passes sums on in the other, so all the links are in use ([NCCL
 #   2.4](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/), 2019).
-# - **Two levels**: first compute the sum within each machine, over its fast links, and only then between the machines.
+# - **Two levels**: first compute the sum within each machine, over its fast links, and only then across the machines.
 #   That makes the ring shorter.
 # - **Larger messages**: put many small tensors into one buffer.
 # - **Fewer bytes**: send gradients in 16 bits.
@@ -329,7 +329,7 @@ if rows and answered("02b.2"):
 # times are short, and asynchronous SGD on mixed hardware or with workers that are often late.
 #
 # (b) A single server receives K gradients and sends K sums at every step, so 2 K times the size of the gradient goes
-# through one link, and with K times as many workers the exchange takes K times as long. Several servers, each of which
+# through one link, and the exchange time grows in proportion to K. Several servers, each of which
 # stores part of the weights, can share this load, up to the point where each worker's own link is the limit. A ring
 # needs no server: each worker sends 2 (K - 1) / K times the size of the gradient, less than twice its size for any K;
 # but it takes 2 (K - 1) messages one after another, so for small messages or thousands of workers its latency becomes

@@ -409,7 +409,7 @@ if answered("05.8") and 4 not in plan.workers and plan.name != "test":
 # %% [markdown]
 # ## Optional: how much of it is waiting?
 #
-# The dashed curve above shows the effect of waiting alone. Here you compute the mean of that curve, using two
+# The dashed curve above shows the effect of nothing but waiting. Here you compute the mean of that curve, using two
 # functions.
 #
 # **The usual step:** `epochs` contains one list for each epoch, with the times of its steps in seconds. Return the
@@ -461,7 +461,7 @@ if answered("05.6", "05.7"):
 # ## Summary
 #
 # - Count only steady epochs. Measure several rounds in turns, and report each ratio with its interval.
-# - Weak scaling keeps the batch per worker fixed, so the same number of epochs has fewer updates.
+# - Weak scaling keeps the batch per worker fixed, so there are fewer updates in the same number of epochs.
 # - Speed without accuracy is half a result.
 # - Compare whole steps that differ in only one thing: then you know what each part costs.
 #

@@ -357,7 +357,8 @@ unequal("equal", [3, 2], [2, 3], "--average_loss", "--repair", "equal")
 # see this, put `unequal("join", [3], [2], "--average_loss", "--repair", "join")` into a new cell.) Moreover, in a test
 # with Horovod 0.28.1 and `join` after each of two epochs, the second epoch hung.
 #
-# This course uses equal steps: it cuts the order to whole *global* batches before it shards. Write `steps_of`: it
+# This course uses equal steps: it shortens the shuffled list of samples to a whole number of *global* batches before
+# it shards the list. Write `steps_of`: it
 # returns the number of steps that each worker then takes in an epoch, and the number of samples that the cut leaves
 # out.
 
@@ -624,8 +625,8 @@ if repaired:
 # would leave samples unread in every epoch, a quarter of them on 2 ranks. I shard an image folder by its list of
 # files. I shard TFRecord files only if they were written from shuffled data and there are many more files than ranks;
 # otherwise, I shard the records before they are decoded. Because of the cut, all ranks take the same number of steps;
-# without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. The cut
-# leaves out less than one global batch, with different samples in each epoch. To know that the shards are right, I
+# without it, an extra step would find no partner, be averaged with a step of another epoch, or wait for ever. This
+# leaves out less than one global batch, and different samples in each epoch. To know that the shards are right, I
 # collect the sample numbers of all ranks for an epoch: no number may appear twice, only those that were cut off may
 # be missing, and all shares must have the same length. In the record, steps x global batch must not exceed the number
 # of images in the data set. With the same local batch, K ranks must take 1/K as many steps as one rank; if they take

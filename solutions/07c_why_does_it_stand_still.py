@@ -357,7 +357,7 @@ check("07.48", "scripts/two_means.py")
 # OSError: [Errno 98] Address already in use
 # ```
 #
-# What has happened in the second case? **a**: a node's name is unknown, **b**: a rank has run out of memory, **c**: the
+# What happened in the second case? **a**: a node's name is unknown, **b**: a rank has run out of memory, **c**: the
 # ranks call different collectives, **d**: two jobs on one node want the same port
 
 # %% labs={"id": "07.47"}

@@ -79,7 +79,7 @@ tables.show([vars(found) for found in size.values()], tuple(columns), columns)
 
 # %% [markdown]
 # What is ResNet152V2's number of multiply-adds, divided by ResNet50V2's? And what is this ratio for the bytes of the
-# gradient? `size[small]` and `size[large]` hold the numbers of the table under the names `multiply_adds`,
+# gradient? `size[small]` and `size[large]` hold the numbers from the table under the names `multiply_adds`,
 # `gradient_bytes`, `tensors` and `activation_bytes`: for example, `size[large].multiply_adds`.
 
 # %% labs={"id": "08.3"}
@@ -225,7 +225,7 @@ plots.show(plots.search(search[pair[1]]))
 # %% [markdown]
 # Doubling finds a limit only to within a factor of 2: the limit lies between `result["largest"]`, which fits, and
 # `result["fails"]`, which does not. So you cannot know the *ratio* of the two limits (first network / second network)
-# exactly, but you can say between which two bounds it lies. Compute the bounds. In the next cell, `first` and
+# exactly, but you can give a lower and an upper bound for it. Compute the bounds. In the next cell, `first` and
 # `second` are the results of the two searches.
 
 # %% labs={"id": "08.9"}
@@ -261,10 +261,10 @@ outcome("08.7", borders[0] / borders[3] if low and not quick else None, (low, hi
 # ### T8: your answer
 # ### BEGIN SOLUTION
 # I doubled the batch size of ResNet152V2, starting from 1, until a step no longer fitted into the memory that the
-# preset allows (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one fails
-# with the line `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this shape
-# is the batch size that failed. ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the two
-# limits only as an interval; the ratio of the activations per image, computed from the layers, can be compared with
+# preset allows (the table shows each trial). The largest batch that fits is the last one marked "fits". The next one
+# fails with the line `OOM when allocating tensor with shape[...]` in the search's .err file; the first number in this
+# shape is the batch size that failed. ResNet50V2 fits more images into the same memory. Doubling gives the ratio of the
+# two limits only as an interval; the ratio of the activations per image, computed from the layers, can be compared with
 # it. Activations set the limit, since they alone grow with the batch size. The weights and gradients of ResNet152V2
 # take up 2.5 times as much memory as those of ResNet50V2, but this amount is the same at every batch size.
 # ### END SOLUTION

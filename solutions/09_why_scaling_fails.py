@@ -14,9 +14,10 @@
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
 # So far, more workers have needed less time. Here you see how that can fail: for a small network, exchanging the
-# gradients can cost more time than the workers save by dividing the computing. You take the steps of such a network
-# apart to find out why. Then you write local SGD, in which the workers exchange less often, and you measure what this
-# saves and what it costs. Notebook 09b, the second part, deals with large batches and late workers.
+# gradients can cost more time than the workers save by splitting up the computation. You break the steps of such a
+# network down into their parts to find out why. Then you write local SGD, in which the workers exchange less often, and
+# you measure what this saves and what it costs. Notebook 09b, the second part, deals with large batches and late
+# workers.
 
 # %%
 import json
@@ -146,8 +147,8 @@ if devices.has("horovod"):
 # - **exchange and waiting**: how much the exchange lengthens the step.
 #
 # The figure shows each part as a share of the complete step (with the exchange) in the same round. The parts are
-# differences between measured step times. A real part cannot be below 0, so a network with a negative part is marked
-# as too noisy.
+# differences between measured step times. No part can really take less than 0 seconds, so a network with a negative
+# part is marked as too noisy.
 
 # %%
 if devices.has("horovod"):
@@ -181,8 +182,8 @@ if answered("09.3") and devices.has("horovod"):
 # would prove nothing.
 #
 # For 8 and 32 ranks, your function assumes the best case: the exchange takes no longer with more ranks, and each rank
-# has a core of its own. Even then the speedup has a limit, because the ranks do not divide the start of operations and
-# the exchange.
+# has a core of its own. Even then the speedup has a limit, because neither the time to start operations nor the
+# exchange is split among the ranks.
 #
 # Why does a second rank not help the *smallest* network?
 #
@@ -341,7 +342,7 @@ check("09.9", why_sorted_loses)
 # %% [markdown]
 # ## Summary
 #
-# - More workers divide only the computing. Measure the parts of a step before you add workers.
+# - Adding workers splits up only the computation. Measure the parts of a step before you add workers.
 # - Workers can exchange less often. What this costs depends on how similar their shards are.
 #
 # Next: `09b_large_batches_and_late_workers`.

@@ -160,7 +160,7 @@ outcome("10.4", rates[remedy] / rates[None] if len(rates) == 2 else None)
 
 # %% [markdown]
 # The lower panels show the phases of a step. Only the program itself knows them, so it reports them to the sampler
-# (`sampler.phase("input")`). If your remedy changed little, it is the cure for a different limit. The two versions ran
+# (`sampler.phase("input")`). If your remedy changed little, it addresses a different limit. The two versions ran
 # one after the other, once each, so only a large difference means anything.
 #
 # ## Feed
@@ -337,7 +337,7 @@ check("10.20", runs if own else ..., gains)
 #
 # - What limited the script at first, and which measurement shows it?
 # - After each change, how many times as fast was your script as the given one, and with what interval?
-# - What is your evidence that the accuracy is equal? On how many images was it measured, and by how much may it differ
+# - What is your evidence that the accuracy is equal? On how many images was it measured, and how much could it vary
 #   by chance? (Two standard errors of a share p of n images are 2 sqrt(p (1 - p) / n). The script validates on 773
 #   images.)
 # - Which change did not help here, and on what kind of machine would it help?

@@ -215,11 +215,11 @@ if answered("10.15") and devices.has("horovod") and not quick:
 # An all-reduce *is* a reduce-scatter followed by an all-gather (as in the ring of notebook 02b), so the ranks should
 # send no more than before.
 #
-# Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines, and comments name the
-# parts. The given function `flat` puts all the values into one vector and pads it with zeros to a given length. Choose
-# a multiple of the number of ranks, so that all shares have the same size. `hvd.reducescatter` gives each rank its part
-# of the mean vector, and `hvd.allgather` joins the parts again. A rank may also keep a copy of its own share of the
-# weights, as in mixed precision. The check runs your class on 1, 2 and 4 simulated ranks.
+# Write the class `ShardedSGD` in `scripts/sharded_optimizer.py`; it takes about a dozen lines, and comments in the file
+# say what goes where. The given function `flat` puts all the values into one vector and pads it with zeros to a given
+# length. Choose a multiple of the number of ranks, so that all shares have the same size. `hvd.reducescatter` gives
+# each rank its part of the mean vector, and `hvd.allgather` joins the parts again. A rank may also keep a copy of its
+# own share of the weights, as in mixed precision. The check runs your class on 1, 2 and 4 simulated ranks.
 
 # %% labs={"id": "10.17"}
 script = "scripts/sharded_optimizer.py"

@@ -13,8 +13,8 @@
 #
 # **Paths:** *everything*; *an afternoon* and *the practical* leave it out.
 #
-# This notebook is **optional**: you hand nothing in, and no other notebook depends on it. In notebook 08b, you found out
-# whether two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the
+# This notebook is **optional**: you hand nothing in, and no other notebook depends on it. In notebook 08b, you found
+# out whether two networks scale equally well. Here you find out why they do or do not. You take a step apart, watch the
 # backward pass hide messages, predict step times and compare them with measured ones, and try out a machine with 4096
 # workers.
 
@@ -540,7 +540,7 @@ check("12.7", without_fusion)
 #
 # ## Summary
 #
-# - To take a step apart, run different kinds of whole steps in turn and compare them. Each part is the time that one
+# - To break a step down into its parts, run different kinds of complete steps in turn and compare them. Each part is the time that one
 #   thing *adds*, and has an interval.
 # - Differences between steps always add up, which proves nothing. Compare their sum with a whole step that was measured
 #   separately, and state the residual.

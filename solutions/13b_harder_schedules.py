@@ -87,17 +87,20 @@ game.show("13.7", swap, ranks=2, batches=2)
 # %% [markdown]
 # ## Puzzle 7: a ring
 #
-# Every rank holds the gradient of its own micro-batch. At the end, every rank must hold the sum. You may use only `send`
-# and `receive`. In the plain solution, each rank adds its gradient to what arrives and passes the sum on; then the
-# result travels round the ring. That is slow, because only one link is in use at a time.
+# Every rank holds the gradient of its own micro-batch. At the end, every rank must hold the sum. You may use only
+# `send` and `receive`. In the plain solution, each rank adds its gradient to what arrives and passes the sum on; then
+# the result travels round the ring. That is slow, because only one link is in use at a time.
 
 # %%
 game.puzzle("13.7")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>Cut the gradient into its K parts. In each step, every rank sends one part to the right and receives another one from the left.</details>
-# <details><summary>Hint 2</summary>First K - 1 steps in which parts are added up. Rank r sends part r first. Which part arrives from the left at the same time, and which part does it send next?</details>
-# <details><summary>Hint 3</summary>After these steps, rank r holds the complete sum of part (r + 1) % K. In K - 1 more steps, the complete parts travel on and replace what is there. Notebook 02b does the same with numbers.</details>
+# <details><summary>Hint 1</summary>Cut the gradient into its K parts. In each step, every rank sends one part to the
+# right and receives another one from the left.</details> <details><summary>Hint 2</summary>First K - 1 steps in which
+# parts are added up. Rank r sends part r first. Which part arrives from the left at the same time, and which part does
+# it send next?</details> <details><summary>Hint 3</summary>After these steps, rank r holds the complete sum of part (r
+# + 1) % K. In K - 1 more steps, the complete parts travel on and replace what is there. Notebook 02b does the same with
+# numbers.</details>
 
 
 # %% labs={"id": "13.7"}
@@ -132,9 +135,13 @@ game.show("13.7", ring)
 game.puzzle("13.8")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>Pair the ranks: the partner of rank r is <code>r ^ distance</code>, which flips one bit of r. What can two ranks do in one exchange so that each then needs only half of the parts?</details>
-# <details><summary>Hint 2</summary>Begin with all parts and <code>distance = K // 2</code>. Send the half that your partner will go on with, and add what it sends to your own half. Halve the distance and repeat.</details>
-# <details><summary>Hint 3</summary>At the end of this reduce-scatter, rank r holds the complete part r. Remember for each round the partner and both halves. The all-gather goes through the rounds backwards, and the parts replace what is there.</details>
+# <details><summary>Hint 1</summary>Pair the ranks: the partner of rank r is <code>r ^ distance</code>, which flips one
+# bit of r. What can two ranks do in one exchange so that each then needs only half of the parts?</details>
+# <details><summary>Hint 2</summary>Begin with all parts and <code>distance = K // 2</code>. Send the half that your
+# partner will go on with, and add what it sends to your own half. Halve the distance and repeat.</details>
+# <details><summary>Hint 3</summary>At the end of this reduce-scatter, rank r holds the complete part r. Remember for
+# each round the partner and both halves. The all-gather goes through the rounds backwards, and the parts replace what
+# is there.</details>
 
 
 # %% labs={"id": "13.8"}
@@ -175,17 +182,20 @@ game.show("13.8", by_halves)
 # | `split="columns"` | the whole activation before | part r of its own activation | part r of its error | a share of the whole error before |
 # | `split="rows"` | part r of the activation before | a share of its whole activation | its whole error | part r of the error before |
 #
-# A *share* is one summand of the result. Add up the shares before you use them: `all_reduce(activation(layer, 0))` or
-# `all_reduce(error(layer, 0))`. To put parts together, call `all_gather(activation(layer, 0))`. The activations of layers 0, 2, 4, ... are four times
-# as wide as the others, as in the feed-forward layers of a transformer.
+# A *share* is one of the terms that add up to the result. Add up the shares before you use them:
+# `all_reduce(activation(layer, 0))` or `all_reduce(error(layer, 0))`. To put parts together, call
+# `all_gather(activation(layer, 0))`. The activations of layers 0, 2, 4, ... are four times as wide as the others, as in
+# the feed-forward layers of a transformer.
 
 # %%
 game.puzzle("13.9")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>If all layers are split by columns, there is an <code>all_gather</code> after each of them, also of the wide activations. Which way of splitting accepts a part as it is?</details>
-# <details><summary>Hint 2</summary>Split layers 0, 2, 4, ... by columns and layers 1, 3, 5, ... by rows. Where does a share arise in the forward pass?</details>
-# <details><summary>Hint 3</summary>In the backward pass, a share of an error arises below each layer that is split by columns. Below layer 0, nobody needs it.</details>
+# <details><summary>Hint 1</summary>If all layers are split by columns, there is an <code>all_gather</code> after each
+# of them, also of the wide activations. Which way of splitting accepts a part as it is?</details>
+# <details><summary>Hint 2</summary>Split layers 0, 2, 4, ... by columns and layers 1, 3, 5, ... by rows. Where does a
+# share arise in the forward pass?</details> <details><summary>Hint 3</summary>In the backward pass, a share of an error
+# arises below each layer that is split by columns. Below layer 0, nobody needs it.</details>
 
 
 # %% labs={"id": "13.9"}
@@ -226,9 +236,12 @@ game.show("13.9", tensor_parallel)
 game.puzzle("13.10")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>In the plain solution, a micro-batch goes forward and backward through all ranks before the next one begins. How many ranks work at the same time?</details>
-# <details><summary>Hint 2</summary>Two loops over the micro-batches: one for all forward passes, one for all backward passes. Only rank 0 loads; only rank K - 1 does not send an activation.</details>
-# <details><summary>Hint 3</summary>For rank 2: receive <code>activation(1, batch)</code>, compute layer 2, send <code>activation(2, batch)</code>. Backward: receive <code>error(2, batch)</code>, compute, send <code>error(1, batch)</code>.</details>
+# <details><summary>Hint 1</summary>In the plain solution, a micro-batch goes forward and backward through all ranks
+# before the next one begins. How many ranks work at the same time?</details> <details><summary>Hint 2</summary>Two
+# loops over the micro-batches: one for all forward passes, one for all backward passes. Only rank 0 loads; only rank K
+# - 1 does not send an activation.</details> <details><summary>Hint 3</summary>For rank 2: receive <code>activation(1,
+# batch)</code>, compute layer 2, send <code>activation(2, batch)</code>. Backward: receive <code>error(2,
+# batch)</code>, compute, send <code>error(1, batch)</code>.</details>
 
 
 # %% labs={"id": "13.10"}
@@ -271,9 +284,11 @@ game.show("13.10", gpipe)
 game.puzzle("13.11")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>How many micro-batches can rank r begin before the first error comes back? For the last rank, it is one.</details>
-# <details><summary>Hint 2</summary>Write the forward part (receive or load, compute, send) as a function inside the program. Call it K - rank times, and then once after each backward pass, as long as there are micro-batches.</details>
-# <details><summary>Hint 3</summary>If the message says "Deadlock", two neighbours are both sending: one an activation, the other an error. Start the messages with <code>wait=False</code>.</details>
+# <details><summary>Hint 1</summary>How many micro-batches can rank r begin before the first error comes back? For the
+# last rank, it is one.</details> <details><summary>Hint 2</summary>Write the forward part (receive or load, compute,
+# send) as a function inside the program. Call it K - rank times, and then once after each backward pass, as long as
+# there are micro-batches.</details> <details><summary>Hint 3</summary>If the message says "Deadlock", two neighbours
+# are both sending: one an activation, the other an error. Start the messages with <code>wait=False</code>.</details>
 
 
 # %% labs={"id": "13.11"}
@@ -329,9 +344,12 @@ game.show("13.11", one_forward_one_backward)
 game.puzzle("13.12")
 
 # %% [markdown]
-# <details><summary>Hint 1</summary>Start from your 1F1B program, with <code>backward_inputs</code> instead of <code>backward</code>, and <code>backward_weights</code> after it. Which ranks still wait too often at the start?</details>
-# <details><summary>Hint 2</summary>The last rank has the most work at the start: errors that the others are waiting for. It should put off its second halves; rank 0 need not.</details>
-# <details><summary>Hint 3</summary>Let the second halves of rank r lag r micro-batches behind: after micro-batch b, compute the one of b - r, before the next forward part needs memory. Do the rest at the end.</details>
+# <details><summary>Hint 1</summary>Start from your 1F1B program, with <code>backward_inputs</code> instead of
+# <code>backward</code>, and <code>backward_weights</code> after it. Which ranks still wait too often at the
+# start?</details> <details><summary>Hint 2</summary>The last rank has the most work at the start: errors that the
+# others are waiting for. It should put off its second halves; rank 0 need not.</details> <details><summary>Hint
+# 3</summary>Let the second halves of rank r lag r micro-batches behind: after micro-batch b, compute the one of b - r,
+# before the next forward part needs memory. Do the rest at the end.</details>
 
 
 # %% labs={"id": "13.12"}

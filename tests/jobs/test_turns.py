@@ -405,7 +405,7 @@ def test_nothing_begins_without_a_training_or_after_the_end(tmp_path):
 
 MODULE = "labs.training.program"
 SIZES = ["--model", "SmallCNN", "--images", 256, "--epochs", 4]
-UNDER_LAUNCHERS = "trainings in turns under mpiexec and horovodrun: in make test under srun, and a study over Horovod"
+UNDER_LAUNCHERS = "trainings in turns under mpiexec and horovodrun: `make test` has them under srun"
 
 
 @pytest.mark.parametrize(

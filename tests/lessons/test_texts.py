@@ -48,7 +48,7 @@ def test_the_newer_device_gives_what_the_number_of_devices_does_not():
 
 
 def test_batch_up_to_which_the_state_of_vgg16_takes_more_than_its_activations():
-    (batch,) = found(r"up to batch (\d+) its weights, gradients and momentum take more", "01")
+    (batch,) = found(r"up to a batch size of (\d+), its weights, gradients and momentum take more", "01")
     parameters, activations = recorded.networks()["VGG16"]
     assert batch * activations < 3 * 4 * parameters < (batch + 1) * activations
     assert activations < recorded.networks()["ResNet50V2"][1]
