@@ -135,8 +135,8 @@ check("11.4", efficiency_8, pictures.WORKERS, pictures.SPEEDUPS)
 # course's interval assumes that the logarithms of the ratios are, but there are too few rounds for a check. Instead,
 # the kit's tests try out the interval on simulated disturbances.
 #
-# Suppose that you measured 6 rounds, alternating between the runs on 1 and on 2 workers. Which of these sentences does this
-# evidence support?
+# Suppose that you measured 6 rounds, alternating between the runs on 1 and on 2 workers. Which of these sentences
+# does this evidence support?
 #
 # - **a**: "Our method trains 1.71 times faster on 2 workers."
 # - **b**: "On 2 workers the speedup is 1.71 (1.62 to 1.80), so 8 workers reach a speedup of 6.8."
