@@ -164,7 +164,7 @@ outcome("02b.3", ["r" if row["ring"] < row["server"] else "s" for row in rows[:2
 
 # %% [markdown]
 # Where do the lines cross? Change the size of the gradient, the speed of the links, and the number of servers. With
-# 32 workers, beyond how many servers does adding more no longer help?
+# 32 workers, at how many servers does adding more stop helping?
 
 # %%
 widgets.explore(

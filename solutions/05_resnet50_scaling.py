@@ -195,7 +195,7 @@ if answered("05.8"):
 # %% [markdown]
 # Is one worker a fair baseline, or does the strategy itself slow it down? This was measured on a 2-core machine: a step
 # of ResNet50V2 under `MirroredStrategy` took 1.006 times as much processor time as one without any strategy (95 %
-# interval 0.989 to 1.021, over 24 rounds in turns): no difference can be seen, and the weights were identical to the
+# interval 0.989 to 1.021, over 24 rounds, with the two taking turns): no difference can be seen, and the weights were identical to the
 # last bit. So the baseline is fair.
 #
 # Now look at the rounds themselves. On the left are the epoch times, which drift with the speed of your machine. On the

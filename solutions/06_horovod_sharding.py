@@ -333,8 +333,8 @@ unequal("epochs", [3, 2], [2, 3])
 # In all three runs, one rank takes an extra step, but each run ends differently. What decides how a run ends?
 #
 # - **a**: nothing: Horovod always stops all ranks at once, with an error
-# - **b**: what the others call next: nothing (an error), an all-reduce with the same name (a wrong average, and no
-#   error), or one with a different name (every rank waits until somebody stops it)
+# - **b**: what the others call next: if it is nothing, there is an error; if it is an all-reduce with the same name, the
+#   average is wrong, without an error; if it has a different name, every rank waits until somebody stops the job
 # - **c**: the number of extra steps: Horovod waits for one, and stops at two
 # - **d**: chance: whichever rank is faster goes on alone
 

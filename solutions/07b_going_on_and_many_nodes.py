@@ -155,7 +155,7 @@ if answered("07.28") and devices.has("horovod"):
 # without an error. But it would have trained a different network, and only a comparison like this one shows that.
 #
 # The order of the samples does not have to be in the file, since it follows from the seed and the epoch number. Other
-# random numbers, such as those for dropout, must either be saved or follow from such numbers, too. And each rank must
+# random numbers, such as those for dropout, must also be either saved or derived from saved numbers. And each rank must
 # draw its own: with one seed for all ranks, dropout leaves out the same units on each of them. `ranks.own_seed(seed)`
 # makes a different seed for each rank.
 #

@@ -93,7 +93,8 @@ if real:
 # `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS`, Horovod ends the job after that many seconds. In a terminal, Ctrl-C ends a job
 # of `horovodrun`. With `mpiexec` you have to press it twice, since a rank that hangs does not react to the first one.
 #
-# **Tool 3: the exit code.** A job that hangs has no exit code, but one that you or the system ended has. Stop this one.
+# **Tool 3: the exit code.** A job that hangs has no exit code. One that was ended, by you or by the system, does have
+# one. Stop this one.
 
 # %%
 if real:
@@ -334,7 +335,7 @@ outcome("07.45", following.known(found, "remembers", "two_means"))
 
 # %% [markdown]
 # The points lie near the line with slope 2 and intercept 1, and this job prints another one. It ends with exit code 0,
-# and no tool in this notebook notices anything. Only a comparison with one process shows it. If you do not see the
+# and no tool in this notebook notices anything. Only a comparison with a run of one process shows it. If you do not see the
 # cause, print in `means` in which order each rank averages. Then mend the script.
 
 # %% labs={"id": "07.48"}
@@ -343,7 +344,7 @@ check("07.48", "scripts/two_means.py")
 # %% [markdown]
 # ## Before the first line
 #
-# Two kinds of failure come before the first line of your script. These messages were recorded on a machine of ours:
+# Two kinds of failure come before the first line of your script. These messages were recorded on one of our machines:
 #
 # ```
 # ssh not successful for host nowhere.invalid:

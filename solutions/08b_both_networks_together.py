@@ -294,8 +294,8 @@ tables.show(shown, ("network", "batch", "bytes"), headers)
 # ### T10: your answer
 # ### BEGIN SOLUTION
 # An epoch of ResNet152V2 takes longer because the network computes 3.13 times as many multiply-adds for each image.
-# The measured ratio on one worker (08.15) is different, since activations and the number of operations grow by other
-# factors, and some costs of a step do not grow at all. The gradient of ResNet152V2 has only 2.47 times as many bytes,
+# The measured ratio on one worker (08.15) is different, since activations and the number of operations grow by
+# different factors, and some costs of a step do not grow at all. The gradient of ResNet152V2 has only 2.47 times as many bytes,
 # so the network exchanges less for each operation. Judging by bytes alone, it should scale better at the same batch
 # size. The plots show both speedups with their intervals, measured at the same batch size. The verdict above shows
 # whether they differ: it gives the ratio of the efficiencies, its interval, and the smallest difference that these

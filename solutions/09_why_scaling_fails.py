@@ -264,7 +264,7 @@ headers = {"step": "step (ms), measured", "gain": "steps/s against k = 1", "iden
 tables.show(rows, ("k", "means", "step", "gain", "accuracy", "identical"), headers)
 
 # %% [markdown]
-# On average, a step now costs its computing plus 1/k of an exchange. After the last exchange, all the ranks have the
+# On average, a step now costs its computation plus 1/k of an exchange. After the last exchange, all the ranks have the
 # same weights.
 #
 # A network with `parameters` float32 weights is trained for 512 steps with k = 128. How many times do the ranks

@@ -544,8 +544,8 @@ for seed in seeds:
 plots.show(pictures.stopping(searched))
 
 # %% [markdown]
-# The two cheap searches use about the same number of epochs. Is it better to stop bad runs early, or to train three
-# rates to the end? Each seed gives a pair of results, because the three rates are the first three of the longer list,
+# The two cheap searches use about the same number of epochs. Is it better to stop bad runs early, or to train with
+# all three rates to the end? Each seed gives a pair of results, because the three rates are the first three of the longer list,
 # and their runs see the same batches. `gains` contains the difference in accuracy for each seed. What do the
 # differences show about stopping early: `"better"`, `"worse"` or `"can't tell"`?
 

@@ -500,7 +500,7 @@ check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 
 # %% [markdown]
 # How far can you trust such a prediction? The model was tested on 21 published efficiencies, each predicted with
-# constants that were chosen only from other sources (`labs/machines/README.md`). The table compares the model with two
+# constants taken only from other sources (`labs/machines/README.md`). The table compares the model with two
 # simpler ones:
 #
 # | predicted by | inside the 95 % interval | median error | largest error | median width |
@@ -510,7 +510,7 @@ check("12.6", below_small, below_large, higher_at_equal, higher_at_largest)
 # | the model | 21 of 21 | 0.018 | 0.112 | 0.200 |
 #
 # "21 of 21" alone says little, because a constant does nearly as well, though with wider intervals. Most of the
-# published efficiencies are similar, and for these the link data do not reduce the median error. The link data matter
+# published efficiencies are similar, and for these, using the data about the links does not reduce the median error. The link data matter
 # where a network exchanges a lot of data: there they reduce the largest error. All of these results come from programs
 # that run one process per GPU. If one process drives several GPUs, the efficiency depends more on the program than on
 # the machine, so do not use the model without measurements of that program.
