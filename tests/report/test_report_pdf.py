@@ -99,7 +99,7 @@ def test_the_text_comes_in_reading_order(made):
         "What is missing",
         "T1: Data against",
         "Copies of the network.",
-        "T5: ResNet50V2",
+        "T5: An account of",
     ]
     wanted += [
         "The speedup is",
